@@ -1,0 +1,26 @@
+# Warnings, hardening and sanitizers for every target of the tree: link leat_flags.
+add_library(leat_flags INTERFACE)
+target_include_directories(leat_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_definitions(leat_flags INTERFACE _GNU_SOURCE LEAT_VERSION="${PROJECT_VERSION}")
+target_compile_options(leat_flags INTERFACE
+    -Wall -Wextra -Wshadow -Wconversion -Wvla -Wformat=2 -Werror=format-security -fvisibility=hidden
+    $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes -Wstrict-prototypes>
+    -fstack-protector-strong -fstack-clash-protection)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
+    target_compile_options(leat_flags INTERFACE -fcf-protection)
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT LEAT_SANITIZE)
+    target_compile_definitions(leat_flags INTERFACE _FORTIFY_SOURCE=2)
+endif()
+target_link_options(leat_flags INTERFACE -Wl,-z,relro,-z,now)
+if(LEAT_WERROR)
+    target_compile_options(leat_flags INTERFACE -Werror)
+endif()
+if(LEAT_SANITIZE)
+    string(REPLACE ";" "," leat_sanitizers "${LEAT_SANITIZE}")
+    add_compile_options(-fsanitize=${leat_sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    add_link_options(-fsanitize=${leat_sanitizers})
+endif()
+if(LEAT_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,63 @@
+/* block.h: some hundreds or thousands of records in columnar form, the unit of work.
+ *
+ * Every field that a pipeline ever has gets one column index at plan time, and keeps it. A column
+ * is dense for scalars: values[row]. For text and lists it is a view a row: elements starts[row] ..
+ * starts[row] + lengths[row] of `values`. Views may point into the source bytes, may overlap, and
+ * need not be in order; so dropping rows moves only views, and copying is never needed.
+ *
+ * Owner: the job while it runs; afterwards the run, which counts references (order stages refer to
+ * rows) on its one thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pipeline/arena.h"
+#include "proto/dtype.h"
+#include "proto/slot.h"
+
+struct leat_column {
+    void *values;      /* elements of the field's dtype, TEXT: bytes */
+    uint32_t *starts;  /* in elements; NULL for scalars */
+    uint32_t *lengths; /* in elements; NULL for scalars */
+};
+
+/* A record that could not be used. Texts live in the block's `kept` arena. */
+struct leat_bad_record {
+    uint32_t record;  /* within the block, before anything was dropped */
+    uint32_t column;  /* byte within the record's first line, from 1; 0: unknown */
+    uint64_t line;    /* in the file, from 1 */
+    uint64_t offset;  /* in the file, of the record's first byte */
+    uint32_t n_bytes; /* raw, as read, without the line end */
+    const uint8_t *bytes;
+    const char *field; /* "Age", or NULL */
+    const char *stage; /* "cast", or NULL for the source */
+    const char *message;
+};
+
+struct leat_block {
+    uint32_t n_rows;    /* rows that are left */
+    uint32_t n_records; /* records that were cut */
+    uint32_t n_columns;
+    struct leat_column *columns; /* [n_columns], in `kept` */
+    uint32_t *records;           /* [n_rows]: which record a row came from; ascending */
+
+    /* where it came from */
+    uint64_t sequence;     /* of blocks, within the pass */
+    uint32_t file;         /* index into the run's files */
+    uint64_t file_offset;  /* of source[0] */
+    uint64_t first_line;   /* in the file, of source[0], from 1 */
+    uint64_t first_record; /* number of its first record within the pass */
+    const uint8_t *source; /* the bytes; valid while the job runs */
+    size_t n_source_bytes;
+    const uint32_t *record_starts,
+        *record_ends; /* [n_records], into source; valid while the job runs */
+
+    struct leat_bad_record *bad; /* [n_bad], ascending by record */
+    uint32_t n_bad;
+
+    struct leat_arena kept;
+    uint32_t n_refs; /* owner: run */
+};

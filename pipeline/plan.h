@@ -1,0 +1,100 @@
+/* plan.h: a bound spec, typed and laid out: what `leatctl explain` prints and what a run is made
+ * from.
+ *
+ * Building a plan reads files (vocabularies, the head of the data): it may block, so the daemon
+ * builds plans on the pool. After that it is immutable and shared by reference count; the count is
+ * touched by one thread (the loop) only.
+ */
+#pragma once
+
+#include "pipeline/stage.h"
+#include "proto/blake2b.h"
+
+enum leat_on_error {
+    LEAT_ON_ERROR_FAIL,
+    LEAT_ON_ERROR_SKIP,
+    LEAT_ON_ERROR_QUARANTINE,
+};
+
+/* Stream options: the table in plan.c. */
+struct leat_stream_options {
+    struct leat_config base;
+    int on_error; /* enum leat_on_error */
+    const char *quarantine;
+    int64_t max_errors; /* 0: any number */
+    int64_t seed;
+    int64_t block_bytes;
+    int64_t max_record_bytes;
+    int64_t max_batch_bytes;
+};
+
+enum { LEAT_PLAN_LOCATION_MAP, LEAT_PLAN_LOCATION_ORDER };
+
+struct leat_plan_stage {
+    const struct leat_stage_ops *ops;
+    struct leat_config *config;
+    size_t index;          /* in the spec's list */
+    uint64_t kind_index;   /* among stages of the same name */
+    int32_t filter_column; /* an is_filter stage behind an ORDER stage: MAP writes a bool here, the
+                              order chain drops by it; -1 */
+    size_t n_fields_after; /* schema after this stage: names and columns */
+    char (*names_after)[LEAT_NAME_MAX + 1];
+    uint32_t *columns_after;
+};
+
+struct leat_plan_tensor {
+    char name[LEAT_NAME_MAX + 1];
+    uint32_t column;
+    enum leat_dtype dtype;
+    uint32_t ndim;
+    int64_t shape[LEAT_TENSOR_MAX_NDIM]; /* -1: varies */
+};
+
+struct leat_plan {
+    uint32_t n_refs;
+    struct leat_spec *spec;
+    struct leat_stream_options options;
+    const struct leat_stage_ops *source_ops;
+    struct leat_source_config *source;
+    struct leat_cutter cutter;
+    char *quarantine_path;
+
+    struct leat_field *fields; /* [n_columns] */
+    uint32_t n_columns;
+    bool *is_needed, *is_kept; /* [n_columns] */
+
+    size_t n_stages;
+    struct leat_plan_stage *stages; /* as written */
+    size_t n_map, n_order;
+    struct leat_plan_stage **map;   /* in execution order: all MAP stages, hoisted */
+    struct leat_plan_stage **order; /* ORDER stages and filters behind them */
+    size_t n_source_fields;         /* schema of the source */
+    char (*source_names)[LEAT_NAME_MAX + 1];
+    uint32_t *source_columns;
+
+    size_t n_tensors;
+    struct leat_plan_tensor *tensors;
+    bool is_batched;
+    uint64_t batch_size;
+    bool drop_last;
+    uint64_t prefetch_size;
+
+    size_t slot_bytes; /* of a full batch; if not is_bounded, what the first ring is made with */
+    bool is_bounded;   /* no batch can be larger than slot_bytes */
+    uint32_t n_slots;  /* without the window of the trainer */
+    uint8_t spec_digest[LEAT_DIGEST_BYTES];
+};
+
+/* Builds the plan of a copy of the spec. Errors have path streams.NAME.stages[i].KIND.ARG. 0 or
+ * -errno. May block. */
+int leat_plan_new(const struct leat_spec *spec, const struct leat_opener *opener,
+                  struct leat_plan **ret_plan, struct leat_error *err);
+struct leat_plan *leat_plan_ref(struct leat_plan *plan);
+struct leat_plan *leat_plan_unref(struct leat_plan *plan);
+
+/* Checks all that can be checked without reading data: stage names, arguments, their order. */
+int leat_plan_check(const struct leat_spec *spec, struct leat_error *err);
+
+/* `leatctl explain`: schema after each stage, fused segments, memory; malloc'ed text or JSON.
+ * n_workers for the memory plan. */
+char *leat_plan_explain(const struct leat_plan *plan, uint32_t n_workers, bool as_json);

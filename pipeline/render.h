@@ -1,0 +1,22 @@
+/* render.h: a row of a block as JSON, for `leatctl head` and error texts. */
+#pragma once
+
+#include "pipeline/plan.h"
+
+/* A growing text. Owner: the caller; free(text.data). */
+struct leat_text {
+    char *data; /* terminated, or NULL while empty */
+    size_t n_bytes, capacity;
+    int failed; /* 1: memory ran out; what is there is cut */
+};
+__attribute__((format(printf, 2, 3))) void leat_text_add(struct leat_text *text, const char *format,
+                                                         ...);
+void leat_text_add_bytes(struct leat_text *text, const void *bytes, size_t n_bytes);
+/* As a JSON string with quotes: control characters and invalid UTF-8 are escaped (bytes as U+FFFD).
+ */
+void leat_text_add_json(struct leat_text *text, const void *bytes, size_t n_bytes);
+
+/* {"name": value, ...} of the given fields. */
+void leat_render_row(struct leat_text *text, const struct leat_plan *plan,
+                     const struct leat_block *block, uint32_t row, const uint32_t *columns,
+                     const char (*names)[LEAT_NAME_MAX + 1], size_t n_fields);

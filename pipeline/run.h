@@ -1,0 +1,115 @@
+/* run.h: a stream being run: a state machine that hands out jobs and takes them back. Sans-I/O.
+ *
+ * Whoever drives it decides where jobs run: the daemon on libuv's pool, tests inline in any
+ * completion order, `leatctl run
+ * --no-daemon` on one thread. All functions but leat_job_execute() are called on one thread (the
+ * run's owner). The batches are a pure function of (plan, data, seed, epoch, rank, world size):
+ * never of the order in which jobs complete.
+ *
+ *     for (;;) switch (leat_run_next_job(run, &job)) {
+ *         case LEAT_RUN_JOB:        execute anywhere, then leat_run_complete(run, job, &err)
+ *         case LEAT_RUN_NEEDS_SLOT: leat_run_give_slot() when one is free (batches are waiting for
+ * slots) case LEAT_RUN_WAITING:    complete a job that is out case LEAT_RUN_ENDED:      all asked
+ * epochs were handed out, or the run failed (leat_run_error)
+ *     }
+ *     leat_run_take_output() whenever it has one: batches in step order, and the end of each epoch.
+ */
+#pragma once
+
+#include "pipeline/plan.h"
+
+enum {
+    LEAT_RUN_JOB = 1,
+    LEAT_RUN_NEEDS_SLOT = 2,
+    LEAT_RUN_WAITING = 3,
+    LEAT_RUN_ENDED = 4,
+};
+
+enum leat_job_kind {
+    LEAT_JOB_SCAN,
+    LEAT_JOB_MAP,
+    LEAT_JOB_COLLATE,
+    LEAT_JOB_QUARANTINE,
+    LEAT_N_JOB_KINDS
+};
+
+struct leat_run;
+struct leat_job;
+
+struct leat_run_options {
+    uint64_t first_epoch, first_step;
+    uint64_t n_epochs; /* 0: without end */
+    uint64_t n_steps;  /* end after that many batches of this rank; 0: all */
+    uint64_t rank, world_size;
+    bool has_seed;
+    uint64_t seed;            /* in place of the stream's own */
+    uint32_t max_map_jobs;    /* blocks between scan and order at once: about 2 * workers + 2 */
+    uint64_t (*now_ns)(void); /* for busy times; NULL: they stay 0 */
+    const struct leat_opener *opener; /* outlives the run */
+};
+
+/* Memory for one batch. The run writes header, descriptors and tensors from `memory` on. */
+struct leat_slot {
+    void *memory;
+    size_t size_bytes;
+    uint32_t index;      /* the driver's; comes back in the output */
+    uint64_t generation; /* the driver's */
+};
+
+enum leat_output_kind {
+    LEAT_OUTPUT_BATCH,
+    LEAT_OUTPUT_EPOCH_END,
+};
+
+struct leat_output {
+    enum leat_output_kind kind;
+    struct leat_slot slot; /* BATCH */
+    uint64_t epoch, step;  /* EPOCH_END: step is the number of steps of the epoch, over all ranks */
+    uint32_t n_rows;
+    uint64_t used_bytes;
+    bool is_last; /* EPOCH_END: nothing follows */
+};
+
+struct leat_run_stage_stats {
+    const char *name;
+    uint64_t n_records, n_bytes, busy_ns, n_errors;
+};
+
+struct leat_run_stats {
+    uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
+    uint32_t n_jobs, n_blocks;
+    size_t n_stages; /* source, MAP stages, collate */
+    const struct leat_run_stage_stats *stages;
+};
+
+int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
+                 struct leat_run **ret_run, struct leat_error *err);
+/* No job may be out. Slots that were given and not handed out again are forgotten. */
+struct leat_run *leat_run_free(struct leat_run *run);
+
+int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job);
+enum leat_job_kind leat_job_kind(const struct leat_job *job);
+void leat_job_execute(struct leat_job *job);
+/* Takes the job back. A failure of the stream is remembered in the run, and is told by
+ * leat_run_error() after everything before it was handed out. */
+void leat_run_complete(struct leat_run *run, struct leat_job *take_job);
+
+/* Bytes that the next waiting batch needs: a slot that is smaller is not taken (see give_slot). 0:
+ * none waits. */
+size_t leat_run_slot_need(const struct leat_run *run);
+/* How many batches wait for slots. */
+size_t leat_run_n_waiting(const struct leat_run *run);
+/* 0, or -EMSGSIZE if the waiting batch needs more than slot->size_bytes: the driver makes larger
+ * slots. */
+int leat_run_give_slot(struct leat_run *run, const struct leat_slot *slot);
+/* Slots that were given but not used, when the driver replaces its ring: takes one back. */
+bool leat_run_take_slot_back(struct leat_run *run, struct leat_slot *ret_slot);
+
+bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output);
+
+/* The stream's failure, once everything before it was handed out; NULL: none. */
+const struct leat_error *leat_run_error(const struct leat_run *run);
+/* Hands out no further jobs; the driver completes those that are out, then frees. */
+void leat_run_cancel(struct leat_run *run);
+
+void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_stats);

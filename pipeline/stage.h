@@ -1,0 +1,199 @@
+/* stage.h: what a source or a stage is.
+ *
+ * A stage is one file in pipeline/stages/ that ends in one `const struct leat_stage_ops
+ * leat_stage_NAME`, and one line LEAT_STAGE(NAME) in stages.def. A source is the same in
+ * pipeline/sources/ and sources.def. A stage never calls another.
+ *
+ * MAP stages are pure functions over one block in a worker. ORDER stages permute references on the
+ * run's thread and never see sample data. COLLATE stages are properties of how batches are made
+ * (pad, batch, prefetch): they have only a plan.
+ *
+ * Life of a stage: bind (table) -> check -> load (files; may block) -> plan (schema in, schema out)
+ * -> map / push ... -> unload. After plan the config is immutable and shared by all workers.
+ */
+#pragma once
+
+#include "pipeline/bind.h"
+#include "pipeline/block.h"
+#include "pipeline/cutter.h"
+#include "pipeline/files.h"
+#include "pipeline/opener.h"
+#include "pipeline/rng.h"
+
+enum leat_stage_kind {
+    LEAT_STAGE_SOURCE,
+    LEAT_STAGE_MAP,
+    LEAT_STAGE_ORDER,
+    LEAT_STAGE_COLLATE,
+};
+
+/* What is known of a field at plan time. */
+struct leat_field {
+    char name[LEAT_NAME_MAX + 1];
+    enum leat_dtype dtype;
+    bool is_list;        /* text or a list: a view a row; else a scalar */
+    uint64_t max_length; /* elements a row at most; 0: unknown */
+    bool has_pad_value;  /* the stage that made it knows what it is padded with (a tokenizer) */
+    double pad_value;
+    /* set by `pad`, used by collation */
+    bool is_padded;
+    uint64_t pad_length;   /* exactly; 0: to the longest of the batch */
+    uint64_t pad_multiple; /* of the longest; 0 or 1: none */
+    bool pad_left;
+    int32_t mask_of; /* this column is the mask of that one; -1: none. A mask has no values of its
+                        own */
+};
+
+#define LEAT_FIELDS_MAX 4096
+
+struct leat_planner;
+
+/* The schema while a stage is planned. All return 0 or an error placed at argument `arg` of
+ * `config`. */
+int leat_planner_find(struct leat_planner *planner, const struct leat_config *config,
+                      const char *arg, const char *name, uint32_t *ret_column,
+                      struct leat_error *err); /* unknown names: the nearest, and what there is */
+const struct leat_field *leat_planner_field(const struct leat_planner *planner, uint32_t column);
+/* A new column of that name; an earlier field of the same name is hidden from here on. *ret_field
+ * may be filled further. */
+int leat_planner_add(struct leat_planner *planner, const struct leat_config *config,
+                     const char *arg, const char *name, enum leat_dtype dtype, bool is_list,
+                     uint32_t *ret_column, struct leat_field **ret_field, struct leat_error *err);
+int leat_planner_rename(struct leat_planner *planner, const struct leat_config *config,
+                        const char *arg, const char *from, const char *to, struct leat_error *err);
+int leat_planner_select(struct leat_planner *planner, const struct leat_config *config,
+                        const char *arg, const struct leat_texts *fields, struct leat_error *err);
+/* Names in the schema at this point, in order. */
+size_t leat_planner_names(const struct leat_planner *planner, const char **ret_names,
+                          size_t capacity);
+/* Says that this stage reads the column (so that sources and earlier stages must make it). find()
+ * does so too. */
+void leat_planner_use(struct leat_planner *planner, uint32_t column);
+/* The stream's seed and the index of this stage among those of its kind, for random stages. */
+uint64_t leat_planner_stage_index(const struct leat_planner *planner);
+
+/* One block going through the MAP stages. Owner: the job. */
+struct leat_map {
+    struct leat_block *block;
+    struct leat_arena *scratch; /* for this job only */
+    const bool *is_needed;      /* [n_columns]: a column that is not needed must not be made */
+    const bool *is_kept;        /* [n_columns]: outlives the job */
+    uint64_t seed, epoch;       /* of the stream */
+    bool *
+        is_dropped; /* [n_rows]: set by reject and drop, compacted by the runner after each stage */
+    uint32_t n_dropped;
+    void *worker;         /* reserved for contexts that stay warm */
+    uint64_t n_bytes_out; /* counted by the stage: text or token bytes it made */
+};
+
+static inline struct leat_column *leat_map_column(const struct leat_map *map, uint32_t column) {
+    return &map->block->columns[column];
+}
+
+/* Memory for a column's values: from `kept` or from `scratch`, as the plan says. NULL when memory
+ * is out. */
+void *leat_map_alloc(struct leat_map *map, uint32_t column, size_t n_bytes);
+struct leat_arena *leat_map_arena(struct leat_map *map, uint32_t column);
+
+/* Allocates values (n_elements of the dtype size) and, for lists, starts and lengths of n_rows. 0
+ * or -ENOMEM. */
+int leat_map_make_scalar(struct leat_map *map, uint32_t column, size_t element_bytes);
+int leat_map_make_views(struct leat_map *map, uint32_t column);
+
+/* Marks a row as bad / as not wanted. A bad row's views and values must be left valid (length 0).
+ */
+__attribute__((format(printf, 4, 5))) void
+leat_map_reject(struct leat_map *map, uint32_t row, const char *field, const char *format, ...);
+void leat_map_drop(struct leat_map *map, uint32_t row);
+
+/* Key for randomness of that row in this stage: by file and byte offset of its record, so that
+ * neither block size nor order of work matters. */
+uint64_t leat_map_row_key(const struct leat_map *map, uint32_t row, uint64_t stage_seed,
+                          enum leat_rng_purpose purpose);
+
+/* A row on its way through the ORDER stages. */
+struct leat_ref {
+    struct leat_block *block;
+    uint32_t row;
+};
+
+#define LEAT_ORDER_DONE 1 /* from push: nothing more is wanted in this epoch */
+
+struct leat_order_sink {
+    int (*push)(struct leat_order_sink *sink, struct leat_ref ref,
+                struct leat_error *err); /* takes the reference; 0, DONE, -errno */
+};
+static inline int leat_order_push(struct leat_order_sink *sink, struct leat_ref ref,
+                                  struct leat_error *err) {
+    return sink->push(sink, ref, err);
+}
+/* Lets go of a reference that goes no further. */
+void leat_ref_drop(struct leat_ref ref);
+
+struct leat_order_key {
+    uint64_t seed; /* of the stream */
+    uint64_t epoch;
+    uint64_t pass;  /* of `repeat` within the epoch */
+    uint64_t index; /* of the stage among its kind */
+};
+
+struct leat_stage_ops {
+    const char *name;
+    const char *summary; /* one sentence */
+    const char *example; /* YAML flow form of the arguments: "{ input: text, output: input_ids,
+                            vocab: vocab.txt }" */
+    enum leat_stage_kind kind;
+    const struct leat_arg *args;
+    size_t config_size;
+
+    int (*check)(struct leat_config *config,
+                 struct leat_error *err); /* across arguments; may be NULL */
+    int (*load)(struct leat_config *config, const struct leat_opener *opener,
+                struct leat_error *err);
+    void (*unload)(struct leat_config *config);
+    int (*plan)(struct leat_config *config, struct leat_planner *planner, struct leat_error *err);
+
+    /* MAP: over all rows of map->block. An error is of the environment (-ENOMEM); bad records are
+     * leat_map_reject()ed. */
+    int (*map)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
+    bool is_filter; /* MAP that drops rows: evaluated where it stands, even behind ORDER stages */
+
+    /* ORDER */
+    size_t state_size; /* zeroed before start */
+    int (*start)(const struct leat_config *config, void *state, const struct leat_order_key *key,
+                 struct leat_error *err);
+    int (*push)(const struct leat_config *config, void *state, struct leat_ref ref,
+                struct leat_order_sink *down, struct leat_error *err);
+    int (*finish)(const struct leat_config *config, void *state, struct leat_order_sink *down,
+                  struct leat_error *err);
+    void (*stop)(const struct leat_config *config,
+                 void *state); /* frees; drops what it holds. After start, always */
+
+    /* SOURCE: config begins with struct leat_source_config. */
+    /* Declares the fields from the first bytes of the first file (all of it if is_whole): in plan's
+     * place. */
+    int (*probe)(struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole,
+                 const char *file, struct leat_planner *planner, struct leat_error *err);
+    void (*cutter)(const struct leat_config *config, struct leat_cutter *ret_cutter);
+    /* At the start of each file: bytes to skip (BOM, header row), 0..n_bytes; checks the header.
+     * -EAGAIN: needs more bytes (never if is_whole). *ret_lines: line ends skipped. */
+    int (*begin_file)(const struct leat_config *config, const uint8_t *head, size_t n_bytes,
+                      bool is_whole, const char *file, size_t *ret_skip, uint64_t *ret_lines,
+                      struct leat_error *err);
+    /* Fills the needed columns from map->block->source and its record_starts/ends. */
+    int (*parse)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
+};
+
+/* The common beginning of every source's config. */
+struct leat_source_config {
+    struct leat_config base;
+    struct leat_texts paths;
+    struct leat_files files; /* filled by load */
+};
+
+/* Looks a stage or source up by name: NULL if there is none. */
+const struct leat_stage_ops *leat_stage_find(const char *name);
+const struct leat_stage_ops *leat_source_find(const char *name);
+/* All of them, NULL-terminated, in the order of the .def file. */
+extern const struct leat_stage_ops *const leat_stages[];
+extern const struct leat_stage_ops *const leat_sources[];
