@@ -1,0 +1,124 @@
+/* packet.c: one packet in, one packet out.
+ *
+ * Where no descriptor may come, the packet is looked at first (MSG_PEEK without a control buffer):
+ * if the peer passed descriptors the kernel says MSG_CTRUNC and nothing was installed here. The
+ * packet is then left in the queue for the caller to dispose of with the socket, since even
+ * receiving it could block on the close of a foreign descriptor.
+ */
+#include "proto/packet.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define MAX_DESCRIPTORS 4
+
+int leat_packet_send(int socket, const struct leat_packet *packet, const void *payload, int fd,
+                     int may_block) {
+    struct iovec parts[2] = {
+        {.iov_base = (void *)(uintptr_t)packet, .iov_len = sizeof(*packet)},
+        {.iov_base = (void *)(uintptr_t)payload, .iov_len = packet->payload_bytes},
+    };
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {.bytes = {0}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = packet->payload_bytes ? 2 : 1};
+    ssize_t n;
+
+    if (fd >= 0) {
+        struct cmsghdr *head;
+
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof(control.bytes);
+        head = CMSG_FIRSTHDR(&message);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+    }
+    do {
+        n = sendmsg(socket, &message, MSG_NOSIGNAL | (may_block ? 0 : MSG_DONTWAIT));
+    } while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : 0;
+}
+
+/* Keeps the first descriptor of the message and closes all others. */
+static int take_descriptors(struct msghdr *message, int *ret_fd) {
+    int n_taken = 0;
+
+    *ret_fd = -1;
+    for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head; head = CMSG_NXTHDR(message, head)) {
+        size_t n;
+
+        if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+            continue;
+        n = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < n; i++) {
+            int fd;
+
+            memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof(fd));
+            if (n_taken++ == 0)
+                *ret_fd = fd;
+            else
+                (void)close(fd);
+        }
+    }
+    return n_taken > 1 || (message->msg_flags & MSG_CTRUNC) ? -EPROTO : 0;
+}
+
+static int peek_without_descriptors(int socket, int flags) {
+    char byte;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    ssize_t n;
+
+    do {
+        n = recvmsg(socket, &message, MSG_PEEK | flags);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    return message.msg_flags & MSG_CTRUNC ? -EPROTO : 0;
+}
+
+int leat_packet_receive(int socket, struct leat_packet *ret_packet, void *ret_payload, int *ret_fd,
+                        int may_block) {
+    struct iovec parts[2] = {
+        {.iov_base = ret_packet, .iov_len = sizeof(*ret_packet)},
+        {.iov_base = ret_payload, .iov_len = ret_payload ? LEAT_PACKET_PAYLOAD_MAX : 0},
+    };
+    union {
+        char bytes[CMSG_SPACE(MAX_DESCRIPTORS * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = ret_payload ? 2 : 1};
+    int flags = MSG_CMSG_CLOEXEC | (may_block ? 0 : MSG_DONTWAIT);
+    ssize_t n;
+    int r;
+
+    if (ret_fd) {
+        *ret_fd = -1;
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof(control.bytes);
+    } else {
+        r = peek_without_descriptors(socket, flags & MSG_DONTWAIT);
+        if (r < 0)
+            return r;
+    }
+    do {
+        n = recvmsg(socket, &message, flags);
+    } while (n < 0 && errno == EINTR);
+    if (n <= 0)
+        return n < 0 ? -errno : 0;
+    r = ret_fd ? take_descriptors(&message, ret_fd) : 0;
+    if (r == 0 && (message.msg_flags & MSG_TRUNC || (size_t)n < sizeof(*ret_packet) ||
+                   (size_t)n - sizeof(*ret_packet) != ret_packet->payload_bytes))
+        r = -EPROTO;
+    if (r < 0 && ret_fd && *ret_fd >= 0) {
+        (void)close(*ret_fd);
+        *ret_fd = -1;
+    }
+    return r < 0 ? r : 1;
+}

@@ -1,0 +1,126 @@
+/* value.c: see value.h. Depth is bounded by whoever builds a tree from foreign bytes, so recursion
+ * here is too. */
+#include "proto/value.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void leat_value_deinit(struct leat_value *value) {
+    for (size_t i = 0; i < value->n_items; i++) {
+        leat_value_deinit(&value->items[i]);
+        if (value->keys)
+            free(value->keys[i].name);
+    }
+    free(value->items);
+    free(value->keys);
+    free(value->text);
+    *value = (struct leat_value){.kind = LEAT_VALUE_NULL};
+}
+
+int leat_value_set_text(struct leat_value *value, const char *text, bool is_quoted) {
+    char *copy = strdup(text);
+
+    if (!copy)
+        return -ENOMEM;
+    value->kind = LEAT_VALUE_SCALAR;
+    value->is_quoted = is_quoted;
+    value->text = copy;
+    return 0;
+}
+
+/* Room for one more item: capacities are powers of two, so that growth needs no field of its own.
+ */
+static int grow(void **array, size_t n_items, size_t item_size) {
+    void *larger;
+
+    if (n_items != 0 && (n_items & (n_items - 1)) != 0)
+        return 0;
+    larger = reallocarray(*array, n_items ? n_items * 2 : 1, item_size);
+    if (!larger)
+        return -ENOMEM;
+    *array = larger;
+    return 0;
+}
+
+int leat_value_append(struct leat_value *list, struct leat_value **ret_item) {
+    void *items = list->items;
+    int r = grow(&items, list->n_items, sizeof(*list->items));
+
+    if (r < 0)
+        return r;
+    list->items = items;
+    list->kind = LEAT_VALUE_LIST;
+    *ret_item = &list->items[list->n_items++];
+    **ret_item = (struct leat_value){.kind = LEAT_VALUE_NULL};
+    return 0;
+}
+
+int leat_value_insert(struct leat_value *map, const char *name, struct leat_value **ret_item) {
+    void *items = map->items, *keys = map->keys;
+    char *copy;
+    int r;
+
+    if (leat_value_get(map, name))
+        return -EEXIST;
+    r = grow(&keys, map->n_items, sizeof(*map->keys));
+    map->keys = keys;
+    if (r == 0)
+        r = grow(&items, map->n_items, sizeof(*map->items));
+    map->items = items;
+    if (r < 0)
+        return r;
+    copy = strdup(name);
+    if (!copy)
+        return -ENOMEM;
+    map->kind = LEAT_VALUE_MAP;
+    map->keys[map->n_items] = (struct leat_value_key){.name = copy};
+    *ret_item = &map->items[map->n_items++];
+    **ret_item = (struct leat_value){.kind = LEAT_VALUE_NULL};
+    return 0;
+}
+
+struct leat_value *leat_value_get(const struct leat_value *map, const char *name) {
+    if (map->kind != LEAT_VALUE_MAP)
+        return NULL;
+    for (size_t i = 0; i < map->n_items; i++)
+        if (strcmp(map->keys[i].name, name) == 0)
+            return &map->items[i];
+    return NULL;
+}
+
+static int copy_items(struct leat_value *target, const struct leat_value *source) {
+    for (size_t i = 0; i < source->n_items; i++) {
+        struct leat_value *item;
+        int r;
+
+        if (source->kind == LEAT_VALUE_MAP)
+            r = leat_value_insert(target, source->keys[i].name, &item);
+        else
+            r = leat_value_append(target, &item);
+        if (r < 0)
+            return r;
+        if (source->kind == LEAT_VALUE_MAP) {
+            target->keys[i].line = source->keys[i].line;
+            target->keys[i].column = source->keys[i].column;
+        }
+        r = leat_value_copy(item, &source->items[i]);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int leat_value_copy(struct leat_value *target, const struct leat_value *source) {
+    int r = 0;
+
+    *target =
+        (struct leat_value){.kind = source->kind, .line = source->line, .column = source->column};
+    if (source->kind == LEAT_VALUE_SCALAR)
+        r = leat_value_set_text(target, source->text, source->is_quoted);
+    else
+        r = copy_items(target, source);
+    if (r < 0)
+        leat_value_deinit(target);
+    return r;
+}
