@@ -39,8 +39,8 @@ int leat_spec_copy(const struct leat_spec *spec, struct leat_spec **ret_spec);
 
 /* The wire: protobuf StreamSpec. Unpacking checks depth, counts and lengths; *ret_data is
  * malloc'ed. 0 or -errno. */
-struct _Leat__StreamSpec;
-int leat_spec_pack(const struct leat_spec *spec, struct _Leat__StreamSpec **ret_message);
-void leat_spec_message_free(struct _Leat__StreamSpec *message);
-int leat_spec_unpack(const struct _Leat__StreamSpec *message, struct leat_spec **ret_spec,
+struct Leat__StreamSpec;
+int leat_spec_pack(const struct leat_spec *spec, struct Leat__StreamSpec **ret_message);
+void leat_spec_message_free(struct Leat__StreamSpec *message);
+int leat_spec_unpack(const struct Leat__StreamSpec *message, struct leat_spec **ret_spec,
                      struct leat_error *err);

@@ -116,7 +116,7 @@ static int pack_spec(const struct leat_spec *spec, Leat__StreamSpec *message) {
     return 0;
 }
 
-int leat_spec_pack(const struct leat_spec *spec, struct _Leat__StreamSpec **ret_message) {
+int leat_spec_pack(const struct leat_spec *spec, struct Leat__StreamSpec **ret_message) {
     Leat__StreamSpec *message = malloc(sizeof(*message));
     int r;
 
@@ -132,7 +132,7 @@ int leat_spec_pack(const struct leat_spec *spec, struct _Leat__StreamSpec **ret_
     return 0;
 }
 
-void leat_spec_message_free(struct _Leat__StreamSpec *message) {
+void leat_spec_message_free(struct Leat__StreamSpec *message) {
     if (message)
         leat__stream_spec__free_unpacked(message, NULL);
 }
@@ -246,7 +246,7 @@ static int unpack_stages(struct unpacker *unpacker, const Leat__StreamSpec *mess
     return r;
 }
 
-int leat_spec_unpack(const struct _Leat__StreamSpec *message, struct leat_spec **ret_spec,
+int leat_spec_unpack(const struct Leat__StreamSpec *message, struct leat_spec **ret_spec,
                      struct leat_error *err) {
     struct unpacker unpacker = {.err = err};
     struct leat_spec *spec = NULL;
