@@ -20,6 +20,7 @@
 
 #include "proto/dtype.h"
 #include "proto/error.h"
+#include "proto/slot.h"
 #include "proto/spec.h"
 
 enum leat_arg_type {
