@@ -59,5 +59,18 @@ struct leat_block {
     uint32_t n_bad;
 
     struct leat_arena kept;
-    uint32_t n_refs; /* owner: run */
+    struct leat_block *next;      /* in the pool, or in the run's queue */
+    struct leat_block_pool *pool; /* where it goes when nothing refers to it */
+    uint32_t n_refs;              /* owner: run */
 };
+
+/* Blocks that wait to be used again, with their warm arenas. Owner: run. */
+struct leat_block_pool {
+    struct leat_block *free;
+    uint32_t n_alive; /* handed out */
+};
+
+struct leat_block *
+leat_block_pool_take(struct leat_block_pool *pool); /* one reference; NULL when memory is out */
+void leat_block_unref(struct leat_block *block, uint32_t n_refs);
+void leat_block_pool_deinit(struct leat_block_pool *pool); /* all must be back */

@@ -66,24 +66,34 @@ int leat_planner_select(struct leat_planner *planner, const struct leat_config *
 /* Names in the schema at this point, in order. */
 size_t leat_planner_names(const struct leat_planner *planner, const char **ret_names,
                           size_t capacity);
+/* A column of an earlier stage, to be changed (pad). */
+struct leat_field *leat_planner_edit(struct leat_planner *planner, uint32_t column);
 /* Says that this stage reads the column (so that sources and earlier stages must make it). find()
  * does so too. */
-void leat_planner_use(struct leat_planner *planner, uint32_t column);
+int leat_planner_use(struct leat_planner *planner, uint32_t column);
 /* The stream's seed and the index of this stage among those of its kind, for random stages. */
 uint64_t leat_planner_stage_index(const struct leat_planner *planner);
 
 /* One block going through the MAP stages. Owner: the job. */
 struct leat_map {
     struct leat_block *block;
-    struct leat_arena *scratch; /* for this job only */
-    const bool *is_needed;      /* [n_columns]: a column that is not needed must not be made */
-    const bool *is_kept;        /* [n_columns]: outlives the job */
-    uint64_t seed, epoch;       /* of the stream */
-    bool *
-        is_dropped; /* [n_rows]: set by reject and drop, compacted by the runner after each stage */
+    const struct leat_field *fields; /* [n_columns] */
+    const bool *is_needed;           /* [n_columns]: a column that is not needed must not be made */
+    const bool *is_kept;             /* [n_columns]: outlives the job */
+    struct leat_arena *scratch;      /* for this job only */
+    uint64_t seed, epoch;            /* of the stream */
+    uint64_t n_bytes_out;            /* counted by the stage: text or token bytes it made */
+
+    /* the runner's own */
+    const char *stage; /* name of the stage that runs; NULL: the source */
+    bool *is_dropped;  /* [n_rows]: set by reject and drop, compacted after each stage */
     uint32_t n_dropped;
-    void *worker;         /* reserved for contexts that stay warm */
-    uint64_t n_bytes_out; /* counted by the stage: text or token bytes it made */
+    bool *marks; /* a filter behind an ORDER stage: drop() clears marks[row] and drops nothing */
+    bool keeps_bad_bytes;  /* bad records keep their raw bytes (quarantine) */
+    bool is_out_of_memory; /* met in a function that cannot say so */
+    uint32_t bad_capacity;
+    uint32_t line_record; /* where counting of lines has got to */
+    uint64_t line;
 };
 
 static inline struct leat_column *leat_map_column(const struct leat_map *map, uint32_t column) {
@@ -104,6 +114,11 @@ int leat_map_make_views(struct leat_map *map, uint32_t column);
  */
 __attribute__((format(printf, 4, 5))) void
 leat_map_reject(struct leat_map *map, uint32_t row, const char *field, const char *format, ...);
+/* The same, for what is wrong at a place in the record: line from 0 within it, byte from 1 (0:
+ * unknown). */
+__attribute__((format(printf, 5, 6))) void leat_map_reject_at(struct leat_map *map, uint32_t row,
+                                                              uint32_t line, uint32_t column,
+                                                              const char *format, ...);
 void leat_map_drop(struct leat_map *map, uint32_t row);
 
 /* Key for randomness of that row in this stage: by file and byte offset of its record, so that

@@ -1,0 +1,186 @@
+/* planner.c: names to columns. See planner.h and stage.h. */
+#include "pipeline/planner.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int leat_planner_init(struct leat_planner *planner) {
+    *planner = (struct leat_planner){.batch_size = 1};
+    planner->fields = calloc(LEAT_FIELDS_MAX, sizeof(*planner->fields));
+    planner->names = calloc(LEAT_FIELDS_MAX, sizeof(*planner->names));
+    return planner->fields && planner->names ? 0 : -ENOMEM;
+}
+
+void leat_planner_deinit(struct leat_planner *planner) {
+    free(planner->fields);
+    free(planner->names);
+    free(planner->uses);
+    free(planner->makes);
+}
+
+static struct leat_planner_name *find_name(const struct leat_planner *planner, const char *name) {
+    for (size_t i = 0; i < planner->n_names; i++)
+        if (strcmp(planner->names[i].name, name) == 0)
+            return &planner->names[i];
+    return NULL;
+}
+
+/* "PassengerId, Survived, Pclass, ..." */
+static void list_names(const struct leat_planner *planner, char *text, size_t size) {
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < planner->n_names; i++) {
+        if (n + strlen(planner->names[i].name) + 8 > size) {
+            (void)snprintf(text + n, size - n, ", ...");
+            return;
+        }
+        n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "", planner->names[i].name);
+    }
+}
+
+static int no_such_field(struct leat_planner *planner, const struct leat_config *config,
+                         const char *arg, const char *name, struct leat_error *err) {
+    const char *candidates[LEAT_FIELDS_MAX];
+    char list[300];
+    const char *nearest;
+
+    for (size_t i = 0; i < planner->n_names; i++)
+        candidates[i] = planner->names[i].name;
+    nearest = leat_nearest(name, candidates, planner->n_names);
+    if (nearest)
+        return leat_config_error(
+            config, arg, err, "there is no field \"%s\" here; did you mean \"%s\"?", name, nearest);
+    list_names(planner, list, sizeof(list));
+    return leat_config_error(config, arg, err, "there is no field \"%s\" here; there is %s", name,
+                             list[0] ? list : "none");
+}
+
+static int add_edge(struct leat_planner_edge **edges, size_t *n_edges, uint32_t stage,
+                    uint32_t column) {
+    if ((*n_edges & (*n_edges - 1)) == 0) {
+        struct leat_planner_edge *larger =
+            reallocarray(*edges, *n_edges ? *n_edges * 2 : 1, sizeof(*larger));
+
+        if (!larger)
+            return -ENOMEM;
+        *edges = larger;
+    }
+    (*edges)[(*n_edges)++] = (struct leat_planner_edge){.stage = stage, .column = column};
+    return 0;
+}
+
+int leat_planner_use(struct leat_planner *planner, uint32_t column) {
+    return add_edge(&planner->uses, &planner->n_uses, planner->stage, column);
+}
+
+int leat_planner_find(struct leat_planner *planner, const struct leat_config *config,
+                      const char *arg, const char *name, uint32_t *ret_column,
+                      struct leat_error *err) {
+    const struct leat_planner_name *entry = find_name(planner, name);
+
+    if (!entry)
+        return no_such_field(planner, config, arg, name, err);
+    if (planner->fields[entry->column].mask_of >= 0)
+        return leat_config_error(
+            config, arg, err, "\"%s\" is a mask that is made with the batch; no stage can read it",
+            name);
+    if (leat_planner_use(planner, entry->column) < 0)
+        return leat_error_oom(err);
+    *ret_column = entry->column;
+    return 0;
+}
+
+const struct leat_field *leat_planner_field(const struct leat_planner *planner, uint32_t column) {
+    return &planner->fields[column];
+}
+
+struct leat_field *leat_planner_edit(struct leat_planner *planner, uint32_t column) {
+    return &planner->fields[column];
+}
+
+int leat_planner_add(struct leat_planner *planner, const struct leat_config *config,
+                     const char *arg, const char *name, enum leat_dtype dtype, bool is_list,
+                     uint32_t *ret_column, struct leat_field **ret_field, struct leat_error *err) {
+    struct leat_planner_name *entry = find_name(planner, name);
+    struct leat_field *field;
+    size_t n = strlen(name);
+
+    if (n == 0 || n > LEAT_NAME_MAX)
+        return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
+                                 LEAT_NAME_MAX, n);
+    if (planner->n_columns == LEAT_FIELDS_MAX)
+        return leat_config_error(config, arg, err, "more than %d fields", LEAT_FIELDS_MAX);
+    if (add_edge(&planner->makes, &planner->n_makes, planner->stage, planner->n_columns) < 0)
+        return leat_error_oom(err);
+    field = &planner->fields[planner->n_columns];
+    *field = (struct leat_field){.dtype = dtype, .is_list = is_list, .mask_of = -1};
+    memcpy(field->name, name, n + 1);
+    if (!entry) {
+        entry = &planner->names[planner->n_names++];
+        memcpy(entry->name, name, n + 1);
+    }
+    entry->column = planner->n_columns;
+    *ret_column = planner->n_columns++;
+    if (ret_field)
+        *ret_field = field;
+    return 0;
+}
+
+int leat_planner_rename(struct leat_planner *planner, const struct leat_config *config,
+                        const char *arg, const char *from, const char *to, struct leat_error *err) {
+    struct leat_planner_name *entry = find_name(planner, from);
+    size_t n = strlen(to);
+
+    if (!entry)
+        return no_such_field(planner, config, arg, from, err);
+    if (n == 0 || n > LEAT_NAME_MAX)
+        return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
+                                 LEAT_NAME_MAX, n);
+    if (strcmp(from, to) != 0 && find_name(planner, to))
+        return leat_config_error(config, arg, err,
+                                 "cannot rename \"%s\" to \"%s\": there is such a field", from, to);
+    memcpy(entry->name, to, n + 1);
+    return 0;
+}
+
+int leat_planner_select(struct leat_planner *planner, const struct leat_config *config,
+                        const char *arg, const struct leat_texts *fields, struct leat_error *err) {
+    struct leat_planner_name *names = calloc(LEAT_FIELDS_MAX, sizeof(*names));
+    int r = 0;
+
+    if (!names)
+        return leat_error_oom(err);
+    for (size_t i = 0; r == 0 && i < fields->n_items; i++) {
+        const struct leat_planner_name *entry = find_name(planner, fields->items[i]);
+
+        if (!entry)
+            r = no_such_field(planner, config, arg, fields->items[i], err);
+        for (size_t k = 0; r == 0 && k < i; k++)
+            if (strcmp(fields->items[k], fields->items[i]) == 0)
+                r = leat_config_error(config, arg, err, "\"%s\" is there twice", fields->items[i]);
+        if (r == 0)
+            names[i] = *entry;
+    }
+    if (r < 0) {
+        free(names);
+        return r;
+    }
+    free(planner->names);
+    planner->names = names;
+    planner->n_names = fields->n_items;
+    return 0;
+}
+
+size_t leat_planner_names(const struct leat_planner *planner, const char **ret_names,
+                          size_t capacity) {
+    for (size_t i = 0; i < planner->n_names && i < capacity; i++)
+        ret_names[i] = planner->names[i].name;
+    return planner->n_names;
+}
+
+uint64_t leat_planner_stage_index(const struct leat_planner *planner) {
+    return planner->kind_index;
+}

@@ -1,0 +1,37 @@
+/* planner.h: the schema while a plan is being built; what stages see of it is in stage.h.
+ *
+ * Columns are numbered once and for all; the schema is the list of names that are visible at a
+ * point. Each stage's reads and makes are written down, from which follows what is needed, what is
+ * kept, and which stages are dead. One thread.
+ */
+#pragma once
+
+#include "pipeline/stage.h"
+
+struct leat_planner_name {
+    char name[LEAT_NAME_MAX + 1];
+    uint32_t column;
+};
+
+struct leat_planner_edge {
+    uint32_t stage; /* position in planning order; 0: the source */
+    uint32_t column;
+};
+
+struct leat_planner {
+    struct leat_field *fields; /* [LEAT_FIELDS_MAX], fixed so that pointers to fields stay good */
+    uint32_t n_columns;
+    struct leat_planner_name *names; /* [LEAT_FIELDS_MAX] */
+    size_t n_names;
+    struct leat_planner_edge *uses, *makes;
+    size_t n_uses, n_makes;
+    uint32_t stage;      /* being planned */
+    uint64_t kind_index; /* of that stage among those of its name */
+
+    bool has_batch, drop_last, has_prefetch, has_repeat;
+    uint64_t batch_size, prefetch_size;
+    uint64_t repeat_count; /* 0: without end */
+};
+
+int leat_planner_init(struct leat_planner *planner);
+void leat_planner_deinit(struct leat_planner *planner);
