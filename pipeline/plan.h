@@ -17,6 +17,7 @@ enum leat_on_error {
 };
 
 /* Stream options: the table in plan.c. */
+extern const struct leat_arg leat_stream_args[];
 struct leat_stream_options {
     struct leat_config base;
     int on_error; /* enum leat_on_error */

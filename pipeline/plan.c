@@ -1,0 +1,428 @@
+/* plan.c: from a spec to a plan: bind every stage, load what it needs, walk the schema through,
+ * arrange, lay out.
+ *
+ * Built by one thread (which may block), immutable afterwards.
+ */
+#include "pipeline/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/plan_internal.h"
+
+#define PROBE_BYTES     (1U << 20)
+#define PROBE_MAX_BYTES (64U << 20)
+
+static const char *const on_error_choices[] = {"fail", "skip", "quarantine", NULL};
+
+const struct leat_arg leat_stream_args[] = {
+    {.name = "on_error",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct leat_stream_options, on_error),
+     .fallback = "fail",
+     .choices = on_error_choices,
+     .help =
+         "what a bad record does: ends the stream, is counted, or is also written to `quarantine`"},
+    {.name = "quarantine",
+     .type = LEAT_ARG_PATH,
+     .offset = offsetof(struct leat_stream_options, quarantine),
+     .help = "file of JSON lines for bad records: file, line, offset, reason and raw bytes"},
+    {.name = "max_errors",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_stream_options, max_errors),
+     .fallback = "0",
+     .min = 0,
+     .max = 1e15,
+     .help = "bad records an epoch above which the stream fails all the same; 0: any number"},
+    {.name = "seed",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_stream_options, seed),
+     .fallback = "0",
+     .min = 0,
+     .max = 9e15,
+     .help = "seed of the whole stream, folded into that of every random stage"},
+    {.name = "block_bytes",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_stream_options, block_bytes),
+     .fallback = "262144",
+     .min = 4096,
+     .max = 64 << 20,
+     .help = "bytes of source in one unit of work; changes speed and memory, never the batches"},
+    {.name = "max_record_bytes",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_stream_options, max_record_bytes),
+     .fallback = "67108864",
+     .min = 64,
+     .max = 1 << 30,
+     .help = "a longer record is bad"},
+    {.name = "max_batch_bytes",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_stream_options, max_batch_bytes),
+     .fallback = "268435456",
+     .min = 4096,
+     .max = 4294967296.0,
+     .help = "a larger batch fails the stream"},
+    LEAT_ARGS_END,
+};
+
+static int unknown_kind(const struct leat_spec *spec, const struct leat_stage_spec *stage,
+                        const char *what, const struct leat_stage_ops *const *table,
+                        struct leat_error *err) {
+    const char *names[LEAT_SPEC_MAX_STAGES];
+    const char *nearest, *kind = stage->kind ? stage->kind : "";
+    size_t n = 0;
+
+    for (; table[n]; n++)
+        names[n] = table[n]->name;
+    nearest = leat_nearest(kind, names, n);
+    if (nearest)
+        leat_error_set(err, -EINVAL, "unknown %s \"%.64s\"; did you mean \"%s\"?", what, kind,
+                       nearest);
+    else
+        leat_error_set(err, -EINVAL, "unknown %s \"%.64s\"; `leatctl stages` lists all", what,
+                       kind);
+    leat_error_locate(err, spec->file, stage->line, stage->column);
+    return -EINVAL;
+}
+
+static int bind(const struct leat_spec *spec, const struct leat_stage_spec *stage,
+                const struct leat_stage_ops *ops, struct leat_config **ret_config,
+                struct leat_error *err) {
+    struct leat_config *config = calloc(1, ops->config_size);
+    int r;
+
+    if (!config)
+        return leat_error_oom(err);
+    config->ops = ops;
+    *ret_config = config;
+    r = leat_config_bind(config, ops->args, &stage->args, spec->file, stage->line, stage->column,
+                         err);
+    if (r == 0 && ops->check)
+        r = ops->check(config, err);
+    return r;
+}
+
+static struct leat_config *config_free(struct leat_config *config) {
+    if (config) {
+        if (config->ops->unload)
+            config->ops->unload(config);
+        leat_config_deinit(config);
+        free(config);
+    }
+    return NULL;
+}
+
+static void prefix_stage(struct leat_error *err, size_t index, const char *kind) {
+    leat_error_prefix(err, "stages[%zu].%s", index, kind ? kind : "");
+}
+
+static int bind_stages(struct leat_plan *plan, struct leat_error *err) {
+    const struct leat_spec *spec = plan->spec;
+
+    plan->stages = calloc(spec->n_stages ? spec->n_stages : 1, sizeof(*plan->stages));
+    if (!plan->stages)
+        return leat_error_oom(err);
+    for (size_t i = 0; i < spec->n_stages; i++) {
+        struct leat_plan_stage *stage = &plan->stages[i];
+        const struct leat_stage_spec *written = &spec->stages[i];
+        int r;
+
+        stage->ops = leat_stage_find(written->kind ? written->kind : "");
+        stage->index = i;
+        stage->filter_column = -1;
+        plan->n_stages = i + 1;
+        r = stage->ops ? bind(spec, written, stage->ops, &stage->config, err)
+                       : unknown_kind(spec, written, "stage", leat_stages, err);
+        if (r < 0) {
+            prefix_stage(err, i, written->kind);
+            return r;
+        }
+        for (size_t k = 0; k < i; k++)
+            stage->kind_index += plan->stages[k].ops == stage->ops;
+    }
+    return 0;
+}
+
+static int bind_source(struct leat_plan *plan, struct leat_error *err) {
+    const struct leat_stage_spec *written = &plan->spec->source;
+    struct leat_config *config = NULL;
+    int r;
+
+    plan->source_ops = leat_source_find(written->kind ? written->kind : "");
+    if (plan->source_ops)
+        r = bind(plan->spec, written, plan->source_ops, &config, err);
+    else
+        r = unknown_kind(plan->spec, written, "source", leat_sources, err);
+    plan->source = (struct leat_source_config *)config;
+    if (r < 0)
+        leat_error_prefix(err, "source.%s", written->kind ? written->kind : "");
+    return r;
+}
+
+static int bind_options(struct leat_plan *plan, struct leat_error *err) {
+    const struct leat_spec *spec = plan->spec;
+    struct leat_config *config = &plan->options.base;
+    int r = leat_config_bind(config, leat_stream_args, &spec->options, spec->file, spec->line,
+                             spec->column, err);
+
+    if (r < 0)
+        return r;
+    if (plan->options.on_error == LEAT_ON_ERROR_QUARANTINE && !plan->options.quarantine)
+        return leat_config_error(config, "on_error", err,
+                                 "quarantine needs a file: set `quarantine`");
+    if (plan->options.on_error != LEAT_ON_ERROR_QUARANTINE && plan->options.quarantine)
+        return leat_config_error(config, "quarantine", err,
+                                 "has an effect only with `on_error: quarantine`");
+    if (plan->options.quarantine) {
+        plan->quarantine_path = leat_config_path(config, plan->options.quarantine);
+        if (!plan->quarantine_path)
+            return leat_error_oom(err);
+    }
+    return 0;
+}
+
+/* Everything stands in an order that makes sense: nothing but prefetch behind batch. */
+static int check_order(const struct leat_plan *plan, struct leat_error *err) {
+    const char *closing = NULL;
+
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        const struct leat_plan_stage *stage = &plan->stages[i];
+
+        if (closing &&
+            (stage->ops->kind != LEAT_STAGE_COLLATE || strcmp(closing, "prefetch") == 0)) {
+            leat_config_error(stage->config, NULL, err, "must stand before %s", closing);
+            prefix_stage(err, i, stage->ops->name);
+            return -EINVAL;
+        }
+        if (stage->ops->kind == LEAT_STAGE_COLLATE)
+            closing = stage->ops->name;
+    }
+    return 0;
+}
+
+static int bind_spec(struct leat_plan *plan, struct leat_error *err) {
+    int r = bind_source(plan, err);
+
+    if (r == 0)
+        r = bind_options(plan, err);
+    if (r == 0)
+        r = bind_stages(plan, err);
+    return r < 0 ? r : check_order(plan, err);
+}
+
+static int load(struct leat_plan *plan, const struct leat_opener *opener, struct leat_error *err) {
+    int r = plan->source_ops->load ? plan->source_ops->load(&plan->source->base, opener, err) : 0;
+
+    if (r < 0) {
+        leat_error_locate(err, plan->spec->file, plan->source->base.line,
+                          plan->source->base.column);
+        leat_error_prefix(err, "source.%s", plan->source_ops->name);
+        return r;
+    }
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        const struct leat_plan_stage *stage = &plan->stages[i];
+
+        r = stage->ops->load ? stage->ops->load(stage->config, opener, err) : 0;
+        if (r < 0) {
+            prefix_stage(err, i, stage->ops->name);
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int read_head(int fd, const char *path, size_t n_wanted, uint8_t **data, size_t *n_bytes,
+                     bool *is_whole, struct leat_error *err) {
+    uint8_t *larger = realloc(*data, n_wanted + 1);
+
+    if (!larger)
+        return leat_error_oom(err);
+    *data = larger;
+    while (*n_bytes < n_wanted + 1) {
+        ssize_t n = pread(fd, *data + *n_bytes, n_wanted + 1 - *n_bytes, (off_t)*n_bytes);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return leat_error_set(err, -errno, "%s: %s", path, strerror(errno));
+        if (n == 0)
+            break;
+        *n_bytes += (size_t)n;
+    }
+    *is_whole = *n_bytes <= n_wanted;
+    if (!*is_whole)
+        *n_bytes = n_wanted;
+    return 0;
+}
+
+/* The source declares its fields from the head of the first file; a header that is longer than the
+ * head asks for more. */
+static int probe(struct leat_plan *plan, struct leat_planner *planner,
+                 const struct leat_opener *opener, struct leat_error *err) {
+    const char *path = plan->source->files.paths[0];
+    uint8_t *head = NULL;
+    size_t n_bytes = 0, n_wanted = PROBE_BYTES;
+    bool is_whole = false;
+    int fd = opener->open_file(opener, path, err);
+    int r = fd;
+
+    while (r >= 0) {
+        r = read_head(fd, path, n_wanted, &head, &n_bytes, &is_whole, err);
+        if (r == 0)
+            r = plan->source_ops->probe(&plan->source->base, head, n_bytes, is_whole, path, planner,
+                                        err);
+        if (r != -EAGAIN || n_wanted >= PROBE_MAX_BYTES)
+            break;
+        n_wanted *= 4;
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    free(head);
+    if (r == -EAGAIN)
+        r = leat_error_set(err, -EINVAL, "%s: the first record is longer than %u bytes", path,
+                           PROBE_MAX_BYTES);
+    if (r < 0)
+        leat_error_prefix(err, "source.%s", plan->source_ops->name);
+    return r < 0 ? r : 0;
+}
+
+static int snapshot(const struct leat_planner *planner, char (**ret_names)[LEAT_NAME_MAX + 1],
+                    uint32_t **ret_columns, size_t *ret_n) {
+    size_t n = planner->n_names;
+
+    *ret_names = calloc(n ? n : 1, sizeof(**ret_names));
+    *ret_columns = calloc(n ? n : 1, sizeof(**ret_columns));
+    if (!*ret_names || !*ret_columns)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        memcpy((*ret_names)[i], planner->names[i].name, sizeof((*ret_names)[i]));
+        (*ret_columns)[i] = planner->names[i].column;
+    }
+    *ret_n = n;
+    return 0;
+}
+
+static int plan_stages(struct leat_plan *plan, struct leat_planner *planner,
+                       struct leat_error *err) {
+    if (snapshot(planner, &plan->source_names, &plan->source_columns, &plan->n_source_fields) < 0)
+        return leat_error_oom(err);
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        struct leat_plan_stage *stage = &plan->stages[i];
+        int r;
+
+        planner->stage = (uint32_t)i + 1;
+        planner->kind_index = stage->kind_index;
+        r = stage->ops->plan ? stage->ops->plan(stage->config, planner, err) : 0;
+        if (r == 0 && snapshot(planner, &stage->names_after, &stage->columns_after,
+                               &stage->n_fields_after) < 0)
+            r = leat_error_oom(err);
+        if (r < 0) {
+            prefix_stage(err, i, stage->ops->name);
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int build(struct leat_plan *plan, struct leat_planner *planner,
+                 const struct leat_opener *opener, struct leat_error *err) {
+    int r = bind_spec(plan, err);
+
+    if (r == 0)
+        r = load(plan, opener, err);
+    if (r == 0 && leat_planner_init(planner) < 0)
+        r = leat_error_oom(err);
+    if (r == 0)
+        r = probe(plan, planner, opener, err);
+    if (r == 0)
+        r = plan_stages(plan, planner, err);
+    if (r == 0)
+        r = leat_plan_arrange(plan, planner, err);
+    if (r == 0)
+        r = leat_plan_lay_out(plan, planner, err);
+    if (r < 0)
+        return r;
+    plan->source_ops->cutter(&plan->source->base, &plan->cutter);
+    plan->cutter.max_record_bytes = (uint32_t)plan->options.max_record_bytes;
+    leat_plan_digest(plan);
+    return 0;
+}
+
+static int plan_alloc(const struct leat_spec *spec, struct leat_plan **ret_plan,
+                      struct leat_error *err) {
+    struct leat_plan *plan = calloc(1, sizeof(*plan));
+
+    if (!plan)
+        return leat_error_oom(err);
+    plan->n_refs = 1;
+    if (leat_spec_copy(spec, &plan->spec) < 0) {
+        free(plan);
+        return leat_error_oom(err);
+    }
+    *ret_plan = plan;
+    return 0;
+}
+
+int leat_plan_new(const struct leat_spec *spec, const struct leat_opener *opener,
+                  struct leat_plan **ret_plan, struct leat_error *err) {
+    struct leat_planner planner = {.fields = NULL};
+    struct leat_plan *plan = NULL;
+    int r = plan_alloc(spec, &plan, err);
+
+    if (r < 0)
+        return r;
+    r = build(plan, &planner, opener, err);
+    leat_planner_deinit(&planner);
+    if (r < 0) {
+        leat_error_prefix(err, "streams.%s", spec->name);
+        leat_plan_unref(plan);
+        return r;
+    }
+    *ret_plan = plan;
+    return 0;
+}
+
+int leat_plan_check(const struct leat_spec *spec, struct leat_error *err) {
+    struct leat_plan *plan = NULL;
+    int r = plan_alloc(spec, &plan, err);
+
+    if (r == 0)
+        r = bind_spec(plan, err);
+    if (r < 0)
+        leat_error_prefix(err, "streams.%s", spec->name);
+    leat_plan_unref(plan);
+    return r;
+}
+
+struct leat_plan *leat_plan_ref(struct leat_plan *plan) {
+    plan->n_refs++;
+    return plan;
+}
+
+struct leat_plan *leat_plan_unref(struct leat_plan *plan) {
+    if (!plan || --plan->n_refs > 0)
+        return NULL;
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        config_free(plan->stages[i].config);
+        free(plan->stages[i].names_after);
+        free(plan->stages[i].columns_after);
+    }
+    if (plan->source)
+        config_free(&plan->source->base);
+    leat_config_deinit(&plan->options.base);
+    free(plan->source_names);
+    free(plan->source_columns);
+    free(plan->stages);
+    free(plan->map);
+    free(plan->order);
+    free(plan->fields);
+    free(plan->is_needed);
+    free(plan->is_kept);
+    free(plan->tensors);
+    free(plan->quarantine_path);
+    leat_spec_free(plan->spec);
+    free(plan);
+    return NULL;
+}
