@@ -79,6 +79,9 @@ struct leat_plan {
     uint64_t batch_size;
     bool drop_last;
     uint64_t prefetch_size;
+    bool has_repeat;
+    size_t repeat_at;      /* index in `order` */
+    uint64_t repeat_count; /* 0: without end */
 
     size_t slot_bytes; /* of a full batch; if not is_bounded, what the first ring is made with */
     bool is_bounded;   /* no batch can be larger than slot_bytes */

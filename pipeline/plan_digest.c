@@ -65,7 +65,8 @@ static void hash_arg(struct leat_blake2b *state, const struct leat_config *confi
 
 static void hash_config(struct leat_blake2b *state, const struct leat_config *config) {
     for (const struct leat_arg *arg = config->args; arg->name; arg++) {
-        leat_blake2b_u64(state, leat_config_given(config, arg->name));
+        if (!arg->fallback)
+            leat_blake2b_u64(state, leat_config_given(config, arg->name));
         hash_arg(state, config, arg);
     }
 }

@@ -1,0 +1,245 @@
+/* plan_layout.c: what runs where, which columns are worth making, and how large a batch is.
+ *
+ * MAP stages commute with ORDER stages, which only permute rows: so all MAP stages are hoisted in
+ * front of them and fused into one pass over a block. The exception is a filter behind an ORDER
+ * stage: its verdict is computed in the pass and kept as a bool column, but rows are dropped by it
+ * where it stands in the order (take before filter is not filter before take).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/plan_internal.h"
+
+#define SMALL_RING_BYTES                                                                           \
+    (1U << 20) /* rings of small batches get more slots than asked, up to this */
+#define SMALL_RING_SLOTS 64
+#define RING_MAX_SLOTS   4096
+#define UNKNOWN_LENGTH   512 /* elements of a row of unknown length, for the first ring */
+
+/* ---- what is needed ---- */
+
+static void need(struct leat_plan *plan, uint32_t column) {
+    plan->is_needed[column] = true;
+    if (plan->fields[column].mask_of >= 0)
+        plan->is_needed[plan->fields[column].mask_of] = true;
+}
+
+static void keep(struct leat_plan *plan, uint32_t column) {
+    if (plan->fields[column].mask_of >= 0)
+        column = (uint32_t)plan->fields[column].mask_of;
+    plan->is_kept[column] = true;
+}
+
+static bool is_alive(const struct leat_plan *plan, const struct leat_planner *planner,
+                     uint32_t stage) {
+    bool makes_values = false;
+
+    if (plan->stages[stage - 1].ops->is_filter)
+        return true;
+    for (size_t i = 0; i < planner->n_makes; i++) {
+        uint32_t column = planner->makes[i].column;
+
+        if (planner->makes[i].stage != stage)
+            continue;
+        if (plan->is_needed[column])
+            return true;
+        makes_values |= plan->fields[column].mask_of < 0;
+    }
+    for (size_t i = 0; !makes_values && i < planner->n_uses; i++)
+        if (planner->uses[i].stage == stage && plan->is_needed[planner->uses[i].column])
+            return true;
+    return false;
+}
+
+/* Backwards from what leaves the pipeline: a stage whose results nobody needs does not run. */
+static void find_needed(struct leat_plan *plan, const struct leat_planner *planner,
+                        bool *is_stage_alive) {
+    for (size_t i = 0; i < planner->n_names; i++) {
+        need(plan, planner->names[i].column);
+        keep(plan, planner->names[i].column);
+    }
+    for (uint32_t stage = (uint32_t)plan->n_stages; stage > 0; stage--) {
+        is_stage_alive[stage - 1] = is_alive(plan, planner, stage);
+        for (size_t i = 0; is_stage_alive[stage - 1] && i < planner->n_uses; i++)
+            if (planner->uses[i].stage == stage)
+                need(plan, planner->uses[i].column);
+    }
+}
+
+/* ---- what runs where ---- */
+
+static void add_filter_column(struct leat_plan *plan, struct leat_plan_stage *stage) {
+    struct leat_field *field = &plan->fields[plan->n_columns];
+
+    *field = (struct leat_field){.dtype = LEAT_DTYPE_BOOL, .mask_of = -1};
+    memcpy(field->name, "(filter)", sizeof("(filter)"));
+    plan->is_needed[plan->n_columns] = plan->is_kept[plan->n_columns] = true;
+    stage->filter_column = (int32_t)plan->n_columns++;
+}
+
+static void place_stages(struct leat_plan *plan, const bool *is_stage_alive) {
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        struct leat_plan_stage *stage = &plan->stages[i];
+
+        if (stage->ops->is_filter && plan->n_order > 0) {
+            add_filter_column(plan, stage);
+            plan->order[plan->n_order++] = stage;
+        }
+        if (stage->ops->kind == LEAT_STAGE_MAP && stage->ops->map && is_stage_alive[i])
+            plan->map[plan->n_map++] = stage;
+        if (stage->ops->kind == LEAT_STAGE_ORDER)
+            plan->order[plan->n_order++] = stage;
+    }
+}
+
+int leat_plan_arrange(struct leat_plan *plan, const struct leat_planner *planner,
+                      struct leat_error *err) {
+    size_t n_columns = planner->n_columns + plan->n_stages + 1; /* room for filter columns */
+    bool is_stage_alive[LEAT_SPEC_MAX_STAGES] = {false};
+
+    plan->n_columns = planner->n_columns;
+    plan->fields = calloc(n_columns, sizeof(*plan->fields));
+    plan->is_needed = calloc(n_columns, sizeof(*plan->is_needed));
+    plan->is_kept = calloc(n_columns, sizeof(*plan->is_kept));
+    plan->map = calloc(plan->n_stages + 1, sizeof(*plan->map));
+    plan->order = calloc(plan->n_stages + 1, sizeof(*plan->order));
+    if (!plan->fields || !plan->is_needed || !plan->is_kept || !plan->map || !plan->order)
+        return leat_error_oom(err);
+    memcpy(plan->fields, planner->fields, planner->n_columns * sizeof(*plan->fields));
+    find_needed(plan, planner, is_stage_alive);
+    place_stages(plan, is_stage_alive);
+    plan->has_repeat = planner->has_repeat;
+    plan->repeat_count = planner->repeat_count;
+    for (size_t i = 0; i < plan->n_order; i++)
+        if (strcmp(plan->order[i]->ops->name, "repeat") == 0)
+            plan->repeat_at = i;
+    return 0;
+}
+
+/* ---- how large ---- */
+
+static int stage_error(const struct leat_plan *plan, const char *kind, struct leat_error *err,
+                       const char *field, const char *what) {
+    for (size_t i = plan->n_stages; i > 0; i--) {
+        const struct leat_plan_stage *stage = &plan->stages[i - 1];
+
+        if (strcmp(stage->ops->name, kind) != 0)
+            continue;
+        leat_config_error(stage->config, NULL, err, "the field \"%s\" %s", field, what);
+        leat_error_prefix(err, "stages[%zu].%s", stage->index, kind);
+        return -EINVAL;
+    }
+    leat_error_set(err, -EINVAL, "the field \"%s\" %s", field, what);
+    leat_error_locate(err, plan->spec->file, plan->spec->line, plan->spec->column);
+    return -EINVAL;
+}
+
+static int check_tensor(const struct leat_plan *plan, const char *name,
+                        const struct leat_field *field, struct leat_error *err) {
+    if (field->dtype == LEAT_DTYPE_TEXT)
+        return stage_error(plan, "batch", err, name,
+                           "is text and cannot be in a batch: `cast` it to numbers, or name in "
+                           "`select` only what is wanted");
+    if (field->is_list && !field->is_padded && plan->is_batched && plan->batch_size > 1)
+        return stage_error(plan, "batch", err, name,
+                           "has rows of different lengths: `pad` it before `batch`");
+    return 0;
+}
+
+/* Elements of a row at most; 0: unknown. */
+static uint64_t row_bound(const struct leat_field *field) {
+    uint64_t multiple = field->pad_multiple > 1 ? field->pad_multiple : 1;
+
+    if (!field->is_list)
+        return 1;
+    if (field->is_padded && field->pad_length > 0)
+        return field->pad_length;
+    return (field->max_length + multiple - 1) / multiple * multiple;
+}
+
+static void set_tensor(struct leat_plan *plan, struct leat_plan_tensor *tensor,
+                       const struct leat_planner_name *name) {
+    const struct leat_field *field = &plan->fields[name->column];
+    const struct leat_field *shaped = field->mask_of >= 0 ? &plan->fields[field->mask_of] : field;
+
+    memcpy(tensor->name, name->name, sizeof(tensor->name));
+    tensor->column = name->column;
+    tensor->dtype = field->dtype;
+    if (plan->is_batched)
+        tensor->shape[tensor->ndim++] = plan->drop_last ? (int64_t)plan->batch_size : -1;
+    if (shaped->is_list)
+        tensor->shape[tensor->ndim++] =
+            shaped->is_padded && shaped->pad_length > 0 ? (int64_t)shaped->pad_length : -1;
+}
+
+static int add_bytes(struct leat_plan *plan, const struct leat_plan_tensor *tensor,
+                     uint64_t *total) {
+    const struct leat_field *field = &plan->fields[tensor->column];
+    uint64_t elements, bytes;
+
+    if (field->mask_of >= 0)
+        field = &plan->fields[field->mask_of];
+    elements = row_bound(field);
+    if (elements == 0) {
+        plan->is_bounded = false;
+        elements = UNKNOWN_LENGTH;
+    }
+    if (__builtin_mul_overflow(elements, plan->batch_size, &bytes) ||
+        __builtin_mul_overflow(bytes, leat_dtype_size(tensor->dtype), &bytes) ||
+        __builtin_add_overflow(*total, bytes + LEAT_SLOT_ALIGN, total))
+        return -EOVERFLOW;
+    *total = *total / LEAT_SLOT_ALIGN * LEAT_SLOT_ALIGN;
+    return 0;
+}
+
+static int size_slots(struct leat_plan *plan, struct leat_error *err) {
+    uint64_t total = leat_slot_head_bytes(plan->n_tensors);
+    uint64_t n_small;
+
+    plan->is_bounded = true;
+    for (size_t i = 0; i < plan->n_tensors; i++)
+        if (add_bytes(plan, &plan->tensors[i], &total) < 0)
+            total = UINT64_MAX / 2;
+    if (total > (uint64_t)plan->options.max_batch_bytes && plan->is_bounded)
+        return leat_error_set(err, -EINVAL,
+                              "a batch of %llu rows may need %llu bytes, more than max_batch_bytes "
+                              "(%lld): make batch_size or "
+                              "the lengths smaller, or raise max_batch_bytes",
+                              (unsigned long long)plan->batch_size, (unsigned long long)total,
+                              (long long)plan->options.max_batch_bytes);
+    if (total > (uint64_t)plan->options.max_batch_bytes)
+        total = (uint64_t)plan->options.max_batch_bytes;
+    plan->slot_bytes = (size_t)total;
+    n_small =
+        SMALL_RING_BYTES / total < SMALL_RING_SLOTS ? SMALL_RING_BYTES / total : SMALL_RING_SLOTS;
+    plan->n_slots = (uint32_t)(plan->prefetch_size > n_small ? plan->prefetch_size : n_small);
+    plan->n_slots = plan->n_slots < 2                ? 2
+                    : plan->n_slots > RING_MAX_SLOTS ? RING_MAX_SLOTS
+                                                     : plan->n_slots;
+    return 0;
+}
+
+int leat_plan_lay_out(struct leat_plan *plan, const struct leat_planner *planner,
+                      struct leat_error *err) {
+    plan->is_batched = planner->has_batch;
+    plan->batch_size = planner->has_batch ? planner->batch_size : 1;
+    plan->drop_last = planner->drop_last;
+    plan->prefetch_size = planner->has_prefetch ? planner->prefetch_size : 2;
+    if (planner->n_names > LEAT_SLOT_MAX_TENSORS)
+        return leat_error_set(
+            err, -EINVAL, "%zu fields are more than %d tensors: name what is wanted in `select`",
+            planner->n_names, LEAT_SLOT_MAX_TENSORS);
+    plan->tensors = calloc(planner->n_names ? planner->n_names : 1, sizeof(*plan->tensors));
+    if (!plan->tensors)
+        return leat_error_oom(err);
+    for (size_t i = 0; i < planner->n_names; i++) {
+        const struct leat_planner_name *name = &planner->names[i];
+        int r = check_tensor(plan, name->name, &plan->fields[name->column], err);
+
+        if (r < 0)
+            return r;
+        set_tensor(plan, &plan->tensors[plan->n_tensors++], name);
+    }
+    return size_slots(plan, err);
+}

@@ -1,0 +1,38 @@
+/* prefetch.c: how many batches are kept ready. Rings of small batches are deeper than asked, since
+ * that costs nothing. */
+#include "pipeline/planner.h"
+
+struct prefetch {
+    struct leat_config base;
+    int64_t prefetch_size;
+};
+
+static const struct leat_arg args[] = {
+    {.name = "prefetch_size",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct prefetch, prefetch_size),
+     .is_required = true,
+     .min = 1,
+     .max = 4096,
+     .help = "batches that are made ahead of the trainer, at least"},
+    LEAT_ARGS_END,
+};
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    const struct prefetch *self = (const struct prefetch *)config;
+
+    (void)err;
+    planner->has_prefetch = true;
+    planner->prefetch_size = (uint64_t)self->prefetch_size;
+    return 0;
+}
+
+const struct leat_stage_ops leat_stage_prefetch = {
+    .name = "prefetch",
+    .summary = "keeps batches ready ahead of the trainer",
+    .example = "{ prefetch_size: 4 }",
+    .kind = LEAT_STAGE_COLLATE,
+    .args = args,
+    .config_size = sizeof(struct prefetch),
+    .plan = plan,
+};

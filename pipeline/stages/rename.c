@@ -1,0 +1,38 @@
+/* rename.c: gives fields other names. Only the schema knows; no data moves. */
+#include "pipeline/stage.h"
+
+struct rename {
+    struct leat_config base;
+    struct leat_text_map fields;
+};
+
+static const struct leat_arg args[] = {
+    {.name = "fields",
+     .type = LEAT_ARG_MAP,
+     .offset = offsetof(struct rename, fields),
+     .is_required = true,
+     .min = 1,
+     .max = LEAT_FIELDS_MAX,
+     .help = "old name to new name; carried out one after the other"},
+    LEAT_ARGS_END,
+};
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    const struct rename *self = (const struct rename *)config;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < self->fields.n_items; i++)
+        r = leat_planner_rename(planner, config, "fields", self->fields.keys[i],
+                                self->fields.values[i], err);
+    return r;
+}
+
+const struct leat_stage_ops leat_stage_rename = {
+    .name = "rename",
+    .summary = "gives fields other names",
+    .example = "{ fields: { Survived: labels } }",
+    .kind = LEAT_STAGE_MAP,
+    .args = args,
+    .config_size = sizeof(struct rename),
+    .plan = plan,
+};

@@ -1,0 +1,50 @@
+/* repeat.c: passes over the data within one epoch.
+ *
+ * The run starts everything before this stage anew for each pass (a shuffle before it gets another
+ * order each pass); what stands behind it sees one long stream. The references only walk through.
+ */
+#include "pipeline/planner.h"
+
+struct repeat {
+    struct leat_config base;
+    int64_t count;
+};
+
+static const struct leat_arg args[] = {
+    {.name = "count",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct repeat, count),
+     .is_required = true,
+     .min = 0,
+     .max = 1e12,
+     .help = "number of passes; 0: without end"},
+    LEAT_ARGS_END,
+};
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    const struct repeat *self = (const struct repeat *)config;
+
+    if (planner->has_repeat)
+        return leat_config_error(config, NULL, err, "only one repeat is possible in a stream");
+    planner->has_repeat = true;
+    planner->repeat_count = (uint64_t)self->count;
+    return 0;
+}
+
+static int push(const struct leat_config *config, void *state, struct leat_ref ref,
+                struct leat_order_sink *down, struct leat_error *err) {
+    (void)config;
+    (void)state;
+    return leat_order_push(down, ref, err);
+}
+
+const struct leat_stage_ops leat_stage_repeat = {
+    .name = "repeat",
+    .summary = "passes over the data several times within one epoch",
+    .example = "{ count: 3 }",
+    .kind = LEAT_STAGE_ORDER,
+    .args = args,
+    .config_size = sizeof(struct repeat),
+    .plan = plan,
+    .push = push,
+};

@@ -1,0 +1,34 @@
+/* select.c: keeps the named fields, in that order; all others need not even be made. */
+#include "pipeline/stage.h"
+
+struct select {
+    struct leat_config base;
+    struct leat_texts fields;
+};
+
+static const struct leat_arg args[] = {
+    {.name = "fields",
+     .type = LEAT_ARG_FIELDS,
+     .offset = offsetof(struct select, fields),
+     .is_required = true,
+     .min = 1,
+     .max = LEAT_SLOT_MAX_TENSORS,
+     .help = "names of the fields that stay, in the order of the tensors"},
+    LEAT_ARGS_END,
+};
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    const struct select *self = (const struct select *)config;
+
+    return leat_planner_select(planner, config, "fields", &self->fields, err);
+}
+
+const struct leat_stage_ops leat_stage_select = {
+    .name = "select",
+    .summary = "keeps the named fields, in that order",
+    .example = "{ fields: [input_ids, attention_mask, labels] }",
+    .kind = LEAT_STAGE_MAP,
+    .args = args,
+    .config_size = sizeof(struct select),
+    .plan = plan,
+};

@@ -1,0 +1,138 @@
+/* shuffle.c: a reservoir of `buffer_size` references.
+ *
+ * While the reservoir fills, nothing leaves. Then each reference that comes takes the place of one
+ * drawn at random, which leaves. At the end of the pass the rest leaves in random order
+ * (Fisher-Yates from the back). Draws are leat_rng_below(n) of one SplitMix64 stream keyed by
+ * (stream seed, seed, epoch, LEAT_RNG_SHUFFLE, pass * 2^32 + which shuffle of the spec this is):
+ * tests/reference/ does the same in Python.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pipeline/stage.h"
+
+struct shuffle {
+    struct leat_config base;
+    int64_t buffer_size;
+    int64_t seed;
+    bool reshuffle_each_epoch;
+};
+
+struct shuffle_state {
+    struct leat_rng rng;
+    struct leat_ref *refs;
+    size_t n_refs, capacity;
+};
+
+static const struct leat_arg args[] = {
+    {.name = "buffer_size",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct shuffle, buffer_size),
+     .is_required = true,
+     .min = 1,
+     .max = 1048576,
+     .help = "records in the reservoir; a record moves forward by at most that many"},
+    {.name = "seed",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct shuffle, seed),
+     .fallback = "0",
+     .min = 0,
+     .max = 9e15,
+     .help = "another seed gives another order"},
+    {.name = "reshuffle_each_epoch",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct shuffle, reshuffle_each_epoch),
+     .fallback = "true",
+     .help = "false: every epoch has the order of epoch 0"},
+    LEAT_ARGS_END,
+};
+
+static int start(const struct leat_config *config, void *state, const struct leat_order_key *key,
+                 struct leat_error *err) {
+    const struct shuffle *self = (const struct shuffle *)config;
+    struct shuffle_state *reservoir = state;
+    uint64_t epoch = self->reshuffle_each_epoch ? key->epoch : 0;
+    uint64_t pass = self->reshuffle_each_epoch ? key->pass : 0;
+
+    (void)err;
+    reservoir->rng.state = leat_rng_key(key->seed, (uint64_t)self->seed, epoch, LEAT_RNG_SHUFFLE,
+                                        (pass << 32) + key->index);
+    return 0;
+}
+
+static int grow(struct shuffle_state *reservoir, size_t limit) {
+    size_t capacity = reservoir->capacity ? reservoir->capacity * 2 : 1024;
+    struct leat_ref *refs;
+
+    if (capacity > limit)
+        capacity = limit;
+    refs = reallocarray(reservoir->refs, capacity, sizeof(*refs));
+    if (!refs)
+        return -ENOMEM;
+    reservoir->refs = refs;
+    reservoir->capacity = capacity;
+    return 0;
+}
+
+static int push(const struct leat_config *config, void *state, struct leat_ref ref,
+                struct leat_order_sink *down, struct leat_error *err) {
+    const struct shuffle *self = (const struct shuffle *)config;
+    struct shuffle_state *reservoir = state;
+    size_t limit = (size_t)self->buffer_size;
+    struct leat_ref leaving;
+    size_t drawn;
+
+    if (reservoir->n_refs < limit) {
+        if (reservoir->n_refs == reservoir->capacity && grow(reservoir, limit) < 0) {
+            leat_ref_drop(ref);
+            return leat_error_oom(err);
+        }
+        reservoir->refs[reservoir->n_refs++] = ref;
+        return 0;
+    }
+    drawn = (size_t)leat_rng_below(&reservoir->rng, limit);
+    leaving = reservoir->refs[drawn];
+    reservoir->refs[drawn] = ref;
+    return leat_order_push(down, leaving, err);
+}
+
+static int finish(const struct leat_config *config, void *state, struct leat_order_sink *down,
+                  struct leat_error *err) {
+    struct shuffle_state *reservoir = state;
+
+    (void)config;
+    while (reservoir->n_refs > 0) {
+        size_t drawn = (size_t)leat_rng_below(&reservoir->rng, reservoir->n_refs);
+        struct leat_ref leaving = reservoir->refs[drawn];
+        int r;
+
+        reservoir->refs[drawn] = reservoir->refs[--reservoir->n_refs];
+        r = leat_order_push(down, leaving, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static void stop(const struct leat_config *config, void *state) {
+    struct shuffle_state *reservoir = state;
+
+    (void)config;
+    for (size_t i = 0; i < reservoir->n_refs; i++)
+        leat_ref_drop(reservoir->refs[i]);
+    free(reservoir->refs);
+}
+
+const struct leat_stage_ops leat_stage_shuffle = {
+    .name = "shuffle",
+    .summary = "puts records in random order within a moving window",
+    .example = "{ buffer_size: 1000, seed: 42 }",
+    .kind = LEAT_STAGE_ORDER,
+    .args = args,
+    .config_size = sizeof(struct shuffle),
+    .state_size = sizeof(struct shuffle_state),
+    .start = start,
+    .push = push,
+    .finish = finish,
+    .stop = stop,
+};

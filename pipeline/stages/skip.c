@@ -1,0 +1,46 @@
+/* skip.c: leaves out the first records of an epoch. */
+#include "pipeline/stage.h"
+
+struct skip {
+    struct leat_config base;
+    int64_t count;
+};
+
+struct skip_state {
+    uint64_t n_skipped;
+};
+
+static const struct leat_arg args[] = {
+    {.name = "count",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct skip, count),
+     .is_required = true,
+     .min = 0,
+     .max = 9e15,
+     .help = "number of records"},
+    LEAT_ARGS_END,
+};
+
+static int push(const struct leat_config *config, void *state, struct leat_ref ref,
+                struct leat_order_sink *down, struct leat_error *err) {
+    const struct skip *self = (const struct skip *)config;
+    struct skip_state *skipped = state;
+
+    if (skipped->n_skipped < (uint64_t)self->count) {
+        skipped->n_skipped++;
+        leat_ref_drop(ref);
+        return 0;
+    }
+    return leat_order_push(down, ref, err);
+}
+
+const struct leat_stage_ops leat_stage_skip = {
+    .name = "skip",
+    .summary = "leaves out the first records of an epoch",
+    .example = "{ count: 1000 }",
+    .kind = LEAT_STAGE_ORDER,
+    .args = args,
+    .config_size = sizeof(struct skip),
+    .state_size = sizeof(struct skip_state),
+    .push = push,
+};

@@ -1,0 +1,48 @@
+/* take.c: the first records of an epoch; nothing behind them is read. */
+#include "pipeline/stage.h"
+
+struct take {
+    struct leat_config base;
+    int64_t count;
+};
+
+struct take_state {
+    uint64_t n_taken;
+};
+
+static const struct leat_arg args[] = {
+    {.name = "count",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct take, count),
+     .is_required = true,
+     .min = 1,
+     .max = 9e15,
+     .help = "number of records"},
+    LEAT_ARGS_END,
+};
+
+static int push(const struct leat_config *config, void *state, struct leat_ref ref,
+                struct leat_order_sink *down, struct leat_error *err) {
+    const struct take *self = (const struct take *)config;
+    struct take_state *taken = state;
+    int r;
+
+    if (taken->n_taken >= (uint64_t)self->count) {
+        leat_ref_drop(ref);
+        return LEAT_ORDER_DONE;
+    }
+    taken->n_taken++;
+    r = leat_order_push(down, ref, err);
+    return r == 0 && taken->n_taken == (uint64_t)self->count ? LEAT_ORDER_DONE : r;
+}
+
+const struct leat_stage_ops leat_stage_take = {
+    .name = "take",
+    .summary = "keeps the first records of an epoch",
+    .example = "{ count: 1000 }",
+    .kind = LEAT_STAGE_ORDER,
+    .args = args,
+    .config_size = sizeof(struct take),
+    .state_size = sizeof(struct take_state),
+    .push = push,
+};
