@@ -1,0 +1,268 @@
+/* cast.c: texts and numbers to the dtype that a tensor is to have.
+ *
+ * Texts are parsed whole; what does not parse, or does not fit, is a bad record. An empty text
+ * takes `default`, if there is one. With `map`, a text stands for the value of its key; one that is
+ * not there takes `default`, or is a bad record.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/scalar.h"
+#include "pipeline/stage.h"
+
+struct cast {
+    struct leat_config base;
+    const char *input;
+    const char *output;
+    int dtype;
+    const char *fallback;
+    struct leat_text_map map;
+
+    uint32_t from, to;
+    uint64_t fallback_bits; /* one element */
+    uint64_t *map_bits;
+};
+
+static const char *const dtypes[] = {"int32",   "int64",    "uint16", "uint8", "float32",
+                                     "float16", "bfloat16", "bool",   NULL};
+
+static const struct leat_arg args[] = {
+    {.name = "input",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct cast, input),
+     .is_required = true,
+     .help = "the field to cast"},
+    {.name = "output",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct cast, output),
+     .help = "name of the result; left out: the same name"},
+    {.name = "dtype",
+     .type = LEAT_ARG_DTYPE,
+     .offset = offsetof(struct cast, dtype),
+     .is_required = true,
+     .choices = dtypes,
+     .help = "dtype of the result"},
+    {.name = "default",
+     .type = LEAT_ARG_TEXT,
+     .offset = offsetof(struct cast, fallback),
+     .help = "value for an empty text, and with `map` for a text that is not in it"},
+    {.name = "map",
+     .type = LEAT_ARG_MAP,
+     .offset = offsetof(struct cast, map),
+     .min = 1,
+     .max = 1048576,
+     .help = "text to value, such as {male: 0, female: 1}"},
+    LEAT_ARGS_END,
+};
+
+/* Parses a text as an element of the dtype at *element. 0, -EINVAL (not such a value), -ERANGE
+ * (does not fit). */
+static int parse_element(const char *text, size_t n, enum leat_dtype dtype, void *element,
+                         size_t index) {
+    int64_t integer;
+    double number;
+    bool truth;
+    int r;
+
+    if (dtype == LEAT_DTYPE_BOOL && leat_parse_bool(text, n, &truth) == 0)
+        return leat_scalar_store_int(element, dtype, index, truth);
+    if (leat_dtype_is_integer(dtype)) {
+        r = leat_parse_int(text, n, &integer);
+        return r < 0 ? r : leat_scalar_store_int(element, dtype, index, integer);
+    }
+    r = leat_parse_float(text, n, &number);
+    return r < 0 ? r : leat_scalar_store_double(element, dtype, index, number);
+}
+
+static int parse_constant(const struct leat_config *config, const char *arg, const char *text,
+                          uint64_t *ret_bits, struct leat_error *err) {
+    const struct cast *self = (const struct cast *)config;
+
+    *ret_bits = 0;
+    if (parse_element(text, strlen(text), (enum leat_dtype)self->dtype, ret_bits, 0) < 0)
+        return leat_config_error(config, arg, err, "\"%.64s\" is no %s", text,
+                                 leat_dtype_name((enum leat_dtype)self->dtype));
+    return 0;
+}
+
+static int check(struct leat_config *config, struct leat_error *err) {
+    struct cast *self = (struct cast *)config;
+    int r = 0;
+
+    if (self->fallback)
+        r = parse_constant(config, "default", self->fallback, &self->fallback_bits, err);
+    if (r < 0 || self->map.n_items == 0)
+        return r;
+    self->map_bits = calloc(self->map.n_items, sizeof(*self->map_bits));
+    if (!self->map_bits)
+        return leat_error_oom(err);
+    for (size_t i = 0; r == 0 && i < self->map.n_items; i++)
+        r = parse_constant(config, "map", self->map.values[i], &self->map_bits[i], err);
+    return r;
+}
+
+static void unload(struct leat_config *config) {
+    free(((struct cast *)config)->map_bits);
+}
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    struct cast *self = (struct cast *)config;
+    const char *output = self->output ? self->output : self->input;
+    const struct leat_field *from;
+    struct leat_field *to;
+    bool is_list;
+    int r = leat_planner_find(planner, config, "input", self->input, &self->from, err);
+
+    if (r < 0)
+        return r;
+    from = leat_planner_field(planner, self->from);
+    is_list = from->is_list && from->dtype != LEAT_DTYPE_TEXT;
+    if (self->map.n_items > 0 && from->dtype != LEAT_DTYPE_TEXT)
+        return leat_config_error(config, "map", err, "\"%s\" is not text", self->input);
+    r = leat_planner_add(planner, config, self->output ? "output" : "input", output,
+                         (enum leat_dtype)self->dtype, is_list, &self->to, &to, err);
+    if (r < 0 || !is_list)
+        return r;
+    to->max_length = from->max_length;
+    to->is_padded = from->is_padded;
+    to->has_pad_value = from->has_pad_value;
+    to->pad_value = from->pad_value;
+    to->pad_length = from->pad_length;
+    to->pad_multiple = from->pad_multiple;
+    to->pad_left = from->pad_left;
+    return 0;
+}
+
+static int cast_text(const struct cast *self, const char *text, size_t n, void *values,
+                     uint32_t row) {
+    size_t size = leat_dtype_size((enum leat_dtype)self->dtype);
+    const uint64_t *bits = self->fallback ? &self->fallback_bits : NULL;
+
+    if (n == 0 || self->map.n_items > 0) {
+        for (size_t i = 0; i < self->map.n_items; i++)
+            if (strlen(self->map.keys[i]) == n && memcmp(self->map.keys[i], text, n) == 0)
+                bits = &self->map_bits[i];
+        if (!bits)
+            return -ENOENT;
+        memcpy((char *)values + row * size, bits, size);
+        return 0;
+    }
+    return parse_element(text, n, (enum leat_dtype)self->dtype, values, row);
+}
+
+static void reject_text(const struct cast *self, struct leat_map *map, uint32_t row,
+                        const char *text, size_t n, int reason) {
+    const char *dtype = leat_dtype_name((enum leat_dtype)self->dtype);
+    int shown = n > 64 ? 64 : (int)n;
+
+    if (n == 0)
+        leat_map_reject(map, row, self->input, "is empty; give `default` to cast it to %s", dtype);
+    else if (reason == -ENOENT)
+        leat_map_reject(map, row, self->input,
+                        "\"%.*s\" is not in the map and there is no `default`", shown, text);
+    else if (reason == -ERANGE)
+        leat_map_reject(map, row, self->input, "%.*s does not fit %s", shown, text, dtype);
+    else
+        leat_map_reject(map, row, self->input, "\"%.*s\" is no %s", shown, text, dtype);
+}
+
+static int map_text(const struct cast *self, struct leat_map *map) {
+    const struct leat_column *from = leat_map_column(map, self->from);
+    size_t size = leat_dtype_size((enum leat_dtype)self->dtype);
+    void *values;
+
+    if (leat_map_make_scalar(map, self->to, size) < 0)
+        return -ENOMEM;
+    values = leat_map_column(map, self->to)->values;
+    for (uint32_t row = 0; row < map->block->n_rows; row++) {
+        const char *text = (const char *)from->values + from->starts[row];
+        int r = cast_text(self, text, from->lengths[row], values, row);
+
+        if (r < 0) {
+            memset((char *)values + row * size, 0, size);
+            reject_text(self, map, row, text, from->lengths[row], r);
+        }
+    }
+    return 0;
+}
+
+/* One number to another dtype; `values` of the result are at the same index. */
+static void cast_number(const struct cast *self, struct leat_map *map, uint32_t row,
+                        const void *from, size_t from_index, void *to, size_t to_index) {
+    enum leat_dtype dtype = map->fields[self->from].dtype;
+    int r;
+
+    if (leat_dtype_is_integer(dtype))
+        r = leat_scalar_store_int(to, (enum leat_dtype)self->dtype, to_index,
+                                  leat_scalar_int(from, dtype, from_index));
+    else
+        r = leat_scalar_store_double(to, (enum leat_dtype)self->dtype, to_index,
+                                     leat_scalar_double(from, dtype, from_index));
+    if (r < 0) {
+        char text[LEAT_SCALAR_TEXT_MAX];
+
+        (void)leat_scalar_print(from, dtype, from_index, text);
+        leat_map_reject(map, row, self->input, "%s %s %s", text,
+                        r == -ERANGE ? "does not fit" : "is not whole, as is",
+                        leat_dtype_name((enum leat_dtype)self->dtype));
+    }
+}
+
+static int map_scalar(const struct cast *self, struct leat_map *map) {
+    const struct leat_column *from = leat_map_column(map, self->from);
+
+    if (leat_map_make_scalar(map, self->to, leat_dtype_size((enum leat_dtype)self->dtype)) < 0)
+        return -ENOMEM;
+    for (uint32_t row = 0; row < map->block->n_rows; row++)
+        cast_number(self, map, row, from->values, row, leat_map_column(map, self->to)->values, row);
+    return 0;
+}
+
+static int map_list(const struct cast *self, struct leat_map *map) {
+    const struct leat_column *from = leat_map_column(map, self->from);
+    struct leat_column *to = leat_map_column(map, self->to);
+    size_t total = 0;
+    uint32_t at = 0;
+
+    for (uint32_t row = 0; row < map->block->n_rows; row++)
+        total += from->lengths[row];
+    to->values =
+        leat_map_alloc(map, self->to, total * leat_dtype_size((enum leat_dtype)self->dtype));
+    if (!to->values || total > UINT32_MAX || leat_map_make_views(map, self->to) < 0)
+        return -ENOMEM;
+    for (uint32_t row = 0; row < map->block->n_rows; row++) {
+        to->starts[row] = at;
+        to->lengths[row] = from->lengths[row];
+        for (uint32_t i = 0; i < from->lengths[row]; i++)
+            cast_number(self, map, row, from->values, from->starts[row] + i, to->values, at++);
+    }
+    return 0;
+}
+
+static int map_rows(const struct leat_config *config, struct leat_map *map,
+                    struct leat_error *err) {
+    const struct cast *self = (const struct cast *)config;
+    int r;
+
+    if (map->fields[self->from].dtype == LEAT_DTYPE_TEXT)
+        r = map_text(self, map);
+    else if (map->fields[self->from].is_list)
+        r = map_list(self, map);
+    else
+        r = map_scalar(self, map);
+    return r < 0 ? leat_error_oom(err) : 0;
+}
+
+const struct leat_stage_ops leat_stage_cast = {
+    .name = "cast",
+    .summary = "turns texts and numbers into a dtype",
+    .example = "{ input: Survived, output: labels, dtype: int64 }",
+    .kind = LEAT_STAGE_MAP,
+    .args = args,
+    .config_size = sizeof(struct cast),
+    .check = check,
+    .unload = unload,
+    .plan = plan,
+    .map = map_rows,
+};

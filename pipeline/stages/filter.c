@@ -1,0 +1,240 @@
+/* filter.c: keeps the records for which every given condition holds.
+ *
+ * A text is compared as text by `equals` and `not_equals`, as a number by `min` and `max` (a text
+ * that is no number is not kept), and has its length in characters. A list has only a length.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/scalar.h"
+#include "pipeline/stage.h"
+
+enum { EMPTY = 1, EQUALS = 2, NOT_EQUALS = 4, MIN = 8, MAX = 16, MIN_LENGTH = 32, MAX_LENGTH = 64 };
+
+struct filter {
+    struct leat_config base;
+    const char *input;
+    bool empty;
+    struct leat_texts equals, not_equals;
+    double min, max;
+    int64_t min_length, max_length;
+
+    uint32_t column;
+    unsigned conditions;
+    double *equal_numbers, *unequal_numbers;
+};
+
+static const struct leat_arg args[] = {
+    {.name = "input",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct filter, input),
+     .is_required = true,
+     .help = "the field that is looked at"},
+    {.name = "empty",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct filter, empty),
+     .help = "true: keep empty texts and lists; false: keep those that are not empty"},
+    {.name = "equals",
+     .type = LEAT_ARG_TEXTS,
+     .offset = offsetof(struct filter, equals),
+     .min = 1,
+     .max = 65536,
+     .help = "keep what equals one of these"},
+    {.name = "not_equals",
+     .type = LEAT_ARG_TEXTS,
+     .offset = offsetof(struct filter, not_equals),
+     .min = 1,
+     .max = 65536,
+     .help = "keep what equals none of these"},
+    {.name = "min",
+     .type = LEAT_ARG_FLOAT,
+     .offset = offsetof(struct filter, min),
+     .help = "keep numbers of at least this"},
+    {.name = "max",
+     .type = LEAT_ARG_FLOAT,
+     .offset = offsetof(struct filter, max),
+     .help = "keep numbers of at most this"},
+    {.name = "min_length",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct filter, min_length),
+     .min = 0,
+     .max = 1e12,
+     .help = "keep texts of at least that many characters, lists of that many elements"},
+    {.name = "max_length",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct filter, max_length),
+     .min = 0,
+     .max = 1e12,
+     .help = "keep texts of at most that many characters, lists of that many elements"},
+    LEAT_ARGS_END,
+};
+
+static const struct {
+    const char *arg;
+    unsigned condition;
+} conditions[] = {
+    {"empty", EMPTY}, {"equals", EQUALS},         {"not_equals", NOT_EQUALS}, {"min", MIN},
+    {"max", MAX},     {"min_length", MIN_LENGTH}, {"max_length", MAX_LENGTH},
+};
+
+static int check(struct leat_config *config, struct leat_error *err) {
+    struct filter *self = (struct filter *)config;
+
+    for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
+        if (leat_config_given(config, conditions[i].arg))
+            self->conditions |= conditions[i].condition;
+    if (self->conditions == 0)
+        return leat_config_error(
+            config, NULL, err,
+            "no condition: give empty, equals, not_equals, min, max, min_length or max_length");
+    return 0;
+}
+
+static int parse_numbers(struct leat_config *config, const char *arg,
+                         const struct leat_texts *texts, double **ret_numbers,
+                         struct leat_error *err) {
+    bool truth;
+
+    *ret_numbers = calloc(texts->n_items ? texts->n_items : 1, sizeof(**ret_numbers));
+    if (!*ret_numbers)
+        return leat_error_oom(err);
+    for (size_t i = 0; i < texts->n_items; i++) {
+        const char *text = texts->items[i];
+
+        if (leat_parse_bool(text, strlen(text), &truth) == 0)
+            (*ret_numbers)[i] = truth;
+        else if (leat_parse_float(text, strlen(text), &(*ret_numbers)[i]) < 0)
+            return leat_config_error(config, arg, err,
+                                     "\"%.64s\" is no number, and the field holds numbers", text);
+    }
+    return 0;
+}
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    struct filter *self = (struct filter *)config;
+    const unsigned of_lists = EMPTY | MIN_LENGTH | MAX_LENGTH;
+    const struct leat_field *field;
+    int r = leat_planner_find(planner, config, "input", self->input, &self->column, err);
+
+    if (r < 0)
+        return r;
+    field = leat_planner_field(planner, self->column);
+    if (field->dtype == LEAT_DTYPE_TEXT)
+        return 0;
+    if (field->is_list && (self->conditions & ~of_lists))
+        return leat_config_error(
+            config, "input", err,
+            "\"%s\" is a list: only empty, min_length and max_length can be asked", self->input);
+    if (!field->is_list && (self->conditions & of_lists))
+        return leat_config_error(
+            config, "input", err,
+            "\"%s\" is one number a record: it is never empty and has no length", self->input);
+    r = parse_numbers(config, "equals", &self->equals, &self->equal_numbers, err);
+    return r < 0 ? r
+                 : parse_numbers(config, "not_equals", &self->not_equals, &self->unequal_numbers,
+                                 err);
+}
+
+static void unload(struct leat_config *config) {
+    struct filter *self = (struct filter *)config;
+
+    free(self->equal_numbers);
+    free(self->unequal_numbers);
+}
+
+static bool is_text_among(const struct leat_texts *texts, const char *text, size_t n) {
+    for (size_t i = 0; i < texts->n_items; i++)
+        if (strlen(texts->items[i]) == n && memcmp(texts->items[i], text, n) == 0)
+            return true;
+    return false;
+}
+
+static bool is_number_among(const double *numbers, size_t n_numbers, double number) {
+    for (size_t i = 0; i < n_numbers; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
+static bool holds_length(const struct filter *self, uint64_t length) {
+    if ((self->conditions & EMPTY) && (length == 0) != self->empty)
+        return false;
+    if ((self->conditions & MIN_LENGTH) && length < (uint64_t)self->min_length)
+        return false;
+    return !(self->conditions & MAX_LENGTH) || length <= (uint64_t)self->max_length;
+}
+
+static bool holds_range(const struct filter *self, double number) {
+    return !((self->conditions & MIN) && !(number >= self->min)) &&
+           !((self->conditions & MAX) && !(number <= self->max));
+}
+
+/* Characters of UTF-8: bytes that do not continue one. */
+static uint64_t n_characters(const char *text, size_t n) {
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        count += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return count;
+}
+
+static bool holds_text(const struct filter *self, const char *text, size_t n) {
+    double number;
+
+    if ((self->conditions & EQUALS) && !is_text_among(&self->equals, text, n))
+        return false;
+    if ((self->conditions & NOT_EQUALS) && is_text_among(&self->not_equals, text, n))
+        return false;
+    if ((self->conditions & (MIN | MAX)) &&
+        (leat_parse_float(text, n, &number) < 0 || !holds_range(self, number)))
+        return false;
+    return holds_length(self,
+                        self->conditions & (MIN_LENGTH | MAX_LENGTH) ? n_characters(text, n) : n);
+}
+
+static bool holds_number(const struct filter *self, double number) {
+    if ((self->conditions & EQUALS) &&
+        !is_number_among(self->equal_numbers, self->equals.n_items, number))
+        return false;
+    if ((self->conditions & NOT_EQUALS) &&
+        is_number_among(self->unequal_numbers, self->not_equals.n_items, number))
+        return false;
+    return holds_range(self, number);
+}
+
+static int map_rows(const struct leat_config *config, struct leat_map *map,
+                    struct leat_error *err) {
+    const struct filter *self = (const struct filter *)config;
+    const struct leat_column *column = leat_map_column(map, self->column);
+    enum leat_dtype dtype = map->fields[self->column].dtype;
+
+    (void)err;
+    for (uint32_t row = 0; row < map->block->n_rows; row++) {
+        bool holds;
+
+        if (dtype == LEAT_DTYPE_TEXT)
+            holds = holds_text(self, (const char *)column->values + column->starts[row],
+                               column->lengths[row]);
+        else if (column->lengths)
+            holds = holds_length(self, column->lengths[row]);
+        else
+            holds = holds_number(self, leat_scalar_double(column->values, dtype, row));
+        if (!holds)
+            leat_map_drop(map, row);
+    }
+    return 0;
+}
+
+const struct leat_stage_ops leat_stage_filter = {
+    .name = "filter",
+    .summary = "keeps the records for which every given condition holds",
+    .example = "{ input: Age, min: 18 }",
+    .kind = LEAT_STAGE_MAP,
+    .args = args,
+    .config_size = sizeof(struct filter),
+    .check = check,
+    .unload = unload,
+    .plan = plan,
+    .map = map_rows,
+    .is_filter = true,
+};

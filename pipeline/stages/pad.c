@@ -1,0 +1,145 @@
+/* pad.c: lists to equal lengths. A property of collation: rows are copied into the slot once and
+ * filled up there; here are only the schema and the check that no row is longer than `length`.
+ */
+#include "pipeline/stage.h"
+
+struct pad {
+    struct leat_config base;
+    const char *input;
+    int64_t length;
+    bool longest;
+    int64_t multiple_of;
+    int side;
+    double value;
+    const char *mask;
+
+    uint32_t column;
+};
+
+static const char *const sides[] = {"right", "left", NULL};
+
+static const struct leat_arg args[] = {
+    {.name = "input",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct pad, input),
+     .is_required = true,
+     .help = "the list that is padded, in place"},
+    {.name = "length",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct pad, length),
+     .min = 1,
+     .max = 1 << 28,
+     .help = "exactly that many elements; a longer row is a bad record"},
+    {.name = "longest",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct pad, longest),
+     .fallback = "false",
+     .help = "as many as the longest row of the batch"},
+    {.name = "multiple_of",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct pad, multiple_of),
+     .min = 1,
+     .max = 65536,
+     .help = "as many as the longest row of the batch, rounded up to a multiple of this"},
+    {.name = "side",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct pad, side),
+     .fallback = "right",
+     .choices = sides,
+     .help = "where the padding goes"},
+    {.name = "value",
+     .type = LEAT_ARG_FLOAT,
+     .offset = offsetof(struct pad, value),
+     .help = "what it is padded with; may be left out if the tokenizer says it"},
+    {.name = "mask",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct pad, mask),
+     .help = "name of an int32 tensor of the same shape: 1 for elements, 0 for padding"},
+    LEAT_ARGS_END,
+};
+
+static int check(struct leat_config *config, struct leat_error *err) {
+    const struct pad *self = (const struct pad *)config;
+    int n_ways = (self->length > 0) + self->longest + (self->multiple_of > 0);
+
+    if (n_ways == 2 && self->longest && self->multiple_of > 0)
+        n_ways = 1;
+    if (n_ways != 1)
+        return leat_config_error(
+            config, n_ways ? "length" : NULL, err,
+            "one of `length`, `longest` and `multiple_of` says how far to pad");
+    return 0;
+}
+
+static int plan_value(struct leat_config *config, struct leat_field *field,
+                      struct leat_error *err) {
+    const struct pad *self = (const struct pad *)config;
+
+    if (leat_config_given(config, "value"))
+        field->pad_value = self->value;
+    else if (!field->has_pad_value)
+        return leat_config_error(config, NULL, err,
+                                 "the tokenizer of \"%s\" does not say what to pad with: give "
+                                 "`value` (0 is rarely right)",
+                                 self->input);
+    field->has_pad_value = true;
+    return 0;
+}
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    struct pad *self = (struct pad *)config;
+    struct leat_field *field, *mask;
+    uint32_t mask_column;
+    int r = leat_planner_find(planner, config, "input", self->input, &self->column, err);
+
+    if (r < 0)
+        return r;
+    field = leat_planner_edit(planner, self->column);
+    if (!field->is_list || field->dtype == LEAT_DTYPE_TEXT)
+        return leat_config_error(config, "input", err, "\"%s\" is %s, not a list", self->input,
+                                 field->dtype == LEAT_DTYPE_TEXT ? "text" : "one number a record");
+    if (field->is_padded)
+        return leat_config_error(config, "input", err, "\"%s\" is padded already", self->input);
+    r = plan_value(config, field, err);
+    if (r < 0)
+        return r;
+    field->is_padded = true;
+    field->pad_length = (uint64_t)self->length;
+    field->pad_multiple = (uint64_t)self->multiple_of;
+    field->pad_left = self->side == 1;
+    if (!self->mask)
+        return 0;
+    r = leat_planner_add(planner, config, "mask", self->mask, LEAT_DTYPE_INT32, true, &mask_column,
+                         &mask, err);
+    if (r == 0)
+        mask->mask_of = (int32_t)self->column;
+    return r;
+}
+
+static int map_rows(const struct leat_config *config, struct leat_map *map,
+                    struct leat_error *err) {
+    const struct pad *self = (const struct pad *)config;
+    const struct leat_column *column = leat_map_column(map, self->column);
+
+    (void)err;
+    if (self->length == 0)
+        return 0;
+    for (uint32_t row = 0; row < map->block->n_rows; row++)
+        if (column->lengths[row] > (uint64_t)self->length)
+            leat_map_reject(map, row, self->input,
+                            "has %u elements, more than pad.length %lld; set max_length to cut it",
+                            column->lengths[row], (long long)self->length);
+    return 0;
+}
+
+const struct leat_stage_ops leat_stage_pad = {
+    .name = "pad",
+    .summary = "fills lists up to equal lengths, with a mask if wanted",
+    .example = "{ input: input_ids, length: 128, value: 0, mask: attention_mask }",
+    .kind = LEAT_STAGE_MAP,
+    .args = args,
+    .config_size = sizeof(struct pad),
+    .check = check,
+    .plan = plan,
+    .map = map_rows,
+};

@@ -1,0 +1,281 @@
+/* template.c: a text made of parts, each with fields in braces.
+ *
+ * `{Name}` stands for a field, `{{` and `}}` for braces. A part vanishes, with its join, when one
+ * of its fields is empty. Parts are cut at plan time into literals and fields; per row there are
+ * only copies. Short literals are copied 32 bytes at a time, which the slack behind the target
+ * allows.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/scalar.h"
+#include "pipeline/stage.h"
+
+#define LITERAL_STEP 32
+
+struct piece {
+    char *literal; /* in front of the field; padded to a multiple of LITERAL_STEP */
+    uint32_t n_literal;
+    int32_t column; /* -1: none, the literal ends the part */
+};
+
+struct part {
+    struct piece *pieces;
+    size_t n_pieces;
+};
+
+struct template {
+    struct leat_config base;
+    const char *output;
+    const char *join;
+    struct leat_texts parts;
+
+    struct part *compiled;
+    struct piece joint;
+    uint32_t column;
+    size_t n_literal_bytes; /* of a row with all parts */
+};
+
+static const struct leat_arg args[] = {
+    {.name = "output",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct template, output),
+     .is_required = true,
+     .help = "name of the text"},
+    {.name = "join",
+     .type = LEAT_ARG_TEXT,
+     .offset = offsetof(struct template, join),
+     .fallback = " ",
+     .help = "what stands between parts"},
+    {.name = "parts",
+     .type = LEAT_ARG_TEXTS,
+     .offset = offsetof(struct template, parts),
+     .is_required = true,
+     .min = 1,
+     .max = 1024,
+     .help = "texts with {fields}; {{ and }} for braces; a part vanishes when one of its fields is "
+             "empty"},
+    LEAT_ARGS_END,
+};
+
+static int set_literal(struct piece *piece, const char *text, size_t n) {
+    piece->literal = calloc(1, (n / LITERAL_STEP + 1) * LITERAL_STEP);
+    if (!piece->literal)
+        return -ENOMEM;
+    memcpy(piece->literal, text, n);
+    piece->n_literal = (uint32_t)n;
+    return 0;
+}
+
+/* Copies a literal to `literal`, resolving doubled braces; returns where it ended: at a lone '{',
+ * '}' or the end. */
+static const char *read_literal(const char *at, char *literal, size_t *n) {
+    *n = 0;
+    while (*at) {
+        if ((*at == '{' || *at == '}') && at[1] != *at)
+            break;
+        at += *at == '{' || *at == '}';
+        literal[(*n)++] = *at++;
+    }
+    return at;
+}
+
+static int find_field(struct template *self, struct leat_planner *planner, const char *name,
+                      size_t n, int32_t *ret_column, struct leat_error *err) {
+    const struct leat_field *field;
+    char copy[LEAT_NAME_MAX + 1];
+    uint32_t column;
+    int r;
+
+    if (n == 0 || n > LEAT_NAME_MAX)
+        return leat_config_error(&self->base, "parts", err,
+                                 "a field's name has 1..%d bytes, not %zu", LEAT_NAME_MAX, n);
+    memcpy(copy, name, n);
+    copy[n] = '\0';
+    r = leat_planner_find(planner, &self->base, "parts", copy, &column, err);
+    if (r < 0)
+        return r;
+    field = leat_planner_field(planner, column);
+    if (field->is_list && field->dtype != LEAT_DTYPE_TEXT)
+        return leat_config_error(&self->base, "parts", err,
+                                 "\"%s\" is a list; only texts and numbers can stand in a text",
+                                 copy);
+    *ret_column = (int32_t)column;
+    return 0;
+}
+
+static int compile_part(struct template *self, size_t index, struct leat_planner *planner,
+                        struct leat_error *err) {
+    const char *text = self->parts.items[index], *at = text;
+    struct part *part = &self->compiled[index];
+    char *literal = malloc(strlen(text) + 1);
+    int r = literal ? 0 : leat_error_oom(err);
+
+    part->pieces = calloc(strlen(text) + 1, sizeof(*part->pieces));
+    if (!part->pieces && r == 0)
+        r = leat_error_oom(err);
+    while (r == 0) {
+        struct piece *piece = &part->pieces[part->n_pieces++];
+        const char *close;
+        size_t n;
+
+        piece->column = -1;
+        at = read_literal(at, literal, &n);
+        r = set_literal(piece, literal, n) < 0 ? leat_error_oom(err) : 0;
+        self->n_literal_bytes += n;
+        if (r < 0 || *at == '\0')
+            break;
+        close = *at == '{' ? strchr(at, '}') : NULL;
+        if (!close)
+            r = leat_config_error(&self->base, "parts", err,
+                                  "part %zu has a lone '%c': write '%c%c' for a brace", index, *at,
+                                  *at, *at);
+        else
+            r = find_field(self, planner, at + 1, (size_t)(close - at - 1), &piece->column, err);
+        at = close ? close + 1 : at;
+    }
+    free(literal);
+    return r;
+}
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    struct template *self = (struct template *)config;
+    int r = 0;
+
+    self->compiled = calloc(self->parts.n_items, sizeof(*self->compiled));
+    self->joint.column = -1;
+    if (!self->compiled || set_literal(&self->joint, self->join, strlen(self->join)) < 0)
+        return leat_error_oom(err);
+    self->n_literal_bytes = self->parts.n_items * self->joint.n_literal;
+    for (size_t i = 0; r == 0 && i < self->parts.n_items; i++)
+        r = compile_part(self, i, planner, err);
+    if (r < 0)
+        return r;
+    return leat_planner_add(planner, config, "output", self->output, LEAT_DTYPE_TEXT, true,
+                            &self->column, NULL, err);
+}
+
+static void unload(struct leat_config *config) {
+    struct template *self = (struct template *)config;
+
+    for (size_t i = 0; self->compiled && i < self->parts.n_items; i++) {
+        for (size_t k = 0; k < self->compiled[i].n_pieces; k++)
+            free(self->compiled[i].pieces[k].literal);
+        free(self->compiled[i].pieces);
+    }
+    free(self->compiled);
+    free(self->joint.literal);
+}
+
+static uint8_t *put_literal(uint8_t *at, const struct piece *piece) {
+    size_t i = 0;
+
+    do
+        memcpy(at + i, piece->literal + i, LITERAL_STEP);
+    while ((i += LITERAL_STEP) < piece->n_literal);
+    return at + piece->n_literal;
+}
+
+/* Returns NULL if the field is empty. */
+static uint8_t *put_field(uint8_t *at, const struct leat_map *map, uint32_t index, uint32_t row) {
+    const struct leat_column *column = &map->block->columns[index];
+    uint32_t n;
+
+    if (map->fields[index].dtype != LEAT_DTYPE_TEXT)
+        return at + leat_scalar_print(column->values, map->fields[index].dtype, row, (char *)at);
+    n = column->lengths[row];
+    if (n == 0)
+        return NULL;
+    memcpy(at, (const uint8_t *)column->values + column->starts[row], n);
+    return at + n;
+}
+
+static uint8_t *put_part(uint8_t *at, const struct part *part, const struct leat_map *map,
+                         uint32_t row) {
+    for (size_t i = 0; i < part->n_pieces; i++) {
+        const struct piece *piece = &part->pieces[i];
+
+        at = put_literal(at, piece);
+        if (piece->column < 0)
+            continue;
+        at = put_field(at, map, (uint32_t)piece->column, row);
+        if (!at)
+            return NULL;
+    }
+    return at;
+}
+
+static uint8_t *put_row(const struct template *self, uint8_t *start, const struct leat_map *map,
+                        uint32_t row) {
+    uint8_t *at = start;
+    bool is_first = true;
+
+    for (size_t i = 0; i < self->parts.n_items; i++) {
+        uint8_t *end = is_first ? at : put_literal(at, &self->joint);
+
+        end = put_part(end, &self->compiled[i], map, row);
+        if (!end)
+            continue;
+        at = end;
+        is_first = false;
+    }
+    return at;
+}
+
+/* Bytes that all rows can need at most. */
+static size_t bound(const struct template *self, const struct leat_map *map) {
+    uint32_t n_rows = map->block->n_rows;
+    size_t total = n_rows * self->n_literal_bytes + LITERAL_STEP + LEAT_SCALAR_TEXT_MAX;
+
+    for (size_t i = 0; i < self->parts.n_items; i++) {
+        for (size_t k = 0; k < self->compiled[i].n_pieces; k++) {
+            int32_t index = self->compiled[i].pieces[k].column;
+            const struct leat_column *column = index < 0 ? NULL : &map->block->columns[index];
+
+            if (column && !column->lengths)
+                total += (size_t)n_rows * LEAT_SCALAR_TEXT_MAX;
+            for (uint32_t row = 0; column && column->lengths && row < n_rows; row++)
+                total += column->lengths[row];
+        }
+    }
+    return total;
+}
+
+static int map_rows(const struct leat_config *config, struct leat_map *map,
+                    struct leat_error *err) {
+    const struct template *self = (const struct template *)config;
+    struct leat_column *column = leat_map_column(map, self->column);
+    size_t n_bytes = bound(self, map);
+    uint8_t *start, *at;
+
+    if (n_bytes > UINT32_MAX)
+        return leat_error_set(err, -EOVERFLOW,
+                              "texts of one block would have %zu bytes: make block_bytes smaller",
+                              n_bytes);
+    start = at = leat_map_alloc(map, self->column, n_bytes);
+    if (!at || leat_map_make_views(map, self->column) < 0)
+        return leat_error_oom(err);
+    column->values = start;
+    for (uint32_t row = 0; row < map->block->n_rows; row++) {
+        uint8_t *end = put_row(self, at, map, row);
+
+        column->starts[row] = (uint32_t)(at - start);
+        column->lengths[row] = (uint32_t)(end - at);
+        at = end;
+    }
+    map->n_bytes_out += (uint64_t)(at - start);
+    return 0;
+}
+
+const struct leat_stage_ops leat_stage_template = {
+    .name = "template",
+    .summary = "makes a text from fields",
+    .example = "{ output: text, join: \" \", parts: [\"Name: {Name}\", \"Age: {Age}\"] }",
+    .kind = LEAT_STAGE_MAP,
+    .args = args,
+    .config_size = sizeof(struct template),
+    .unload = unload,
+    .plan = plan,
+    .map = map_rows,
+};
