@@ -16,6 +16,8 @@ void leat_text_add_bytes(struct leat_text *text, const void *bytes, size_t n_byt
  */
 void leat_text_add_json(struct leat_text *text, const void *bytes, size_t n_bytes);
 
+bool leat_text_is_utf8(const uint8_t *bytes, size_t n_bytes);
+
 /* {"name": value, ...} of the given fields. */
 void leat_render_row(struct leat_text *text, const struct leat_plan *plan,
                      const struct leat_block *block, uint32_t row, const uint32_t *columns,

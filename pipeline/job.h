@@ -1,0 +1,138 @@
+/* job.h: the jobs of a run, as the run and the workers know them. A job has all it needs; nobody
+ * else touches that meanwhile.
+ *
+ * Shared by run.c and the files that do the work (scan.c, map_run.c, collate.c, quarantine.c) only.
+ */
+#pragma once
+
+#include "pipeline/run.h"
+
+/* Bytes of source, used again and again. */
+struct leat_buffer {
+    struct leat_buffer *next;
+    uint8_t *data;
+    size_t capacity; /* without LEAT_BUFFER_SLACK, which is always there behind it */
+};
+#define LEAT_BUFFER_SLACK 64
+
+/* ---- SCAN: reads the next piece of the current file and cuts it at a record ---- */
+
+/* Where reading stands. Owner: the SCAN job while it runs, else the run. */
+struct leat_scan {
+    const struct leat_plan *plan;
+    const struct leat_opener *opener;
+    size_t file;           /* index of the current file; == n_paths: the pass has ended */
+    int fd;                /* -1: not open yet */
+    uint64_t read_offset;  /* next byte to read */
+    uint64_t piece_offset; /* of the carried bytes */
+    uint64_t line;         /* of the carried bytes, from 1 */
+    uint64_t record;       /* records of the pass that were handed out */
+    uint8_t *carry;        /* the beginning of a record that is not whole yet */
+    size_t n_carry, carry_capacity;
+    bool is_begun; /* BOM and header of the file are behind us */
+};
+
+/* A cut piece. Owner: run, then the MAP job. */
+struct leat_piece {
+    struct leat_buffer *buffer;
+    size_t n_bytes;
+    size_t n_records;
+    uint32_t file;
+    bool is_last; /* of its file: how the cutter saw it */
+    uint64_t offset, line, record;
+};
+
+struct leat_scan_job {
+    struct leat_scan *scan;
+    struct leat_buffer *buffer; /* in: empty; out: NULL if it went into the piece */
+    struct leat_piece piece;    /* out; n_records 0: none */
+    bool has_ended;             /* out: the pass has no more */
+};
+
+void leat_scan_start(struct leat_scan *scan, const struct leat_plan *plan,
+                     const struct leat_opener *opener);
+void leat_scan_stop(struct leat_scan *scan);
+int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err);
+
+/* ---- MAP: all per-record stages over one block ---- */
+
+struct leat_stage_count {
+    uint64_t n_records, n_bytes, busy_ns, n_errors;
+};
+
+struct leat_map_job {
+    const struct leat_plan *plan;
+    struct leat_piece piece;
+    struct leat_block *block;
+    struct leat_arena *scratch;
+    uint64_t seed, epoch;
+    int stop_after; /* index into plan->map of the last stage to run; -1: only the source; n_map:
+                       all */
+    uint64_t (*now_ns)(void);
+    struct leat_stage_count *counts; /* [1 + n_map] */
+};
+
+int leat_map_execute(struct leat_map_job *job, struct leat_error *err);
+
+/* ---- COLLATE: batches into slots ---- */
+
+struct leat_batch_refs {
+    struct leat_batch_refs *next;
+    enum leat_output_kind kind; /* EPOCH_END waits in the same line */
+    uint64_t epoch, step;
+    bool is_last;
+    uint32_t n_refs;
+    struct leat_ref refs[];
+};
+
+struct leat_collate_item {
+    struct leat_batch_refs *batch;
+    struct leat_slot slot;
+    uint64_t used_bytes; /* out */
+    uint64_t n_elements; /* out: of lists that are no masks */
+    struct leat_output_entry *output;
+};
+
+#define LEAT_COLLATE_MAX 32
+
+struct leat_collate_job {
+    const struct leat_plan *plan;
+    size_t n_items;
+    struct leat_collate_item items[LEAT_COLLATE_MAX];
+};
+
+void leat_collate_execute(struct leat_collate_job *job);
+/* Bytes that this batch takes in a slot. */
+uint64_t leat_collate_need(const struct leat_plan *plan, const struct leat_batch_refs *batch);
+
+/* ---- QUARANTINE: bad records to their file ---- */
+
+struct leat_text;
+struct leat_quarantine_job {
+    const char *path;
+    char *text;
+    size_t n_bytes;
+    bool truncates; /* the first of a run that starts at the beginning */
+};
+
+void leat_quarantine_add(struct leat_text *text, const struct leat_plan *plan,
+                         const struct leat_block *block, const struct leat_bad_record *bad);
+int leat_quarantine_execute(const struct leat_quarantine_job *job, struct leat_error *err);
+
+/* ---- */
+
+struct leat_job {
+    enum leat_job_kind kind;
+    struct leat_job *next; /* in the run's pool */
+    struct leat_run *run;
+    struct leat_queue_entry *entry; /* MAP: its place in the queue of blocks */
+    struct leat_error error;
+    uint64_t n_bytes, busy_ns;
+    uint64_t (*now_ns)(void);
+    union {
+        struct leat_scan_job scan;
+        struct leat_map_job map;
+        struct leat_collate_job collate;
+        struct leat_quarantine_job quarantine;
+    };
+};

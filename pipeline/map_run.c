@@ -1,0 +1,177 @@
+/* map_run.c: the MAP job: index the records of a piece, parse them, run all MAP stages back to
+ * back. Any thread.
+ *
+ * After each stage the rows that it rejected or dropped are squeezed out of all columns: views and
+ * scalars move, data does not.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/job.h"
+
+static uint64_t now(const struct leat_map_job *job) {
+    return job->now_ns ? job->now_ns() : 0;
+}
+
+static int index_records(struct leat_map_job *job, struct leat_block *block,
+                         struct leat_error *err) {
+    const struct leat_piece *piece = &job->piece;
+    uint32_t *starts = leat_arena_alloc(job->scratch, piece->n_records * sizeof(*starts));
+    uint32_t *ends = leat_arena_alloc(job->scratch, piece->n_records * sizeof(*ends));
+    size_t n;
+
+    block->records = leat_arena_alloc(job->scratch, piece->n_records * sizeof(*block->records));
+    block->n_columns = job->plan->n_columns;
+    block->columns = leat_arena_alloc(&block->kept, block->n_columns * sizeof(*block->columns));
+    if (!starts || !ends || !block->records || !block->columns)
+        return leat_error_oom(err);
+    memset(block->columns, 0, block->n_columns * sizeof(*block->columns));
+    n = leat_cutter_index(&job->plan->cutter, piece->buffer->data, piece->n_bytes, piece->is_last,
+                          starts, ends, piece->n_records);
+    if (n != piece->n_records)
+        return leat_error_set(err, -EIO, "the cutter counted %zu records and found %zu",
+                              piece->n_records, n);
+    block->n_rows = block->n_records = (uint32_t)n;
+    for (uint32_t i = 0; i < block->n_rows; i++)
+        block->records[i] = i;
+    block->record_starts = starts;
+    block->record_ends = ends;
+    block->source = piece->buffer->data;
+    block->n_source_bytes = piece->n_bytes;
+    block->file = piece->file;
+    block->file_offset = piece->offset;
+    block->first_line = piece->line;
+    block->first_record = piece->record;
+    return 0;
+}
+
+static void squeeze_u32(uint32_t *values, const bool *is_dropped, uint32_t n_rows) {
+    uint32_t to = 0;
+
+    for (uint32_t row = 0; values && row < n_rows; row++)
+        if (!is_dropped[row])
+            values[to++] = values[row];
+}
+
+static void squeeze_scalar(char *values, size_t size, const bool *is_dropped, uint32_t n_rows) {
+    uint32_t to = 0;
+
+    for (uint32_t row = 0; values && row < n_rows; row++)
+        if (!is_dropped[row])
+            memmove(values + size * to++, values + size * row, size);
+}
+
+static void squeeze(struct leat_map *map) {
+    struct leat_block *block = map->block;
+    uint32_t n_rows = block->n_rows;
+
+    if (map->n_dropped == 0)
+        return;
+    for (uint32_t i = 0; i < block->n_columns; i++) {
+        struct leat_column *column = &block->columns[i];
+
+        squeeze_u32(column->starts, map->is_dropped, n_rows);
+        squeeze_u32(column->lengths, map->is_dropped, n_rows);
+        if (!column->starts)
+            squeeze_scalar(column->values, leat_dtype_size(map->fields[i].dtype), map->is_dropped,
+                           n_rows);
+    }
+    squeeze_u32(block->records, map->is_dropped, n_rows);
+    block->n_rows -= map->n_dropped;
+    map->n_dropped = 0;
+    memset(map->is_dropped, 0, n_rows * sizeof(*map->is_dropped));
+}
+
+/* A filter behind an ORDER stage writes its verdict instead of dropping. */
+static int set_marks(const struct leat_plan_stage *stage, struct leat_map *map,
+                     struct leat_error *err) {
+    struct leat_column *column;
+
+    map->marks = NULL;
+    if (stage->filter_column < 0)
+        return 0;
+    column = leat_map_column(map, (uint32_t)stage->filter_column);
+    if (leat_map_make_scalar(map, (uint32_t)stage->filter_column, sizeof(bool)) < 0)
+        return leat_error_oom(err);
+    memset(column->values, 1, map->block->n_rows);
+    map->marks = column->values;
+    return 0;
+}
+
+static int step(struct leat_map_job *job, struct leat_map *map, size_t count_index,
+                const struct leat_plan_stage *stage, struct leat_error *err) {
+    struct leat_stage_count *count = &job->counts[count_index];
+    uint32_t n_bad = map->block->n_bad, n_rows = map->block->n_rows;
+    uint64_t start_ns = now(job);
+    int r = 0;
+
+    map->n_bytes_out = 0;
+    map->stage = stage ? stage->ops->name : NULL;
+    if (!stage)
+        r = job->plan->source_ops->parse(&job->plan->source->base, map, err);
+    else if (set_marks(stage, map, err) < 0)
+        r = -ENOMEM;
+    else
+        r = stage->ops->map(stage->config, map, err);
+    map->marks = NULL;
+    squeeze(map);
+    if (r == 0 && map->is_out_of_memory)
+        r = leat_error_oom(err);
+    count->n_records += n_rows;
+    count->n_bytes += stage ? map->n_bytes_out : job->piece.n_bytes;
+    count->n_errors += map->block->n_bad - n_bad;
+    count->busy_ns += now(job) - start_ns;
+    return r;
+}
+
+static int by_record(const void *a, const void *b) {
+    const struct leat_bad_record *x = a, *y = b;
+
+    return (x->record > y->record) - (x->record < y->record);
+}
+
+/* What outlives the job: the rows' records, for the order of bad ones among good ones. */
+static int finish(struct leat_block *block, struct leat_error *err) {
+    uint32_t *records = block->records;
+
+    if (block->n_bad > 0) {
+        qsort(block->bad, block->n_bad, sizeof(*block->bad), by_record);
+        records = leat_arena_alloc(&block->kept, block->n_rows * sizeof(*records));
+        if (!records)
+            return leat_error_oom(err);
+        memcpy(records, block->records, block->n_rows * sizeof(*records));
+    }
+    block->records = block->n_bad > 0 ? records : NULL;
+    block->record_starts = block->record_ends = NULL;
+    block->source = NULL;
+    return 0;
+}
+
+int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
+    const struct leat_plan *plan = job->plan;
+    struct leat_map map = {
+        .block = job->block,
+        .fields = plan->fields,
+        .is_needed = plan->is_needed,
+        .is_kept = plan->is_kept,
+        .scratch = job->scratch,
+        .seed = job->seed,
+        .epoch = job->epoch,
+        .keeps_bad_bytes = plan->options.on_error == LEAT_ON_ERROR_QUARANTINE,
+    };
+    int r = index_records(job, job->block, err);
+
+    if (r < 0)
+        return r;
+    map.is_dropped = leat_arena_alloc(job->scratch, job->block->n_rows * sizeof(bool));
+    if (!map.is_dropped)
+        return leat_error_oom(err);
+    memset(map.is_dropped, 0, job->block->n_rows * sizeof(bool));
+    r = step(job, &map, 0, NULL, err);
+    for (size_t i = 0; r == 0 && i < plan->n_map && (int)i <= job->stop_after; i++)
+        r = step(job, &map, i + 1, plan->map[i], err);
+    if (r == 0 && job->stop_after >= (int)plan->n_map)
+        r = finish(job->block, err);
+    return r;
+}

@@ -1,0 +1,177 @@
+/* render.c: growing texts, JSON strings, rows. See render.h. */
+#include "pipeline/render.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/scalar.h"
+
+static bool reserve(struct leat_text *text, size_t n_more) {
+    size_t capacity = text->capacity ? text->capacity : 256;
+    char *data;
+
+    if (text->failed)
+        return false;
+    if (text->n_bytes + n_more + 1 <= text->capacity)
+        return true;
+    while (capacity < text->n_bytes + n_more + 1)
+        capacity *= 2;
+    data = realloc(text->data, capacity);
+    if (!data) {
+        text->failed = 1;
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void leat_text_add_bytes(struct leat_text *text, const void *bytes, size_t n_bytes) {
+    if (!reserve(text, n_bytes))
+        return;
+    if (n_bytes > 0)
+        memcpy(text->data + text->n_bytes, bytes, n_bytes);
+    text->n_bytes += n_bytes;
+    text->data[text->n_bytes] = '\0';
+}
+
+void leat_text_add(struct leat_text *text, const char *format, ...) {
+    va_list ap, again;
+    int n;
+
+    va_start(ap, format);
+    va_copy(again, ap);
+    n = vsnprintf(NULL, 0, format, ap);
+    va_end(ap);
+    if (n >= 0 && reserve(text, (size_t)n)) {
+        (void)vsnprintf(text->data + text->n_bytes, (size_t)n + 1, format, again);
+        text->n_bytes += (size_t)n;
+    }
+    va_end(again);
+}
+
+/* Length of the well-formed UTF-8 character at `bytes` (Unicode 15, table 3-7); 0: none. */
+static size_t character(const uint8_t *bytes, size_t n) {
+    uint8_t lead = bytes[0], low = 0x80, high = 0xbf;
+    size_t length;
+
+    if (lead < 0x80)
+        return 1;
+    if (lead < 0xc2 || lead > 0xf4)
+        return 0;
+    length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (n < length)
+        return 0;
+    if (lead == 0xe0)
+        low = 0xa0;
+    if (lead == 0xed)
+        high = 0x9f;
+    if (lead == 0xf0)
+        low = 0x90;
+    if (lead == 0xf4)
+        high = 0x8f;
+    if (bytes[1] < low || bytes[1] > high)
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if ((bytes[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+bool leat_text_is_utf8(const uint8_t *bytes, size_t n_bytes) {
+    for (size_t i = 0; i < n_bytes;) {
+        size_t n = character(bytes + i, n_bytes - i);
+
+        if (n == 0)
+            return false;
+        i += n;
+    }
+    return true;
+}
+
+static void add_escaped(struct leat_text *text, uint8_t byte) {
+    static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    const char *at = byte ? strchr(plain, byte) : NULL;
+
+    if (at)
+        leat_text_add(text, "\\%c", letters[at - plain]);
+    else
+        leat_text_add(text, "\\u%04x", byte);
+}
+
+void leat_text_add_json(struct leat_text *text, const void *bytes, size_t n_bytes) {
+    const uint8_t *at = bytes, *end = at + n_bytes, *run = at;
+
+    leat_text_add_bytes(text, "\"", 1);
+    while (at < end) {
+        size_t n = character(at, (size_t)(end - at));
+
+        if (n > 0 && *at >= 0x20 && *at != '"' && *at != '\\' && *at != 0x7f) {
+            at += n;
+            continue;
+        }
+        leat_text_add_bytes(text, run, (size_t)(at - run));
+        if (n == 0)
+            leat_text_add(text, "\\ufffd");
+        else
+            add_escaped(text, *at);
+        run = ++at;
+    }
+    leat_text_add_bytes(text, run, (size_t)(at - run));
+    leat_text_add_bytes(text, "\"", 1);
+}
+
+static void add_value(struct leat_text *text, const void *values, enum leat_dtype dtype,
+                      size_t index) {
+    char buffer[LEAT_SCALAR_TEXT_MAX];
+    size_t n = leat_scalar_print(values, dtype, index, buffer);
+
+    if (buffer[n - 1] == 'n' || buffer[n - 1] == 'f') /* nan, inf: JSON has no such numbers */
+        leat_text_add(text, "null");
+    else
+        leat_text_add_bytes(text, buffer, n);
+}
+
+static void add_field(struct leat_text *text, const struct leat_field *field,
+                      const struct leat_column *column, uint32_t row) {
+    if (field->dtype == LEAT_DTYPE_TEXT) {
+        leat_text_add_json(text, (const uint8_t *)column->values + column->starts[row],
+                           column->lengths[row]);
+        return;
+    }
+    if (!field->is_list) {
+        add_value(text, column->values, field->dtype, row);
+        return;
+    }
+    leat_text_add(text, "[");
+    for (uint32_t i = 0; i < column->lengths[row]; i++) {
+        if (i > 0)
+            leat_text_add(text, ", ");
+        add_value(text, column->values, field->dtype, column->starts[row] + i);
+    }
+    leat_text_add(text, "]");
+}
+
+void leat_render_row(struct leat_text *text, const struct leat_plan *plan,
+                     const struct leat_block *block, uint32_t row, const uint32_t *columns,
+                     const char (*names)[LEAT_NAME_MAX + 1], size_t n_fields) {
+    leat_text_add(text, "{");
+    for (size_t i = 0; i < n_fields; i++) {
+        const struct leat_field *field = &plan->fields[columns[i]];
+        const struct leat_column *column = &block->columns[columns[i]];
+
+        leat_text_add(text, "%s", i ? ", " : "");
+        leat_text_add_json(text, names[i], strlen(names[i]));
+        leat_text_add(text, ": ");
+        if (field->mask_of >= 0)
+            leat_text_add(text, "\"(mask of %s, made with the batch)\"",
+                          plan->fields[field->mask_of].name);
+        else if (!column->values)
+            leat_text_add(text, "null");
+        else
+            add_field(text, field, column, row);
+    }
+    leat_text_add(text, "}");
+}
