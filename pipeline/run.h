@@ -80,6 +80,7 @@ struct leat_run_stats {
     uint32_t n_jobs, n_blocks;
     size_t n_stages; /* source, MAP stages, collate */
     const struct leat_run_stage_stats *stages;
+    const struct leat_error *last_bad; /* the latest bad record; code 0: none */
 };
 
 int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,

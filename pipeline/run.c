@@ -1,0 +1,577 @@
+/* run.c: hands out jobs, takes them back, puts batches into slots and outputs in order. See run.h;
+ * blocks: run_blocks.c.
+ *
+ * Collation comes before quarantine before scanning before mapping: what is nearest to the trainer
+ * goes first.
+ */
+#include "pipeline/run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/run_internal.h"
+
+#define COLLATE_BYTES (256U << 10) /* batches of one COLLATE job, about */
+
+/* ---- pools ---- */
+
+static struct leat_job *job_take(struct leat_run *run, enum leat_job_kind kind) {
+    struct leat_job *job = run->free_jobs;
+
+    if (job)
+        run->free_jobs = job->next;
+    else
+        job = malloc(sizeof(*job));
+    if (!job)
+        return NULL;
+    memset(job, 0, offsetof(struct leat_job, scan));
+    job->kind = kind;
+    job->run = run;
+    job->error = LEAT_ERROR_INIT;
+    job->now_ns = run->options.now_ns;
+    run->n_jobs++;
+    return job;
+}
+
+static void job_give(struct leat_run *run, struct leat_job *job) {
+    job->next = run->free_jobs;
+    run->free_jobs = job;
+    run->n_jobs--;
+}
+
+static struct leat_buffer *buffer_take(struct leat_run *run) {
+    struct leat_buffer *buffer = run->free_buffers;
+
+    if (!buffer)
+        return calloc(1, sizeof(*buffer));
+    run->free_buffers = buffer->next;
+    return buffer;
+}
+
+static struct leat_scratch *scratch_take(struct leat_run *run) {
+    struct leat_scratch *scratch = run->free_scratch;
+
+    if (!scratch)
+        return calloc(1, sizeof(*scratch));
+    run->free_scratch = scratch->next;
+    return scratch;
+}
+
+static void scratch_give(struct leat_run *run, struct leat_arena *arena) {
+    struct leat_scratch *scratch =
+        (struct leat_scratch *)((char *)arena - offsetof(struct leat_scratch, arena));
+
+    leat_arena_reset(arena);
+    scratch->next = run->free_scratch;
+    run->free_scratch = scratch;
+}
+
+static int out_of_memory(struct leat_run *run) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    leat_error_oom(&err);
+    leat_run_fail(run, &err);
+    return -ENOMEM;
+}
+
+/* ---- life ---- */
+
+static int name_stages(struct leat_run *run, struct leat_error *err) {
+    const struct leat_plan *plan = run->plan;
+
+    run->stage_stats = calloc(plan->n_map + 2, sizeof(*run->stage_stats));
+    if (!run->stage_stats)
+        return leat_error_oom(err);
+    run->stage_stats[0].name = plan->source_ops->name;
+    for (size_t i = 0; i < plan->n_map; i++)
+        run->stage_stats[i + 1].name = plan->map[i]->ops->name;
+    run->stage_stats[plan->n_map + 1].name = "collate";
+    return 0;
+}
+
+int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
+                 struct leat_run **ret_run, struct leat_error *err) {
+    struct leat_run *run;
+    int r;
+
+    if (options->world_size > 1 ? options->rank >= options->world_size : options->rank > 0)
+        return leat_error_set(
+            err, -EINVAL, "rank %llu is outside 0..%llu", (unsigned long long)options->rank,
+            (unsigned long long)(options->world_size ? options->world_size - 1 : 0));
+    run = calloc(1, sizeof(*run));
+    if (!run)
+        return leat_error_oom(err);
+    run->plan = leat_plan_ref(plan);
+    run->options = *options;
+    run->last = &run->first;
+    run->last_output = &run->first_output;
+    run->epoch = run->scan_epoch = options->first_epoch;
+    leat_scan_start(&run->scan, plan, options->opener);
+    r = leat_order_init(&run->order, plan, options, err);
+    if (r == 0)
+        r = leat_order_start_epoch(&run->order, run->epoch, err);
+    if (r == 0)
+        r = name_stages(run, err);
+    if (r < 0) {
+        leat_run_free(run);
+        return r;
+    }
+    *ret_run = run;
+    return 0;
+}
+
+static void free_entries(struct leat_run *run) {
+    while (run->first) {
+        struct leat_queue_entry *entry = run->first;
+
+        run->first = entry->next;
+        if (entry->block)
+            leat_block_unref(entry->block, 1);
+        leat_run_release_piece(run, &entry->piece);
+        free(entry);
+    }
+    while (run->first_output) {
+        struct leat_output_entry *entry = run->first_output;
+
+        run->first_output = entry->next;
+        free(entry);
+    }
+}
+
+static void free_pools(struct leat_run *run) {
+    while (run->free_jobs) {
+        struct leat_job *job = run->free_jobs;
+
+        run->free_jobs = job->next;
+        free(job);
+    }
+    while (run->free_buffers) {
+        struct leat_buffer *buffer = run->free_buffers;
+
+        run->free_buffers = buffer->next;
+        free(buffer->data);
+        free(buffer);
+    }
+    while (run->free_scratch) {
+        struct leat_scratch *scratch = run->free_scratch;
+
+        run->free_scratch = scratch->next;
+        leat_arena_deinit(&scratch->arena);
+        free(scratch);
+    }
+}
+
+struct leat_run *leat_run_free(struct leat_run *run) {
+    if (!run)
+        return NULL;
+    assert(run->n_jobs == 0);
+    free_entries(run);
+    leat_order_deinit(&run->order);
+    leat_scan_stop(&run->scan);
+    free_pools(run);
+    leat_block_pool_deinit(&run->blocks);
+    free(run->slots.slots);
+    free(run->quarantine.data);
+    free(run->stage_stats);
+    leat_plan_unref(run->plan);
+    free(run);
+    return NULL;
+}
+
+void leat_run_cancel(struct leat_run *run) {
+    run->is_cancelled = true;
+}
+
+/* ---- slots and outputs ---- */
+
+int leat_run_give_slot(struct leat_run *run, const struct leat_slot *slot) {
+    struct leat_slot_queue *queue = &run->slots;
+    size_t need = leat_run_slot_need(run);
+
+    if (need > slot->size_bytes)
+        return -EMSGSIZE;
+    if (queue->n_slots == queue->capacity) {
+        size_t capacity = queue->capacity ? queue->capacity * 2 : 64;
+        struct leat_slot *slots = calloc(capacity, sizeof(*slots));
+
+        if (!slots)
+            return -ENOMEM;
+        for (size_t i = 0; i < queue->n_slots; i++)
+            slots[i] = queue->slots[(queue->first + i) % queue->capacity];
+        free(queue->slots);
+        *queue = (struct leat_slot_queue){
+            .slots = slots, .n_slots = queue->n_slots, .capacity = capacity};
+    }
+    queue->slots[(queue->first + queue->n_slots++) % queue->capacity] = *slot;
+    return 0;
+}
+
+bool leat_run_take_slot_back(struct leat_run *run, struct leat_slot *ret_slot) {
+    struct leat_slot_queue *queue = &run->slots;
+
+    if (queue->n_slots == 0)
+        return false;
+    *ret_slot = queue->slots[queue->first];
+    queue->first = (queue->first + 1) % queue->capacity;
+    queue->n_slots--;
+    return true;
+}
+
+static struct leat_output_entry *add_output(struct leat_run *run, const struct leat_output *output,
+                                            bool is_done) {
+    struct leat_output_entry *entry = malloc(sizeof(*entry));
+
+    if (!entry)
+        return NULL;
+    *entry = (struct leat_output_entry){.output = *output, .is_done = is_done};
+    *run->last_output = entry;
+    run->last_output = &entry->next;
+    return entry;
+}
+
+/* Ends of epochs that are next in line go straight to the outputs. */
+static void move_ends(struct leat_run *run) {
+    struct leat_batcher *batcher = &run->order.batcher;
+
+    while (batcher->first && batcher->first->kind == LEAT_OUTPUT_EPOCH_END) {
+        struct leat_batch_refs *end = leat_batcher_pop(batcher);
+        struct leat_output output = {.kind = LEAT_OUTPUT_EPOCH_END,
+                                     .epoch = end->epoch,
+                                     .step = end->step,
+                                     .is_last = end->is_last};
+
+        leat_batch_refs_free(end);
+        if (!add_output(run, &output, true))
+            out_of_memory(run);
+    }
+}
+
+size_t leat_run_slot_need(const struct leat_run *run) {
+    const struct leat_batch_refs *batch = run->order.batcher.first;
+
+    return batch && batch->kind == LEAT_OUTPUT_BATCH ? (size_t)leat_collate_need(run->plan, batch)
+                                                     : 0;
+}
+
+size_t leat_run_n_waiting(const struct leat_run *run) {
+    return run->order.batcher.n_ready;
+}
+
+bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output) {
+    struct leat_output_entry *entry = run->first_output;
+
+    if (!entry || !entry->is_done)
+        return false;
+    *ret_output = entry->output;
+    run->first_output = entry->next;
+    if (!run->first_output)
+        run->last_output = &run->first_output;
+    free(entry);
+    return true;
+}
+
+const struct leat_error *leat_run_error(const struct leat_run *run) {
+    return run->has_failed && !run->first_output && !run->order.batcher.first ? &run->error : NULL;
+}
+
+void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_stats) {
+    *ret_stats = run->stats;
+    ret_stats->n_jobs = run->n_jobs;
+    ret_stats->n_blocks = run->blocks.n_alive;
+    ret_stats->n_stages = run->plan->n_map + 2;
+    ret_stats->stages = run->stage_stats;
+    ret_stats->last_bad = &run->last_bad;
+}
+
+/* ---- jobs out ---- */
+
+static size_t collate_max(const struct leat_run *run) {
+    size_t n = COLLATE_BYTES / run->plan->slot_bytes;
+
+    return n < 1 ? 1 : n > LEAT_COLLATE_MAX ? LEAT_COLLATE_MAX : n;
+}
+
+static int fail_too_large(struct leat_run *run, size_t need) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    leat_error_set(
+        &err, -EMSGSIZE,
+        "a batch needs %zu bytes, more than max_batch_bytes (%lld): set max_length, or raise it",
+        need, (long long)run->plan->options.max_batch_bytes);
+    leat_run_fail(run, &err);
+    while (run->order.batcher.first)
+        leat_batch_refs_free(leat_batcher_pop(&run->order.batcher));
+    return 0;
+}
+
+static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
+    struct leat_batcher *batcher = &run->order.batcher;
+    struct leat_job *job;
+    size_t max = collate_max(run), need = leat_run_slot_need(run);
+
+    if (need > (size_t)run->plan->options.max_batch_bytes)
+        return fail_too_large(run, need);
+    if (need == 0 || run->slots.n_slots == 0 ||
+        (run->n_collate_out > 0 && run->slots.n_slots < max && run->slots.n_slots < 4))
+        return 0;
+    job = job_take(run, LEAT_JOB_COLLATE);
+    if (!job)
+        return out_of_memory(run);
+    job->collate.plan = run->plan;
+    job->collate.n_items = 0;
+    while (job->collate.n_items < max && (need = leat_run_slot_need(run)) > 0 &&
+           run->slots.n_slots > 0 && run->slots.slots[run->slots.first].size_bytes >= need) {
+        struct leat_collate_item *item = &job->collate.items[job->collate.n_items];
+        struct leat_output output = {.kind = LEAT_OUTPUT_BATCH,
+                                     .epoch = batcher->first->epoch,
+                                     .step = batcher->first->step,
+                                     .n_rows = batcher->first->n_refs};
+
+        *item = (struct leat_collate_item){.output = add_output(run, &output, false)};
+        if (!item->output) {
+            out_of_memory(run);
+            break;
+        }
+        (void)leat_run_take_slot_back(run, &item->slot);
+        item->batch = leat_batcher_pop(batcher);
+        item->output->output.slot = item->slot;
+        job->collate.n_items++;
+    }
+    if (job->collate.n_items == 0) {
+        job_give(run, job);
+        return 0;
+    }
+    run->n_collate_out++;
+    *ret_job = job;
+    return LEAT_RUN_JOB;
+}
+
+static int quarantine_job(struct leat_run *run, struct leat_job **ret_job) {
+    struct leat_job *job;
+
+    if (run->quarantine_is_out || run->quarantine.n_bytes == 0)
+        return 0;
+    if (run->quarantine.failed)
+        return out_of_memory(run);
+    job = job_take(run, LEAT_JOB_QUARANTINE);
+    if (!job)
+        return out_of_memory(run);
+    job->quarantine = (struct leat_quarantine_job){
+        .path = run->plan->quarantine_path,
+        .text = run->quarantine.data,
+        .n_bytes = run->quarantine.n_bytes,
+        .truncates = !run->quarantine_is_begun && run->options.first_step == 0,
+    };
+    run->quarantine = (struct leat_text){.data = NULL};
+    run->quarantine_is_out = run->quarantine_is_begun = true;
+    *ret_job = job;
+    return LEAT_RUN_JOB;
+}
+
+static int scan_job(struct leat_run *run, struct leat_job **ret_job) {
+    struct leat_job *job;
+    struct leat_buffer *buffer;
+
+    if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed ||
+        run->n_entries >= run->options.max_map_jobs + 1)
+        return 0;
+    job = job_take(run, LEAT_JOB_SCAN);
+    if (!job)
+        return out_of_memory(run);
+    buffer = buffer_take(run);
+    if (!buffer) {
+        job_give(run, job);
+        return out_of_memory(run);
+    }
+    job->scan = (struct leat_scan_job){.scan = &run->scan, .buffer = buffer};
+    run->scan_is_out = true;
+    *ret_job = job;
+    return LEAT_RUN_JOB;
+}
+
+static struct leat_queue_entry *next_scanned(const struct leat_run *run) {
+    for (struct leat_queue_entry *entry = run->first; entry; entry = entry->next)
+        if (entry->state == LEAT_ENTRY_SCANNED)
+            return entry;
+    return NULL;
+}
+
+static int map_job(struct leat_run *run, struct leat_job **ret_job) {
+    struct leat_queue_entry *entry = run->has_failed || run->is_complete ? NULL : next_scanned(run);
+    size_t n_counts = run->plan->n_map + 1;
+    struct leat_scratch *scratch;
+    struct leat_job *job;
+
+    if (!entry)
+        return 0;
+    job = job_take(run, LEAT_JOB_MAP);
+    if (!job)
+        return out_of_memory(run);
+    scratch = scratch_take(run);
+    entry->block = leat_block_pool_take(&run->blocks);
+    job->entry = entry;
+    job->map = (struct leat_map_job){
+        .plan = run->plan,
+        .piece = entry->piece,
+        .block = entry->block,
+        .scratch = scratch ? &scratch->arena : NULL,
+        .seed = run->order.seed,
+        .epoch = entry->epoch,
+        .stop_after = (int)run->plan->n_map,
+        .now_ns = run->options.now_ns,
+        .counts =
+            scratch ? leat_arena_alloc(&scratch->arena, n_counts * sizeof(struct leat_stage_count))
+                    : NULL,
+    };
+    if (!entry->block || !job->map.counts) {
+        if (scratch)
+            scratch_give(run, &scratch->arena);
+        job_give(run, job);
+        return out_of_memory(run);
+    }
+    memset(job->map.counts, 0, n_counts * sizeof(struct leat_stage_count));
+    entry->state = LEAT_ENTRY_MAPPING;
+    *ret_job = job;
+    return LEAT_RUN_JOB;
+}
+
+int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
+    static int (*const makers[])(struct leat_run *, struct leat_job **) = {
+        collate_job, quarantine_job, scan_job, map_job};
+
+    *ret_job = NULL;
+    if (!run->is_cancelled) {
+        leat_run_consume(run);
+        move_ends(run);
+        for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
+            if (makers[i](run, ret_job) == LEAT_RUN_JOB)
+                return LEAT_RUN_JOB;
+        if (leat_run_slot_need(run) > 0 && run->n_collate_out == 0)
+            return LEAT_RUN_NEEDS_SLOT;
+    }
+    if (run->n_jobs > 0)
+        return LEAT_RUN_WAITING;
+    if (run->is_cancelled || (!run->first_output && (run->has_failed || run->is_complete)))
+        return LEAT_RUN_ENDED;
+    return LEAT_RUN_WAITING;
+}
+
+enum leat_job_kind leat_job_kind(const struct leat_job *job) {
+    return job->kind;
+}
+
+void leat_job_execute(struct leat_job *job) {
+    uint64_t start_ns = job->now_ns ? job->now_ns() : 0;
+
+    switch (job->kind) {
+    case LEAT_JOB_SCAN:
+        (void)leat_scan_execute(&job->scan, &job->n_bytes, &job->error);
+        break;
+    case LEAT_JOB_MAP:
+        (void)leat_map_execute(&job->map, &job->error);
+        break;
+    case LEAT_JOB_COLLATE:
+        leat_collate_execute(&job->collate);
+        break;
+    case LEAT_JOB_QUARANTINE:
+        (void)leat_quarantine_execute(&job->quarantine, &job->error);
+        break;
+    default:
+        break;
+    }
+    job->busy_ns = job->now_ns ? job->now_ns() - start_ns : 0;
+}
+
+/* ---- jobs back ---- */
+
+static void complete_scan(struct leat_run *run, struct leat_job *job) {
+    struct leat_scan_job *scan = &job->scan;
+    struct leat_piece unused = {.buffer = scan->buffer};
+    bool is_stale = run->scan_is_stale;
+
+    run->scan_is_out = run->scan_is_stale = false;
+    leat_run_release_piece(run, &unused);
+    if (job->error.code && !is_stale) {
+        leat_run_fail(run, &job->error);
+        return;
+    }
+    run->stats.n_source_bytes += job->n_bytes;
+    run->stage_stats[0].busy_ns += job->busy_ns;
+    if (scan->piece.n_records > 0 && !is_stale) {
+        run->stats.n_source_records += scan->piece.n_records;
+        if (leat_run_add_entry(run, LEAT_ENTRY_SCANNED, &scan->piece) == 0)
+            scan->piece.buffer = NULL;
+        else
+            out_of_memory(run);
+    }
+    leat_run_release_piece(run, &scan->piece);
+    if (is_stale) {
+        leat_run_next_pass(run, run->epoch != run->scan_epoch);
+    } else if (scan->has_ended) {
+        if (leat_run_add_entry(run, LEAT_ENTRY_PASS_END, NULL) < 0)
+            out_of_memory(run);
+        leat_run_next_pass(run, false);
+    }
+}
+
+static void complete_map(struct leat_run *run, struct leat_job *job) {
+    struct leat_queue_entry *entry = job->entry;
+
+    for (size_t i = 0; i <= run->plan->n_map; i++) {
+        const struct leat_stage_count *count = &job->map.counts[i];
+        struct leat_run_stage_stats *stats = &run->stage_stats[i];
+
+        stats->n_records += count->n_records;
+        stats->n_bytes += count->n_bytes;
+        stats->busy_ns += count->busy_ns;
+        stats->n_errors += count->n_errors;
+    }
+    scratch_give(run, job->map.scratch);
+    leat_run_release_piece(run, &entry->piece);
+    entry->error = job->error;
+    entry->state = LEAT_ENTRY_MAPPED;
+}
+
+static void complete_collate(struct leat_run *run, struct leat_job *job) {
+    struct leat_run_stage_stats *stats = &run->stage_stats[run->plan->n_map + 1];
+
+    run->n_collate_out--;
+    for (size_t i = 0; i < job->collate.n_items; i++) {
+        struct leat_collate_item *item = &job->collate.items[i];
+
+        item->output->output.used_bytes = item->used_bytes;
+        item->output->is_done = true;
+        run->stats.n_batches++;
+        run->stats.n_rows += item->batch->n_refs;
+        run->stats.n_elements += item->n_elements;
+        stats->n_records += item->batch->n_refs;
+        stats->n_bytes += item->used_bytes;
+        leat_batch_refs_free(item->batch);
+    }
+    stats->busy_ns += job->busy_ns;
+}
+
+void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
+    switch (take_job->kind) {
+    case LEAT_JOB_SCAN:
+        complete_scan(run, take_job);
+        break;
+    case LEAT_JOB_MAP:
+        complete_map(run, take_job);
+        break;
+    case LEAT_JOB_COLLATE:
+        complete_collate(run, take_job);
+        break;
+    case LEAT_JOB_QUARANTINE:
+        run->quarantine_is_out = false;
+        free(take_job->quarantine.text);
+        if (take_job->error.code)
+            leat_run_fail(run, &take_job->error);
+        break;
+    default:
+        break;
+    }
+    job_give(run, take_job);
+}

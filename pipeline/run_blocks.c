@@ -1,0 +1,267 @@
+/* run_blocks.c: from mapped blocks to batches of references: order, passes, epochs, bad records.
+ *
+ * Blocks are consumed strictly in the order of the data and only while batches are wanted, which is
+ * the back-pressure of the whole pipeline: what is not consumed keeps its place in the line, and a
+ * full line stops the scanner.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/run_internal.h"
+
+void leat_run_fail(struct leat_run *run, const struct leat_error *err) {
+    if (run->has_failed)
+        return;
+    run->has_failed = true;
+    run->error = *err;
+    leat_error_prefix(&run->error, "streams.%s", run->plan->spec->name);
+}
+
+void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece) {
+    if (!piece->buffer)
+        return;
+    piece->buffer->next = run->free_buffers;
+    run->free_buffers = piece->buffer;
+    piece->buffer = NULL;
+}
+
+int leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
+                       const struct leat_piece *piece) {
+    struct leat_queue_entry *entry = calloc(1, sizeof(*entry));
+
+    if (!entry)
+        return -ENOMEM;
+    entry->state = state;
+    entry->epoch = run->scan_epoch;
+    entry->pass = run->scan_pass;
+    if (piece)
+        entry->piece = *piece;
+    *run->last = entry;
+    run->last = &entry->next;
+    run->n_entries += state != LEAT_ENTRY_PASS_END;
+    return 0;
+}
+
+static void pop_entry(struct leat_run *run) {
+    struct leat_queue_entry *entry = run->first;
+
+    run->first = entry->next;
+    if (!run->first)
+        run->last = &run->first;
+    run->n_entries -= entry->state != LEAT_ENTRY_PASS_END;
+    if (entry->block)
+        leat_block_unref(entry->block, 1);
+    leat_run_release_piece(run, &entry->piece);
+    free(entry);
+}
+
+static bool wants_epoch(const struct leat_run *run, uint64_t epoch) {
+    return run->options.n_epochs == 0 || epoch - run->options.first_epoch < run->options.n_epochs;
+}
+
+static bool wants_pass(const struct leat_run *run, uint64_t pass) {
+    return run->plan->has_repeat &&
+           (run->plan->repeat_count == 0 || pass < run->plan->repeat_count);
+}
+
+void leat_run_next_pass(struct leat_run *run, bool epoch_is_over) {
+    leat_scan_stop(&run->scan);
+    if (!epoch_is_over && wants_pass(run, run->scan_pass + 1)) {
+        run->scan_pass++;
+    } else {
+        run->scan_epoch++;
+        run->scan_pass = 0;
+    }
+    run->scan_has_ended = !wants_epoch(run, run->scan_epoch);
+    if (!run->scan_has_ended)
+        leat_scan_start(&run->scan, run->plan, run->options.opener);
+}
+
+/* ---- bad records ---- */
+
+static void bad_error(const struct leat_run *run, const struct leat_block *block,
+                      const struct leat_bad_record *bad, struct leat_error *err) {
+    *err = LEAT_ERROR_INIT;
+    leat_error_set(err, -EINVAL, "%s", bad->message);
+    leat_error_locate(err, run->plan->source->files.paths[block->file], (uint32_t)bad->line,
+                      bad->column);
+    if (bad->field)
+        leat_error_prefix(err, "%s", bad->field);
+    if (bad->stage)
+        leat_error_prefix(err, "%s", bad->stage);
+}
+
+static int meet_bad(struct leat_run *run, const struct leat_block *block,
+                    const struct leat_bad_record *bad) {
+    const struct leat_stream_options *options = &run->plan->options;
+    struct leat_error err;
+
+    run->stats.n_bad_records++;
+    run->n_epoch_bad++;
+    bad_error(run, block, bad, &run->last_bad);
+    if (options->on_error == LEAT_ON_ERROR_FAIL) {
+        leat_run_fail(run, &run->last_bad);
+        return -EINVAL;
+    }
+    if (options->max_errors > 0 && run->n_epoch_bad > (uint64_t)options->max_errors) {
+        char text[LEAT_ERROR_PRINT_MAX];
+
+        err = LEAT_ERROR_INIT;
+        (void)leat_error_print(&run->last_bad, text, sizeof(text));
+        leat_error_set(&err, -EINVAL, "more than max_errors (%lld) bad records; the last is %.300s",
+                       (long long)options->max_errors, text);
+        leat_run_fail(run, &err);
+        return -EINVAL;
+    }
+    if (options->on_error == LEAT_ON_ERROR_QUARANTINE && run->epoch == run->options.first_epoch &&
+        run->pass == 0)
+        leat_quarantine_add(&run->quarantine, run->plan, block, bad);
+    return 0;
+}
+
+/* Meets the bad records in front of that row (UINT32_MAX: all that are left). */
+static int meet_bad_before(struct leat_run *run, struct leat_queue_entry *entry, uint32_t row) {
+    const struct leat_block *block = entry->block;
+    uint32_t record = row < block->n_rows && block->records ? block->records[row] : UINT32_MAX;
+
+    while (entry->next_bad < block->n_bad && block->bad[entry->next_bad].record < record) {
+        int r = meet_bad(run, block, &block->bad[entry->next_bad++]);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* ---- ends ---- */
+
+static int check_epoch(struct leat_run *run, struct leat_error *err) {
+    const struct leat_batcher *batcher = &run->order.batcher;
+
+    if (batcher->step == 0)
+        return leat_error_set(
+            err, -ENODATA,
+            "the stream has no batches: %llu records were read and %llu of them were bad",
+            (unsigned long long)run->stats.n_source_records,
+            (unsigned long long)run->stats.n_bad_records);
+    if (batcher->n_rank_steps == 0)
+        return leat_error_set(
+            err, -ENODATA, "rank %llu of %llu gets no batch: epoch %llu has only %llu steps",
+            (unsigned long long)batcher->rank, (unsigned long long)batcher->world_size,
+            (unsigned long long)run->epoch, (unsigned long long)batcher->step);
+    if (run->epoch == batcher->first_epoch && batcher->first_step > batcher->step)
+        return leat_error_set(err, -EINVAL,
+                              "step %llu was asked for, but epoch %llu has only %llu steps",
+                              (unsigned long long)batcher->first_step,
+                              (unsigned long long)run->epoch, (unsigned long long)batcher->step);
+    return 0;
+}
+
+static int end_epoch(struct leat_run *run, struct leat_error *err) {
+    bool is_last = run->order.batcher.n_left == 0 || !wants_epoch(run, run->epoch + 1);
+    int r = run->order.batcher.n_left == 0 ? 0 : check_epoch(run, err);
+
+    if (r == 0 && leat_batcher_add_end(&run->order.batcher, is_last) < 0)
+        r = leat_error_oom(err);
+    if (r < 0)
+        return r;
+    run->n_epoch_bad = 0;
+    run->is_complete = is_last;
+    run->epoch++;
+    run->pass = 0;
+    return is_last ? 0 : leat_order_start_epoch(&run->order, run->epoch, err);
+}
+
+/* epoch_is_done: a stage behind `repeat` wants no more. Returns with run->epoch, run->pass at the
+ * next pass. */
+static void end_pass(struct leat_run *run, bool epoch_is_done) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    bool with_next = !epoch_is_done && run->n_pass_rows > 0 && wants_pass(run, run->pass + 1);
+    int r = leat_order_end_pass(&run->order, run->epoch, run->pass, with_next, &err);
+
+    run->n_pass_rows = 0;
+    if (r == 0 && with_next)
+        run->pass++;
+    else if (r == 0)
+        r = end_epoch(run, &err);
+    if (r < 0)
+        leat_run_fail(run, &err);
+}
+
+/* The order wants no more of this pass: what is read of it is let go, and the scanner jumps ahead.
+ */
+static void cut_pass(struct leat_run *run, bool epoch_is_done) {
+    uint64_t epoch = run->epoch, pass = run->pass;
+
+    end_pass(run, epoch_is_done);
+    if (run->scan_has_ended || run->has_failed || run->scan_epoch != epoch)
+        return;
+    if (run->scan_pass != pass && run->epoch == epoch)
+        return; /* it is in a later pass that is wanted */
+    if (run->scan_is_out)
+        run->scan_is_stale = true;
+    else
+        leat_run_next_pass(run, run->epoch != epoch);
+}
+
+/* ---- blocks ---- */
+
+static bool is_stale(const struct leat_run *run, const struct leat_queue_entry *entry) {
+    return entry->epoch < run->epoch || (entry->epoch == run->epoch && entry->pass < run->pass);
+}
+
+static size_t ready_limit(const struct leat_run *run) {
+    return 2 * (size_t)run->plan->n_slots + LEAT_COLLATE_MAX;
+}
+
+/* Pushes rows until the block or the wish for batches ends; true: the block is used up. */
+static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) {
+    struct leat_block *block = entry->block;
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    while (entry->next_row < block->n_rows) {
+        struct leat_ref ref = {.block = block, .row = entry->next_row};
+        int r;
+
+        if (run->order.batcher.n_ready >= ready_limit(run) ||
+            (entry->next_bad < block->n_bad && meet_bad_before(run, entry, entry->next_row) < 0))
+            return false;
+        entry->next_row++;
+        block->n_refs++;
+        run->n_pass_rows++;
+        r = leat_order_feed(&run->order, ref, &err);
+        if (r < 0)
+            leat_run_fail(run, &err);
+        if (r > 0)
+            cut_pass(run, r == LEAT_ORDER_EPOCH_DONE);
+        if (r != 0)
+            return false;
+    }
+    return meet_bad_before(run, entry, UINT32_MAX) == 0;
+}
+
+void leat_run_consume(struct leat_run *run) {
+    while (run->first && !run->has_failed && !run->is_cancelled &&
+           run->order.batcher.n_ready < ready_limit(run)) {
+        struct leat_queue_entry *entry = run->first;
+
+        if (entry->state == LEAT_ENTRY_MAPPING)
+            return;
+        if (run->is_complete || is_stale(run, entry)) {
+            pop_entry(run);
+            continue;
+        }
+        if (entry->state == LEAT_ENTRY_SCANNED)
+            return;
+        if (entry->error.code) {
+            leat_run_fail(run, &entry->error);
+            return;
+        }
+        if (entry->state == LEAT_ENTRY_PASS_END)
+            end_pass(run, false);
+        else if (!consume_block(run, entry))
+            continue;
+        pop_entry(run);
+    }
+}

@@ -1,0 +1,96 @@
+/* run_internal.h: the state of a run, shared by run.c (jobs and outputs) and run_blocks.c (blocks
+ * through the order). */
+#pragma once
+
+#include "pipeline/job.h"
+#include "pipeline/order.h"
+#include "pipeline/render.h"
+
+enum leat_entry_state {
+    LEAT_ENTRY_SCANNED,
+    LEAT_ENTRY_MAPPING,
+    LEAT_ENTRY_MAPPED,
+    LEAT_ENTRY_PASS_END
+};
+
+/* A place in the line of blocks: blocks are consumed in the order of the data, whenever they were
+ * mapped. */
+struct leat_queue_entry {
+    struct leat_queue_entry *next;
+    enum leat_entry_state state;
+    uint64_t epoch, pass;
+    struct leat_piece piece;  /* SCANNED, MAPPING */
+    struct leat_block *block; /* MAPPED */
+    uint32_t next_row, next_bad;
+    struct leat_error error; /* of the MAP job */
+};
+
+struct leat_output_entry {
+    struct leat_output_entry *next;
+    struct leat_output output;
+    bool is_done;
+};
+
+struct leat_scratch {
+    struct leat_scratch *next;
+    struct leat_arena arena;
+};
+
+struct leat_slot_queue {
+    struct leat_slot *slots;
+    size_t first, n_slots, capacity; /* a ring */
+};
+
+struct leat_run {
+    struct leat_plan *plan;
+    struct leat_run_options options;
+
+    /* reading: may be a pass ahead of the order */
+    struct leat_scan scan;
+    uint64_t scan_epoch, scan_pass;
+    bool scan_is_out, scan_has_ended; /* ended: no further pass is wanted */
+    bool scan_is_stale; /* the job that is out reads a pass that nobody wants any more */
+
+    /* the line of blocks */
+    struct leat_queue_entry *first, **last;
+    size_t n_entries; /* blocks, not ends */
+
+    /* the order */
+    struct leat_order order;
+    uint64_t epoch, pass; /* being consumed */
+    uint64_t n_pass_rows;
+    uint64_t n_epoch_bad;
+    bool is_complete; /* the last epoch went through the order */
+
+    /* batches into slots, and out */
+    struct leat_slot_queue slots;
+    struct leat_output_entry *first_output, **last_output;
+
+    /* bad records */
+    struct leat_text quarantine;
+    bool quarantine_is_out, quarantine_is_begun;
+    struct leat_error last_bad;
+
+    struct leat_error error;
+    bool has_failed, is_cancelled;
+    uint32_t n_jobs, n_collate_out;
+
+    /* pools */
+    struct leat_job *free_jobs;
+    struct leat_buffer *free_buffers;
+    struct leat_scratch *free_scratch;
+    struct leat_block_pool blocks;
+
+    struct leat_run_stats stats;
+    struct leat_run_stage_stats *stage_stats; /* source, MAP stages, collate */
+};
+
+/* Moves mapped blocks through the order until enough batches are ready. */
+void leat_run_consume(struct leat_run *run);
+/* Takes note of a failure; the first counts. */
+void leat_run_fail(struct leat_run *run, const struct leat_error *err);
+/* The scanner goes on with the pass behind the one it is in, or ends. */
+void leat_run_next_pass(struct leat_run *run, bool epoch_is_over);
+void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece);
+int leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
+                       const struct leat_piece *piece);
