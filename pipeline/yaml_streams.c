@@ -24,48 +24,47 @@ __attribute__((format(printf, 4, 5))) static int fail(const struct reader *reade
 }
 
 /* {KIND: {args}} or just KIND. */
+struct written {
+    const char *kind;
+    uint32_t line, column;
+    const struct leat_value *args;
+};
+
 static int read_stage(const struct reader *reader, const struct leat_value *value,
-                      const char **ret_kind, uint32_t *ret_line, uint32_t *ret_column,
-                      const struct leat_value **ret_args) {
+                      struct written *ret_written) {
     static const struct leat_value none = {.kind = LEAT_VALUE_NULL};
 
+    *ret_written = (struct written){.kind = ""};
     if (value->kind == LEAT_VALUE_SCALAR) {
-        *ret_kind = value->text;
-        *ret_line = value->line;
-        *ret_column = value->column;
-        *ret_args = &none;
+        *ret_written = (struct written){value->text, value->line, value->column, &none};
         return 0;
     }
     if (value->kind != LEAT_VALUE_MAP || value->n_items != 1)
         return fail(reader, value->line, value->column,
                     "expected one name with its arguments, such as `batch: {batch_size: 32}`");
-    *ret_kind = value->keys[0].name;
-    *ret_line = value->keys[0].line;
-    *ret_column = value->keys[0].column;
-    *ret_args = &value->items[0];
+    *ret_written = (struct written){value->keys[0].name, value->keys[0].line, value->keys[0].column,
+                                    &value->items[0]};
     return 0;
 }
 
-static int fill_stage(const struct reader *reader, struct leat_stage_spec *stage, const char *kind,
-                      uint32_t line, uint32_t column, const struct leat_value *args) {
+static int fill_stage(const struct reader *reader, struct leat_stage_spec *stage,
+                      const struct written *written) {
     if (!stage->kind)
-        stage->kind = strdup(kind);
-    stage->line = line;
-    stage->column = column;
-    if (!stage->kind || leat_value_copy(&stage->args, args) < 0)
+        stage->kind = strdup(written->kind);
+    stage->line = written->line;
+    stage->column = written->column;
+    if (!stage->kind || leat_value_copy(&stage->args, written->args) < 0)
         return leat_error_oom(reader->err);
     return 0;
 }
 
 static int read_source(const struct reader *reader, const struct leat_value *value,
                        struct leat_spec *spec) {
-    const struct leat_value *args;
-    uint32_t line, column;
-    const char *kind;
-    int r = read_stage(reader, value, &kind, &line, &column, &args);
+    struct written written;
+    int r = read_stage(reader, value, &written);
 
     if (r == 0)
-        r = fill_stage(reader, &spec->source, kind, line, column, args);
+        r = fill_stage(reader, &spec->source, &written);
     if (r < 0)
         leat_error_prefix(reader->err, "source");
     return r;
@@ -82,15 +81,14 @@ static int read_stages(const struct reader *reader, const struct leat_value *val
     }
     for (size_t i = 0; i < value->n_items; i++) {
         struct leat_stage_spec *stage = NULL;
-        const struct leat_value *args;
-        uint32_t line, column;
-        const char *kind;
-        int r = read_stage(reader, &value->items[i], &kind, &line, &column, &args);
+        struct written written;
+        int r = read_stage(reader, &value->items[i], &written);
 
-        if (r == 0 && leat_spec_add_stage(spec, kind, &stage) < 0)
-            r = fail(reader, line, column, "more than %d stages", LEAT_SPEC_MAX_STAGES);
+        if (r == 0 && leat_spec_add_stage(spec, written.kind, &stage) < 0)
+            r = fail(reader, written.line, written.column, "more than %d stages",
+                     LEAT_SPEC_MAX_STAGES);
         if (r == 0)
-            r = fill_stage(reader, stage, kind, line, column, args);
+            r = fill_stage(reader, stage, &written);
         if (r < 0) {
             leat_error_prefix(reader->err, "stages[%zu]", i);
             return r;

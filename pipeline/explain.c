@@ -1,0 +1,206 @@
+/* explain.c: a plan in words and as JSON: what `leatctl explain` prints. Run sizes come from the
+ * same plan. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/plan.h"
+#include "pipeline/render.h"
+
+static const char *kind_name(enum leat_stage_kind kind) {
+    static const char *const names[] = {[LEAT_STAGE_SOURCE] = "source",
+                                        [LEAT_STAGE_MAP] = "map",
+                                        [LEAT_STAGE_ORDER] = "order",
+                                        [LEAT_STAGE_COLLATE] = "collate"};
+
+    return names[kind];
+}
+
+/* "int32[<=128]", "text", "int64" */
+static void add_type(struct leat_text *text, const struct leat_plan *plan, uint32_t column) {
+    const struct leat_field *field = &plan->fields[column];
+
+    leat_text_add(text, "%s", leat_dtype_name(field->dtype));
+    if (field->mask_of >= 0)
+        leat_text_add(text, "[mask of %s]", plan->fields[field->mask_of].name);
+    else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT && field->is_padded &&
+             field->pad_length)
+        leat_text_add(text, "[%llu]", (unsigned long long)field->pad_length);
+    else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT && field->max_length)
+        leat_text_add(text, "[<=%llu]", (unsigned long long)field->max_length);
+    else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT)
+        leat_text_add(text, "[]");
+}
+
+static void add_schema(struct leat_text *text, const struct leat_plan *plan,
+                       char (*names)[LEAT_NAME_MAX + 1], const uint32_t *columns, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        leat_text_add(text, "%s%s ", i ? ", " : "", names[i]);
+        add_type(text, plan, columns[i]);
+        if (!plan->is_needed[columns[i]])
+            leat_text_add(text, " (not made)");
+    }
+}
+
+static void add_json_schema(struct leat_text *text, const struct leat_plan *plan,
+                            char (*names)[LEAT_NAME_MAX + 1], const uint32_t *columns, size_t n) {
+    leat_text_add(text, "[");
+    for (size_t i = 0; i < n; i++) {
+        const struct leat_field *field = &plan->fields[columns[i]];
+
+        leat_text_add(text, "%s{\"name\": ", i ? ", " : "");
+        leat_text_add_json(text, names[i], strlen(names[i]));
+        leat_text_add(
+            text, ", \"dtype\": \"%s\", \"is_list\": %s, \"max_length\": %llu, \"is_made\": %s}",
+            leat_dtype_name(field->dtype), field->is_list ? "true" : "false",
+            (unsigned long long)field->max_length, plan->is_needed[columns[i]] ? "true" : "false");
+    }
+    leat_text_add(text, "]");
+}
+
+static bool runs_in_map(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
+    for (size_t i = 0; i < plan->n_map; i++)
+        if (plan->map[i] == stage)
+            return true;
+    return false;
+}
+
+static const char *remark(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
+    if (stage->filter_column >= 0)
+        return "computed in the pass, applied here";
+    if (stage->ops->kind == LEAT_STAGE_MAP && stage->ops->map && !runs_in_map(plan, stage))
+        return "not run: nothing needs it";
+    if (stage->ops->kind == LEAT_STAGE_MAP && !stage->ops->map)
+        return "schema only";
+    return "";
+}
+
+/* Memory that the run may take, by part; shared by both forms. */
+struct memory {
+    uint64_t blocks, ring;
+    uint32_t n_blocks;
+};
+
+static struct memory plan_memory(const struct leat_plan *plan, uint32_t n_workers) {
+    struct memory memory = {.n_blocks = 2 * n_workers + 3};
+
+    /* source bytes, and about three times as much for what the stages make of them */
+    memory.blocks = (uint64_t)memory.n_blocks * 4 * (uint64_t)plan->options.block_bytes;
+    memory.ring = (uint64_t)plan->n_slots * plan->slot_bytes;
+    return memory;
+}
+
+static void add_shape(struct leat_text *text, const struct leat_plan_tensor *tensor,
+                      const char *unknown) {
+    leat_text_add(text, "[");
+    for (uint32_t d = 0; d < tensor->ndim; d++) {
+        leat_text_add(text, d ? ", " : "");
+        if (tensor->shape[d] < 0)
+            leat_text_add(text, "%s", unknown);
+        else
+            leat_text_add(text, "%lld", (long long)tensor->shape[d]);
+    }
+    leat_text_add(text, "]");
+}
+
+static void explain_text(struct leat_text *text, const struct leat_plan *plan, uint32_t n_workers) {
+    struct memory memory = plan_memory(plan, n_workers);
+    char hex[LEAT_DIGEST_HEX_SIZE];
+
+    leat_digest_hex(plan->spec_digest, hex);
+    leat_text_add(text, "stream %s\n", plan->spec->name);
+    leat_text_add(text, "spec digest %s\n\n", hex);
+    leat_text_add(text, "  source   %-10s %zu file%s\n             ", plan->source_ops->name,
+                  plan->source->files.n_paths, plan->source->files.n_paths == 1 ? "" : "s");
+    add_schema(text, plan, plan->source_names, plan->source_columns, plan->n_source_fields);
+    leat_text_add(text, "\n");
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        const struct leat_plan_stage *stage = &plan->stages[i];
+
+        leat_text_add(text, "  %-8s %-10s %s\n             ", kind_name(stage->ops->kind),
+                      stage->ops->name, remark(plan, stage));
+        add_schema(text, plan, stage->names_after, stage->columns_after, stage->n_fields_after);
+        leat_text_add(text, "\n");
+    }
+    leat_text_add(text, "\none pass over a block: %s", plan->source_ops->name);
+    for (size_t i = 0; i < plan->n_map; i++)
+        leat_text_add(text, " > %s", plan->map[i]->ops->name);
+    leat_text_add(text, "\non references:         ");
+    for (size_t i = 0; i < plan->n_order; i++)
+        leat_text_add(text, "%s > ", plan->order[i]->ops->name);
+    leat_text_add(text, "batch\n\ntensors of a batch of %llu\n",
+                  (unsigned long long)plan->batch_size);
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        leat_text_add(text, "  %-20s %-9s ", plan->tensors[i].name,
+                      leat_dtype_name(plan->tensors[i].dtype));
+        add_shape(text, &plan->tensors[i], "varies");
+        leat_text_add(text, "\n");
+    }
+    leat_text_add(text, "\nmemory with %u workers\n", n_workers);
+    leat_text_add(text, "  blocks   about %.1f MiB: %u at once, of %lld bytes of source each\n",
+                  (double)memory.blocks / 1048576, memory.n_blocks,
+                  (long long)plan->options.block_bytes);
+    leat_text_add(text,
+                  "  ring     %.2f MiB: %u slots of %zu bytes%s, and one for each batch that a "
+                  "trainer may hold\n",
+                  (double)memory.ring / 1048576, plan->n_slots, plan->slot_bytes,
+                  plan->is_bounded ? ""
+                                   : " to begin with (lengths are not bounded: set max_length)");
+}
+
+static void explain_json(struct leat_text *text, const struct leat_plan *plan, uint32_t n_workers) {
+    struct memory memory = plan_memory(plan, n_workers);
+    char hex[LEAT_DIGEST_HEX_SIZE];
+
+    leat_digest_hex(plan->spec_digest, hex);
+    leat_text_add(text, "{\"stream\": ");
+    leat_text_add_json(text, plan->spec->name, strlen(plan->spec->name));
+    leat_text_add(
+        text,
+        ", \"spec_digest\": \"%s\", \"source\": {\"kind\": \"%s\", \"n_files\": %zu, \"fields\": ",
+        hex, plan->source_ops->name, plan->source->files.n_paths);
+    add_json_schema(text, plan, plan->source_names, plan->source_columns, plan->n_source_fields);
+    leat_text_add(text, "}, \"stages\": [");
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        const struct leat_plan_stage *stage = &plan->stages[i];
+
+        leat_text_add(
+            text, "%s{\"name\": \"%s\", \"kind\": \"%s\", \"remark\": \"%s\", \"fields\": ",
+            i ? ", " : "", stage->ops->name, kind_name(stage->ops->kind), remark(plan, stage));
+        add_json_schema(text, plan, stage->names_after, stage->columns_after,
+                        stage->n_fields_after);
+        leat_text_add(text, "}");
+    }
+    leat_text_add(text, "], \"pass\": [\"%s\"", plan->source_ops->name);
+    for (size_t i = 0; i < plan->n_map; i++)
+        leat_text_add(text, ", \"%s\"", plan->map[i]->ops->name);
+    leat_text_add(text, "], \"tensors\": [");
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        leat_text_add(text, "%s{\"name\": ", i ? ", " : "");
+        leat_text_add_json(text, plan->tensors[i].name, strlen(plan->tensors[i].name));
+        leat_text_add(text,
+                      ", \"dtype\": \"%s\", \"shape\": ", leat_dtype_name(plan->tensors[i].dtype));
+        add_shape(text, &plan->tensors[i], "-1");
+        leat_text_add(text, "}");
+    }
+    leat_text_add(text,
+                  "], \"batch_size\": %llu, \"slot_bytes\": %zu, \"n_slots\": %u, \"is_bounded\": "
+                  "%s, \"memory\": "
+                  "{\"blocks_bytes\": %llu, \"n_blocks\": %u, \"ring_bytes\": %llu}}\n",
+                  (unsigned long long)plan->batch_size, plan->slot_bytes, plan->n_slots,
+                  plan->is_bounded ? "true" : "false", (unsigned long long)memory.blocks,
+                  memory.n_blocks, (unsigned long long)memory.ring);
+}
+
+char *leat_plan_explain(const struct leat_plan *plan, uint32_t n_workers, bool as_json) {
+    struct leat_text text = {.data = NULL};
+
+    if (as_json)
+        explain_json(&text, plan, n_workers);
+    else
+        explain_text(&text, plan, n_workers);
+    if (text.failed) {
+        free(text.data);
+        return NULL;
+    }
+    return text.data;
+}
