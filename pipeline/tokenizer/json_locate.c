@@ -1,0 +1,309 @@
+/* json_locate.c: see json_locate.h.
+ *
+ * A plain pushdown automaton for RFC 8259 with a bit a level (object or array), so that depth costs
+ * no stack. It accepts what the parser behind json.h accepts, which the tests hold against each
+ * other.
+ */
+#include "pipeline/tokenizer/json_locate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/tokenizer/json.h"
+
+struct scanner {
+    const uint8_t *at, *end;
+    const char *message; /* first fault; `at` stays there */
+};
+
+static bool fail(struct scanner *scanner, const char *message) {
+    scanner->message = message;
+    return false;
+}
+
+static int peek(const struct scanner *scanner) {
+    return scanner->at < scanner->end ? *scanner->at : -1;
+}
+
+static void skip_space(struct scanner *scanner) {
+    while (scanner->at < scanner->end && memchr(" \t\n\r", *scanner->at, 4))
+        scanner->at++;
+}
+
+static bool take(struct scanner *scanner, char c) {
+    if (peek(scanner) != c)
+        return false;
+    scanner->at++;
+    return true;
+}
+
+static size_t skip_digits(struct scanner *scanner) {
+    const uint8_t *start = scanner->at;
+
+    while (peek(scanner) >= '0' && peek(scanner) <= '9')
+        scanner->at++;
+    return (size_t)(scanner->at - start);
+}
+
+/* Whether an integer or real of these characters fits a uint64_t, int64_t or double. */
+static bool is_in_range(const uint8_t *text, size_t n, bool is_integer) {
+    char copy[32];
+    char *number;
+    double value;
+
+    if (is_integer && n < sizeof(copy)) {
+        memcpy(copy, text, n);
+        copy[n] = '\0';
+        if (copy[0] == '-')
+            return n < 20 || (n == 20 && strcmp(copy, "-9223372036854775808") <= 0);
+        return n < 20 || (n == 20 && strcmp(copy, "18446744073709551615") <= 0);
+    }
+    if (is_integer)
+        return false;
+    number = strndup((const char *)text, n);
+    value = number ? strtod(number, NULL) : 0;
+    free(number);
+    return value - value == 0;
+}
+
+static bool scan_number(struct scanner *scanner) {
+    const uint8_t *start = scanner->at;
+    bool is_integer = true;
+
+    (void)take(scanner, '-');
+    if (!take(scanner, '0') && !skip_digits(scanner))
+        return fail(scanner, "expected a digit");
+    if (take(scanner, '.')) {
+        is_integer = false;
+        if (!skip_digits(scanner))
+            return fail(scanner, "expected a digit after the decimal point");
+    }
+    if (take(scanner, 'e') || take(scanner, 'E')) {
+        is_integer = false;
+        if (!take(scanner, '+'))
+            (void)take(scanner, '-');
+        if (!skip_digits(scanner))
+            return fail(scanner, "expected a digit in the exponent");
+    }
+    if (!is_in_range(start, (size_t)(scanner->at - start), is_integer)) {
+        scanner->at = start;
+        return fail(scanner, "the number is too large");
+    }
+    return true;
+}
+
+/* One character of well-formed UTF-8 (Unicode, table 3-7), not ASCII. */
+static bool scan_utf8(struct scanner *scanner) {
+    const uint8_t *at = scanner->at;
+    size_t left = (size_t)(scanner->end - at);
+    uint8_t low = 0x80, high = 0xbf;
+    size_t n = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+
+    if (at[0] == 0xe0)
+        low = 0xa0;
+    else if (at[0] == 0xed)
+        high = 0x9f;
+    else if (at[0] == 0xf0)
+        low = 0x90;
+    else if (at[0] == 0xf4)
+        high = 0x8f;
+    if (at[0] < 0xc2 || at[0] > 0xf4 || left < n || at[1] < low || at[1] > high)
+        return fail(scanner, "bytes that are not UTF-8");
+    for (size_t i = 2; i < n; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return fail(scanner, "bytes that are not UTF-8");
+    scanner->at += n;
+    return true;
+}
+
+static int hex_value(int c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The code unit of \uXXXX at `at`, or -1. */
+static int code_unit(const struct scanner *scanner, const uint8_t *at) {
+    int unit = 0;
+
+    if (scanner->end - at < 6 || at[0] != '\\' || at[1] != 'u')
+        return -1;
+    for (int i = 2; i < 6; i++) {
+        if (hex_value(at[i]) < 0)
+            return -1;
+        unit = unit * 16 + hex_value(at[i]);
+    }
+    return unit;
+}
+
+static bool scan_escape(struct scanner *scanner) {
+    const uint8_t *at = scanner->at;
+    int unit, low;
+
+    if (scanner->end - at < 2)
+        return fail(scanner, "the string is never closed");
+    if (at[1] != 'u') {
+        if (!memchr("\"\\/bfnrt", at[1], 8))
+            return fail(scanner, "an unknown escape in a string");
+        scanner->at += 2;
+        return true;
+    }
+    unit = code_unit(scanner, at);
+    if (unit < 0)
+        return fail(scanner, "expected four hexadecimal digits after \\u");
+    scanner->at += 6;
+    if (unit < 0xd800 || unit > 0xdfff)
+        return true;
+    low = code_unit(scanner, scanner->at);
+    if (unit > 0xdbff || low < 0xdc00 || low > 0xdfff) {
+        scanner->at = at;
+        return fail(scanner, "a surrogate (\\ud800 to \\udfff) without its other half");
+    }
+    scanner->at += 6;
+    return true;
+}
+
+static bool scan_string(struct scanner *scanner) {
+    const uint8_t *start = scanner->at++;
+    int c;
+
+    while ((c = peek(scanner)) != '"') {
+        if (c < 0) {
+            scanner->at = start;
+            return fail(scanner, "the string is never closed");
+        }
+        if (c < 0x20)
+            return fail(scanner, "a control character in a string must be escaped");
+        if (c == '\\') {
+            if (!scan_escape(scanner))
+                return false;
+        } else if (c >= 0x80) {
+            if (!scan_utf8(scanner))
+                return false;
+        } else {
+            scanner->at++;
+        }
+    }
+    scanner->at++;
+    return true;
+}
+
+static bool scan_word(struct scanner *scanner) {
+    static const char *const words[] = {"true", "false", "null"};
+
+    for (size_t i = 0; i < 3; i++) {
+        size_t n = strlen(words[i]);
+        if ((size_t)(scanner->end - scanner->at) >= n && memcmp(scanner->at, words[i], n) == 0) {
+            scanner->at += n;
+            return true;
+        }
+    }
+    return fail(scanner, "expected a value");
+}
+
+static bool scan_scalar(struct scanner *scanner) {
+    int c = peek(scanner);
+
+    if (c == '"')
+        return scan_string(scanner);
+    if (c == '-' || (c >= '0' && c <= '9'))
+        return scan_number(scanner);
+    return scan_word(scanner);
+}
+
+static bool scan_key(struct scanner *scanner) {
+    skip_space(scanner);
+    if (peek(scanner) != '"')
+        return fail(scanner, "expected a key in double quotes");
+    if (!scan_string(scanner))
+        return false;
+    skip_space(scanner);
+    if (!take(scanner, ':'))
+        return fail(scanner, "expected a ':' after the key");
+    return true;
+}
+
+/* After a value: closes what ends here, and steps over a comma. False at the end or at a fault. */
+static bool scan_after(struct scanner *scanner, const bool *is_object, size_t *depth) {
+    while (*depth) {
+        bool in_object = is_object[*depth - 1];
+        skip_space(scanner);
+        if (take(scanner, ','))
+            return !in_object || scan_key(scanner);
+        if (!take(scanner, in_object ? '}' : ']'))
+            return fail(scanner, in_object ? "expected a ',' or '}' after a member"
+                                           : "expected a ',' or ']' after an item");
+        --*depth;
+    }
+    skip_space(scanner);
+    if (scanner->at < scanner->end)
+        return fail(scanner, "expected nothing more after the document");
+    return false;
+}
+
+/* A bracket that was just opened. *ret_is_empty: it was closed at once, and counts as a value. */
+static bool scan_open(struct scanner *scanner, bool in_object, bool *ret_is_empty) {
+    skip_space(scanner);
+    *ret_is_empty = take(scanner, in_object ? '}' : ']');
+    return *ret_is_empty || !in_object || scan_key(scanner);
+}
+
+static void scan_document(struct scanner *scanner) {
+    bool is_object[LEAT_JSON_DEPTH_MAX];
+    bool is_empty;
+    size_t depth = 0;
+
+    do {
+        is_empty = true;
+        skip_space(scanner);
+        if (peek(scanner) == '{' || peek(scanner) == '[') {
+            bool in_object = *scanner->at++ == '{';
+            if (!scan_open(scanner, in_object, &is_empty))
+                return;
+            if (!is_empty)
+                is_object[depth++] = in_object;
+            if (depth >= LEAT_JSON_DEPTH_MAX) {
+                (void)fail(scanner, "objects and arrays are nested too deep");
+                return;
+            }
+        } else if (!scan_scalar(scanner)) {
+            return;
+        }
+    } while (!is_empty || scan_after(scanner, is_object, &depth));
+}
+
+static void describe(const struct scanner *scanner, struct leat_json_fault *ret_fault) {
+    int c = peek(scanner);
+    size_t size = sizeof(ret_fault->message);
+
+    if (strncmp(scanner->message, "expected", 8) != 0)
+        (void)snprintf(ret_fault->message, size, "%s", scanner->message);
+    else if (c < 0)
+        (void)snprintf(ret_fault->message, size, "%s, but it ends here", scanner->message);
+    else if (c > 0x20 && c < 0x7f)
+        (void)snprintf(ret_fault->message, size, "%s, found '%c'", scanner->message, c);
+    else
+        (void)snprintf(ret_fault->message, size, "%s, found byte 0x%02x", scanner->message,
+                       (unsigned)c);
+}
+
+bool leat_json_locate(const uint8_t *data, size_t n_bytes, struct leat_json_fault *ret_fault) {
+    struct scanner scanner = {.at = data, .end = data + n_bytes};
+    uint32_t line = 1;
+    const uint8_t *line_start = data;
+
+    scan_document(&scanner);
+    if (!scanner.message)
+        return false;
+    for (const uint8_t *at = data; at < scanner.at; at++)
+        if (*at == '\n') {
+            line++;
+            line_start = at + 1;
+        }
+    ret_fault->line = line;
+    ret_fault->column = (uint32_t)(scanner.at - line_start) + 1;
+    describe(&scanner, ret_fault);
+    return true;
+}
