@@ -306,6 +306,22 @@ static int fail_too_large(struct leat_run *run, size_t need) {
     return 0;
 }
 
+/* Brings a slot that is large enough to the front; slots of an older, smaller ring may be in
+ * between. */
+static bool find_slot(struct leat_run *run, size_t need) {
+    struct leat_slot_queue *queue = &run->slots;
+
+    for (size_t i = 0; i < queue->n_slots; i++) {
+        struct leat_slot slot = queue->slots[queue->first];
+
+        if (slot.size_bytes >= need)
+            return true;
+        queue->first = (queue->first + 1) % queue->capacity;
+        queue->slots[(queue->first + queue->n_slots - 1) % queue->capacity] = slot;
+    }
+    return false;
+}
+
 static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_batcher *batcher = &run->order.batcher;
     struct leat_job *job;
