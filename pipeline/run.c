@@ -338,7 +338,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
     job->collate.plan = run->plan;
     job->collate.n_items = 0;
     while (job->collate.n_items < max && (need = leat_run_slot_need(run)) > 0 &&
-           run->slots.n_slots > 0 && run->slots.slots[run->slots.first].size_bytes >= need) {
+           find_slot(run, need)) {
         struct leat_collate_item *item = &job->collate.items[job->collate.n_items];
         struct leat_output output = {.kind = LEAT_OUTPUT_BATCH,
                                      .epoch = batcher->first->epoch,
