@@ -1,0 +1,256 @@
+/* leat.h: libleat, the trainer's side of leat.
+ *
+ * A daemon (leatd) turns CSV and JSONL into batches; this library hands them to a trainer. Batches
+ * lie in shared memory that the trainer maps read-only: a tensor's address points straight at the
+ * bytes that the daemon's worker wrote. Or, with LEAT_DELIVERY_COPY, in memory of this process.
+ *
+ *     struct leat_client *client = NULL;
+ *     struct leat_stream *stream = NULL;
+ *     struct leat_batch *batch = NULL;
+ *     int r;
+ *
+ *     if (leat_client_new(NULL, &client) < 0 ||
+ *         leat_client_open(client, "titanic", NULL, &stream) < 0)
+ *         errx(1, "%s", leat_error_text(leat_client_error(client)));
+ *     while ((r = leat_stream_next(stream, -1, &batch)) == 0) {
+ *         const struct leat_tensor *ids = leat_batch_find(batch, "input_ids");
+ *         train(ids->data, ids->shape[0], ids->shape[1]);
+ *         leat_batch_release(batch);
+ *     }
+ *     leat_stream_close(stream);
+ *     leat_client_free(client);
+ *
+ * Results. 0 is success; a negative errno is a failure, whose text the client or the stream keeps;
+ * a positive number is an outcome (LEAT_END_EPOCH, LEAT_END).
+ *
+ * Threads. Any thread may call, but a client, or a stream with all its batches, must be used by one
+ * thread at a time. Different streams are independent of each other and of the client.
+ *
+ * fork(). A child has neither the mappings nor the session: leat_stream_next() fails there with
+ * -EPERM, and closing or releasing what it inherited only frees its own memory. Open anew in it.
+ *
+ * Strings that are passed in are UTF-8, terminated, and copied. Strings that are handed out belong
+ * to the object that they were asked of.
+ */
+#ifndef LEAT_H
+#define LEAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LEAT_API __attribute__((visibility("default")))
+
+struct leat_client;
+struct leat_stream;
+struct leat_batch;
+struct leat_builder;
+struct leat_error;
+
+/* The library's version, "0.1.0". */
+LEAT_API const char *leat_version(void);
+
+/* ---- Errors ---- */
+
+/* The last failure of a call on the client (opening included) or on the stream. Never NULL; its
+ * code is 0 if nothing has failed yet. Valid until the next call on that object. */
+LEAT_API const struct leat_error *leat_client_error(const struct leat_client *client);
+LEAT_API const struct leat_error *leat_stream_error(const struct leat_stream *stream);
+
+/* The negative errno; 0: no error. */
+LEAT_API int leat_error_code(const struct leat_error *error);
+/* What is wrong, without its place. "" if there is no error. */
+LEAT_API const char *leat_error_message(const struct leat_error *error);
+/* Where: the file ("" if unknown), line and column in bytes (from 1, 0 if unknown), and the place
+ * in the configuration ("streams.titanic.stages[5].shuffle.buffer_size", "" if unknown). */
+LEAT_API const char *leat_error_file(const struct leat_error *error);
+LEAT_API uint32_t leat_error_line(const struct leat_error *error);
+LEAT_API uint32_t leat_error_column(const struct leat_error *error);
+LEAT_API const char *leat_error_path(const struct leat_error *error);
+/* All of it, "file:line:column: path: message". In memory of the calling thread, valid until that
+ * thread's next call of this function. */
+LEAT_API const char *leat_error_text(const struct leat_error *error);
+
+/* ---- The client: where the daemon is ---- */
+
+/* Makes a client. `address` is the daemon's socket directory, or a socket in it. NULL searches, at
+ * each opening: $LEAT_SOCKET if it is set (and nothing else then), $XDG_RUNTIME_DIR/leat,
+ * /run/leat. Does not connect. 0, -EINVAL (too long), -ENOMEM; *ret_client is to be freed. */
+LEAT_API int leat_client_new(const char *address, struct leat_client **ret_client);
+/* Frees the client; its streams live on. Accepts NULL, returns NULL. */
+LEAT_API struct leat_client *leat_client_free(struct leat_client *client);
+
+/* ---- Opening a stream ---- */
+
+enum leat_delivery {
+    LEAT_DELIVERY_SHARED = 0, /* batches in shared memory, mapped read-only */
+    LEAT_DELIVERY_COPY = 1,   /* LZ4 copies through the socket: where memory cannot be mapped */
+};
+
+/* All zero but struct_size is the default. Initialise with leat_open_options_init(). */
+struct leat_open_options {
+    size_t struct_size;   /* sizeof(struct leat_open_options) */
+    int32_t delivery;     /* enum leat_delivery */
+    uint32_t rank;        /* this trainer sees the steps congruent to rank modulo world_size */
+    uint32_t world_size;  /* 0 counts as 1 */
+    uint32_t window;      /* batches that may be held at once; 0: the daemon's default */
+    uint64_t first_epoch; /* start at this position: no batch before it is seen */
+    uint64_t first_step;  /* counted over all ranks */
+    uint64_t n_epochs;    /* counted from first_epoch; 0: without end */
+    uint64_t n_steps;     /* end after that many batches of this rank; 0: all */
+    uint64_t seed;        /* in place of the stream's own, if has_seed */
+    bool has_seed;
+    const char *client_name;      /* shown to operators; NULL: the program's name */
+    const uint8_t *expect_digest; /* 32 bytes: fail with -ESTALE if the stream's spec has another
+                                     digest; NULL: whatever it has */
+    int32_t open_timeout_ms;      /* for connecting and opening; 0: 120 s; -1: no limit */
+};
+
+static inline void leat_open_options_init(struct leat_open_options *options) {
+    memset(options, 0, sizeof(*options));
+    options->struct_size = sizeof(*options);
+}
+
+/* Connects and opens a stream that the operator declared. options NULL: the default. Blocks up to
+ * open_timeout_ms. 0, or -errno with its text in leat_client_error(): -EACCES (names the group to
+ * join), -ENOENT or -ECONNREFUSED (no daemon, or no such stream: the text tells), -ETIMEDOUT,
+ * -EPROTONOSUPPORT (daemon and library do not fit), -ESTALE, -EINTR (a signal came), and what the
+ * daemon finds wrong. *ret_stream is to be closed. */
+LEAT_API int leat_client_open(struct leat_client *client, const char *stream,
+                              const struct leat_open_options *options,
+                              struct leat_stream **ret_stream);
+
+/* The same for a stream that was built in code. Paths in it are absolute, or relative to the
+ * daemon's first root; the daemon opens only what lies below its roots. The builder stays the
+ * caller's. */
+LEAT_API int leat_client_open_built(struct leat_client *client, const struct leat_builder *builder,
+                                    const struct leat_open_options *options,
+                                    struct leat_stream **ret_stream);
+
+/* Closes the session. Batches that are still held stay valid, with their mappings, until each is
+ * released. Accepts NULL, returns NULL. */
+LEAT_API struct leat_stream *leat_stream_close(struct leat_stream *stream);
+
+/* ---- Building a stream in code ---- */
+
+/* A source and stages with arguments, as in a configuration file (`leatctl stages` lists them).
+ * Arguments go to what was last begun: source, stage or options. The first failure is kept, later
+ * calls return it too, and so does opening: so a chain of calls needs one check. Failures are
+ * -EINVAL (misuse: an argument before anything was begun, a name given twice, too deep), -E2BIG
+ * (more than 256 stages), -ENOMEM. */
+LEAT_API int leat_builder_new(const char *name, struct leat_builder **ret_builder);
+LEAT_API struct leat_builder *leat_builder_free(struct leat_builder *builder);
+LEAT_API const struct leat_error *leat_builder_error(const struct leat_builder *builder);
+
+LEAT_API int leat_builder_source(struct leat_builder *builder, const char *kind); /* "csv" */
+LEAT_API int leat_builder_stage(struct leat_builder *builder, const char *kind);  /* "shuffle" */
+LEAT_API int leat_builder_options(struct leat_builder *builder); /* on_error, seed, ... */
+
+/* One argument each. Inside a list the name is NULL. */
+LEAT_API int leat_builder_text(struct leat_builder *builder, const char *name, const char *value);
+LEAT_API int leat_builder_int(struct leat_builder *builder, const char *name, int64_t value);
+LEAT_API int leat_builder_float(struct leat_builder *builder, const char *name, double value);
+LEAT_API int leat_builder_bool(struct leat_builder *builder, const char *name, bool value);
+/* A list of texts in one call. */
+LEAT_API int leat_builder_texts(struct leat_builder *builder, const char *name,
+                                const char *const *values, size_t n_values);
+/* Begins a list or a map, which takes what follows until leat_builder_end(). */
+LEAT_API int leat_builder_list(struct leat_builder *builder, const char *name);
+LEAT_API int leat_builder_map(struct leat_builder *builder, const char *name);
+LEAT_API int leat_builder_end(struct leat_builder *builder);
+
+/* ---- What was opened ---- */
+
+/* Element types: the values of `dtype`. */
+enum leat_element {
+    LEAT_BOOL = 1, /* one byte, 0 or 1 */
+    LEAT_UINT8 = 2,
+    LEAT_UINT16 = 3,
+    LEAT_INT32 = 4,
+    LEAT_INT64 = 5,
+    LEAT_FLOAT16 = 6,  /* IEEE 754 binary16 */
+    LEAT_BFLOAT16 = 7, /* the upper half of binary32 */
+    LEAT_FLOAT32 = 8,
+    LEAT_FLOAT64 = 9,
+};
+
+#define LEAT_MAX_NDIM 4
+
+struct leat_tensor_info {
+    const char *name;
+    const char *dtype_name; /* "int32" */
+    uint32_t dtype;         /* enum leat_element */
+    uint32_t ndim;
+    int64_t shape[LEAT_MAX_NDIM]; /* -1: varies from batch to batch */
+};
+
+LEAT_API const char *leat_stream_name(const struct leat_stream *stream);
+LEAT_API size_t leat_stream_n_tensors(const struct leat_stream *stream);
+/* NULL if index is not below leat_stream_n_tensors(). */
+LEAT_API const struct leat_tensor_info *leat_stream_tensor(const struct leat_stream *stream,
+                                                           size_t index);
+LEAT_API uint64_t leat_stream_batch_size(const struct leat_stream *stream); /* rows */
+LEAT_API uint32_t leat_stream_window(const struct leat_stream *stream);
+/* 32 bytes: the digest of the bound spec, to keep with a position. */
+LEAT_API const uint8_t *leat_stream_digest(const struct leat_stream *stream);
+
+/* The batch after the last one that leat_stream_next() returned: pass it as first_epoch and
+ * first_step to go on there. */
+LEAT_API void leat_stream_position(const struct leat_stream *stream, uint64_t *ret_epoch,
+                                   uint64_t *ret_step);
+
+/* ---- Batches ---- */
+
+#define LEAT_END_EPOCH 1 /* an epoch ended; the next one follows */
+#define LEAT_END       2 /* the last epoch ended, or n_steps batches were seen: nothing follows */
+
+/* The next batch, in step order. timeout_ms: -1 waits without limit, 0 does not wait. 0 and a batch
+ * to release; LEAT_END_EPOCH; LEAT_END (again and again); or
+ *   -EAGAIN      nothing is there (timeout 0)      -ETIMEDOUT  nothing came in time
+ *   -EINTR       a signal came while waiting       -ENOBUFS    the whole window is held: release
+ * after which one can go on; or what ended the stream, which every later call returns again:
+ *   -EPROTO      what came makes no sense          -ECONNRESET the daemon is gone
+ *   -EPERM       this is a forked child            else what the daemon said
+ * *ret_batch is NULL unless 0 is returned. Nothing is allocated once the window has been held. */
+LEAT_API int leat_stream_next(struct leat_stream *stream, int timeout_ms,
+                              struct leat_batch **ret_batch);
+
+/* For event loops: readable (POLLIN) when leat_stream_next(stream, 0, ...) would get further; it
+ * may still return -EAGAIN. Belongs to the stream; only to be watched. */
+LEAT_API int leat_stream_fd(const struct leat_stream *stream);
+
+struct leat_tensor {
+    const char *name;
+    const char *dtype_name; /* "int32" */
+    uint32_t dtype;         /* enum leat_element */
+    uint32_t ndim;
+    uint64_t shape[LEAT_MAX_NDIM];   /* elements; unused ones are 0 */
+    uint64_t strides[LEAT_MAX_NDIM]; /* bytes; row-major, without gaps */
+    const void *data;                /* read-only, at a multiple of 64 bytes */
+    uint64_t size_bytes;
+};
+
+/* All of this is valid until the batch is released. */
+LEAT_API uint64_t leat_batch_epoch(const struct leat_batch *batch);
+LEAT_API uint64_t leat_batch_step(const struct leat_batch *batch); /* over all ranks */
+LEAT_API uint32_t leat_batch_n_rows(const struct leat_batch *batch);
+LEAT_API size_t leat_batch_n_tensors(const struct leat_batch *batch);
+/* NULL if index is not below leat_batch_n_tensors(). */
+LEAT_API const struct leat_tensor *leat_batch_tensor(const struct leat_batch *batch, size_t index);
+/* NULL if there is no tensor of that name. */
+LEAT_API const struct leat_tensor *leat_batch_find(const struct leat_batch *batch,
+                                                   const char *name);
+
+/* Gives the batch back, in any order, also after its stream was closed. Accepts NULL. */
+LEAT_API void leat_batch_release(struct leat_batch *batch);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
