@@ -1,0 +1,21 @@
+/* address.h: where the daemon's sockets are, and what to tell who cannot get in.
+ *
+ * A directory holds trainer.sock, copy.sock and control.sock. Searched: the given address alone;
+ * else $LEAT_SOCKET alone; else $XDG_RUNTIME_DIR/leat, then /run/leat. An address may also name one
+ * of the three sockets (its directory is meant), or a socket of any other name (used as it is).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "proto/error.h"
+
+#define LEAT_SOCKET_TRAINER "trainer.sock"
+#define LEAT_SOCKET_COPY    "copy.sock"
+#define LEAT_SOCKET_CONTROL "control.sock"
+
+/* Connects to the daemon's socket of that name; type is SOCK_SEQPACKET or SOCK_STREAM. address may
+ * be NULL; timeout_ms bounds the wait of this and of every later send, -1: none. *ret_fd is
+ * blocking and CLOEXEC. 0, -EACCES, -ENOENT, -ECONNREFUSED, -ETIMEDOUT, -EINTR, other -errno. */
+int leat_address_connect(const char *address, const char *socket_name, int type, int timeout_ms,
+                         int *ret_fd, struct leat_error *err);

@@ -1,0 +1,181 @@
+/* client.c: see leat.h. A client is an address and the last failure; each opening is a connection
+ * of its own, which then belongs to the stream alone. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "client/address.h"
+#include "client/builder.h"
+#include "client/stream.h"
+#include "proto/leat.pb-c.h"
+
+#define OPEN_TIMEOUT_MS 120000
+
+struct leat_client {
+    char *address; /* NULL: search */
+    struct leat_error error;
+};
+
+int leat_client_new(const char *address, struct leat_client **ret_client) {
+    struct leat_client *client;
+
+    if (address && strlen(address) >= 4096)
+        return -EINVAL;
+    client = calloc(1, sizeof(*client));
+    if (!client)
+        return -ENOMEM;
+    client->address = address ? strdup(address) : NULL;
+    if (address && !client->address) {
+        free(client);
+        return -ENOMEM;
+    }
+    *ret_client = client;
+    return 0;
+}
+
+struct leat_client *leat_client_free(struct leat_client *client) {
+    if (!client)
+        return NULL;
+    free(client->address);
+    free(client);
+    return NULL;
+}
+
+const struct leat_error *leat_client_error(const struct leat_client *client) {
+    return &client->error;
+}
+
+/* The caller's options in this library's struct, whichever version of it the caller knows: what he
+ * does not know is zero; what this library does not know must be. */
+static int read_options(const struct leat_open_options *given, struct leat_open_options *ret,
+                        struct leat_error *err) {
+    size_t n_known = sizeof(*ret);
+
+    leat_open_options_init(ret);
+    if (!given)
+        return 0;
+    if (given->struct_size < sizeof(given->struct_size) || given->struct_size > 4096)
+        return leat_error_set(err, -EINVAL,
+                              "options: struct_size is %zu; use leat_open_options_init()",
+                              given->struct_size);
+    for (size_t i = n_known; i < given->struct_size; i++)
+        if (((const uint8_t *)given)[i])
+            return leat_error_set(err, -E2BIG,
+                                  "options: this libleat " LEAT_VERSION
+                                  " is too old for an option that is set");
+    memcpy(ret, given, given->struct_size < n_known ? given->struct_size : n_known);
+    return 0;
+}
+
+static int check_options(struct leat_open_options *options, struct leat_error *err) {
+    if (options->delivery != LEAT_DELIVERY_SHARED && options->delivery != LEAT_DELIVERY_COPY)
+        return leat_error_set(err, -EINVAL, "options: delivery is %d, neither shared nor copy",
+                              options->delivery);
+    if (options->world_size == 0)
+        options->world_size = 1;
+    if (options->rank >= options->world_size)
+        return leat_error_set(err, -EINVAL, "options: rank %u is outside 0..%u", options->rank,
+                              options->world_size - 1);
+    if (options->open_timeout_ms == 0)
+        options->open_timeout_ms = OPEN_TIMEOUT_MS;
+    return 0;
+}
+
+static void fill_request(Leat__OpenRequest *message, Leat__Position *start,
+                         const struct leat_open_options *options) {
+    leat__position__init(start);
+    start->epoch = options->first_epoch;
+    start->step = options->first_step;
+    if (options->expect_digest) {
+        start->spec_digest.data = (uint8_t *)(uintptr_t)options->expect_digest;
+        start->spec_digest.len = LEAT_DIGEST_BYTES;
+    }
+    message->start = start;
+    message->n_epochs = options->n_epochs;
+    message->rank = options->rank;
+    message->world_size = options->world_size;
+    message->window = options->window;
+    message->has_seed = options->has_seed;
+    message->seed = options->seed;
+    message->client_name =
+        (char *)(uintptr_t)(options->client_name ? options->client_name
+                                                 : program_invocation_short_name);
+    message->has_n_steps = options->n_steps > 0;
+    message->n_steps = options->n_steps;
+}
+
+static int connect_and_attach(const struct leat_client *client, const Leat__OpenRequest *message,
+                              const struct leat_open_options *options,
+                              struct leat_stream **ret_stream, struct leat_error *err) {
+    bool is_copy = options->delivery == LEAT_DELIVERY_COPY;
+    uint8_t packed[LEAT_PACKET_PAYLOAD_MAX];
+    struct leat_stream_request request = {
+        .packed = packed,
+        .n_packed = leat__open_request__get_packed_size(message),
+        .epoch = options->first_epoch,
+        .step = options->first_step,
+        .rank = options->rank,
+        .world_size = options->world_size,
+        .expect_digest = options->expect_digest,
+        .timeout_ms = options->open_timeout_ms,
+    };
+    int fd = -1;
+    int r;
+
+    if (request.n_packed > sizeof(packed))
+        return leat_error_set(err, -E2BIG,
+                              "the stream's spec has %zu bytes, at most %zu can be sent",
+                              request.n_packed, sizeof(packed));
+    leat__open_request__pack(message, packed);
+    r = leat_address_connect(client->address, is_copy ? LEAT_SOCKET_COPY : LEAT_SOCKET_TRAINER,
+                             is_copy ? SOCK_STREAM : SOCK_SEQPACKET, options->open_timeout_ms, &fd,
+                             err);
+    if (r < 0)
+        return r;
+    return leat_stream_attach(fd, (enum leat_delivery)options->delivery, &request, ret_stream, err);
+}
+
+static int open_request(struct leat_client *client, Leat__OpenRequest *message,
+                        const struct leat_open_options *given, struct leat_stream **ret_stream) {
+    struct leat_open_options options;
+    Leat__Position start;
+    int r;
+
+    r = read_options(given, &options, &client->error);
+    if (r == 0)
+        r = check_options(&options, &client->error);
+    if (r < 0)
+        return r;
+    fill_request(message, &start, &options);
+    return connect_and_attach(client, message, &options, ret_stream, &client->error);
+}
+
+int leat_client_open(struct leat_client *client, const char *stream,
+                     const struct leat_open_options *options, struct leat_stream **ret_stream) {
+    Leat__OpenRequest message = LEAT__OPEN_REQUEST__INIT;
+
+    *ret_stream = NULL;
+    client->error = LEAT_ERROR_INIT;
+    message.stream = (char *)(uintptr_t)stream;
+    return open_request(client, &message, options, ret_stream);
+}
+
+int leat_client_open_built(struct leat_client *client, const struct leat_builder *builder,
+                           const struct leat_open_options *options,
+                           struct leat_stream **ret_stream) {
+    Leat__OpenRequest message = LEAT__OPEN_REQUEST__INIT;
+    const struct leat_spec *spec;
+    int r;
+
+    *ret_stream = NULL;
+    client->error = LEAT_ERROR_INIT;
+    r = leat_builder_spec(builder, &spec, &client->error);
+    if (r < 0)
+        return r;
+    if (leat_spec_pack(spec, &message.spec) < 0)
+        return leat_error_oom(&client->error);
+    r = open_request(client, &message, options, ret_stream);
+    leat_spec_message_free(message.spec);
+    return r;
+}

@@ -1,0 +1,349 @@
+/* stream.c: see stream.h and leat.h.
+ *
+ * What the daemon says is believed only as far as it is consistent: a batch must be the very one
+ * that comes next for this rank, in a slot that is not held, of a ring that is known. Rings come in
+ * order, and so do the batches in them: once a batch lies in a newer ring, older ones are of no
+ * further use and go with the last batch that is held of them.
+ */
+#include "client/stream.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proto/error_message.h"
+
+#define MAX_RINGS 16
+
+/* Forgets a list of rings; those that batches lie in stay mapped until they are released. */
+static void drop_rings(struct leat_mapping **list) {
+    while (*list) {
+        struct leat_mapping *mapping = *list;
+
+        *list = mapping->older;
+        mapping->older = NULL;
+        leat_mapping_unref(mapping);
+    }
+}
+
+struct leat_stream *leat_stream_free(struct leat_stream *stream) {
+    if (!stream)
+        return NULL;
+    while (stream->spare) {
+        struct leat_batch *batch = stream->spare;
+
+        stream->spare = batch->next;
+        leat_batch_free(batch);
+    }
+    drop_rings(&stream->newest);
+    leat_channel_deinit(&stream->channel);
+    for (size_t i = 0; i < stream->n_tensors; i++)
+        free((char *)(uintptr_t)stream->tensors[i].name);
+    free(stream->tensors);
+    free(stream->name);
+    free(stream);
+    return NULL;
+}
+
+/* A failure after which nothing comes any more. */
+static int fail(struct leat_stream *stream) {
+    stream->failure = stream->error.code;
+    return stream->failure;
+}
+
+int leat_stream_take_error(const struct leat_packet *packet, const void *payload,
+                           struct leat_error *err) {
+    Leat__Error *message = leat__error__unpack(NULL, packet->payload_bytes, payload);
+
+    if (!message)
+        return leat_error_set(err, -EPROTO, "the daemon sent an error that cannot be read");
+    leat_error_from_message(err, message);
+    leat__error__free_unpacked(message, NULL);
+    return err->code;
+}
+
+static int take_ring(struct leat_stream *stream) {
+    const struct leat_packet *packet = &stream->channel.packet;
+    struct leat_mapping *mapping = NULL;
+    size_t n_rings = 0;
+    int r;
+
+    for (const struct leat_mapping *known = stream->newest; known; known = known->older) {
+        n_rings++;
+        if (known->generation == packet->ring.generation)
+            return leat_error_set(&stream->error, -EPROTO, "the daemon sent ring %llu twice",
+                                  (unsigned long long)packet->ring.generation);
+    }
+    if (n_rings >= MAX_RINGS)
+        return leat_error_set(&stream->error, -EPROTO, "the daemon sent rings without use");
+    if (stream->channel.passed_fd < 0)
+        return leat_error_set(&stream->error, -EPROTO, "the daemon sent a ring without memory");
+    r = leat_mapping_new(stream->channel.passed_fd, packet->ring.generation,
+                         packet->ring.slot_bytes, packet->ring.n_slots, &mapping, &stream->error);
+    if (r < 0)
+        return r;
+    mapping->older = stream->newest;
+    stream->newest = mapping;
+    return 0;
+}
+
+static struct leat_batch *take_spare(struct leat_stream *stream) {
+    struct leat_batch *batch = stream->spare;
+
+    if (batch) {
+        stream->spare = batch->next;
+        return batch;
+    }
+    batch = calloc(1, sizeof(*batch));
+    if (batch)
+        batch->stream = stream;
+    return batch;
+}
+
+static void give_spare(struct leat_stream *stream, struct leat_batch *batch) {
+    batch->next = stream->spare;
+    stream->spare = batch;
+}
+
+static int fill_batch(struct leat_stream *stream, struct leat_batch *batch) {
+    const struct leat_packet *packet = &stream->channel.packet;
+    struct leat_mapping *mapping = stream->newest;
+    int r;
+
+    if (stream->channel.is_stream)
+        return leat_batch_take_copy(batch, packet, stream->channel.payload, &stream->error);
+    while (mapping && mapping->generation != packet->batch.generation)
+        mapping = mapping->older;
+    if (!mapping)
+        return leat_error_set(&stream->error, -EPROTO, "a batch was announced in an unknown ring");
+    r = leat_batch_take_slot(batch, packet, mapping, &stream->error);
+    if (r == 0)
+        drop_rings(&mapping->older);
+    return r;
+}
+
+static int take_batch(struct leat_stream *stream, struct leat_batch **ret_batch) {
+    const struct leat_packet *packet = &stream->channel.packet;
+    struct leat_batch *batch;
+    int r;
+
+    if (packet->batch.epoch != stream->epoch || packet->batch.step != stream->step)
+        return leat_error_set(&stream->error, -EPROTO,
+                              "the daemon sent batch (%llu, %llu) where (%llu, %llu) comes next",
+                              (unsigned long long)packet->batch.epoch,
+                              (unsigned long long)packet->batch.step,
+                              (unsigned long long)stream->epoch, (unsigned long long)stream->step);
+    batch = take_spare(stream);
+    if (!batch)
+        return leat_error_oom(&stream->error);
+    r = fill_batch(stream, batch);
+    if (r < 0) {
+        give_spare(stream, batch);
+        return r;
+    }
+    batch->is_held = true;
+    stream->n_held++;
+    stream->step += stream->world_size;
+    *ret_batch = batch;
+    return 0;
+}
+
+static int take_end(struct leat_stream *stream) {
+    const struct leat_packet *packet = &stream->channel.packet;
+
+    if (packet->end.epoch != stream->epoch)
+        return leat_error_set(&stream->error, -EPROTO, "the daemon ended epoch %llu in epoch %llu",
+                              (unsigned long long)packet->end.epoch,
+                              (unsigned long long)stream->epoch);
+    if (packet->end.is_last) {
+        stream->failure = LEAT_END;
+        return LEAT_END;
+    }
+    stream->epoch++;
+    stream->step = stream->rank;
+    return LEAT_END_EPOCH;
+}
+
+/* One packet's effect: 0 and perhaps a batch, LEAT_END_EPOCH, LEAT_END, or the stream's failure. */
+static int take_packet(struct leat_stream *stream, struct leat_batch **ret_batch) {
+    const struct leat_packet *packet = &stream->channel.packet;
+    int r;
+
+    switch (packet->kind) {
+    case LEAT_PACKET_BATCH:
+        r = take_batch(stream, ret_batch);
+        break;
+    case LEAT_PACKET_RING:
+        r = take_ring(stream);
+        break;
+    case LEAT_PACKET_END:
+        r = take_end(stream);
+        break;
+    case LEAT_PACKET_GOAWAY:
+        r = leat_stream_take_error(packet, stream->channel.payload, &stream->error);
+        break;
+    default:
+        if (packet->kind & 0x8000)
+            return 0;
+        r = leat_error_set(&stream->error, -EPROTO, "the daemon sent a packet of unknown kind %u",
+                           packet->kind);
+    }
+    return r < 0 ? fail(stream) : r;
+}
+
+static int receive(struct leat_stream *stream) {
+    int r = leat_channel_receive(&stream->channel);
+
+    if (r > 0 || r == -EAGAIN)
+        return r;
+    if (r == 0 || r == -ECONNRESET)
+        leat_error_set(&stream->error, -ECONNRESET,
+                       "the daemon closed the connection at batch (%llu, %llu); is leatd still "
+                       "running? Its log says why",
+                       (unsigned long long)stream->epoch, (unsigned long long)stream->step);
+    else if (r == -EPROTO)
+        leat_error_set(&stream->error, r, "the daemon sent a packet of a wrong size");
+    else
+        leat_error_set(&stream->error, r, "receiving from the daemon: %s", strerror(-r));
+    return fail(stream);
+}
+
+static int check_next(struct leat_stream *stream) {
+    if (stream->pid != getpid()) {
+        stream->error = LEAT_ERROR_INIT;
+        return leat_error_set(&stream->error, -EPERM,
+                              "this stream was opened by process %d, before fork(); open it anew "
+                              "in the child",
+                              (int)stream->pid);
+    }
+    if (stream->failure)
+        return stream->failure;
+    if (stream->error.code)
+        stream->error = LEAT_ERROR_INIT;
+    if (stream->n_held >= stream->window)
+        return leat_error_set(&stream->error, -ENOBUFS,
+                              "all %u batches of the window are held: release a batch first",
+                              stream->window);
+    return 0;
+}
+
+static int wait_for_packet(struct leat_stream *stream, int timeout_ms, uint64_t deadline_ns) {
+    int r;
+
+    if (timeout_ms == 0)
+        return leat_error_set(&stream->error, -EAGAIN, "no batch is there yet");
+    r = leat_channel_wait(&stream->channel, POLLIN, deadline_ns);
+    if (r == -ETIMEDOUT)
+        return leat_error_set(&stream->error, r, "no batch came within %d ms", timeout_ms);
+    if (r < 0)
+        return leat_error_set(&stream->error, r, "waiting for a batch: %s", strerror(-r));
+    return 0;
+}
+
+int leat_stream_next(struct leat_stream *stream, int timeout_ms, struct leat_batch **ret_batch) {
+    uint64_t deadline_ns = 0;
+    int r;
+
+    *ret_batch = NULL;
+    r = check_next(stream);
+    if (r != 0)
+        return r;
+    for (;;) {
+        r = receive(stream);
+        if (r > 0) {
+            r = take_packet(stream, ret_batch);
+            if (r != 0 || *ret_batch)
+                return r;
+            continue;
+        }
+        if (r != -EAGAIN)
+            return r;
+        if (deadline_ns == 0)
+            deadline_ns = leat_channel_deadline(timeout_ms);
+        r = wait_for_packet(stream, timeout_ms, deadline_ns);
+        if (r < 0)
+            return r;
+    }
+}
+
+int leat_stream_fd(const struct leat_stream *stream) {
+    return stream->channel.fd;
+}
+
+/* That the daemon is gone shows in the next call; that it reads nothing would not. */
+static void tell_release(struct leat_stream *stream, const struct leat_batch *batch) {
+    struct leat_packet packet = {.kind = LEAT_PACKET_RELEASE, .batch = batch->packet.batch};
+
+    if (leat_channel_send(&stream->channel, &packet, NULL) == -EAGAIN) {
+        stream->error = LEAT_ERROR_INIT;
+        leat_error_set(&stream->error, -ETIMEDOUT, "the daemon takes no releases: is it stopped?");
+        fail(stream);
+    }
+}
+
+void leat_batch_release(struct leat_batch *batch) {
+    struct leat_stream *stream;
+
+    if (!batch || !batch->is_held)
+        return;
+    stream = batch->stream;
+    batch->is_held = false;
+    stream->n_held--;
+    leat_batch_drop(batch);
+    if (!stream->is_closed && stream->failure >= 0 && stream->pid == getpid())
+        tell_release(stream, batch);
+    give_spare(stream, batch);
+    if (stream->is_closed && stream->n_held == 0)
+        leat_stream_free(stream);
+}
+
+struct leat_stream *leat_stream_close(struct leat_stream *stream) {
+    struct leat_packet bye = {.kind = LEAT_PACKET_BYE};
+
+    if (!stream)
+        return NULL;
+    if (stream->failure >= 0 && stream->pid == getpid())
+        (void)leat_channel_send(&stream->channel, &bye, NULL);
+    stream->is_closed = true;
+    leat_channel_deinit(&stream->channel);
+    drop_rings(&stream->newest);
+    if (stream->n_held == 0)
+        leat_stream_free(stream);
+    return NULL;
+}
+
+const struct leat_error *leat_stream_error(const struct leat_stream *stream) {
+    return &stream->error;
+}
+
+void leat_stream_position(const struct leat_stream *stream, uint64_t *ret_epoch,
+                          uint64_t *ret_step) {
+    *ret_epoch = stream->epoch;
+    *ret_step = stream->step;
+}
+
+const char *leat_stream_name(const struct leat_stream *stream) {
+    return stream->name;
+}
+
+size_t leat_stream_n_tensors(const struct leat_stream *stream) {
+    return stream->n_tensors;
+}
+
+const struct leat_tensor_info *leat_stream_tensor(const struct leat_stream *stream, size_t index) {
+    return index < stream->n_tensors ? &stream->tensors[index] : NULL;
+}
+
+uint64_t leat_stream_batch_size(const struct leat_stream *stream) {
+    return stream->batch_size;
+}
+
+uint32_t leat_stream_window(const struct leat_stream *stream) {
+    return stream->window;
+}
+
+const uint8_t *leat_stream_digest(const struct leat_stream *stream) {
+    return stream->digest;
+}
