@@ -33,27 +33,27 @@ static int explain_failure(int code, const char *what, struct leat_error *err) {
 
 /* The next packet: the wanted kind, or what the daemon refuses. */
 static int expect(struct opening *opening, uint16_t kind, const char *what) {
-    struct leat_channel *channel = &opening->stream->channel;
+    struct leat_wire *wire = &opening->stream->wire;
     int r;
 
-    while ((r = leat_channel_receive(channel)) == -EAGAIN) {
-        r = leat_channel_wait(channel, POLLIN, opening->deadline_ns);
+    while ((r = leat_wire_receive(wire)) == -EAGAIN) {
+        r = leat_wire_wait(wire, POLLIN, opening->deadline_ns);
         if (r < 0)
             break;
     }
     if (r <= 0)
         return explain_failure(r, what, opening->err);
-    if (channel->packet.kind == LEAT_PACKET_REFUSE || channel->packet.kind == LEAT_PACKET_GOAWAY)
-        return leat_stream_take_error(&channel->packet, channel->payload, opening->err);
-    if (channel->packet.kind != kind)
+    if (wire->packet.kind == LEAT_PACKET_REFUSE || wire->packet.kind == LEAT_PACKET_GOAWAY)
+        return leat_stream_take_error(&wire->packet, wire->payload, opening->err);
+    if (wire->packet.kind != kind)
         return leat_error_set(opening->err, -EPROTO, "the daemon sent packet kind %u %s",
-                              channel->packet.kind, what);
+                              wire->packet.kind, what);
     return 0;
 }
 
 static int say(struct opening *opening, const struct leat_packet *packet, const void *payload,
                const char *what) {
-    int r = leat_channel_send(&opening->stream->channel, packet, payload);
+    int r = leat_wire_send(&opening->stream->wire, packet, payload);
 
     /* What the daemon had to say before it closed is worth more than the broken pipe. */
     if (r == -EPIPE || r == -ECONNRESET)
@@ -68,7 +68,7 @@ static int greet(struct opening *opening) {
                   .major = LEAT_PROTOCOL_MAJOR,
                   .minor = LEAT_PROTOCOL_MINOR},
     };
-    const struct leat_packet *welcome = &opening->stream->channel.packet;
+    const struct leat_packet *welcome = &opening->stream->wire.packet;
     int r = say(opening, &hello, NULL, "at the greeting");
 
     if (r == 0)
@@ -159,8 +159,7 @@ static int open_on(struct opening *opening, const struct leat_stream_request *re
         r = expect(opening, LEAT_PACKET_OPENED, "when asked for the stream");
     if (r < 0)
         return r;
-    message =
-        leat__opened__unpack(NULL, stream->channel.packet.payload_bytes, stream->channel.payload);
+    message = leat__opened__unpack(NULL, stream->wire.packet.payload_bytes, stream->wire.payload);
     if (!message)
         return leat_error_set(opening->err, -EPROTO,
                               "the daemon's description of the stream cannot be read");
@@ -182,13 +181,12 @@ int leat_stream_attach(int take_fd, enum leat_delivery delivery,
     struct leat_stream *stream = calloc(1, sizeof(*stream));
     struct opening opening = {
         .stream = stream,
-        .deadline_ns = leat_channel_deadline(request->timeout_ms),
+        .deadline_ns = leat_wire_deadline(request->timeout_ms),
         .err = err,
     };
     int r;
 
-    if (!stream ||
-        leat_channel_init(&stream->channel, take_fd, delivery == LEAT_DELIVERY_COPY) < 0) {
+    if (!stream || leat_wire_init(&stream->wire, take_fd, delivery == LEAT_DELIVERY_COPY) < 0) {
         (void)close(take_fd);
         free(stream);
         return leat_error_oom(err);

@@ -38,7 +38,7 @@ struct leat_stream *leat_stream_free(struct leat_stream *stream) {
         leat_batch_free(batch);
     }
     drop_rings(&stream->newest);
-    leat_channel_deinit(&stream->channel);
+    leat_wire_deinit(&stream->wire);
     for (size_t i = 0; i < stream->n_tensors; i++)
         free((char *)(uintptr_t)stream->tensors[i].name);
     free(stream->tensors);
@@ -65,7 +65,7 @@ int leat_stream_take_error(const struct leat_packet *packet, const void *payload
 }
 
 static int take_ring(struct leat_stream *stream) {
-    const struct leat_packet *packet = &stream->channel.packet;
+    const struct leat_packet *packet = &stream->wire.packet;
     struct leat_mapping *mapping = NULL;
     size_t n_rings = 0;
     int r;
@@ -78,10 +78,10 @@ static int take_ring(struct leat_stream *stream) {
     }
     if (n_rings >= MAX_RINGS)
         return leat_error_set(&stream->error, -EPROTO, "the daemon sent rings without use");
-    if (stream->channel.passed_fd < 0)
+    if (stream->wire.passed_fd < 0)
         return leat_error_set(&stream->error, -EPROTO, "the daemon sent a ring without memory");
-    r = leat_mapping_new(stream->channel.passed_fd, packet->ring.generation,
-                         packet->ring.slot_bytes, packet->ring.n_slots, &mapping, &stream->error);
+    r = leat_mapping_new(stream->wire.passed_fd, packet->ring.generation, packet->ring.slot_bytes,
+                         packet->ring.n_slots, &mapping, &stream->error);
     if (r < 0)
         return r;
     mapping->older = stream->newest;
@@ -108,12 +108,12 @@ static void give_spare(struct leat_stream *stream, struct leat_batch *batch) {
 }
 
 static int fill_batch(struct leat_stream *stream, struct leat_batch *batch) {
-    const struct leat_packet *packet = &stream->channel.packet;
+    const struct leat_packet *packet = &stream->wire.packet;
     struct leat_mapping *mapping = stream->newest;
     int r;
 
-    if (stream->channel.is_stream)
-        return leat_batch_take_copy(batch, packet, stream->channel.payload, &stream->error);
+    if (stream->wire.is_stream)
+        return leat_batch_take_copy(batch, packet, stream->wire.payload, &stream->error);
     while (mapping && mapping->generation != packet->batch.generation)
         mapping = mapping->older;
     if (!mapping)
@@ -125,7 +125,7 @@ static int fill_batch(struct leat_stream *stream, struct leat_batch *batch) {
 }
 
 static int take_batch(struct leat_stream *stream, struct leat_batch **ret_batch) {
-    const struct leat_packet *packet = &stream->channel.packet;
+    const struct leat_packet *packet = &stream->wire.packet;
     struct leat_batch *batch;
     int r;
 
@@ -151,7 +151,7 @@ static int take_batch(struct leat_stream *stream, struct leat_batch **ret_batch)
 }
 
 static int take_end(struct leat_stream *stream) {
-    const struct leat_packet *packet = &stream->channel.packet;
+    const struct leat_packet *packet = &stream->wire.packet;
 
     if (packet->end.epoch != stream->epoch)
         return leat_error_set(&stream->error, -EPROTO, "the daemon ended epoch %llu in epoch %llu",
@@ -168,7 +168,7 @@ static int take_end(struct leat_stream *stream) {
 
 /* One packet's effect: 0 and perhaps a batch, LEAT_END_EPOCH, LEAT_END, or the stream's failure. */
 static int take_packet(struct leat_stream *stream, struct leat_batch **ret_batch) {
-    const struct leat_packet *packet = &stream->channel.packet;
+    const struct leat_packet *packet = &stream->wire.packet;
     int r;
 
     switch (packet->kind) {
@@ -182,7 +182,7 @@ static int take_packet(struct leat_stream *stream, struct leat_batch **ret_batch
         r = take_end(stream);
         break;
     case LEAT_PACKET_GOAWAY:
-        r = leat_stream_take_error(packet, stream->channel.payload, &stream->error);
+        r = leat_stream_take_error(packet, stream->wire.payload, &stream->error);
         break;
     default:
         if (packet->kind & 0x8000)
@@ -194,7 +194,7 @@ static int take_packet(struct leat_stream *stream, struct leat_batch **ret_batch
 }
 
 static int receive(struct leat_stream *stream) {
-    int r = leat_channel_receive(&stream->channel);
+    int r = leat_wire_receive(&stream->wire);
 
     if (r > 0 || r == -EAGAIN)
         return r;
@@ -234,7 +234,7 @@ static int wait_for_packet(struct leat_stream *stream, int timeout_ms, uint64_t 
 
     if (timeout_ms == 0)
         return leat_error_set(&stream->error, -EAGAIN, "no batch is there yet");
-    r = leat_channel_wait(&stream->channel, POLLIN, deadline_ns);
+    r = leat_wire_wait(&stream->wire, POLLIN, deadline_ns);
     if (r == -ETIMEDOUT)
         return leat_error_set(&stream->error, r, "no batch came within %d ms", timeout_ms);
     if (r < 0)
@@ -261,7 +261,7 @@ int leat_stream_next(struct leat_stream *stream, int timeout_ms, struct leat_bat
         if (r != -EAGAIN)
             return r;
         if (deadline_ns == 0)
-            deadline_ns = leat_channel_deadline(timeout_ms);
+            deadline_ns = leat_wire_deadline(timeout_ms);
         r = wait_for_packet(stream, timeout_ms, deadline_ns);
         if (r < 0)
             return r;
@@ -269,14 +269,14 @@ int leat_stream_next(struct leat_stream *stream, int timeout_ms, struct leat_bat
 }
 
 int leat_stream_fd(const struct leat_stream *stream) {
-    return stream->channel.fd;
+    return stream->wire.fd;
 }
 
 /* That the daemon is gone shows in the next call; that it reads nothing would not. */
 static void tell_release(struct leat_stream *stream, const struct leat_batch *batch) {
     struct leat_packet packet = {.kind = LEAT_PACKET_RELEASE, .batch = batch->packet.batch};
 
-    if (leat_channel_send(&stream->channel, &packet, NULL) == -EAGAIN) {
+    if (leat_wire_send(&stream->wire, &packet, NULL) == -EAGAIN) {
         stream->error = LEAT_ERROR_INIT;
         leat_error_set(&stream->error, -ETIMEDOUT, "the daemon takes no releases: is it stopped?");
         fail(stream);
@@ -305,9 +305,9 @@ struct leat_stream *leat_stream_close(struct leat_stream *stream) {
     if (!stream)
         return NULL;
     if (stream->failure >= 0 && stream->pid == getpid())
-        (void)leat_channel_send(&stream->channel, &bye, NULL);
+        (void)leat_wire_send(&stream->wire, &bye, NULL);
     stream->is_closed = true;
-    leat_channel_deinit(&stream->channel);
+    leat_wire_deinit(&stream->wire);
     drop_rings(&stream->newest);
     if (stream->n_held == 0)
         leat_stream_free(stream);

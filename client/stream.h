@@ -7,13 +7,13 @@
 #include <sys/types.h>
 
 #include "client/batch.h"
-#include "client/channel.h"
+#include "client/wire.h"
 #include "proto/blake2b.h"
 
 #define LEAT_STREAM_MAX_WINDOW 4096
 
 struct leat_stream {
-    struct leat_channel channel;
+    struct leat_wire wire;
     struct leat_error error; /* the last failure */
     int failure; /* what every further next returns: negative errno, LEAT_END; 0: open */
     bool is_closed;

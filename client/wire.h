@@ -1,4 +1,4 @@
-/* channel.h: packets to and from the daemon on either endpoint.
+/* wire.h: packets to and from the daemon on either endpoint.
  *
  * On the SOCK_SEQPACKET endpoint a packet is a message. On the SOCK_STREAM endpoint (delivery:
  * copy) it is a frame, of which never more is read than belongs to it: so the descriptor is
@@ -13,7 +13,7 @@
 #include "proto/frame.h"
 #include "proto/packet.h"
 
-struct leat_channel {
+struct leat_wire {
     int fd; /* -1: closed */
     int is_stream;
     uint8_t *payload; /* of the last packet, valid until the next receive */
@@ -26,21 +26,20 @@ struct leat_channel {
 };
 
 /* Takes a connected socket. 0 or -ENOMEM (the socket stays the caller's). */
-int leat_channel_init(struct leat_channel *channel, int take_fd, int is_stream);
-void leat_channel_deinit(struct leat_channel *channel);
+int leat_wire_init(struct leat_wire *wire, int take_fd, int is_stream);
+void leat_wire_deinit(struct leat_wire *wire);
 
 /* Sends one packet; blocks while the socket's buffer is full, up to the socket's SO_SNDTIMEO. */
-int leat_channel_send(struct leat_channel *channel, const struct leat_packet *packet,
-                      const void *payload);
+int leat_wire_send(struct leat_wire *wire, const struct leat_packet *packet, const void *payload);
 
-/* One packet into channel->packet, payload and passed_fd, without blocking. 1, 0 for end of file,
+/* One packet into wire->packet, payload and passed_fd, without blocking. 1, 0 for end of file,
  * -EAGAIN, -EPROTO, -ENOMEM, other -errno. */
-int leat_channel_receive(struct leat_channel *channel);
+int leat_wire_receive(struct leat_wire *wire);
 
 /* Waits until `events` (POLLIN, POLLOUT) or the deadline (CLOCK_MONOTONIC in ns; UINT64_MAX:
  * none). 0, -ETIMEDOUT, -EINTR. */
-int leat_channel_wait(const struct leat_channel *channel, short events, uint64_t deadline_ns);
+int leat_wire_wait(const struct leat_wire *wire, short events, uint64_t deadline_ns);
 
-uint64_t leat_channel_now_ns(void);
+uint64_t leat_wire_now_ns(void);
 /* Now and so many milliseconds; UINT64_MAX for a negative number. */
-uint64_t leat_channel_deadline(int timeout_ms);
+uint64_t leat_wire_deadline(int timeout_ms);
