@@ -1,0 +1,102 @@
+"""Everything that decides order: random numbers and the stages that permute records.
+
+Written from the documentation (pipeline/rng.h, the arguments of the stages), not from the C code.
+An ORDER stage is a generator over what comes before it, made anew for each pass.
+"""
+import itertools
+
+MASK = 2**64 - 1
+GOLDEN = 0x9E3779B97F4A7C15
+SHUFFLE, TOKENIZE = 1, 2
+
+
+def mix(x):
+    x ^= x >> 30
+    x = x * 0xBF58476D1CE4E5B9 & MASK
+    x ^= x >> 27
+    x = x * 0x94D049BB133111EB & MASK
+    return x ^ x >> 31
+
+
+def fold(key, word):
+    return mix(key + GOLDEN + word & MASK)
+
+
+def rng_key(*words):
+    """words: stream seed, stage seed, epoch, purpose, index"""
+    key = 0
+    for word in words:
+        key = fold(key, word)
+    return key
+
+
+class Rng:
+    """SplitMix64, started at a key."""
+
+    def __init__(self, key):
+        self.state = key
+
+    def next(self):
+        self.state = self.state + GOLDEN & MASK
+        return mix(self.state)
+
+    def below(self, n):
+        return self.next() * n >> 64
+
+    def unit(self):
+        return (self.next() >> 11) * 2.0**-53
+
+
+def shuffle(rows, args, key):
+    """A reservoir: while it fills nothing leaves; then each row that comes takes the place of one
+    drawn at random; at the end the rest leaves, drawn at random, the last one filling the gap."""
+    again = args.get("reshuffle_each_epoch", True)
+    epoch, place = (key["epoch"], key["pass"]) if again else (0, 0)
+    rng = Rng(rng_key(key["seed"], args.get("seed", 0), epoch, SHUFFLE, (place << 32) + key["index"]))
+    size = args["buffer_size"]
+    kept = []
+    for row in rows:
+        if len(kept) < size:
+            kept.append(row)
+            continue
+        drawn = rng.below(size)
+        yield kept[drawn]
+        kept[drawn] = row
+    while kept:
+        drawn = rng.below(len(kept))
+        yield kept[drawn]
+        kept[drawn] = kept[-1]
+        kept.pop()
+
+
+def take(rows, args, _key):
+    return itertools.islice(rows, args["count"])
+
+
+def skip(rows, args, _key):
+    return itertools.islice(rows, args["count"], None)
+
+
+ORDERS = {"shuffle": shuffle, "take": take, "skip": skip}
+
+
+def chain(read_pass, stages, seed, epoch):
+    """read_pass(): the rows of one pass over the data. stages: (name, args, ordinal among its
+    name) of all ORDER stages, `keep` for filters that stand behind one."""
+    def through(rows, some, place):
+        for name, args, index in some:
+            if name == "keep":
+                rows = filter(args, rows)
+            else:
+                key = {"seed": seed, "epoch": epoch, "pass": place, "index": index}
+                rows = ORDERS[name](rows, args, key)
+        return rows
+
+    names = [name for name, _, _ in stages]
+    if "repeat" not in names:
+        return through(read_pass(), stages, 0)
+    at = names.index("repeat")
+    count = stages[at][1]["count"]
+    passes = range(count) if count else itertools.count()
+    every = (through(read_pass(), stages[:at], place) for place in passes)
+    return through(itertools.chain.from_iterable(every), stages[at + 1:], 0)

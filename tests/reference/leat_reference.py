@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+"""The batches of a stream, computed a second time: slowly, in another language, from the documentation.
+
+    leat_reference.py FILE.yaml [--stream S] [--epochs N] [--epoch E] [--rank R --world-size W] [--seed N]
+
+prints the digest that `leatctl run FILE.yaml --digest` must print too. Nothing is shared with the C
+code: CSV and JSON are read by Python's modules, tokens are found by trying all of them. What the
+documentation leaves open is an error of the documentation. Streams end at their first bad record
+unless they say `on_error: skip` or `quarantine`.
+"""
+import argparse
+import hashlib
+import itertools
+import pathlib
+import struct
+import sys
+
+import yaml
+
+import leat_order
+import leat_sources
+from leat_elements import INTEGERS, BadRecord, fit, float32, pack, parse, parse_float, text_of
+from leat_tokens import Tokenizer
+
+
+class Column:
+    """What is known of a field: `dtype`, `is_list`, how it is padded, whose mask it is."""
+
+    def __init__(self, dtype, is_list=False):
+        self.dtype, self.is_list = dtype, is_list
+        self.pad = None
+        self.mask_of = None
+
+
+class Plan:
+    """The schema walked through all stages: what to do with a record, then with the order."""
+
+    def __init__(self, spec, directory):
+        self.directory = directory
+        (self.source_kind, self.source_args), = spec["source"].items()
+        self.seed = spec.get("seed", 0)
+        self.skips_bad = spec.get("on_error", "fail") != "fail"
+        self.source = leat_sources.open_source(self.source_kind, self.source_args, directory)
+        self.columns = {name: Column(dtype, is_list)
+                        for name, (dtype, is_list) in self.source.fields.items()}
+        self.source_columns = dict(self.columns)
+        self.steps = []   # functions of (row, context), in order; False drops the row
+        self.orders = []  # (name, args, ordinal)
+        self.batch = None
+        ordinals = {}
+        for stage in spec.get("stages", []):
+            (name, args), = stage.items()
+            self.ordinal = ordinals.get(name, 0)
+            ordinals[name] = self.ordinal + 1
+            if name in leat_order.ORDERS or name == "repeat":
+                self.orders.append((name, args, self.ordinal))
+            else:
+                getattr(self, "stage_" + name)(args or {})
+
+    # ---- stages ----
+
+    def stage_template(self, args):
+        parts = [split_part(part, self.columns) for part in args["parts"]]
+        join = args.get("join", " ").encode()
+        output = self.columns[args["output"]] = Column("text")
+
+        def step(row, _context):
+            texts = (fill_part(part, row) for part in parts)
+            row[output] = join.join(text for text in texts if text is not None)
+        self.steps.append(step)
+
+    def stage_tokenize(self, args):
+        source = self.columns[args["input"]]
+        output = self.columns[args["output"]] = Column("int32", True)
+        tokenizer = Tokenizer(args, self.directory)
+        ends = ([args["bos_id"]] if "bos_id" in args else [], [args["eos_id"]] if "eos_id" in args else [])
+        room = args.get("max_length", 2**62) - len(ends[0]) - len(ends[1])
+
+        def step(row, context):
+            key = leat_order.rng_key(self.seed_of(context), args.get("seed", 0), context["epoch"],
+                                     leat_order.TOKENIZE, row["file"])
+            ids = tokenizer.encode(row[source], leat_order.fold(key, row["offset"]))
+            if len(ids) > room:
+                ids = ids[len(ids) - room:] if args.get("truncation_side") == "left" else ids[:room]
+            row[output] = ends[0] + ids + ends[1]
+        self.steps.append(step)
+
+    def stage_pad(self, args):
+        column = self.columns[args["input"]]
+        column.pad = {"length": args.get("length"), "multiple_of": args.get("multiple_of", 1),
+                      "left": args.get("side") == "left", "value": args["value"]}
+        if "mask" in args:
+            self.columns[args["mask"]] = mask = Column("int32", True)
+            mask.mask_of = column
+        if "length" in args:
+            def step(row, _context):
+                if len(row[column]) > args["length"]:
+                    raise BadRecord("longer than pad.length")
+            self.steps.append(step)
+
+    def stage_cast(self, args):
+        source = self.columns[args["input"]]
+        dtype = args["dtype"]
+        output = Column(dtype, source.is_list)
+        output.pad = source.pad
+        self.columns[args.get("output", args["input"])] = output
+        values = {scalar_text(key): parse(scalar_text(value), dtype)
+                  for key, value in args.get("map", {}).items()}
+        default = parse(scalar_text(args["default"]), dtype) if "default" in args else None
+
+        def cast_text(text):
+            if text and not values:
+                return parse(text, dtype)
+            value = values.get(text, default)
+            if value is None:
+                raise BadRecord(f"{text!r} has no value")
+            return value
+
+        def step(row, _context):
+            value = row[source]
+            if source.dtype == "text":
+                row[output] = cast_text(value)
+            elif source.is_list:
+                row[output] = [fit(item, dtype) for item in value]
+            else:
+                row[output] = fit(value, dtype)
+        self.steps.append(step)
+
+    def stage_normalize(self, args):
+        source = self.columns[args["input"]]
+        output = self.columns[args.get("output", args["input"])] = Column("float32", source.is_list)
+        mean, std = float(args.get("mean", 0)), float(args.get("std", 1))
+
+        def one(value):
+            return float32((float(value) - mean) / std)
+
+        def step(row, _context):
+            row[output] = [one(v) for v in row[source]] if source.is_list else one(row[source])
+        self.steps.append(step)
+
+    def stage_filter(self, args):
+        column = self.columns[args["input"]]
+
+        def holds(row):
+            return condition_holds(args, row[column], column.dtype == "text")
+        if self.orders:  # where it stands: after what permutes the records before it
+            self.orders.append(("keep", holds, self.ordinal))
+        else:
+            self.steps.append(lambda row, _context: holds(row))
+
+    def stage_select(self, args):
+        names = args["fields"] if isinstance(args["fields"], list) else [args["fields"]]
+        self.columns = {name: self.columns[name] for name in names}
+
+    def stage_rename(self, args):
+        for old, new in args["fields"].items():
+            self.columns = {new if name == old else name: column
+                            for name, column in self.columns.items()}
+
+    def stage_batch(self, args):
+        self.batch = args
+
+    def stage_prefetch(self, _args):
+        pass
+
+    # ---- running it ----
+
+    def seed_of(self, context):
+        return self.seed if context["seed"] is None else context["seed"]
+
+    def read_pass(self, context):
+        """Rows that went through all steps, in the order of the source."""
+        for record in self.source.records():
+            row = {"file": record.file, "offset": record.offset}
+            try:
+                values = record.values()
+                row.update((column, values[name]) for name, column in self.source_columns.items())
+                kept = all(step(row, context) is not False for step in self.steps)
+            except BadRecord as error:
+                if not self.skips_bad:
+                    raise SystemExit(f"{record.place}: {error}")
+                continue
+            if kept:
+                yield row
+
+    def batches(self, epoch, seed=None):
+        """(step, n_rows, tensors) of an epoch, over all ranks."""
+        context = {"epoch": epoch, "seed": seed}
+        rows = leat_order.chain(lambda: self.read_pass(context), self.orders, self.seed_of(context), epoch)
+        size = self.batch["batch_size"] if self.batch else 1
+        for step in itertools.count():
+            batch = list(itertools.islice(rows, size))
+            if not batch or (len(batch) < size and self.batch and self.batch.get("drop_last")):
+                return
+            yield step, len(batch), [self.tensor(name, column, batch)
+                                     for name, column in self.columns.items()]
+
+    def tensor(self, name, column, rows):
+        """(name, dtype, shape, bytes)"""
+        shape = [len(rows)] if self.batch else []
+        values_of = column.mask_of or column
+        if not values_of.is_list:
+            return name, column.dtype, shape, pack([row[column] for row in rows], column.dtype)
+        length = padded_length(values_of.pad, [len(row[values_of]) for row in rows])
+        values = []
+        for row in rows:
+            items = [1] * len(row[values_of]) if column.mask_of else row[column]
+            fill = [0 if column.mask_of else fit_pad(column)] * (length - len(items))
+            values += fill + items if values_of.pad and values_of.pad["left"] else items + fill
+        return name, column.dtype, shape + [length], pack(values, column.dtype)
+
+
+def fit_pad(column):
+    value = column.pad["value"] if column.pad else 0
+    return int(value) if column.dtype in INTEGERS else value
+
+
+def padded_length(pad, lengths):
+    if pad and pad["length"]:
+        return pad["length"]
+    multiple = pad["multiple_of"] if pad else 1
+    return -(-max(lengths) // multiple) * multiple
+
+
+def scalar_text(value):
+    """A YAML scalar as it was written, as far as YAML's typing leaves that known."""
+    if isinstance(value, bool):
+        return b"true" if value else b"false"
+    return str(value).encode()
+
+
+def split_part(part, columns):
+    """[literal or column, ...] of one part of a template."""
+    pieces, literal, at = [], "", 0
+    while at < len(part):
+        if part[at:at + 2] in ("{{", "}}"):
+            literal, at = literal + part[at], at + 2
+        elif part[at] == "{":
+            end = part.index("}", at)
+            pieces += [literal.encode(), columns[part[at + 1:end]]]
+            literal, at = "", end + 1
+        else:
+            literal, at = literal + part[at], at + 1
+    return pieces + [literal.encode()]
+
+
+def fill_part(pieces, row):
+    """The text of a part, or None if one of its fields is empty."""
+    text = b""
+    for piece in pieces:
+        if isinstance(piece, Column):
+            value = row[piece]
+            piece = value if isinstance(value, bytes) else text_of(value).encode()
+            if not piece:
+                return None
+        text += piece
+    return text
+
+
+def condition_holds(args, value, is_text):
+    """Whether every given condition of a filter holds."""
+    def among(items):
+        items = items if isinstance(items, list) else [items]
+        if is_text:
+            return value in [scalar_text(item) for item in items]
+        return float(value) in [float(item) for item in items]
+
+    if is_text or isinstance(value, list):
+        length = sum((byte & 0xC0) != 0x80 for byte in value) if is_text else len(value)
+        if "empty" in args and (length == 0) != args["empty"]:
+            return False
+        if not args.get("min_length", 0) <= length <= args.get("max_length", length):
+            return False
+    if "equals" in args and not among(args["equals"]):
+        return False
+    if "not_equals" in args and among(args["not_equals"]):
+        return False
+    if "min" in args or "max" in args:
+        try:
+            number = parse_float(value) if is_text else float(value)
+        except BadRecord:
+            return False
+        if not args.get("min", number) <= number <= args.get("max", number):
+            return False
+    return True
+
+
+class Digest:
+    """BLAKE2b over all batches in order: epoch, step, number of tensors, and of each its name,
+    dtype, shape and bytes."""
+
+    def __init__(self):
+        self.hash = hashlib.blake2b(digest_size=32)
+
+    def numbers(self, *numbers):
+        self.hash.update(struct.pack(f"<{len(numbers)}Q", *numbers))
+
+    def text(self, text):
+        self.numbers(len(text.encode()))
+        self.hash.update(text.encode())
+
+    def batch(self, epoch, step, tensors):
+        self.numbers(epoch, step, len(tensors))
+        for name, dtype, shape, data in tensors:
+            self.text(name)
+            self.text(dtype)
+            self.numbers(len(shape), *shape, len(data))
+            self.hash.update(data)
+
+
+def load_spec(path, stream=None):
+    with open(path, encoding="utf-8") as file:
+        streams = yaml.safe_load(file)["streams"]
+    return streams[stream or next(iter(streams))]
+
+
+def run(path, stream=None, epochs=1, first_epoch=0, rank=0, world_size=1, seed=None):
+    """The digest, and how many batches and rows were in it."""
+    plan = Plan(load_spec(path, stream), pathlib.Path(path).parent)
+    digest, n_batches, n_rows = Digest(), 0, 0
+    for epoch in range(first_epoch, first_epoch + epochs):
+        for step, rows, tensors in plan.batches(epoch, seed):
+            if step % world_size == rank:
+                digest.batch(epoch, step, tensors)
+                n_batches, n_rows = n_batches + 1, n_rows + rows
+    return digest.hash.hexdigest(), n_batches, n_rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("file")
+    parser.add_argument("--stream")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--epoch", type=int, default=0, help="the first one")
+    parser.add_argument("--rank", type=int, default=0)
+    parser.add_argument("--world-size", type=int, default=1)
+    parser.add_argument("--seed", type=int)
+    args = parser.parse_args()
+    digest, n_batches, n_rows = run(args.file, args.stream, args.epochs, args.epoch, args.rank,
+                                    args.world_size, args.seed)
+    print(f"{digest}  {n_batches} batches, {n_rows} rows", file=sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

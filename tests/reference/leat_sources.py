@@ -1,0 +1,142 @@
+"""CSV and JSONL by Python's own modules.
+
+Written from the documentation (the arguments of the sources), not from the C code. Bytes that are
+no UTF-8 go through as they are (surrogateescape).
+"""
+import csv
+import glob
+import json
+
+from leat_elements import BadRecord
+
+
+class Record:
+    """One record: `file` (index), `offset` of its first byte, and its values when asked."""
+
+    def __init__(self, file, offset, place, values):
+        self.file, self.offset, self.place = file, offset, place
+        self.values = values
+
+
+def to_bytes(text):
+    return text.encode("utf-8", "surrogateescape")
+
+
+def expand(paths, directory):
+    """Paths and globs to files: matches of one glob by bytes, the order of the list kept."""
+    files = []
+    for path in [paths] if isinstance(paths, str) else paths:
+        whole = str(directory / path)
+        files += sorted(glob.glob(whole), key=to_bytes) if glob.has_magic(path) else [whole]
+    return files
+
+
+def lines_of(path):
+    """(offset, line with its end) of a file, without a byte order mark."""
+    with open(path, "rb") as file:
+        data = file.read()
+    offset = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    while offset < len(data):
+        end = data.find(b"\n", offset) + 1 or len(data)
+        yield offset, data[offset:end].decode("utf-8", "surrogateescape")
+        offset = end
+
+
+class CsvSource:
+    def __init__(self, args, directory):
+        self.files = expand(args["paths"], directory)
+        self.args = args
+        self.has_header = "columns" not in args
+        self.names = args.get("columns") or next(self.rows(self.files[0]))[1]
+        self.fields = {name: ("text", False) for name in self.names}
+
+    def rows(self, path):
+        """(offset, fields) of every row that is not blank."""
+        starts = []
+
+        def feed():
+            for offset, line in lines_of(path):
+                starts.append(offset)
+                yield line
+        reader = csv.reader(feed(), delimiter=self.args.get("delimiter", ","),
+                            quotechar=self.args.get("quote", '"'), strict=True)
+        n_lines = 0
+        for fields in reader:
+            start, n_lines = starts[n_lines], reader.line_num
+            if fields:
+                yield start, fields
+
+    def records(self):
+        for file, path in enumerate(self.files):
+            rows = self.rows(path)
+            if self.has_header:
+                next(rows)
+            for offset, fields in rows:
+                yield Record(file, offset, f"{path}@{offset}", lambda fields=fields: self.values(fields))
+
+    def values(self, fields):
+        if len(fields) != len(self.names):
+            raise BadRecord(f"{len(fields)} fields, not {len(self.names)}")
+        return {name: to_bytes(field) for name, field in zip(self.names, fields)}
+
+
+class JsonlSource:
+    """Fields are what the records of the first file have, in the order in which they appear; a
+    map's are `outer.inner`."""
+
+    def __init__(self, args, directory):
+        self.files = expand(args["paths"], directory)
+        self.fields = {}
+        for record in self.records():
+            for name, value in flatten(record.parsed).items():
+                kind = kind_of(value)
+                known = self.fields.get(name)
+                if kind and (known is None or (known[0] == "int64" and kind[0] == "float64")):
+                    self.fields[name] = kind
+
+    def records(self):
+        for file, path in enumerate(self.files):
+            for offset, line in lines_of(path):
+                if line.strip(" \t\r\n"):
+                    parsed = json.loads(line)
+                    record = Record(file, offset, f"{path}@{offset}",
+                                    lambda parsed=parsed: self.values(parsed))
+                    record.parsed = parsed
+                    yield record
+
+    def values(self, parsed):
+        found = flatten(parsed)
+        return {name: convert(found.get(name), kind) for name, kind in self.fields.items()}
+
+
+def flatten(value, prefix=""):
+    fields = {}
+    for key, item in value.items():
+        if isinstance(item, dict):
+            fields.update(flatten(item, f"{prefix}{key}."))
+        else:
+            fields[prefix + key] = item
+    return fields
+
+
+def kind_of(value):
+    if isinstance(value, list):
+        return ("float64" if any(isinstance(item, float) for item in value) else "int64", True)
+    if value is None:
+        return None
+    return ({str: "text", bool: "bool", int: "int64", float: "float64"}[type(value)], False)
+
+
+def convert(value, kind):
+    dtype, is_list = kind
+    if is_list:
+        return [float(item) if dtype == "float64" else item for item in value or []]
+    if dtype == "text":
+        return to_bytes(value or "")
+    if value is None:
+        raise BadRecord("a value is missing")
+    return float(value) if dtype == "float64" else int(value)
+
+
+def open_source(kind, args, directory):
+    return {"csv": CsvSource, "jsonl": JsonlSource}[kind](args, directory)
