@@ -132,12 +132,29 @@ static int list(struct walk *walk, const char *directory, const char *pattern,
     return r;
 }
 
+/* What a glob meets on its way and is no match: not there, or no directory. */
+static int forgive(struct walk *walk, int r) {
+    if (r != -ENOENT && r != -ENOTDIR)
+        return r;
+    *walk->err = LEAT_ERROR_INIT;
+    return 0;
+}
+
+static int add_if_there(struct walk *walk, const char *path) {
+    int fd = walk->opener->open_file(walk->opener, path, walk->err);
+
+    if (fd < 0)
+        return forgive(walk, fd);
+    (void)close(fd);
+    return add(walk, path);
+}
+
 static int descend(struct walk *walk, const char *done, const char *rest);
 
 static int descend_names(struct walk *walk, const char *done, const char *pattern,
                          const char *rest) {
     struct names names = {.items = NULL};
-    int r = list(walk, done[0] ? done : ".", pattern, &names);
+    int r = forgive(walk, list(walk, done[0] ? done : ".", pattern, &names));
 
     for (size_t i = 0; r == 0 && i < names.n_items; i++) {
         char *path = leat_files_join(done[0] ? done : NULL, names.items[i]);
@@ -146,21 +163,27 @@ static int descend_names(struct walk *walk, const char *done, const char *patter
         free(path);
     }
     free_names(&names);
-    /* a name that matches in the middle of a pattern and is no directory is no match */
-    if (r == -ENOTDIR && walk->err) {
-        *walk->err = LEAT_ERROR_INIT;
-        r = 0;
-    }
     return r;
 }
 
-/* `done` is a path without patterns; `rest` is what follows, without leading slashes; NULL:
+static int descend_plain(struct walk *walk, const char *done, const char *component,
+                         const char *rest) {
+    char *path = leat_files_join(done[0] ? done : NULL, component);
+    int r;
+
+    if (!path)
+        return leat_error_oom(walk->err);
+    r = rest && rest[0] ? descend(walk, path, rest) : add_if_there(walk, path);
+    free(path);
+    return r;
+}
+
+/* `done` is a path without patterns; `rest` is what follows, without leading slashes; NULL or "":
  * nothing. */
 static int descend(struct walk *walk, const char *done, const char *rest) {
     char component[COMPONENT_MAX];
     const char *slash;
     size_t n;
-    int r;
 
     if (!rest || !rest[0])
         return add(walk, done);
@@ -175,13 +198,7 @@ static int descend(struct walk *walk, const char *done, const char *rest) {
         slash++;
     if (is_pattern(component))
         return descend_names(walk, done, component, slash);
-    {
-        char *path = leat_files_join(done[0] ? done : NULL, component);
-
-        r = path ? descend(walk, path, slash) : leat_error_oom(walk->err);
-        free(path);
-    }
-    return r;
+    return descend_plain(walk, done, component, slash);
 }
 
 static int expand(struct walk *walk, const char *entry, const char *base_directory) {
