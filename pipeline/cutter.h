@@ -1,11 +1,24 @@
 /* cutter.h: finds where records end, without looking at fields. Pure; any thread.
  *
  * CSV: a line end (LF or CRLF) outside quotes ends a record; a quote opens only at the start of a
- * field, a doubled quote inside is a quote. LINES (JSONL): every LF ends a record. Blank lines are
- * no records. The input always begins at the start of a record. The fast path works on 64 bytes at
- * a time with the prefix-xor of the quote mask (Langdale and Lemire 2019) and falls back to a
- * scalar automaton for a piece in which any quote stands where RFC 4180 does not allow one, so that
- * the two agree on every input.
+ * field, a doubled quote inside is a quote; a quote elsewhere is a byte like others. A CR without
+ * LF ends nothing. LINES (JSONL): every LF ends a record. Blank lines (nothing, or only CR) are no
+ * records. The input always begins at the start of a record.
+ *
+ * What cannot be right is cut so that one bad record costs one line, not the rest of the file:
+ *
+ * - A record above max_record_bytes (with its line end), or one whose quote is still open at the
+ * end of the file, ends at the first LF after its start.
+ * - If there is no LF within max_record_bytes, the record is those max_record_bytes bytes, and the
+ *   cut ends there, within a line (ends_midline): what is left of the line is no record, the caller
+ *   skips it to behind the next LF (leat_cutter_skip) before it cuts on.
+ *
+ * leat_cutter_check() tells what is wrong with such a record. All this depends on the bytes of the
+ * file alone, not on how they come in pieces.
+ *
+ * The fast path works on 64 bytes at a time with the prefix-xor of the quote mask (Langdale and
+ * Lemire 2019). Where a quote stands where RFC 4180 does not allow one, a scalar automaton takes
+ * that record, so that the two agree on every input.
  */
 #pragma once
 
@@ -22,29 +35,36 @@ struct leat_cutter {
     enum leat_cutter_kind kind;
     uint8_t delimiter;         /* CSV */
     uint8_t quote;             /* CSV; 0: no quoting at all */
-    uint32_t max_record_bytes; /* a longer record is cut at its first line end, and is bad */
+    uint32_t max_record_bytes; /* at least LEAT_CUTTER_MAX_RECORD_MIN */
 };
+
+#define LEAT_CUTTER_MAX_RECORD_MIN 2
 
 struct leat_cut {
     size_t n_bytes; /* up to and with the end of the last whole record; 0: no record ends in this
                        piece */
     uint64_t n_records; /* in these bytes, blank lines not counted */
     uint64_t n_lines;   /* LF in these bytes */
+    bool ends_midline;  /* the last record was cut off within its line; see above */
 };
 
-/* Cuts a piece that starts at a record. is_last: the file ends here, so the rest is a record too. A
- * record longer than max_record_bytes, or (is_last) one whose quote never closes, ends at the first
- * LF after its start; parse will call it bad. */
+/* Cuts a piece that starts at a record. is_last: the file ends here, so the rest is a record too.
+ * If n_bytes >= max_record_bytes, ret_cut->n_bytes is never 0. */
 void leat_cutter_cut(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
                      bool is_last, struct leat_cut *ret_cut);
 
 /* The records of a whole cut: starts[i]..ends[i] without line ends and without blank lines. Exactly
- * cut.n_records of them are written; the arrays must hold `capacity` >= n_records. data must be
- * what cut() accepted, with the same is_last. */
+ * cut.n_records of them are written; the arrays must hold `capacity` >= n_records. `data` must be
+ * the cut.n_bytes that cut() accepted, at most UINT32_MAX. */
 size_t leat_cutter_index(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
-                         bool is_last, uint32_t *starts, uint32_t *ends, size_t capacity);
+                         uint32_t *starts, uint32_t *ends, size_t capacity);
 
-/* What is wrong with the quoting of one record (as indexed), or NULL; *ret_column: byte from 1,
- * *ret_line: lines from 0 into the record. */
+/* After a cut that ends_midline: how many bytes up to and with the next LF; *ret_is_done: that LF
+ * is in the data, else all of the data is skipped and the next piece too. */
+size_t leat_cutter_skip(const uint8_t *data, size_t n_bytes, bool *ret_is_done);
+
+/* What is wrong with one record (as indexed): its quoting, a CR outside quotes, its length; NULL if
+ * nothing is. The text follows "the record". *ret_column: byte from 1, *ret_line: lines from 0 into
+ * the record. */
 const char *leat_cutter_check(const struct leat_cutter *cutter, const uint8_t *record,
                               size_t n_bytes, uint32_t *ret_line, uint32_t *ret_column);

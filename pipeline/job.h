@@ -29,7 +29,8 @@ struct leat_scan {
     uint64_t record;       /* records of the pass that were handed out */
     uint8_t *carry;        /* the beginning of a record that is not whole yet */
     size_t n_carry, carry_capacity;
-    bool is_begun; /* BOM and header of the file are behind us */
+    bool is_begun;   /* BOM and header of the file are behind us */
+    bool is_midline; /* the last record was cut off: what is left of its line is skipped */
 };
 
 /* A cut piece. Owner: run, then the MAP job. */
@@ -38,7 +39,6 @@ struct leat_piece {
     size_t n_bytes;
     size_t n_records;
     uint32_t file;
-    bool is_last; /* of its file: how the cutter saw it */
     uint64_t offset, line, record;
 };
 

@@ -27,8 +27,8 @@ static int index_records(struct leat_map_job *job, struct leat_block *block,
     if (!starts || !ends || !block->records || !block->columns)
         return leat_error_oom(err);
     memset(block->columns, 0, block->n_columns * sizeof(*block->columns));
-    n = leat_cutter_index(&job->plan->cutter, piece->buffer->data, piece->n_bytes, piece->is_last,
-                          starts, ends, piece->n_records);
+    n = leat_cutter_index(&job->plan->cutter, piece->buffer->data, piece->n_bytes, starts, ends,
+                          piece->n_records);
     if (n != piece->n_records)
         return leat_error_set(err, -EIO, "the cutter counted %zu records and found %zu",
                               piece->n_records, n);
@@ -152,6 +152,7 @@ int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
     const struct leat_plan *plan = job->plan;
     struct leat_map map = {
         .block = job->block,
+        .cutter = &plan->cutter,
         .fields = plan->fields,
         .is_needed = plan->is_needed,
         .is_kept = plan->is_kept,

@@ -95,7 +95,7 @@ static int open_file(struct leat_scan *scan, struct leat_error *err) {
     scan->fd = fd;
     scan->read_offset = scan->piece_offset = 0;
     scan->line = 1;
-    scan->is_begun = false;
+    scan->is_begun = scan->is_midline = false;
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return 0;
 }
@@ -123,6 +123,18 @@ static int keep_carry(struct leat_scan *scan, const uint8_t *bytes, size_t n_byt
     return 0;
 }
 
+/* The rest of a line whose record was cut off. */
+static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled) {
+    bool is_done;
+    size_t n = leat_cutter_skip(buffer->data, *n_filled, &is_done);
+
+    memmove(buffer->data, buffer->data + n, *n_filled - n);
+    *n_filled -= n;
+    scan->piece_offset += n;
+    scan->line += is_done;
+    scan->is_midline = !is_done;
+}
+
 /* Reads until the cutter accepts something or the file ends. */
 static int read_cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled,
                     bool *at_end, struct leat_cut *ret_cut, uint64_t *n_bytes,
@@ -134,6 +146,8 @@ static int read_cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *
             r = begin_file(scan, buffer, n_filled, *at_end, err);
         if (r < 0 && r != -EAGAIN)
             return r;
+        if (scan->is_midline)
+            skip_line(scan, buffer, n_filled);
         if (r == 0) {
             leat_cutter_cut(&scan->plan->cutter, buffer->data, *n_filled, *at_end, ret_cut);
             if (ret_cut->n_bytes > 0 || *at_end)
@@ -172,7 +186,6 @@ int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
             .n_bytes = cut.n_bytes,
             .n_records = cut.n_records,
             .file = (uint32_t)scan->file,
-            .is_last = at_end,
             .offset = scan->piece_offset,
             .line = scan->line,
             .record = scan->record,
@@ -182,7 +195,9 @@ int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
     scan->piece_offset += cut.n_bytes;
     scan->line += cut.n_lines;
     scan->record += cut.n_records;
-    if (at_end)
+    if (cut.ends_midline)
+        scan->is_midline = true;
+    if (at_end && !cut.ends_midline)
         close_file(scan);
     job->has_ended = scan->file == scan->plan->source->files.n_paths;
     return 0;

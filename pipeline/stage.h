@@ -77,12 +77,13 @@ uint64_t leat_planner_stage_index(const struct leat_planner *planner);
 /* One block going through the MAP stages. Owner: the job. */
 struct leat_map {
     struct leat_block *block;
-    const struct leat_field *fields; /* [n_columns] */
-    const bool *is_needed;           /* [n_columns]: a column that is not needed must not be made */
-    const bool *is_kept;             /* [n_columns]: outlives the job */
-    struct leat_arena *scratch;      /* for this job only */
-    uint64_t seed, epoch;            /* of the stream */
-    uint64_t n_bytes_out;            /* counted by the stage: text or token bytes it made */
+    const struct leat_cutter *cutter; /* what cut the records */
+    const struct leat_field *fields;  /* [n_columns] */
+    const bool *is_needed;      /* [n_columns]: a column that is not needed must not be made */
+    const bool *is_kept;        /* [n_columns]: outlives the job */
+    struct leat_arena *scratch; /* for this job only */
+    uint64_t seed, epoch;       /* of the stream */
+    uint64_t n_bytes_out;       /* counted by the stage: text or token bytes it made */
 
     /* the runner's own */
     const char *stage; /* name of the stage that runs; NULL: the source */

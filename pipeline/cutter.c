@@ -1,0 +1,237 @@
+/* cutter.c: see cutter.h.
+ *
+ * What a record is, is defined by the automaton here, one byte at a time, and by three rules for
+ * records that it cannot end (end_of_record). The fast path (cutter_blocks.c) takes whole stretches
+ * of well-quoted records, the automaton only the record at which the fast path stopped.
+ *
+ * Each decision about a record looks at no more than the max_record_bytes from its start, or at the
+ * end of the file: so where pieces end changes nothing.
+ */
+#include "pipeline/cutter.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "pipeline/cutter_blocks.h"
+
+enum state {
+    STATE_FIELD,  /* at the start of a field */
+    STATE_PLAIN,  /* in a field without quotes, or behind a misplaced closing quote */
+    STATE_QUOTED, /* inside quotes */
+    STATE_CLOSED, /* behind a quote that closes, or is the first of two */
+};
+
+/* Without memory of what was seen, text of many lines that each open a quote would be scanned to
+ * the limit once for each line. All automata that are inside quotes at the same line end go the
+ * same way: entering [from, to) at a line start inside quotes leads to `state` at `to`, and no
+ * record ends between. */
+struct open_stretch {
+    size_t from, to;
+    enum state state;
+};
+
+struct scan {
+    struct leat_cutter_scan base;
+    struct open_stretch open;
+    bool is_end;       /* the last record ends with the data */
+    bool ends_midline; /* the last record taken was cut off */
+};
+
+static enum state step(const struct leat_cutter *cutter, enum state state, uint8_t byte) {
+    bool is_quote = cutter->quote && byte == cutter->quote;
+
+    if (state == STATE_QUOTED)
+        return is_quote ? STATE_CLOSED : STATE_QUOTED;
+    if (is_quote && state == STATE_CLOSED)
+        return STATE_QUOTED;
+    if (is_quote && state == STATE_FIELD)
+        return STATE_QUOTED;
+    return byte == cutter->delimiter ? STATE_FIELD : STATE_PLAIN;
+}
+
+/* Runs the automaton from a record's start to `limit`: behind the record's line end, or 0 if it
+ * does not end; then *ret_state is the state at `limit`. */
+static size_t run(struct scan *scan, size_t start, size_t limit, enum state *ret_state) {
+    const uint8_t *data = scan->base.data;
+    enum state state = STATE_FIELD;
+    bool may_jump = true;
+    size_t at = start;
+
+    while (at < limit) {
+        uint8_t byte = data[at++];
+        if (byte == '\n' && state != STATE_QUOTED)
+            return at;
+        if (byte != '\n') {
+            state = step(scan->base.cutter, state, byte);
+        } else if (may_jump && at >= scan->open.from && at < scan->open.to) {
+            at = scan->open.to;
+            state = scan->open.state;
+        } else {
+            may_jump = false;
+        }
+    }
+    *ret_state = state;
+    return 0;
+}
+
+static size_t run_line(const struct scan *scan, size_t start, size_t limit) {
+    const uint8_t *line_end = memchr(scan->base.data + start, '\n', limit - start);
+
+    return line_end ? (size_t)(line_end - scan->base.data) + 1 : 0;
+}
+
+/* Where the record at `start` ends, or 0: in a piece that is still to come. */
+static size_t end_of_record(struct scan *scan, size_t start) {
+    size_t n = scan->base.n_bytes - start, max = scan->base.cutter->max_record_bytes;
+    size_t limit = n < max ? scan->base.n_bytes : start + max, end, first_line;
+    enum state state = STATE_PLAIN;
+
+    if (scan->base.cutter->kind == LEAT_CUTTER_CSV)
+        end = run(scan, start, limit, &state);
+    else
+        end = run_line(scan, start, limit);
+    if (end)
+        return end;
+    if (n < max && !scan->is_end)
+        return 0;
+    first_line = run_line(scan, start, limit);
+    if (first_line)
+        scan->open = (struct open_stretch){first_line, limit, state};
+    if (n < max && state != STATE_QUOTED)
+        return limit;
+    scan->ends_midline = !first_line && n >= max;
+    return first_line ? first_line : limit;
+}
+
+/* Takes records by the automaton until one ends behind `stop`. False: the data is done. */
+static bool take_slowly(struct scan *scan, size_t stop) {
+    struct leat_cutter_scan *base = &scan->base;
+
+    while (base->start <= stop) {
+        size_t end = base->start < base->n_bytes ? end_of_record(scan, base->start) : 0;
+        if (!end)
+            return false;
+        if (scan->ends_midline)
+            leat_cutter_put(base, base->start, end);
+        else
+            leat_cutter_put_line(base, base->start, end);
+        base->n_lines += leat_cutter_count_lines(base->data + base->start, end - base->start);
+        base->start = end;
+        if (scan->ends_midline)
+            return false;
+    }
+    return true;
+}
+
+static void scan_all(struct scan *scan) {
+    struct leat_cutter_scan *base = &scan->base;
+    size_t max = base->cutter->max_record_bytes, stop;
+
+    if (max < LEAT_CUTTER_BLOCKS_MIN_RECORD) {
+        (void)take_slowly(scan, SIZE_MAX);
+        return;
+    }
+    do {
+        stop = leat_cutter_blocks(base);
+        if (stop == SIZE_MAX) {
+            if (!scan->is_end && base->n_bytes - base->start < max)
+                return; /* what is left waits for the next piece */
+            stop = base->start;
+        }
+    } while (take_slowly(scan, stop));
+}
+
+void leat_cutter_cut(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
+                     bool is_last, struct leat_cut *ret_cut) {
+    struct scan scan = {
+        .base = {.cutter = cutter, .data = data, .n_bytes = n_bytes},
+        .is_end = is_last,
+    };
+
+    assert(cutter->max_record_bytes >= LEAT_CUTTER_MAX_RECORD_MIN);
+    scan_all(&scan);
+    *ret_cut = (struct leat_cut){
+        .n_bytes = scan.base.start,
+        .n_records = scan.base.n_records,
+        .n_lines = scan.base.n_lines,
+        .ends_midline = scan.ends_midline,
+    };
+}
+
+/* The end of a cut is always a record's end. So a record that does not end before it was cut off by
+ * a rule that saw more than is here; the rules give the same for the end of a file. */
+size_t leat_cutter_index(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
+                         uint32_t *starts, uint32_t *ends, size_t capacity) {
+    struct scan scan = {
+        .base = {.cutter = cutter,
+                 .data = data,
+                 .n_bytes = n_bytes,
+                 .starts = starts,
+                 .ends = ends,
+                 .capacity = capacity},
+        .is_end = true,
+    };
+
+    assert(n_bytes <= UINT32_MAX);
+    scan_all(&scan);
+    return scan.base.n_records;
+}
+
+size_t leat_cutter_skip(const uint8_t *data, size_t n_bytes, bool *ret_is_done) {
+    const uint8_t *line_end = n_bytes ? memchr(data, '\n', n_bytes) : NULL;
+
+    *ret_is_done = line_end != NULL;
+    return line_end ? (size_t)(line_end - data) + 1 : n_bytes;
+}
+
+/* A fault at record[at]. */
+static const char *fault(const uint8_t *record, size_t at, const char *message, uint32_t *ret_line,
+                         uint32_t *ret_column) {
+    const uint8_t *line = record;
+
+    *ret_line = 0;
+    for (size_t i = 0; i < at; i++)
+        if (record[i] == '\n') {
+            ++*ret_line;
+            line = record + i + 1;
+        }
+    *ret_column = (uint32_t)(record + at - line) + 1;
+    return message;
+}
+
+const char *leat_cutter_check(const struct leat_cutter *cutter, const uint8_t *record,
+                              size_t n_bytes, uint32_t *ret_line, uint32_t *ret_column) {
+    enum state state = STATE_FIELD, next;
+    size_t opened_at = 0;
+
+    if (n_bytes >= cutter->max_record_bytes)
+        return fault(record, 0, "is longer than max_record_bytes", ret_line, ret_column);
+    if (cutter->kind != LEAT_CUTTER_CSV)
+        return NULL;
+    for (size_t i = 0; i < n_bytes; i++) {
+        bool is_quote = cutter->quote && record[i] == cutter->quote;
+        next = step(cutter, state, record[i]);
+        if (record[i] == '\r' && state != STATE_QUOTED)
+            return fault(record, i, "has a carriage return outside quotes that ends no line",
+                         ret_line, ret_column);
+        if (state == STATE_PLAIN && is_quote)
+            return fault(record, i,
+                         "has a quote within an unquoted field: quote the whole field, and "
+                         "double the quote",
+                         ret_line, ret_column);
+        if (state == STATE_CLOSED && next == STATE_PLAIN)
+            return fault(record, i,
+                         "has text behind a closing quote: a quote within a quoted field must be "
+                         "doubled",
+                         ret_line, ret_column);
+        if (state == STATE_FIELD && next == STATE_QUOTED)
+            opened_at = i;
+        state = next;
+    }
+    if (state == STATE_QUOTED)
+        return fault(record, opened_at,
+                     "has a quote that is opened here and never closed (or not within "
+                     "max_record_bytes)",
+                     ret_line, ret_column);
+    return NULL;
+}
