@@ -207,6 +207,10 @@ struct leat_source_config {
     struct leat_files files; /* filled by load */
 };
 
+/* The load of every source: expands `paths` relative to the file that names them. */
+int leat_source_load(struct leat_config *config, const struct leat_opener *opener,
+                     struct leat_error *err);
+
 /* Looks a stage or source up by name: NULL if there is none. */
 const struct leat_stage_ops *leat_stage_find(const char *name);
 const struct leat_stage_ops *leat_source_find(const char *name);

@@ -1,8 +1,9 @@
 /* csv.c: CSV files by RFC 4180, fields by libcsv.
  *
- * The cutter (cutter.h) has found the records; libcsv splits each into fields, which are copied one behind the other into one buffer per block. Nothing
- * is trimmed. A record whose quoting is not RFC 4180's, or that has another number of fields than the header, is bad. The
- * rows of a block are its records, so that what follows can name the line.
+ * The cutter (cutter.h) has found the records; libcsv splits each into fields, which are copied one
+ * behind the other into one buffer per block. Nothing is trimmed. A record whose quoting is not RFC
+ * 4180's, or that has another number of fields than the header, is bad. The rows of a block are its
+ * records, so that what follows can name the line.
  */
 #include <csv.h>
 #include <errno.h>
@@ -59,7 +60,8 @@ static int check(struct leat_config *config, struct leat_error *err) {
     const struct csv *self = (const struct csv *)config;
 
     if (strlen(self->delimiter) != 1 || strchr("\r\n", self->delimiter[0]))
-        return leat_config_error(config, "delimiter", err, "\"%.16s\" is not one byte that can stand between fields",
+        return leat_config_error(config, "delimiter", err,
+                                 "\"%.16s\" is not one byte that can stand between fields",
                                  self->delimiter);
     if (strlen(self->quote) > 1 || (self->quote[0] && strchr("\r\n", self->quote[0])))
         return leat_config_error(config, "quote", err, "\"%.16s\" is not one byte", self->quote);
@@ -73,8 +75,9 @@ static int check(struct leat_config *config, struct leat_error *err) {
 static void cutter(const struct leat_config *config, struct leat_cutter *ret_cutter) {
     const struct csv *self = (const struct csv *)config;
 
-    *ret_cutter = (struct leat_cutter){
-        .kind = LEAT_CUTTER_CSV, .delimiter = (uint8_t)self->delimiter[0], .quote = (uint8_t)self->quote[0]};
+    *ret_cutter = (struct leat_cutter){.kind = LEAT_CUTTER_CSV,
+                                       .delimiter = (uint8_t)self->delimiter[0],
+                                       .quote = (uint8_t)self->quote[0]};
 }
 
 static void unload(struct leat_config *config) {
@@ -101,7 +104,7 @@ static int parser_init(struct csv_parser *parser, const struct csv *self) {
     if (csv_init(parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
         return -ENOMEM;
     csv_set_delim(parser, (unsigned char)self->delimiter[0]);
-    csv_set_quote(parser, self->quote[0] ? (unsigned char)self->quote[0] : '\n');
+    csv_set_quote(parser, (unsigned char)self->quote[0]);
     csv_set_space_func(parser, is_no_space);
     csv_set_term_func(parser, is_no_line_end);
     csv_set_blk_size(parser, 4096);
@@ -140,8 +143,8 @@ static void header_deinit(struct header *header) {
 }
 
 /* The first record: 0 and its extent, -EAGAIN if it is not whole. */
-static int first_record(const struct csv *self, const uint8_t *head, size_t n_bytes, bool is_whole, size_t *ret_start,
-                        size_t *ret_end, size_t *ret_next, uint64_t *ret_lines) {
+static int first_record(const struct csv *self, const uint8_t *head, size_t n_bytes, bool is_whole,
+                        size_t *ret_start, size_t *ret_end, size_t *ret_next, uint64_t *ret_lines) {
     struct leat_cutter cutter_ = {.max_record_bytes = UINT32_MAX};
     size_t bom = n_bytes >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     struct leat_cut cut;
@@ -175,8 +178,8 @@ static int first_record(const struct csv *self, const uint8_t *head, size_t n_by
     return 0;
 }
 
-static int read_header(const struct csv *self, const uint8_t *record, size_t n_bytes, const char *file,
-                       struct header *ret_header, struct leat_error *err) {
+static int read_header(const struct csv *self, const uint8_t *record, size_t n_bytes,
+                       const char *file, struct header *ret_header, struct leat_error *err) {
     struct csv_parser parser;
     int r = 0;
 
@@ -195,19 +198,24 @@ static int read_header(const struct csv *self, const uint8_t *record, size_t n_b
     return r;
 }
 
-static int declare(struct csv *self, char *const *names, size_t n_names, const char *file, struct leat_planner *planner,
-                   struct leat_error *err) {
+static int declare(struct csv *self, char *const *names, size_t n_names, const char *file,
+                   struct leat_planner *planner, struct leat_error *err) {
     for (size_t i = 0; i < n_names; i++) {
         uint32_t column;
         int r;
 
         for (size_t k = 0; k < i; k++)
             if (strcmp(names[k], names[i]) == 0)
-                return leat_error_set(err, -EINVAL, "%s: fields %zu and %zu have the same name \"%.64s\"; give others with `names`",
-                                      file, k + 1, i + 1, names[i]);
+                return leat_error_set(
+                    err, -EINVAL,
+                    "%s: fields %zu and %zu have the same name \"%.64s\"; give others with `names`",
+                    file, k + 1, i + 1, names[i]);
         if (!names[i][0])
-            return leat_error_set(err, -EINVAL, "%s: field %zu has no name; give all of them with `names`", file, i + 1);
-        r = leat_planner_add(planner, &self->source.base, "names", names[i], LEAT_DTYPE_TEXT, true, &column, NULL, err);
+            return leat_error_set(err, -EINVAL,
+                                  "%s: field %zu has no name; give all of them with `names`", file,
+                                  i + 1);
+        r = leat_planner_add(planner, &self->source.base, "names", names[i], LEAT_DTYPE_TEXT, true,
+                             &column, NULL, err);
         if (r < 0)
             return r;
         if (i == 0)
@@ -216,8 +224,8 @@ static int declare(struct csv *self, char *const *names, size_t n_names, const c
     return 0;
 }
 
-static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole, const char *file,
-                 struct leat_planner *planner, struct leat_error *err) {
+static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole,
+                 const char *file, struct leat_planner *planner, struct leat_error *err) {
     struct csv *self = (struct csv *)config;
     struct header header = {.names = NULL};
     size_t start, end, next;
@@ -232,7 +240,8 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
     if (r < 0)
         return r;
     if (start == end)
-        return leat_error_set(err, -EINVAL, "%s: is empty: a header with the names of the fields was expected", file);
+        return leat_error_set(
+            err, -EINVAL, "%s: is empty: a header with the names of the fields was expected", file);
     r = read_header(self, head + start, end - start, file, &header, err);
     if (r < 0) {
         header_deinit(&header);
@@ -243,27 +252,29 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
     if (self->names.n_items == 0)
         return declare(self, self->columns, self->n_columns, file, planner, err);
     if (self->names.n_items != self->n_columns)
-        return leat_config_error(config, "names", err, "%zu names for %zu fields of %s", self->names.n_items,
-                                 self->n_columns, file);
+        return leat_config_error(config, "names", err, "%zu names for %zu fields of %s",
+                                 self->names.n_items, self->n_columns, file);
     return declare(self, self->names.items, self->n_columns, file, planner, err);
 }
 
-static int compare_header(const struct csv *self, const struct header *header, const char *file, struct leat_error *err) {
+static int compare_header(const struct csv *self, const struct header *header, const char *file,
+                          struct leat_error *err) {
     if (header->n_names != self->n_columns)
-        leat_error_set(err, -EINVAL, "the header has %zu fields, that of %s has %zu", header->n_names,
-                       self->source.files.paths[0], self->n_columns);
+        leat_error_set(err, -EINVAL, "the header has %zu fields, that of %s has %zu",
+                       header->n_names, self->source.files.paths[0], self->n_columns);
     for (size_t i = 0; i < header->n_names && i < self->n_columns; i++)
         if (strcmp(header->names[i], self->columns[i]) != 0)
-            leat_error_set(err, -EINVAL, "field %zu is \"%.64s\" here and \"%.64s\" in %s", i + 1, header->names[i],
-                           self->columns[i], self->source.files.paths[0]);
+            leat_error_set(err, -EINVAL, "field %zu is \"%.64s\" here and \"%.64s\" in %s", i + 1,
+                           header->names[i], self->columns[i], self->source.files.paths[0]);
     if (!err->code)
         return 0;
     leat_error_locate(err, file, 1, 0);
     return -EINVAL;
 }
 
-static int begin_file(const struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole, const char *file,
-                      size_t *ret_skip, uint64_t *ret_lines, struct leat_error *err) {
+static int begin_file(const struct leat_config *config, const uint8_t *head, size_t n_bytes,
+                      bool is_whole, const char *file, size_t *ret_skip, uint64_t *ret_lines,
+                      struct leat_error *err) {
     const struct csv *self = (const struct csv *)config;
     struct header header = {.names = NULL};
     size_t start, end;
@@ -292,6 +303,7 @@ struct row {
     uint8_t *text;
     uint32_t n_text;
     uint32_t n_columns, n_fields, row;
+    bool is_whole;
 };
 
 static void on_field(void *text, size_t n, void *user) {
@@ -312,7 +324,8 @@ static int make_columns(const struct csv *self, struct leat_map *map, struct row
     struct leat_arena *arena = map->scratch;
 
     ret_row->n_columns = (uint32_t)self->n_columns;
-    ret_row->columns = leat_arena_alloc(map->scratch, self->n_columns * sizeof(struct leat_column *));
+    ret_row->columns =
+        leat_arena_alloc(map->scratch, self->n_columns * sizeof(struct leat_column *));
     if (!ret_row->columns)
         return -ENOMEM;
     for (uint32_t i = 0; i < self->n_columns; i++) {
@@ -338,42 +351,79 @@ static void clear_row(struct row *row) {
             row->columns[i]->starts[row->row] = row->columns[i]->lengths[row->row] = 0;
 }
 
+/* Files without quoting need no automaton: a record is its fields with delimiters between them. */
+static bool split(const struct csv *self, const uint8_t *record, size_t n, struct row *row) {
+    const uint8_t *at = record, *end = record + n, *next;
+
+    while ((next = memchr(at, self->delimiter[0], (size_t)(end - at)))) {
+        on_field((void *)(uintptr_t)at, (size_t)(next - at), row);
+        at = next + 1;
+    }
+    on_field((void *)(uintptr_t)at, (size_t)(end - at), row);
+    return true;
+}
+
+static void on_row(int end, void *user) {
+    (void)end;
+    ((struct row *)user)->is_whole = true;
+}
+
+/* libcsv is strict: it stops at a quote that stands where none may. */
+static bool parse_fields(struct csv_parser *parser, const uint8_t *record, size_t n,
+                         struct row *row) {
+    row->is_whole = false;
+    return csv_parse(parser, record, n, on_field, on_row, row) == n &&
+           csv_parse(parser, "\n", 1, on_field, on_row, row) == 1 && row->is_whole;
+}
+
+static bool is_suspect(const struct leat_map *map, const uint8_t *record, size_t n,
+                       bool has_returns) {
+    return n >= map->cutter->max_record_bytes || (has_returns && memchr(record, '\r', n));
+}
+
+static bool reject_quoting(struct leat_map *map, uint32_t row, const uint8_t *record, size_t n) {
+    uint32_t line = 0, column = 0;
+    const char *wrong = leat_cutter_check(map->cutter, record, n, &line, &column);
+
+    if (wrong)
+        leat_map_reject_at(map, row, line, column, "the record %s", wrong);
+    return wrong != NULL;
+}
+
 /* Fields of one record; false: it is bad. */
-static bool parse_record(const struct leat_cutter *cutter_, struct csv_parser *parser, struct leat_map *map, struct row *row) {
+static bool parse_record(const struct csv *self, struct csv_parser *parser, struct leat_map *map,
+                         bool has_returns, struct row *row) {
     const struct leat_block *block = map->block;
     const uint8_t *record = block->source + block->record_starts[row->row];
     size_t n = block->record_ends[row->row] - block->record_starts[row->row];
-    uint32_t line = 0, column = 0;
-    const char *wrong = leat_cutter_check(cutter_, record, n, &line, &column);
+    uint32_t n_text = row->n_text;
+    bool is_good;
 
-    if (wrong) {
-        leat_map_reject_at(map, row->row, line, column, "the record %s", wrong);
-        return false;
-    }
     row->n_fields = 0;
-    if (csv_parse(parser, record, n, on_field, NULL, row) != n || csv_parse(parser, "\n", 1, on_field, NULL, row) != 1) {
+    if (is_suspect(map, record, n, has_returns) && reject_quoting(map, row->row, record, n))
+        return false;
+    is_good = self->quote[0] ? parse_fields(parser, record, n, row) : split(self, record, n, row);
+    if (is_good && row->n_fields == row->n_columns)
+        return true;
+    row->n_text = n_text;
+    if (is_good)
+        leat_map_reject_at(map, row->row, 0, 0, "the record has %u fields, %u were expected",
+                           row->n_fields, row->n_columns);
+    else if (!reject_quoting(map, row->row, record, n))
         leat_map_reject_at(map, row->row, 0, 0, "the record is not CSV");
-        return false;
-    }
-    if (row->n_fields != row->n_columns) {
-        leat_map_reject_at(map, row->row, 0, 0, "the record has %u fields, %u were expected", row->n_fields, row->n_columns);
-        return false;
-    }
-    return true;
+    return false;
 }
 
 static int parse(const struct leat_config *config, struct leat_map *map, struct leat_error *err) {
     const struct csv *self = (const struct csv *)config;
-    struct leat_cutter cutter_ = {.max_record_bytes = INT32_MAX};
+    bool has_returns = memchr(map->block->source, '\r', map->block->n_source_bytes) != NULL;
     struct csv_parser parser;
     struct row row = {.n_text = 0};
 
-    cutter(config, &cutter_);
-    cutter_.max_record_bytes = INT32_MAX;
     if (make_columns(self, map, &row) < 0 || parser_init(&parser, self) < 0)
         return leat_error_oom(err);
     for (; row.row < map->block->n_rows; row.row++) {
-        if (parse_record(&cutter_, &parser, map, &row))
+        if (parse_record(self, &parser, map, has_returns, &row))
             continue;
         clear_row(&row);
         csv_free(&parser);
@@ -384,10 +434,6 @@ static int parse(const struct leat_config *config, struct leat_map *map, struct 
     return 0;
 }
 
-static int load(struct leat_config *config, const struct leat_opener *opener, struct leat_error *err) {
-    return leat_source_load((struct leat_source_config *)config, opener, err);
-}
-
 const struct leat_stage_ops leat_source_csv = {
     .name = "csv",
     .summary = "records of CSV files (RFC 4180); every field is text",
@@ -396,7 +442,7 @@ const struct leat_stage_ops leat_source_csv = {
     .args = args,
     .config_size = sizeof(struct csv),
     .check = check,
-    .load = load,
+    .load = leat_source_load,
     .unload = unload,
     .probe = probe,
     .cutter = cutter,
