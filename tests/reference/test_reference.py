@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""The digests of leat against those of leat_reference.py, over small generated data.
+
+    test_reference.py BIN [PATTERN]
+"""
+import pathlib
+import sys
+
+sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1] / "e2e")]
+try:
+    import yaml
+except ImportError:
+    print("skipped: Python has no module yaml (Debian: python3-yaml)")
+    sys.exit(77)
+
+import leat_harness
+import leat_reference
+import nasty
+from leat_harness import ROOT, Daemon, run_digest
+
+TEMPLATE = {"template": {"output": "doc", "join": " ",
+                         "parts": ["Text: {text}", "Label {{{label}}}", "{number}", "{last}"]}}
+END = [{"batch": {"batch_size": 7}}, {"prefetch": {"prefetch_size": 2}}]
+
+
+def tokenize(**args):
+    return {"tokenize": {"input": "doc", "output": "ids", "vocab": "vocab.txt", "unknown": "skip", **args}}
+
+
+def csv_stream(*stages, source=None, **options):
+    return {"source": {"csv": {"paths": ["a.csv", "b*.csv"], **(source or {})}}, **options, "stages": list(stages) + END}
+
+
+def jsonl_stream(*stages, **options):
+    return {"source": {"jsonl": {"paths": ["a.jsonl"]}}, **options, "stages": list(stages) + END}
+
+
+def write_data(folder):
+    (folder / "a.csv").write_bytes(nasty.csv_bytes(1, 150, blank_lines=True))
+    (folder / "b1.csv").write_bytes(nasty.csv_bytes(2, 40, line_end="\r\n", bom=True))
+    (folder / "b2.csv").write_bytes(nasty.csv_bytes(3, 60, final_newline=False))
+    (folder / "semicolon.csv").write_bytes(nasty.csv_bytes(4, 50, delimiter=";"))
+    (folder / "a.jsonl").write_bytes(nasty.jsonl_bytes(5, 200, blank_lines=True))
+    tokens = nasty.vocab_lines(6, 300)
+    (folder / "vocab.txt").write_text("".join(token + "\n" for token in tokens), encoding="utf-8", newline="")
+    (folder / "scores.txt").write_text("".join(f"{(i * 37 % 11) / 4}\n" for i in range(len(tokens))))
+
+
+def check(folder, stream, *runs, daemon=True):
+    """One digest from the reference and from leat, for each (arguments of run, of the reference)."""
+    write_data(folder)
+    file = folder / "stream.yaml"
+    file.write_text(yaml.safe_dump({"streams": {"s": stream}}, sort_keys=False, allow_unicode=True))
+    for run in runs or [{}]:
+        expected, n_batches, n_rows = leat_reference.run(file, **run)
+        assert n_batches > 0 and n_rows > 0, f"{run}: nothing to compare"
+        args = [x for key, value in run.items() for x in ("--" + key.replace("_", "-"), value)]
+        for mode in [["--no-daemon"]] + [["--workers", "2"]] * daemon:
+            found = run_digest(file, *args, *mode)
+            assert found == expected, f"{run} {mode}: {found}, the reference has {expected}"
+
+
+SELECT = {"select": {"fields": ["ids", "mask", "y"]}}
+LABEL = {"cast": {"input": "label", "output": "y", "dtype": "int64", "default": -1,
+                  "map": {"cat": 0, "dog": 1, "emu": 2}}}
+RUNS = [{}, {"epochs": 3}, {"epochs": 2, "seed": 99}, {"rank": 1, "world_size": 3}]
+
+
+def test_shortest(folder):
+    check(folder, csv_stream(TEMPLATE, tokenize(mode="shortest", max_length=40),
+                             {"pad": {"input": "ids", "length": 40, "value": 3, "mask": "mask"}},
+                             LABEL, SELECT, {"shuffle": {"buffer_size": 50, "seed": 42}}), *RUNS)
+
+
+def test_shortest_scores(folder):
+    check(folder, csv_stream(TEMPLATE, tokenize(mode="shortest", scores="scores.txt"),
+                             {"pad": {"input": "ids", "longest": True, "value": 3, "mask": "mask"}},
+                             LABEL, SELECT))
+
+
+def test_greedy_unk_left(folder):
+    check(folder, csv_stream(TEMPLATE, tokenize(mode="greedy", unknown="unk", unk_id=5, bos_id=1, eos_id=2,
+                                                max_length=20, truncation_side="left"),
+                             {"pad": {"input": "ids", "multiple_of": 8, "side": "left", "value": 9, "mask": "mask"}},
+                             LABEL, SELECT, {"shuffle": {"buffer_size": 1000}}), *RUNS)
+
+
+def test_random(folder):
+    check(folder, csv_stream(TEMPLATE, tokenize(mode="random", seed=3),
+                             {"pad": {"input": "ids", "longest": True, "value": 0, "mask": "mask"}},
+                             LABEL, SELECT, seed=5), *RUNS)
+
+
+def test_order_stages(folder):
+    check(folder, csv_stream({"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}},
+                             {"skip": {"count": 11}}, {"shuffle": {"buffer_size": 16, "seed": 1}},
+                             {"take": {"count": 90}}, {"repeat": {"count": 3}},
+                             {"shuffle": {"buffer_size": 32, "seed": 1}}, {"skip": {"count": 5}}, seed=77), *RUNS)
+
+
+def test_order_stays_the_same(folder):
+    check(folder, csv_stream({"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}},
+                             {"shuffle": {"buffer_size": 64, "seed": 8, "reshuffle_each_epoch": False}},
+                             {"repeat": {"count": 2}}), *RUNS)
+
+
+def test_filters(folder):
+    check(folder, csv_stream({"filter": {"input": "text", "empty": False}},
+                             {"filter": {"input": "label", "equals": ["cat", "dog"]}},
+                             {"filter": {"input": "last", "max_length": 30}},
+                             {"cast": {"input": "id", "dtype": "int32"}},
+                             {"take": {"count": 80}},
+                             {"filter": {"input": "id", "min": 9, "max": 140}},
+                             {"filter": {"input": "number", "min": -10}},
+                             {"select": {"fields": ["id"]}}))
+
+
+def test_dtypes(folder):
+    casts = [{"cast": {"input": "number", "output": dtype, "dtype": dtype, "default": 0.3}}
+             for dtype in ("float32", "float16", "bfloat16")]
+    casts += [{"cast": {"input": "id", "output": dtype, "dtype": dtype}} for dtype in ("int32", "int64", "uint16", "uint8")]
+    casts += [{"cast": {"input": "label", "output": "bool", "dtype": "bool", "default": "false", "map": {"cat": "true"}}}]
+    names = ["bool", "float32", "uint8", "bfloat16", "int64", "float16", "uint16", "int32"]
+    check(folder, csv_stream(*casts, {"select": {"fields": names}}, {"rename": {"fields": {"int64": "wide", "bool": "is_cat"}}}))
+
+
+def test_normalize_and_replace(folder):
+    check(folder, csv_stream({"cast": {"input": "number", "dtype": "float32", "default": 1}},
+                             {"normalize": {"input": "number", "mean": 2.7, "std": 0.3}},
+                             {"cast": {"input": "id", "output": "text", "dtype": "int64"}},
+                             {"select": {"fields": ["text", "number"]}}))
+
+
+def test_bad_records_are_skipped(folder):
+    check(folder, csv_stream({"cast": {"input": "number", "output": "n", "dtype": "float32"}},
+                             {"cast": {"input": "label", "output": "y", "dtype": "uint8", "map": {"cat": 1, "emu": 2}}},
+                             {"shuffle": {"buffer_size": 10, "seed": 4}}, {"select": {"fields": ["y", "n"]}},
+                             on_error="skip"))
+
+
+def test_drop_last(folder):
+    stream = csv_stream({"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}})
+    stream["stages"][-2] = {"batch": {"batch_size": 64, "drop_last": True}}
+    check(folder, stream, {"epochs": 2}, {"rank": 1, "world_size": 2})
+
+
+def test_without_batch(folder):
+    stream = csv_stream({"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}},
+                        {"take": {"count": 20}})
+    del stream["stages"][-2]
+    check(folder, stream)
+
+
+def test_delimiter(folder):
+    stream = csv_stream({"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}},
+                        source={"paths": ["semicolon.csv"], "delimiter": ";"})
+    check(folder, stream)
+
+
+def test_jsonl(folder):
+    check(folder, jsonl_stream({"template": {"output": "doc", "parts": ["{text}", "{meta.lang}", "{id}:{meta.stars}"]}},
+                               tokenize(mode="shortest", max_length=64),
+                               {"pad": {"input": "ids", "multiple_of": 16, "value": 1, "mask": "mask"}},
+                               {"cast": {"input": "meta.stars", "output": "y", "dtype": "int32"}},
+                               {"cast": {"input": "flag", "dtype": "uint8"}},
+                               {"filter": {"input": "meta.lang", "not_equals": ["de"]}},
+                               {"cast": {"input": "values", "dtype": "float32"}},
+                               {"pad": {"input": "values", "longest": True, "value": -1}},
+                               {"normalize": {"input": "weight", "mean": 0.25, "std": 2}},
+                               {"select": {"fields": ["weight", "ids", "mask", "y", "flag", "values"]}},
+                               {"shuffle": {"buffer_size": 30, "seed": 2}}), *RUNS)
+
+
+def test_titanic(folder):
+    file = ROOT / "config" / "titanic.yaml"
+    expected = leat_reference.run(file, epochs=2)[0]
+    assert run_digest(file, "--epochs", 2) == expected
+    with Daemon(folder, file) as daemon:
+        assert daemon.digest("titanic", "--epochs", 2) == expected
+        assert daemon.digest("titanic", "--epochs", 1) == leat_reference.run(file)[0]
+
+
+if __name__ == "__main__":
+    leat_harness.main(globals())
