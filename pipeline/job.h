@@ -29,8 +29,9 @@ struct leat_scan {
     uint64_t record;       /* records of the pass that were handed out */
     uint8_t *carry;        /* the beginning of a record that is not whole yet */
     size_t n_carry, carry_capacity;
-    bool is_begun;   /* BOM and header of the file are behind us */
-    bool is_midline; /* the last record was cut off: what is left of its line is skipped */
+    bool is_skipping; /* within a line whose beginning was a record too long */
+    bool is_begun;    /* BOM and header of the file are behind us */
+    bool is_midline;  /* the last record was cut off: what is left of its line is skipped */
 };
 
 /* A cut piece. Owner: run, then the MAP job. */

@@ -157,6 +157,7 @@ int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
         .is_needed = plan->is_needed,
         .is_kept = plan->is_kept,
         .scratch = job->scratch,
+        .cutter = &plan->cutter,
         .seed = job->seed,
         .epoch = job->epoch,
         .keeps_bad_bytes = plan->options.on_error == LEAT_ON_ERROR_QUARANTINE,

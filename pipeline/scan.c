@@ -135,6 +135,18 @@ static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t
     scan->is_midline = !is_done;
 }
 
+/* Behind a record that was cut off within its line: the rest of the line is no record. */
+static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled) {
+    bool is_done;
+    size_t n = leat_cutter_skip(buffer->data, *n_filled, &is_done);
+
+    memmove(buffer->data, buffer->data + n, *n_filled - n);
+    *n_filled -= n;
+    scan->piece_offset += n;
+    scan->line += is_done;
+    scan->is_skipping = !is_done;
+}
+
 /* Reads until the cutter accepts something or the file ends. */
 static int read_cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled,
                     bool *at_end, struct leat_cut *ret_cut, uint64_t *n_bytes,
@@ -147,6 +159,8 @@ static int read_cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *
         if (r < 0 && r != -EAGAIN)
             return r;
         if (scan->is_midline)
+            skip_line(scan, buffer, n_filled);
+        if (r == 0 && scan->is_skipping)
             skip_line(scan, buffer, n_filled);
         if (r == 0) {
             leat_cutter_cut(&scan->plan->cutter, buffer->data, *n_filled, *at_end, ret_cut);
@@ -195,6 +209,7 @@ int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
     scan->piece_offset += cut.n_bytes;
     scan->line += cut.n_lines;
     scan->record += cut.n_records;
+    scan->is_skipping |= cut.ends_midline;
     if (cut.ends_midline)
         scan->is_midline = true;
     if (at_end && !cut.ends_midline)
