@@ -17,8 +17,8 @@
  * file alone, not on how they come in pieces.
  *
  * The fast path works on 64 bytes at a time with the prefix-xor of the quote mask (Langdale and
- * Lemire 2019). Where a quote stands where RFC 4180 does not allow one, a scalar automaton takes
- * that record, so that the two agree on every input.
+ * Lemire 2019). Where a quote stands within an unquoted field, a scalar automaton takes that
+ * record, so that the two agree on every input.
  */
 #pragma once
 

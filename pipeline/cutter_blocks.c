@@ -2,8 +2,8 @@
  *
  * Each byte of a 64-byte block becomes a bit of a mask. The prefix-xor of the quote mask tells
  * which bytes are inside quotes (Langdale and Lemire, Parsing Gigabytes of JSON per Second, 2019),
- * and shifted masks tell what stands before and behind each quote. Bits that are shifted out are
- * carried to the next block. The loop is written once and inlined per instruction set.
+ * and shifted masks tell what stands before each quote. Bits that are shifted out are carried to
+ * the next block. The loop is written once and inlined per instruction set.
  */
 #include "pipeline/cutter_blocks.h"
 
@@ -30,7 +30,6 @@ typedef uint64_t prefix_xor_fn(uint64_t mask);
 struct carry {
     uint64_t inside;        /* all bits: the block begins inside quotes */
     uint64_t may_open;      /* the byte before allows a quote here */
-    uint64_t after_closing; /* the byte before was a closing quote */
     uint64_t line_start;    /* a record begins here */
     uint64_t line_start_cr; /* the byte before was a CR at the beginning of a record */
 };
@@ -39,19 +38,17 @@ static bool is_quoting(const struct leat_cutter *cutter) {
     return cutter->kind == LEAT_CUTTER_CSV && cutter->quote;
 }
 
-/* The bytes inside quotes; *ret_wrong: bytes that are wrong because of a quote. */
+/* The bytes inside quotes; *ret_wrong: quotes that counting takes for opening ones, but that open
+ * nothing, since they stand within a field. (Behind a closing quote another one opens again: the
+ * two are a doubled quote. Text behind a closing quote changes nothing for the cutter.) */
 ALWAYS_INLINE uint64_t find_inside(const struct masks *masks, struct carry *carry,
                                    prefix_xor_fn *prefix_xor, uint64_t *ret_wrong) {
     uint64_t inside = prefix_xor(masks->quote) ^ carry->inside;
-    uint64_t opening = masks->quote & inside, closing = masks->quote & ~inside;
-    uint64_t separators = masks->delimiter | masks->lf | masks->quote;
-    uint64_t may_open = separators << 1 | carry->may_open;
-    uint64_t after_closing = closing << 1 | carry->after_closing;
+    uint64_t openers = masks->delimiter | masks->lf | masks->quote;
 
-    *ret_wrong = (opening & ~may_open) | (after_closing & ~(separators | masks->cr));
+    *ret_wrong = masks->quote & inside & ~(openers << 1 | carry->may_open);
     carry->inside = (uint64_t)((int64_t)inside >> 63);
-    carry->may_open = separators >> 63;
-    carry->after_closing = closing >> 63;
+    carry->may_open = openers >> 63;
     return inside;
 }
 

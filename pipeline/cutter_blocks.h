@@ -1,8 +1,8 @@
 /* cutter_blocks.h: the cutter's fast path: 64 bytes at a time, for well-quoted data only.
  *
  * It goes through whole records from scan->start and stops at the first byte for which counting
- * quotes may not tell what the automaton in cutter.c would: a quote that stands where RFC 4180 does
- * not allow one, or a record above the limit. Everything before scan->start is then final.
+ * quotes may not tell what the automaton in cutter.c would: a quote within an unquoted field, or a
+ * record above the limit. Everything before scan->start is then final.
  */
 #pragma once
 
