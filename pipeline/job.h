@@ -31,7 +31,6 @@ struct leat_scan {
     size_t n_carry, carry_capacity;
     bool is_skipping; /* within a line whose beginning was a record too long */
     bool is_begun;    /* BOM and header of the file are behind us */
-    bool is_midline;  /* the last record was cut off: what is left of its line is skipped */
 };
 
 /* A cut piece. Owner: run, then the MAP job. */

@@ -152,7 +152,6 @@ int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
     const struct leat_plan *plan = job->plan;
     struct leat_map map = {
         .block = job->block,
-        .cutter = &plan->cutter,
         .fields = plan->fields,
         .is_needed = plan->is_needed,
         .is_kept = plan->is_kept,

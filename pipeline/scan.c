@@ -95,7 +95,7 @@ static int open_file(struct leat_scan *scan, struct leat_error *err) {
     scan->fd = fd;
     scan->read_offset = scan->piece_offset = 0;
     scan->line = 1;
-    scan->is_begun = scan->is_midline = false;
+    scan->is_begun = scan->is_skipping = false;
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return 0;
 }
@@ -123,18 +123,6 @@ static int keep_carry(struct leat_scan *scan, const uint8_t *bytes, size_t n_byt
     return 0;
 }
 
-/* The rest of a line whose record was cut off. */
-static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled) {
-    bool is_done;
-    size_t n = leat_cutter_skip(buffer->data, *n_filled, &is_done);
-
-    memmove(buffer->data, buffer->data + n, *n_filled - n);
-    *n_filled -= n;
-    scan->piece_offset += n;
-    scan->line += is_done;
-    scan->is_midline = !is_done;
-}
-
 /* Behind a record that was cut off within its line: the rest of the line is no record. */
 static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled) {
     bool is_done;
@@ -158,8 +146,6 @@ static int read_cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *
             r = begin_file(scan, buffer, n_filled, *at_end, err);
         if (r < 0 && r != -EAGAIN)
             return r;
-        if (scan->is_midline)
-            skip_line(scan, buffer, n_filled);
         if (r == 0 && scan->is_skipping)
             skip_line(scan, buffer, n_filled);
         if (r == 0) {
@@ -210,8 +196,6 @@ int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
     scan->line += cut.n_lines;
     scan->record += cut.n_records;
     scan->is_skipping |= cut.ends_midline;
-    if (cut.ends_midline)
-        scan->is_midline = true;
     if (at_end && !cut.ends_midline)
         close_file(scan);
     job->has_ended = scan->file == scan->plan->source->files.n_paths;
