@@ -1,0 +1,224 @@
+/* control.c: connections and the table of verbs. */
+#include "daemon/control.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "daemon/session.h"
+#include "proto/error_message.h"
+#include "proto/message.h"
+
+static void drain(struct leat_control *control, const Leat__ControlRequest *request,
+                  struct leat_arena *arena);
+
+static const struct {
+    Leat__ControlRequest__VerbCase verb;
+    leat_control_verb *handle;
+} verbs[] = {
+    {LEAT__CONTROL_REQUEST__VERB_STATUS, leat_control_status},
+    {LEAT__CONTROL_REQUEST__VERB_STREAMS, leat_control_streams},
+    {LEAT__CONTROL_REQUEST__VERB_STATS, leat_control_stats},
+    {LEAT__CONTROL_REQUEST__VERB_EXPLAIN, leat_control_explain},
+    {LEAT__CONTROL_REQUEST__VERB_CHECK, leat_control_check},
+    {LEAT__CONTROL_REQUEST__VERB_DRAIN, drain},
+};
+
+/* ---- out ---- */
+
+static void on_reply_sent(struct leat_outgoing *outgoing) {
+    free(outgoing);
+}
+
+void leat_control_reply(struct leat_control *control, const Leat__ControlReply *reply) {
+    size_t n_bytes = leat__control_reply__get_packed_size(reply);
+    struct leat_outgoing *outgoing;
+    uint8_t *bytes;
+
+    if (n_bytes == 0 || n_bytes > LEAT_CONTROL_FRAME_MAX) {
+        struct leat_error err = LEAT_ERROR_INIT;
+
+        leat_error_set(&err, -EMSGSIZE, "the reply has %zu bytes, which is outside 1..%u", n_bytes,
+                       LEAT_CONTROL_FRAME_MAX);
+        leat_control_fail(control, &err);
+        return;
+    }
+    outgoing = malloc(sizeof(*outgoing) + n_bytes);
+    if (!outgoing || control->channel.queued_bytes > LEAT_CONTROL_QUEUE_MAX) {
+        free(outgoing);
+        leat_control_close(control);
+        return;
+    }
+    bytes = (uint8_t *)(outgoing + 1);
+    *outgoing = (struct leat_outgoing){
+        .payload = bytes,
+        .payload_bytes = leat__control_reply__pack(reply, bytes),
+        .on_sent = on_reply_sent,
+    };
+    leat_channel_send(&control->channel, outgoing, NULL, 0);
+}
+
+void leat_control_fail(struct leat_control *control, const struct leat_error *err) {
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__Error message;
+
+    leat_error_to_message(err, &message);
+    reply.error = &message;
+    leat_control_reply(control, &reply);
+}
+
+static void reply_done(struct leat_control *control) {
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__Empty empty = LEAT__EMPTY__INIT;
+
+    reply.verb_case = LEAT__CONTROL_REPLY__VERB_DONE;
+    reply.done = &empty;
+    leat_control_reply(control, &reply);
+}
+
+/* ---- in ---- */
+
+/* Answered when all is drained, just before the daemon ends. */
+static void drain(struct leat_control *control, const Leat__ControlRequest *request,
+                  struct leat_arena *arena) {
+    (void)arena;
+    control->waits_for_drain = true;
+    leat_daemon_begin_drain(control->daemon, request->drain->timeout_ms);
+}
+
+static void handle(struct leat_control *control, const Leat__ControlRequest *request) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_arena arena;
+
+    if (request->version != 1) {
+        leat_error_set(&err, -EPROTONOSUPPORT,
+                       "the control protocol has version 1, the request says %u", request->version);
+        leat_control_fail(control, &err);
+        return;
+    }
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+        if (verbs[i].verb != request->verb_case)
+            continue;
+        leat_arena_init(&arena);
+        verbs[i].handle(control, request, &arena);
+        leat_arena_deinit(&arena);
+        return;
+    }
+    leat_error_set(&err, -EOPNOTSUPP, "this daemon (%s) does not know that request", LEAT_VERSION);
+    leat_control_fail(control, &err);
+}
+
+static struct leat_control *control_of(struct leat_channel *channel) {
+    return (struct leat_control *)((char *)channel - offsetof(struct leat_control, channel));
+}
+
+static void on_frame(struct leat_channel *channel, const uint8_t *frame, size_t n_bytes) {
+    struct leat_control *control = control_of(channel);
+    struct leat_error err = LEAT_ERROR_INIT;
+    Leat__ControlRequest *request = NULL;
+
+    if (leat_message_check(&leat__control_request__descriptor, frame, n_bytes, &err) == 0) {
+        request = leat__control_request__unpack(NULL, n_bytes, frame);
+        if (!request)
+            leat_error_set(&err, -EPROTO, "the request is no proper message");
+    }
+    if (request)
+        handle(control, request);
+    else
+        leat_control_fail(control, &err);
+    leat__control_request__free_unpacked(request, NULL);
+}
+
+static void on_end(struct leat_channel *channel, const struct leat_error *err) {
+    struct leat_control *control = control_of(channel);
+
+    if (err->code == -EPROTO)
+        leat_control_fail(control, err);
+    leat_control_close(control);
+}
+
+static void on_drained(struct leat_channel *channel) {
+    struct leat_control *control = control_of(channel);
+
+    if (control->closes_when_sent)
+        leat_control_close(control);
+}
+
+/* ---- life ---- */
+
+static void on_closed(struct leat_channel *channel) {
+    struct leat_control *control = control_of(channel);
+    struct leat_daemon *daemon = control->daemon;
+
+    *control->link = control->next;
+    if (control->next)
+        control->next->link = control->link;
+    leat_user_discharge(control->user, LEAT_CHARGE_CONTROLS, 1);
+    leat_user_unref(control->user);
+    free(control);
+    leat_daemon_on_ended(daemon);
+}
+
+static const struct leat_channel_ops channel_ops = {
+    .on_frame = on_frame, .on_end = on_end, .on_drained = on_drained, .on_closed = on_closed};
+
+void leat_control_close(struct leat_control *control) {
+    if (control->is_closed)
+        return;
+    control->is_closed = true;
+    if (control->plan)
+        leat_control_plan_abandon(control->plan);
+    control->plan = NULL;
+    leat_channel_close(&control->channel);
+}
+
+void leat_control_leave(struct leat_control *control) {
+    if (control->waits_for_drain && !control->is_closed)
+        reply_done(control);
+    control->closes_when_sent = true;
+    if (!control->channel.first)
+        leat_control_close(control);
+}
+
+static int start(struct leat_control *control, int take_fd, struct leat_error *err) {
+    struct leat_daemon *daemon = control->daemon;
+    int r = leat_peer_identify(&control->peer, take_fd);
+
+    if (r < 0)
+        return leat_error_set(err, r, "who is at the other end? %s", strerror(-r));
+    control->user = leat_users_get(&daemon->users, control->peer.uid);
+    if (!control->user)
+        return leat_error_oom(err);
+    r = leat_user_charge(control->user, LEAT_CHARGE_CONTROLS, 1, err);
+    if (r < 0)
+        return r;
+    r = leat_channel_open(&control->channel, &daemon->loop, &daemon->reaper, take_fd,
+                          LEAT_CONTROL_FRAME_MAX, &channel_ops);
+    if (r < 0)
+        leat_user_discharge(control->user, LEAT_CHARGE_CONTROLS, 1);
+    return r;
+}
+
+int leat_control_accept(struct leat_daemon *daemon, int take_fd) {
+    struct leat_control *control = calloc(1, sizeof(*control));
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    leat_reaper_refuse_descriptors(take_fd);
+    if (control)
+        control->daemon = daemon;
+    if (!control || start(control, take_fd, &err) < 0) {
+        if (control)
+            leat_user_unref(control->user);
+        free(control);
+        (void)close(take_fd);
+        return 0;
+    }
+    control->next = daemon->controls;
+    control->link = &daemon->controls;
+    if (control->next)
+        control->next->link = &control->next;
+    daemon->controls = control;
+    return 0;
+}

@@ -1,0 +1,48 @@
+/* control.h: the control socket: one request, one reply, in frames of protobuf (leatctl).
+ *
+ * Who may connect is the socket's mode. Requests that read files are answered from the pool; while
+ * one is under way no further one is read from that connection. A client that does not read its
+ * replies is dropped. Owner: loop.
+ */
+#pragma once
+
+#include "daemon/channel.h"
+#include "daemon/peer.h"
+#include "daemon/user.h"
+#include "pipeline/arena.h"
+#include "proto/leat.pb-c.h"
+
+#define LEAT_CONTROL_QUEUE_MAX (4U << 20) /* bytes of replies that wait */
+
+struct leat_daemon;
+struct leat_control_plan;
+
+struct leat_control {
+    struct leat_control *next, **link; /* of the daemon's */
+    struct leat_daemon *daemon;
+    struct leat_peer peer; /* only who, not watched */
+    struct leat_user *user;
+    struct leat_channel channel;
+    struct leat_control_plan *plan; /* on the pool */
+    bool waits_for_drain, closes_when_sent, is_closed;
+};
+
+/* As leat_session_accept. */
+int leat_control_accept(struct leat_daemon *daemon, int take_fd);
+/* The daemon stops: answers who waits for that, then closes. */
+void leat_control_leave(struct leat_control *control);
+void leat_control_close(struct leat_control *control);
+
+/* Answers; the reply is packed at once. */
+void leat_control_reply(struct leat_control *control, const Leat__ControlReply *reply);
+void leat_control_fail(struct leat_control *control, const struct leat_error *err);
+
+/* The verbs; each answers now or later. Messages are made in `arena`, which lives until the call
+ * returns. */
+typedef void leat_control_verb(struct leat_control *control, const Leat__ControlRequest *request,
+                               struct leat_arena *arena);
+leat_control_verb leat_control_status, leat_control_streams, leat_control_stats,
+    leat_control_explain, leat_control_check;
+
+/* The reply to a request that was on the pool is not wanted any more. */
+void leat_control_plan_abandon(struct leat_control_plan *plan);

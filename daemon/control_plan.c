@@ -1,0 +1,146 @@
+/* control_plan.c: the verbs that need a plan, which is built on the pool: explain, check.
+ *
+ * Owner: loop; while the task is on the pool only the fields under `task` are touched by the
+ * worker.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/control.h"
+#include "daemon/daemon.h"
+#include "pipeline/plan.h"
+
+struct leat_control_plan {
+    struct leat_task task;
+    const struct leat_spec *spec;
+    const struct leat_opener *opener;
+    uint32_t n_workers;
+    bool wants_text;
+    struct leat_plan *plan;
+    char *text, *json;
+    struct leat_error error;
+
+    struct leat_daemon *daemon;
+    struct leat_control *control; /* NULL: it has gone */
+    struct leat_stream *stream;   /* whose spec it is, or */
+    struct leat_spec *own_spec;   /* that of the request */
+};
+
+static void plan_free(struct leat_control_plan *plan) {
+    leat_plan_unref(plan->plan);
+    free(plan->text);
+    free(plan->json);
+    leat_spec_free(plan->own_spec);
+    leat_streams_unref(&plan->daemon->streams, plan->stream);
+    free(plan);
+}
+
+void leat_control_plan_abandon(struct leat_control_plan *plan) {
+    plan->control = NULL;
+}
+
+static void plan_work(struct leat_task *task) {
+    struct leat_control_plan *plan = (struct leat_control_plan *)task;
+
+    if (leat_plan_new(plan->spec, plan->opener, &plan->plan, &plan->error) < 0 || !plan->wants_text)
+        return;
+    plan->text = leat_plan_explain(plan->plan, plan->n_workers, false);
+    plan->json = leat_plan_explain(plan->plan, plan->n_workers, true);
+    if (!plan->text || !plan->json)
+        leat_error_oom(&plan->error);
+}
+
+static void answer(const struct leat_control_plan *plan) {
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__ExplainReply explain = LEAT__EXPLAIN_REPLY__INIT;
+    Leat__Empty done = LEAT__EMPTY__INIT;
+
+    if (plan->error.code) {
+        leat_control_fail(plan->control, &plan->error);
+        return;
+    }
+    if (plan->wants_text) {
+        explain.text = plan->text;
+        explain.json = plan->json;
+        reply.verb_case = LEAT__CONTROL_REPLY__VERB_EXPLAIN;
+        reply.explain = &explain;
+    } else {
+        reply.verb_case = LEAT__CONTROL_REPLY__VERB_DONE;
+        reply.done = &done;
+    }
+    leat_control_reply(plan->control, &reply);
+}
+
+static void plan_done(struct leat_task *task) {
+    struct leat_control_plan *plan = (struct leat_control_plan *)task;
+    struct leat_control *control = plan->control;
+
+    if (control) {
+        control->plan = NULL;
+        answer(plan);
+        if (!control->is_closed)
+            leat_channel_pause(&control->channel, false);
+    }
+    plan_free(plan);
+}
+
+/* A stream of the settings may read any file; a spec from the socket only what its sender may. */
+static int choose_spec(struct leat_control_plan *plan, const char *name,
+                       const Leat__StreamSpec *message, struct leat_error *err) {
+    struct leat_daemon *daemon = plan->daemon;
+    uid_t uid = plan->control->peer.uid;
+    int r;
+
+    plan->opener = &leat_opener_any;
+    if (!message) {
+        plan->stream = leat_streams_find(&daemon->streams, name, err);
+        plan->spec = plan->stream ? plan->stream->spec : NULL;
+        return plan->stream ? 0 : -ENOENT;
+    }
+    if (uid != 0 && uid != geteuid())
+        plan->opener = &daemon->roots.opener;
+    r = leat_spec_unpack(message, &plan->own_spec, err);
+    plan->spec = plan->own_spec;
+    return r;
+}
+
+static void start(struct leat_control *control, const char *name, const Leat__StreamSpec *message,
+                  bool wants_text) {
+    struct leat_control_plan *plan = calloc(1, sizeof(*plan));
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (!plan) {
+        leat_error_oom(&err);
+        leat_control_fail(control, &err);
+        return;
+    }
+    plan->daemon = control->daemon;
+    plan->control = control;
+    plan->n_workers = control->daemon->n_workers;
+    plan->wants_text = wants_text;
+    if (choose_spec(plan, name, message, &err) < 0) {
+        leat_control_fail(control, &err);
+        plan_free(plan);
+        return;
+    }
+    control->plan = plan;
+    leat_channel_pause(&control->channel, true);
+    plan->task.class = LEAT_TASK_SLOW;
+    plan->task.work = plan_work;
+    plan->task.done = plan_done;
+    leat_scheduler_add(&control->daemon->scheduler, NULL, &plan->task);
+}
+
+void leat_control_explain(struct leat_control *control, const Leat__ControlRequest *request,
+                          struct leat_arena *arena) {
+    (void)arena;
+    start(control, request->explain->stream, request->explain->spec, true);
+}
+
+void leat_control_check(struct leat_control *control, const Leat__ControlRequest *request,
+                        struct leat_arena *arena) {
+    (void)arena;
+    start(control, request->check->stream, request->check->spec, false);
+}

@@ -1,0 +1,225 @@
+/* control_status.c: the verbs that only look: status, streams, stats. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/control.h"
+#include "daemon/daemon.h"
+#include "daemon/process.h"
+#include "daemon/session.h"
+#include "daemon/stats.h"
+
+static void out_of_memory(struct leat_control *control) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    leat_error_oom(&err);
+    leat_control_fail(control, &err);
+}
+
+static uint32_t count_streams(const struct leat_daemon *daemon) {
+    uint32_t n = 0;
+
+    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
+        n++;
+    return n;
+}
+
+void leat_control_status(struct leat_control *control, const Leat__ControlRequest *request,
+                         struct leat_arena *arena) {
+    struct leat_daemon *daemon = control->daemon;
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__StatusReply status = LEAT__STATUS_REPLY__INIT;
+    struct leat_process process;
+    uint64_t uptime_ns = leat_daemon_now_ns() - daemon->start_ns;
+
+    (void)request;
+    (void)arena;
+    leat_process_read(&process);
+    status.version = (char *)(uintptr_t)LEAT_VERSION;
+    status.pid = (uint32_t)getpid();
+    status.uptime_ns = uptime_ns;
+    status.n_workers = daemon->n_workers;
+    status.n_sessions = daemon->n_sessions;
+    status.n_streams = count_streams(daemon);
+    status.n_batches = daemon->n_batches;
+    status.n_rows = daemon->n_rows;
+    status.loop_busy_ns = uptime_ns - uv_metrics_idle_time(&daemon->loop);
+    status.cpu_ns = process.cpu_ns;
+    status.rss_bytes = process.rss_bytes;
+    status.hwm_bytes = process.hwm_bytes;
+    status.ring_bytes = daemon->users.used[LEAT_CHARGE_RING_BYTES];
+    leat_stats_slots(daemon, &status.n_slots, &status.n_slots_free);
+    status.n_fds = process.n_fds;
+    status.is_draining = daemon->is_draining;
+    status.n_refused = daemon->n_refused;
+    status.config_file = daemon->settings->file;
+    reply.verb_case = LEAT__CONTROL_REPLY__VERB_STATUS;
+    reply.status = &status;
+    leat_control_reply(control, &reply);
+}
+
+/* ---- streams ---- */
+
+static Leat__Session *describe_session(const struct leat_session *session,
+                                       struct leat_arena *arena) {
+    Leat__Session *message = leat_arena_alloc(arena, sizeof(*message));
+
+    if (!message)
+        return NULL;
+    leat__session__init(message);
+    message->id = session->id;
+    message->pid = (uint32_t)session->peer.pid;
+    message->uid = session->peer.uid;
+    message->client_name = (char *)(uintptr_t)session->client_name;
+    message->delivery = (char *)(uintptr_t)(session->delivery ? session->delivery->ops->name : "");
+    message->epoch = session->next_epoch;
+    message->step = session->next_step;
+    message->rank = session->rank;
+    message->world_size = session->world_size;
+    message->n_held = session->n_holds;
+    message->window = session->window;
+    message->n_batches = session->n_batches;
+    message->state = (char *)(uintptr_t)leat_session_state_name(session->state);
+    message->age_ns = leat_daemon_now_ns() - session->start_ns;
+    return message;
+}
+
+static int describe_sessions(const struct leat_daemon *daemon, const struct leat_stream *stream,
+                             Leat__Stream *message, struct leat_arena *arena) {
+    size_t n = 0;
+
+    for (const struct leat_session *session = daemon->sessions; session; session = session->next)
+        n += session->stream == stream;
+    message->sessions = leat_arena_alloc(arena, n * sizeof(*message->sessions));
+    if (!message->sessions)
+        return -ENOMEM;
+    for (const struct leat_session *session = daemon->sessions; session; session = session->next) {
+        if (session->stream != stream)
+            continue;
+        message->sessions[message->n_sessions] = describe_session(session, arena);
+        if (!message->sessions[message->n_sessions++])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static Leat__Stream *describe_stream(const struct leat_daemon *daemon,
+                                     const struct leat_stream *stream, struct leat_arena *arena) {
+    const struct leat_spec *spec = stream->spec;
+    Leat__Stream *message = leat_arena_alloc(arena, sizeof(*message));
+
+    if (!message)
+        return NULL;
+    leat__stream__init(message);
+    message->name = stream->name;
+    message->source = spec->source.kind;
+    if (spec->file)
+        message->file = spec->file;
+    message->line = spec->line;
+    message->stages = leat_arena_alloc(arena, spec->n_stages * sizeof(*message->stages));
+    if (!message->stages)
+        return NULL;
+    for (size_t i = 0; i < spec->n_stages; i++)
+        message->stages[message->n_stages++] = spec->stages[i].kind;
+    return describe_sessions(daemon, stream, message, arena) < 0 ? NULL : message;
+}
+
+void leat_control_streams(struct leat_control *control, const Leat__ControlRequest *request,
+                          struct leat_arena *arena) {
+    const struct leat_daemon *daemon = control->daemon;
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__StreamsReply streams = LEAT__STREAMS_REPLY__INIT;
+
+    (void)request;
+    streams.streams = leat_arena_alloc(arena, count_streams(daemon) * sizeof(*streams.streams));
+    for (const struct leat_stream *stream = daemon->streams.first; streams.streams && stream;
+         stream = stream->next) {
+        streams.streams[streams.n_streams] = describe_stream(daemon, stream, arena);
+        if (!streams.streams[streams.n_streams++]) {
+            out_of_memory(control);
+            return;
+        }
+    }
+    reply.verb_case = LEAT__CONTROL_REPLY__VERB_STREAMS;
+    reply.streams = &streams;
+    leat_control_reply(control, &reply);
+}
+
+/* ---- stats ---- */
+
+static int describe_stages(const struct leat_stream_totals *totals, Leat__StreamStats *message,
+                           struct leat_arena *arena) {
+    message->stages = leat_arena_alloc(arena, totals->n_stages * sizeof(*message->stages));
+    if (!message->stages)
+        return -ENOMEM;
+    for (size_t i = 0; i < totals->n_stages; i++) {
+        Leat__StageStats *stage = leat_arena_alloc(arena, sizeof(*stage));
+
+        if (!stage)
+            return -ENOMEM;
+        leat__stage_stats__init(stage);
+        stage->name = (char *)(uintptr_t)totals->stages[i].name;
+        stage->n_records = totals->stages[i].n_records;
+        stage->n_bytes = totals->stages[i].n_bytes;
+        stage->busy_ns = totals->stages[i].busy_ns;
+        stage->n_errors = totals->stages[i].n_errors;
+        message->stages[message->n_stages++] = stage;
+    }
+    return 0;
+}
+
+static Leat__StreamStats *describe_stats(const struct leat_daemon *daemon,
+                                         const struct leat_stream *stream,
+                                         struct leat_arena *arena) {
+    Leat__StreamStats *message = leat_arena_alloc(arena, sizeof(*message));
+    struct leat_stats *stats = leat_arena_alloc(arena, sizeof(*stats));
+
+    if (!message || !stats)
+        return NULL;
+    leat_stats_stream(daemon, stream, stats);
+    leat__stream_stats__init(message);
+    message->name = stream->name;
+    message->n_batches = stats->totals.n_batches;
+    message->n_rows = stats->totals.n_rows;
+    message->n_elements = stats->totals.n_elements;
+    message->n_source_bytes = stats->totals.n_source_bytes;
+    message->n_source_records = stats->totals.n_source_records;
+    message->n_bad_records = stats->totals.n_bad_records;
+    message->n_slots = stats->n_slots;
+    message->n_slots_free = stats->n_slots_free;
+    message->n_jobs = stats->n_jobs;
+    message->n_blocks = stats->n_blocks;
+    message->n_waits = stats->totals.n_waits;
+    message->wait_ns = stats->totals.wait_ns;
+    message->last_error = stats->totals.last_error;
+    return describe_stages(&stats->totals, message, arena) < 0 ? NULL : message;
+}
+
+void leat_control_stats(struct leat_control *control, const Leat__ControlRequest *request,
+                        struct leat_arena *arena) {
+    const struct leat_daemon *daemon = control->daemon;
+    const char *name = request->stats->stream;
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__StatsReply stats = LEAT__STATS_REPLY__INIT;
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    stats.streams = leat_arena_alloc(arena, count_streams(daemon) * sizeof(*stats.streams));
+    for (const struct leat_stream *stream = daemon->streams.first; stats.streams && stream;
+         stream = stream->next) {
+        if (name[0] && strcmp(name, stream->name) != 0)
+            continue;
+        stats.streams[stats.n_streams] = describe_stats(daemon, stream, arena);
+        if (!stats.streams[stats.n_streams++]) {
+            out_of_memory(control);
+            return;
+        }
+    }
+    if (name[0] && stats.n_streams == 0) {
+        leat_error_set(&err, -ENOENT, "there is no stream \"%.64s\"", name);
+        leat_control_fail(control, &err);
+        return;
+    }
+    reply.verb_case = LEAT__CONTROL_REPLY__VERB_STATS;
+    reply.stats = &stats;
+    leat_control_reply(control, &reply);
+}

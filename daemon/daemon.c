@@ -1,0 +1,364 @@
+/* daemon.c: birth, loop and death of the daemon.
+ *
+ * Crash-only: stopping is crashing with good manners. The stop order stands in begin_stop and
+ * settle, and nowhere else: no new clients, sessions told and closed, their feeds' jobs awaited,
+ * then the handles that served them all.
+ */
+#include "daemon/daemon.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "daemon/control.h"
+#include "daemon/endpoints.h"
+#include "daemon/feed.h"
+#include "daemon/process.h"
+#include "daemon/session.h"
+
+#define TICK_MS          1000
+#define STOP_MS          900 /* then the system closes what is left */
+#define DRAIN_DEFAULT_MS 30000
+#define SPARE_FDS        64 /* of the process itself */
+#define FDS_A_SESSION    5  /* socket, pidfd, two rings, a data file */
+#define EXIT_STUCK       0  /* a job hangs on its storage: that is no reason to fail a stop */
+
+uint64_t leat_daemon_now_ns(void) {
+    return uv_hrtime();
+}
+
+/* ---- stop and drain ---- */
+
+void leat_daemon_on_ended(struct leat_daemon *daemon) {
+    daemon->has_ended_something = true;
+}
+
+static void on_deadline(uv_timer_t *timer) {
+    struct leat_daemon *daemon = timer->data;
+
+    leat_log_write(&daemon->log, LEAT_EVENT_STOPPED,
+                   (struct leat_log_field[]){LEAT_LOG_N("sessions", daemon->n_sessions),
+                                             LEAT_LOG_N("jobs", daemon->scheduler.n_submitted),
+                                             LEAT_LOG_FIELDS_END});
+    _exit(EXIT_STUCK);
+}
+
+void leat_daemon_begin_stop(struct leat_daemon *daemon) {
+    struct leat_error why = LEAT_ERROR_INIT;
+
+    if (daemon->is_stopping)
+        return;
+    daemon->is_stopping = true;
+    (void)sd_notify(0, "STOPPING=1");
+    leat_log_write(
+        &daemon->log, LEAT_EVENT_STOPPING,
+        (struct leat_log_field[]){LEAT_LOG_N("sessions", daemon->n_sessions), LEAT_LOG_FIELDS_END});
+    leat_endpoints_stop(daemon);
+    leat_error_set(&why, -ESHUTDOWN, "the daemon is shutting down");
+    for (struct leat_session *session = daemon->sessions, *next; session; session = next) {
+        next = session->next;
+        leat_session_abandon(session, &why);
+    }
+    for (struct leat_control *control = daemon->controls, *next; control; control = next) {
+        next = control->next;
+        leat_control_leave(control);
+    }
+    (void)uv_timer_start(&daemon->deadline, on_deadline, STOP_MS, 0);
+    daemon->has_ended_something = true;
+}
+
+void leat_daemon_begin_drain(struct leat_daemon *daemon, uint32_t timeout_ms) {
+    struct leat_error why = LEAT_ERROR_INIT;
+    uint64_t deadline_ns =
+        leat_daemon_now_ns() + UINT64_C(1000000) * (timeout_ms ? timeout_ms : DRAIN_DEFAULT_MS);
+
+    if (!daemon->is_draining)
+        leat_log_write(&daemon->log, LEAT_EVENT_DRAINING,
+                       (struct leat_log_field[]){LEAT_LOG_N("sessions", daemon->n_sessions),
+                                                 LEAT_LOG_FIELDS_END});
+    daemon->is_draining = true;
+    daemon->drain_deadline_ns = deadline_ns;
+    leat_error_set(&why, -ESHUTDOWN, "the daemon is draining");
+    for (struct leat_session *session = daemon->sessions, *next; session; session = next) {
+        next = session->next;
+        leat_session_leave(session, &why);
+        if (session->state == LEAT_SESSION_LEAVING)
+            session->deadline_ns = deadline_ns;
+    }
+    daemon->has_ended_something = true;
+}
+
+static void close_handles(struct leat_daemon *daemon) {
+    daemon->are_handles_closed = true;
+    for (int i = 0; i < 2; i++)
+        uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+    uv_close((uv_handle_t *)&daemon->stop_async, NULL);
+    uv_close((uv_handle_t *)&daemon->tick, NULL);
+    uv_close((uv_handle_t *)&daemon->deadline, NULL);
+    uv_close((uv_handle_t *)&daemon->prepare, NULL);
+    uv_close((uv_handle_t *)&daemon->check, NULL);
+    leat_reaper_stop(&daemon->reaper);
+}
+
+/* Something ended: was it the last thing that a drain or a stop waited for? */
+static void settle(struct leat_daemon *daemon) {
+    if (!daemon->has_ended_something)
+        return;
+    daemon->has_ended_something = false;
+    if (daemon->is_draining && !daemon->sessions)
+        leat_daemon_begin_stop(daemon);
+    if (daemon->is_stopping && !daemon->are_handles_closed && !daemon->sessions && !daemon->feeds &&
+        !daemon->controls && leat_reaper_is_idle(&daemon->reaper) &&
+        daemon->scheduler.n_submitted == 0)
+        close_handles(daemon);
+}
+
+/* ---- the loop ---- */
+
+/* Runs after every turn's events and before the loop sleeps: what the events changed is driven
+ * once, however many there were. */
+static void drive(struct leat_daemon *daemon) {
+    leat_feeds_flush(daemon);
+    settle(daemon);
+}
+
+static void on_prepare(uv_prepare_t *prepare) {
+    drive(prepare->data);
+}
+
+static void on_check(uv_check_t *check) {
+    drive(check->data);
+}
+
+static void on_signal(uv_signal_t *handle, int number) {
+    (void)number;
+    leat_daemon_begin_stop(handle->data);
+}
+
+static void on_stop(uv_async_t *async) {
+    leat_daemon_begin_stop(async->data);
+}
+
+static void on_tick(uv_timer_t *timer) {
+    struct leat_daemon *daemon = timer->data;
+    uint64_t now_ns = leat_daemon_now_ns();
+
+    for (struct leat_session *session = daemon->sessions, *next; session; session = next) {
+        next = session->next;
+        leat_session_tick(session, now_ns);
+    }
+    if (daemon->watchdog_ns)
+        (void)sd_notify(0, "WATCHDOG=1");
+    if (daemon->is_draining && now_ns >= daemon->drain_deadline_ns)
+        leat_daemon_begin_stop(daemon);
+    daemon->has_ended_something = true;
+}
+
+void leat_daemon_stop(struct leat_daemon *daemon) {
+    (void)uv_async_send(&daemon->stop_async);
+}
+
+static int init_handles(struct leat_daemon *daemon) {
+    static const int numbers[2] = {SIGTERM, SIGINT};
+    uint64_t watchdog_us = 0, tick_ms = TICK_MS;
+    uv_loop_t *loop = &daemon->loop;
+    int r = uv_async_init(loop, &daemon->stop_async, on_stop);
+
+    if (r < 0)
+        return r;
+    daemon->has_handles = true;
+    if (sd_watchdog_enabled(0, &watchdog_us) > 0) {
+        daemon->watchdog_ns = watchdog_us * 1000;
+        if (watchdog_us / 3000 < tick_ms)
+            tick_ms = watchdog_us / 3000 + 1;
+    }
+    for (int i = 0; i < 2; i++) {
+        (void)uv_signal_init(loop, &daemon->signals[i]);
+        daemon->signals[i].data = daemon;
+    }
+    (void)uv_timer_init(loop, &daemon->tick);
+    (void)uv_timer_init(loop, &daemon->deadline);
+    (void)uv_prepare_init(loop, &daemon->prepare);
+    (void)uv_check_init(loop, &daemon->check);
+    daemon->tick.data = daemon->deadline.data = daemon;
+    daemon->prepare.data = daemon->check.data = daemon;
+    daemon->stop_async.data = daemon;
+    (void)uv_prepare_start(&daemon->prepare, on_prepare);
+    (void)uv_check_start(&daemon->check, on_check);
+    (void)uv_timer_start(&daemon->tick, on_tick, tick_ms, tick_ms);
+    for (int i = 0; i < 2 && r == 0; i++)
+        r = uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+    return r;
+}
+
+int leat_daemon_run(struct leat_daemon *daemon, struct leat_error *err) {
+    int r = leat_endpoints_start(daemon, err);
+
+    if (r < 0)
+        return r;
+    leat_log_write(&daemon->log, LEAT_EVENT_STARTED,
+                   (struct leat_log_field[]){
+                       LEAT_LOG_T("version", LEAT_VERSION),
+                       LEAT_LOG_T("config", daemon->settings->file),
+                       LEAT_LOG_T("socket", daemon->listeners[LEAT_ENDPOINT_TRAINER].path
+                                                ? daemon->listeners[LEAT_ENDPOINT_TRAINER].path
+                                                : "(passed)"),
+                       LEAT_LOG_N("workers", daemon->n_workers),
+                       LEAT_LOG_N("streams", daemon->settings->n_streams),
+                       LEAT_LOG_FIELDS_END,
+                   });
+    (void)sd_notify(0, "READY=1");
+    (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    assert(daemon->are_handles_closed);
+    leat_log_write(
+        &daemon->log, LEAT_EVENT_STOPPED,
+        (struct leat_log_field[]){LEAT_LOG_N("batches", daemon->n_batches), LEAT_LOG_FIELDS_END});
+    return 0;
+}
+
+/* ---- birth and death ---- */
+
+/* Rings are charged to us page by page: what cannot be had must not be promised. */
+static int fit_memory(struct leat_daemon *daemon, struct leat_limits *limits,
+                      struct leat_error *err) {
+    uint64_t memory = leat_process_memory_limit(), most = memory / 20 * 17;
+    uint64_t *total = &limits->total[LEAT_CHARGE_RING_BYTES];
+    uint64_t *user = &limits->user[LEAT_CHARGE_RING_BYTES];
+
+    if (memory == 0 || *total <= most)
+        return 0;
+    if (leat_config_given(&daemon->settings->base, "max_ring_bytes"))
+        return leat_config_error(&daemon->settings->base, "max_ring_bytes", err,
+                                 "%llu is more than 85 %% of the %llu bytes of memory that the "
+                                 "daemon can have",
+                                 (unsigned long long)*total, (unsigned long long)memory);
+    *total = memory / 2;
+    if (*user > *total)
+        *user = *total;
+    leat_log_write(&daemon->log, LEAT_EVENT_MEMORY,
+                   (struct leat_log_field[]){LEAT_LOG_N("max_ring_bytes", *total),
+                                             LEAT_LOG_N("memory", memory), LEAT_LOG_FIELDS_END});
+    return 0;
+}
+
+static int fit_limits(struct leat_daemon *daemon, struct leat_limits *limits,
+                      struct leat_error *err) {
+    uint64_t n_fds = leat_process_raise_descriptors();
+    uint64_t n_sessions = n_fds > 2 * SPARE_FDS ? (n_fds - SPARE_FDS) / FDS_A_SESSION : 8;
+
+    leat_settings_limits(daemon->settings, limits);
+    if (limits->total[LEAT_CHARGE_SESSIONS] > n_sessions)
+        limits->total[LEAT_CHARGE_SESSIONS] = n_sessions;
+    return fit_memory(daemon, limits, err);
+}
+
+static int init_pool(struct leat_daemon *daemon) {
+    char number[16];
+    uint32_t n =
+        (uint32_t)(daemon->options.workers ? daemon->options.workers : daemon->settings->workers);
+
+    daemon->n_workers = n;
+    (void)snprintf(number, sizeof(number), "%u", n);
+    return setenv("UV_THREADPOOL_SIZE", number, 1) < 0 ? -errno : 0;
+}
+
+static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
+    const struct leat_settings *settings = daemon->settings;
+    struct leat_limits limits;
+    int r;
+
+    leat_log_init(&daemon->log, daemon->options.log_fd, (enum leat_log_format)settings->log,
+                  (enum leat_log_level)(LEAT_LOG_ERROR + settings->log_level));
+    r = fit_limits(daemon, &limits, err);
+    if (r < 0)
+        return r;
+    leat_users_init(&daemon->users, &limits);
+    r = init_pool(daemon);
+    if (r == 0)
+        r = leat_streams_init(&daemon->streams, settings->streams, settings->n_streams);
+    if (r < 0)
+        return leat_error_set(err, r, "%s", strerror(-r));
+    leat_scheduler_init(&daemon->scheduler, &daemon->loop, daemon->n_workers);
+    daemon->has_roots = settings->roots.n_items > 0;
+    return leat_roots_init(&daemon->roots, (const char *const *)settings->roots.items,
+                           settings->roots.n_items, err);
+}
+
+static int init_loop(struct leat_daemon *daemon, struct leat_error *err) {
+    int r = uv_loop_init(&daemon->loop);
+
+    if (r < 0)
+        return leat_error_set(err, r, "event loop: %s", uv_strerror(r));
+    daemon->has_loop = true;
+    (void)uv_loop_configure(&daemon->loop, UV_METRICS_IDLE_TIME);
+    r = leat_reaper_init(&daemon->reaper, &daemon->loop);
+    if (r == 0)
+        r = init_handles(daemon);
+    return r < 0 ? leat_error_set(err, r, "event loop: %s", uv_strerror(r)) : 0;
+}
+
+static int init(struct leat_daemon *daemon, struct leat_error *err) {
+    int r = leat_settings_load(daemon->options.config_file, &daemon->settings, err);
+
+    if (r == 0)
+        r = leat_settings_check_streams(daemon->settings, err);
+    if (r == 0)
+        r = init_parts(daemon, err);
+    if (r == 0)
+        r = init_loop(daemon, err);
+    return r == 0 ? leat_endpoints_open(daemon, err) : r;
+}
+
+int leat_daemon_new(const struct leat_daemon_options *options, struct leat_daemon **ret_daemon,
+                    struct leat_error *err) {
+    struct leat_daemon *daemon = calloc(1, sizeof(*daemon));
+    int r;
+
+    if (!daemon)
+        return leat_error_oom(err);
+    daemon->options = *options;
+    daemon->start_ns = leat_daemon_now_ns();
+    daemon->reaper = (struct leat_reaper){.to_thread = {-1, -1}, .from_thread = {-1, -1}};
+    for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
+        daemon->listeners[i].fd = daemon->listeners[i].reserve_fd = -1;
+    r = init(daemon, err);
+    if (r < 0) {
+        leat_daemon_free(daemon);
+        return r;
+    }
+    *ret_daemon = daemon;
+    return 0;
+}
+
+/* Closes what a daemon that never ran has open. */
+static void end_loop(struct leat_daemon *daemon) {
+    if (!daemon->are_handles_closed && daemon->has_handles)
+        close_handles(daemon);
+    else if (!daemon->are_handles_closed)
+        leat_reaper_stop(&daemon->reaper);
+    (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    leat_scheduler_deinit(&daemon->scheduler);
+    if (uv_loop_close(&daemon->loop) < 0)
+        assert(!"every handle was closed");
+}
+
+struct leat_daemon *leat_daemon_free(struct leat_daemon *daemon) {
+    if (!daemon)
+        return NULL;
+    assert(!daemon->sessions && !daemon->feeds && !daemon->controls);
+    leat_endpoints_stop(daemon);
+    if (daemon->has_loop)
+        end_loop(daemon);
+    leat_reaper_deinit(&daemon->reaper);
+    leat_roots_deinit(&daemon->roots);
+    leat_streams_deinit(&daemon->streams);
+    leat_users_deinit(&daemon->users);
+    leat_settings_free(daemon->settings);
+    free(daemon);
+    return NULL;
+}

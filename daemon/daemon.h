@@ -1,0 +1,93 @@
+/* daemon.h: the one object that all of the daemon's parts know: the loop and what they share.
+ *
+ * Owner: loop. leat_daemon_run() is the whole life of it; leat_daemon_stop() may be called from any
+ * thread. Nothing is static, so that tests can run several.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "daemon/listener.h"
+#include "daemon/log.h"
+#include "daemon/reaper.h"
+#include "daemon/roots.h"
+#include "daemon/scheduler.h"
+#include "daemon/settings.h"
+#include "daemon/stream.h"
+#include "daemon/user.h"
+#include "proto/packet.h"
+
+enum leat_endpoint {
+    LEAT_ENDPOINT_TRAINER, /* SOCK_SEQPACKET: batches are mapped */
+    LEAT_ENDPOINT_COPY,    /* SOCK_STREAM: batches are copied */
+    LEAT_ENDPOINT_CONTROL, /* SOCK_STREAM: leatctl */
+    LEAT_N_ENDPOINTS,
+};
+
+struct leat_daemon_options {
+    const char *config_file;
+    const char *socket_dir; /* NULL: as the settings and the environment say */
+    int64_t workers;        /* 0: as the settings say */
+    int log_fd;
+};
+
+struct leat_session;
+struct leat_feed;
+struct leat_control;
+
+struct leat_daemon {
+    uv_loop_t loop;
+    struct leat_daemon_options options;
+    struct leat_settings *settings;
+    uint32_t n_workers;
+    uint64_t start_ns;
+    struct leat_log log;
+    struct leat_users users;
+    struct leat_scheduler scheduler;
+    struct leat_reaper reaper;
+    struct leat_roots roots;
+    bool has_roots; /* given in the settings */
+    struct leat_streams streams;
+    struct leat_listener listeners[LEAT_N_ENDPOINTS];
+
+    struct leat_session *sessions;
+    struct leat_feed *feeds;
+    struct leat_feed *dirty_feeds;
+    struct leat_control *controls;
+    uint32_t n_sessions; /* closing ones included */
+    uint64_t n_batches, n_rows, n_refused;
+    uint64_t next_session, next_generation;
+
+    uv_signal_t signals[2];
+    uv_async_t stop_async;
+    uv_timer_t tick, deadline;
+    uv_prepare_t prepare;
+    uv_check_t check;
+    bool has_loop, has_handles, are_handles_closed;
+    bool is_draining, is_stopping;
+    uint64_t drain_deadline_ns;
+    uint64_t watchdog_ns;  /* 0: no watchdog */
+    uint64_t exhausted_ns; /* when the lack of descriptors was last logged */
+    bool has_ended_something;
+
+    uint8_t payload[LEAT_PACKET_PAYLOAD_MAX]; /* of the packet being looked at */
+};
+
+/* Reads the settings and makes the sockets. Sets UV_THREADPOOL_SIZE, so only the first daemon of a
+ * process can choose its number of workers. */
+int leat_daemon_new(const struct leat_daemon_options *options, struct leat_daemon **ret_daemon,
+                    struct leat_error *err);
+/* Serves until SIGTERM, SIGINT, leat_daemon_stop() or the end of a drain. 0 or -errno. */
+int leat_daemon_run(struct leat_daemon *daemon, struct leat_error *err);
+struct leat_daemon *leat_daemon_free(struct leat_daemon *daemon);
+
+/* Any thread. */
+void leat_daemon_stop(struct leat_daemon *daemon);
+
+/* For the daemon's parts. */
+void leat_daemon_begin_stop(struct leat_daemon *daemon);
+void leat_daemon_begin_drain(struct leat_daemon *daemon, uint32_t timeout_ms);
+/* Something ended: perhaps it was what a stop or a drain waited for. */
+void leat_daemon_on_ended(struct leat_daemon *daemon);
+uint64_t leat_daemon_now_ns(void);

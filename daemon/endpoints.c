@@ -1,0 +1,160 @@
+/* endpoints.c: see endpoints.h, sd_listen_fds(3). */
+#include "daemon/endpoints.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "daemon/control.h"
+#include "daemon/session.h"
+
+static const struct {
+    const char *name; /* FileDescriptorName= of the socket unit; NAME.sock in the directory */
+    int type;
+    const char *group;
+    size_t setting; /* offset of its path in the settings */
+} endpoints[LEAT_N_ENDPOINTS] = {
+    [LEAT_ENDPOINT_TRAINER] = {"trainer", SOCK_SEQPACKET, "leat-clients",
+                               offsetof(struct leat_settings, trainer_socket)},
+    [LEAT_ENDPOINT_COPY] = {"copy", SOCK_STREAM, "leat-clients",
+                            offsetof(struct leat_settings, copy_socket)},
+    [LEAT_ENDPOINT_CONTROL] = {"control", SOCK_STREAM, "leat-admin",
+                               offsetof(struct leat_settings, control_socket)},
+};
+
+static int find_endpoint(const char *name) {
+    for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
+        if (strcmp(endpoints[i].name, name) == 0)
+            return i;
+    return -ENOENT;
+}
+
+static int adopt_named(struct leat_daemon *daemon, int take_fd, const char *name,
+                       struct leat_error *err) {
+    int i = find_endpoint(name);
+
+    if (i < 0 || daemon->listeners[i].fd >= 0) {
+        (void)close(take_fd);
+        return leat_error_set(err, -EINVAL,
+                              "the service manager passed a socket named \"%.64s\"%s; the names "
+                              "are trainer, copy and control (FileDescriptorName=)",
+                              name, i < 0 ? "" : " twice");
+    }
+    return leat_listener_adopt(&daemon->listeners[i], take_fd, endpoints[i].type, err);
+}
+
+/* How many were passed, or -errno. */
+static int adopt_all(struct leat_daemon *daemon, struct leat_error *err) {
+    char **names = NULL;
+    int n = sd_listen_fds_with_names(1, &names), r = 0;
+
+    if (n < 0)
+        return leat_error_set(err, n, "sockets of the service manager: %s", strerror(-n));
+    for (int i = 0; i < n; i++) {
+        if (r == 0)
+            r = adopt_named(daemon, SD_LISTEN_FDS_START + i, names[i], err);
+        free(names[i]);
+    }
+    free(names);
+    return r < 0 ? r : n;
+}
+
+static int default_directory(char *buffer, size_t size, struct leat_error *err) {
+    const char *runtime = getenv("RUNTIME_DIRECTORY"), *user = getenv("XDG_RUNTIME_DIR");
+
+    if (runtime && runtime[0])
+        (void)snprintf(buffer, size, "%.*s", (int)strcspn(runtime, ":"), runtime);
+    else if (geteuid() == 0)
+        (void)snprintf(buffer, size, "/run/leat");
+    else if (user && user[0])
+        (void)snprintf(buffer, size, "%s/leat", user);
+    else
+        return leat_error_set(err, -EINVAL,
+                              "where shall the sockets be? Give --socket-dir, or set "
+                              "XDG_RUNTIME_DIR");
+    return 0;
+}
+
+static int bind_one(struct leat_daemon *daemon, int i, struct leat_error *err) {
+    const char *setting =
+        *(const char *const *)((const char *)daemon->settings + endpoints[i].setting);
+    const char *directory = daemon->options.socket_dir;
+    char fallback[4096], path[sizeof(fallback) + 32];
+
+    if (setting && !directory)
+        return leat_listener_bind(&daemon->listeners[i], setting, endpoints[i].type,
+                                  endpoints[i].group, err);
+    if (!directory && default_directory(fallback, sizeof(fallback), err) < 0)
+        return err->code;
+    (void)snprintf(path, sizeof(path), "%s/%s.sock", directory ? directory : fallback,
+                   endpoints[i].name);
+    return leat_listener_bind(&daemon->listeners[i], path, endpoints[i].type, endpoints[i].group,
+                              err);
+}
+
+int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err) {
+    int n = adopt_all(daemon, err), r = 0;
+
+    if (n != 0)
+        return n < 0 ? n : 0; /* those that were not passed are not wanted */
+    for (int i = 0; i < LEAT_N_ENDPOINTS && r == 0; i++)
+        r = bind_one(daemon, i, err);
+    return r;
+}
+
+static int on_trainer(struct leat_listener *listener, int take_fd) {
+    return leat_session_accept(listener->owner, take_fd, &leat_delivery_shared);
+}
+
+static int on_copy(struct leat_listener *listener, int take_fd) {
+    return leat_session_accept(listener->owner, take_fd, &leat_delivery_copy);
+}
+
+static int on_control(struct leat_listener *listener, int take_fd) {
+    return leat_control_accept(listener->owner, take_fd);
+}
+
+static void on_exhausted(struct leat_listener *listener) {
+    struct leat_daemon *daemon = listener->owner;
+    uint64_t now_ns = leat_daemon_now_ns();
+
+    if (daemon->exhausted_ns && now_ns - daemon->exhausted_ns < LEAT_USER_LOG_NS)
+        return;
+    daemon->exhausted_ns = now_ns;
+    leat_log_write(
+        &daemon->log, LEAT_EVENT_DESCRIPTORS,
+        (struct leat_log_field[]){LEAT_LOG_N("sessions", daemon->n_sessions), LEAT_LOG_FIELDS_END});
+}
+
+int leat_endpoints_start(struct leat_daemon *daemon, struct leat_error *err) {
+    static int (*const on_accept[LEAT_N_ENDPOINTS])(struct leat_listener *, int) = {
+        [LEAT_ENDPOINT_TRAINER] = on_trainer,
+        [LEAT_ENDPOINT_COPY] = on_copy,
+        [LEAT_ENDPOINT_CONTROL] = on_control,
+    };
+
+    for (int i = 0; i < LEAT_N_ENDPOINTS; i++) {
+        struct leat_listener *listener = &daemon->listeners[i];
+        int r;
+
+        if (listener->fd < 0)
+            continue;
+        listener->owner = daemon;
+        listener->on_accept = on_accept[i];
+        listener->on_exhausted = on_exhausted;
+        r = leat_listener_start(listener, &daemon->loop, i == LEAT_ENDPOINT_CONTROL);
+        if (r < 0)
+            return leat_error_set(err, r, "listening on the %s socket: %s", endpoints[i].name,
+                                  strerror(-r));
+    }
+    return 0;
+}
+
+void leat_endpoints_stop(struct leat_daemon *daemon) {
+    for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
+        leat_listener_stop(&daemon->listeners[i]);
+}

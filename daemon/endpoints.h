@@ -1,0 +1,11 @@
+/* endpoints.h: where the daemon's three sockets come from: a service manager that passed them, by
+ * name (never by position), or paths from the command line, the settings or the environment. */
+#pragma once
+
+#include "daemon/daemon.h"
+
+/* Makes all listeners, without accepting yet. May block. */
+int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err);
+/* Accepts from here on. */
+int leat_endpoints_start(struct leat_daemon *daemon, struct leat_error *err);
+void leat_endpoints_stop(struct leat_daemon *daemon);

@@ -1,0 +1,240 @@
+/* listener.c: see listener.h. */
+#include "daemon/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG     512
+#define PAUSE_MS    100
+#define MAX_ACCEPTS 64 /* a turn of the loop */
+
+/* ---- making the socket ---- */
+
+static int make_address(const char *path, struct sockaddr_un *ret_address, struct leat_error *err) {
+    size_t n = strlen(path);
+
+    *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (n == 0 || n >= sizeof(ret_address->sun_path))
+        return leat_error_set(err, -ENAMETOOLONG,
+                              "the socket %s: %zu bytes are outside 1..%zu, which is all that the "
+                              "system takes",
+                              path, n, sizeof(ret_address->sun_path) - 1);
+    memcpy(ret_address->sun_path, path, n);
+    return 0;
+}
+
+/* Who answers at that path? 0: nobody, the file may go; else why not. */
+static int check_stale(const struct sockaddr_un *address, int type, struct leat_error *err) {
+    struct stat status;
+    int fd, r;
+
+    if (lstat(address->sun_path, &status) < 0)
+        return errno == ENOENT ? 0
+                               : leat_error_set(err, -errno, "the socket %s: %s", address->sun_path,
+                                                strerror(errno));
+    if (!S_ISSOCK(status.st_mode))
+        return leat_error_set(err, -EEXIST, "%s is in the way: it is no socket", address->sun_path);
+    fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return leat_error_set(err, -errno, "socket: %s", strerror(errno));
+    r = connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
+    (void)close(fd);
+    if (r == -ECONNREFUSED || r == -ENOENT)
+        return 0;
+    if (r == 0 || r == -EAGAIN || r == -EPROTOTYPE)
+        return leat_error_set(err, -EADDRINUSE, "another leatd is running on %s",
+                              address->sun_path);
+    return leat_error_set(err, r, "the socket %s: %s", address->sun_path, strerror(-r));
+}
+
+static int make_directory(const char *path, struct leat_error *err) {
+    char *copy = strdup(path), *directory;
+    int r = 0;
+
+    if (!copy)
+        return leat_error_oom(err);
+    directory = dirname(copy);
+    /* root's is open to all, whatever the umask says: the sockets' own modes decide */
+    if (mkdir(directory, 0700) == 0)
+        r = geteuid() == 0 && chmod(directory, 0755) < 0 ? -errno : 0;
+    else if (errno != EEXIST)
+        r = -errno;
+    if (r < 0)
+        (void)leat_error_set(err, r, "the directory of the socket %s cannot be made: %s", path,
+                             strerror(-r));
+    free(copy);
+    return r;
+}
+
+static int set_access(const char *path, const char *group, struct leat_error *err) {
+    struct group *entry = geteuid() == 0 ? getgrnam(group) : NULL;
+    mode_t mode = entry ? 0660 : 0600;
+
+    if ((entry && chown(path, (uid_t)-1, entry->gr_gid) < 0) || chmod(path, mode) < 0)
+        return leat_error_set(err, -errno, "the socket %s: %s", path, strerror(errno));
+    return 0;
+}
+
+static int bind_and_listen(int fd, const struct sockaddr_un *address, const char *group,
+                           struct leat_error *err) {
+    int r;
+
+    if (unlink(address->sun_path) < 0 && errno != ENOENT)
+        return leat_error_set(err, -errno, "the old socket %s cannot be removed: %s",
+                              address->sun_path, strerror(errno));
+    if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
+        return leat_error_set(err, -errno, "the socket %s cannot be made: %s", address->sun_path,
+                              strerror(errno));
+    r = set_access(address->sun_path, group, err);
+    if (r == 0 && listen(fd, BACKLOG) < 0)
+        r = leat_error_set(err, -errno, "listening on %s: %s", address->sun_path, strerror(errno));
+    return r;
+}
+
+int leat_listener_bind(struct leat_listener *listener, const char *path, int type,
+                       const char *group, struct leat_error *err) {
+    struct sockaddr_un address;
+    struct stat status;
+    int r = make_address(path, &address, err);
+
+    if (r == 0)
+        r = make_directory(path, err);
+    if (r == 0)
+        r = check_stale(&address, type, err);
+    if (r < 0)
+        return r;
+    listener->fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listener->fd < 0)
+        return leat_error_set(err, -errno, "socket: %s", strerror(errno));
+    r = bind_and_listen(listener->fd, &address, group, err);
+    if (r < 0)
+        return r;
+    if (lstat(path, &status) == 0) {
+        listener->path = strdup(path);
+        listener->device = status.st_dev;
+        listener->inode = status.st_ino;
+    }
+    return 0;
+}
+
+int leat_listener_adopt(struct leat_listener *listener, int take_fd, int type,
+                        struct leat_error *err) {
+    int found = 0, flags = fcntl(take_fd, F_GETFL);
+    socklen_t size = sizeof(found);
+
+    listener->fd = take_fd;
+    if (getsockopt(take_fd, SOL_SOCKET, SO_TYPE, &found, &size) < 0 || found != type)
+        return leat_error_set(err, -EPROTOTYPE,
+                              "the socket that the service manager passed is of the wrong type: "
+                              "expected %s",
+                              type == SOCK_SEQPACKET ? "ListenSequentialPacket" : "ListenStream");
+    if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+        fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0)
+        return leat_error_set(err, -errno, "a passed socket: %s", strerror(errno));
+    return 0;
+}
+
+/* ---- accepting ---- */
+
+static void keep_reserve(struct leat_listener *listener) {
+    if (listener->has_reserve && listener->reserve_fd < 0)
+        listener->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static int accept_one(struct leat_listener *listener) {
+    int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE) && listener->reserve_fd >= 0) {
+        (void)close(listener->reserve_fd);
+        listener->reserve_fd = -1;
+        fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    }
+    return fd < 0 ? -errno : fd;
+}
+
+static void on_timer(uv_timer_t *timer) {
+    leat_listener_resume(timer->data);
+}
+
+static void pause_listening(struct leat_listener *listener) {
+    listener->is_paused = true;
+    (void)uv_poll_stop(&listener->poll);
+    (void)uv_timer_start(&listener->timer, on_timer, PAUSE_MS, 0);
+    listener->on_exhausted(listener);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events) {
+    struct leat_listener *listener = poll->data;
+
+    (void)status;
+    (void)events;
+    for (int i = 0; i < MAX_ACCEPTS && listener->fd >= 0; i++) {
+        int r = accept_one(listener);
+
+        if (r == -EINTR || r == -ECONNABORTED)
+            continue;
+        if (r == -EAGAIN)
+            break;
+        if (r >= 0)
+            r = listener->on_accept(listener, r);
+        if (r < 0) { /* out of descriptors or memory: neither is cured by trying again at once */
+            pause_listening(listener);
+            break;
+        }
+    }
+    keep_reserve(listener);
+}
+
+int leat_listener_start(struct leat_listener *listener, uv_loop_t *loop, bool with_reserve) {
+    int r = uv_poll_init(loop, &listener->poll, listener->fd);
+
+    if (r < 0)
+        return r;
+    (void)uv_timer_init(loop, &listener->timer);
+    listener->has_handles = true;
+    listener->poll.data = listener->timer.data = listener;
+    listener->has_reserve = with_reserve;
+    keep_reserve(listener);
+    return uv_poll_start(&listener->poll, UV_READABLE, on_poll);
+}
+
+void leat_listener_resume(struct leat_listener *listener) {
+    if (!listener->is_paused || listener->fd < 0)
+        return;
+    listener->is_paused = false;
+    (void)uv_timer_stop(&listener->timer);
+    keep_reserve(listener);
+    (void)uv_poll_start(&listener->poll, UV_READABLE, on_poll);
+}
+
+static void remove_file(struct leat_listener *listener) {
+    struct stat status;
+
+    if (listener->path && lstat(listener->path, &status) == 0 &&
+        status.st_dev == listener->device && status.st_ino == listener->inode)
+        (void)unlink(listener->path);
+    free(listener->path);
+    listener->path = NULL;
+}
+
+void leat_listener_stop(struct leat_listener *listener) {
+    if (listener->has_handles) {
+        uv_close((uv_handle_t *)&listener->poll, NULL);
+        uv_close((uv_handle_t *)&listener->timer, NULL);
+        listener->has_handles = false;
+    }
+    remove_file(listener);
+    if (listener->fd >= 0)
+        (void)close(listener->fd);
+    if (listener->reserve_fd >= 0)
+        (void)close(listener->reserve_fd);
+    listener->fd = listener->reserve_fd = -1;
+}

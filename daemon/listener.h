@@ -1,0 +1,42 @@
+/* listener.h: accepts connections on one socket, and survives running out of descriptors.
+ *
+ * libuv's own listener closes every waiting client when descriptors run out; here polling stops
+ * instead (a level-triggered loop would spin), the backlog keeps who waits, and polling goes on
+ * when a session has closed or after 100 ms. A listener with a reserve (the control socket's) gives
+ * up the spare descriptor that it keeps for that case, so that operators always get in. Owner:
+ * loop.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "proto/error.h"
+
+struct leat_listener {
+    int fd; /* -1: not in use */
+    int reserve_fd;
+    bool has_reserve, is_paused, has_handles;
+    uv_poll_t poll;
+    uv_timer_t timer;
+    char *path; /* the socket file, if it is ours to remove */
+    uint64_t device, inode;
+    void *owner;
+    /* Takes over the descriptor. -EMFILE, -ENFILE: it could not for want of descriptors. */
+    int (*on_accept)(struct leat_listener *listener, int take_fd);
+    void (*on_exhausted)(struct leat_listener *listener);
+};
+
+/* Makes the socket `path` of that type (SOCK_SEQPACKET or SOCK_STREAM): removes a file that nobody
+ * listens to, and makes the directory. group: who may connect if the daemon is root's and the group
+ * exists; else only its own user. */
+int leat_listener_bind(struct leat_listener *listener, const char *path, int type,
+                       const char *group, struct leat_error *err);
+/* Uses a socket that a service manager made. */
+int leat_listener_adopt(struct leat_listener *listener, int take_fd, int type,
+                        struct leat_error *err);
+int leat_listener_start(struct leat_listener *listener, uv_loop_t *loop, bool with_reserve);
+/* A descriptor was freed. */
+void leat_listener_resume(struct leat_listener *listener);
+/* Closes handles, socket and file; once is enough, twice does no harm. */
+void leat_listener_stop(struct leat_listener *listener);

@@ -1,0 +1,81 @@
+/* log.h: one line an event, of keys and values.
+ *
+ * An event has a fixed name, a priority and a MESSAGE_ID (log_events.def), so that operators can
+ * search for it. What is logged while running is what an operator must act on: bad clients, failed
+ * streams, start and stop. Values never break a line: whatever a client can choose is FOREIGN: at
+ * most 64 bytes, all but [A-Za-z0-9._:-] as \xNN; other texts have their control characters, quotes
+ * and bytes over 0x7e written as \xNN. A line that the reader of stderr does not take at once is
+ * dropped and counted: the log never blocks the loop. Owner: loop.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/error.h"
+
+enum leat_log_format {
+    LEAT_LOG_AUTO, /* the journal if stderr leads there, else text */
+    LEAT_LOG_TEXT,
+    LEAT_LOG_JSON,
+    LEAT_LOG_JOURNAL,
+};
+
+enum leat_log_level {
+    LEAT_LOG_ERROR = 3, /* as syslog counts */
+    LEAT_LOG_WARNING = 4,
+    LEAT_LOG_NOTICE = 5,
+    LEAT_LOG_INFO = 6,
+    LEAT_LOG_DEBUG = 7,
+};
+
+enum leat_event {
+#define LEAT_EVENT(upper, name, level, id, message) LEAT_EVENT_##upper,
+#include "daemon/log_events.def"
+#undef LEAT_EVENT
+    LEAT_N_EVENTS
+};
+
+enum leat_log_kind {
+    LEAT_LOG_END = 0,
+    LEAT_LOG_NUMBER,
+    LEAT_LOG_PLAIN,   /* a text of our own, errors included */
+    LEAT_LOG_FOREIGN, /* a text that a client chose */
+};
+
+struct leat_log_field {
+    enum leat_log_kind kind;
+    const char *key; /* lower case */
+    const char *text;
+    int64_t number;
+};
+
+/* Fields of a line; the last must be LEAT_LOG_FIELDS_END. */
+#define LEAT_LOG_N(name, value)                                                                    \
+    { .kind = LEAT_LOG_NUMBER, .key = (name), .number = (int64_t)(value) }
+#define LEAT_LOG_T(name, value)                                                                    \
+    { .kind = LEAT_LOG_PLAIN, .key = (name), .text = (value) }
+#define LEAT_LOG_F(name, value)                                                                    \
+    { .kind = LEAT_LOG_FOREIGN, .key = (name), .text = (value) }
+#define LEAT_LOG_FIELDS_END                                                                        \
+    { .kind = LEAT_LOG_END }
+
+#define LEAT_LOG_FOREIGN_MAX 64
+#define LEAT_LOG_LINE_MAX    4096
+
+struct leat_log {
+    int fd;
+    enum leat_log_format format; /* never AUTO */
+    enum leat_log_level level;
+    uint64_t n_dropped;
+};
+
+/* fd: where text and JSON go; not closed. JOURNAL without one becomes TEXT. */
+void leat_log_init(struct leat_log *log, int fd, enum leat_log_format format,
+                   enum leat_log_level level);
+void leat_log_write(struct leat_log *log, enum leat_event event,
+                    const struct leat_log_field *fields);
+
+/* The escaped forms, always terminated; return their length. */
+size_t leat_log_escape_foreign(const char *text, char *buffer, size_t size);
+size_t leat_log_escape_plain(const char *text, char *buffer, size_t size);

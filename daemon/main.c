@@ -1,0 +1,64 @@
+/* main.c: leatd. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "daemon/daemon.h"
+#include "daemon/options.h"
+
+static int complain(const struct leat_error *err) {
+    char text[LEAT_ERROR_PRINT_MAX];
+
+    (void)leat_error_print(err, text, sizeof(text));
+    (void)fprintf(stderr, "leatd: %s\n", text);
+    return EXIT_FAILURE;
+}
+
+static int check_config(const char *file) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_settings *settings = NULL;
+    int r = leat_settings_load(file, &settings, &err);
+
+    if (r == 0)
+        r = leat_settings_check_streams(settings, &err);
+    if (r == 0)
+        (void)printf("%s: fine, %zu stream%s\n", file, settings->n_streams,
+                     settings->n_streams == 1 ? "" : "s");
+    leat_settings_free(settings);
+    return r < 0 ? complain(&err) : EXIT_SUCCESS;
+}
+
+static int serve(const struct leat_daemon_options *options) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_daemon *daemon;
+    int r;
+
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    (void)umask(0077);
+    r = leat_daemon_new(options, &daemon, &err);
+    if (r < 0)
+        return complain(&err);
+    r = leat_daemon_run(daemon, &err);
+    leat_daemon_free(daemon);
+    return r < 0 ? complain(&err) : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_options options;
+
+    if (leat_options_parse(&options, argc, argv, &err) < 0)
+        return complain(&err);
+    if (options.wants_help) {
+        (void)fputs(leat_options_help(), stdout);
+        return EXIT_SUCCESS;
+    }
+    if (options.wants_version) {
+        (void)puts("leatd " LEAT_VERSION);
+        return EXIT_SUCCESS;
+    }
+    return options.checks_config ? check_config(options.daemon.config_file)
+                                 : serve(&options.daemon);
+}

@@ -1,0 +1,259 @@
+/* opening.c: see opening.h. */
+#include "daemon/opening.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "daemon/session.h"
+#include "proto/leat.pb-c.h"
+#include "proto/message.h"
+
+#define MAX_WORLD_SIZE (1U << 20)
+
+struct leat_opening *leat_opening_free(struct leat_opening *opening) {
+    if (!opening)
+        return NULL;
+    leat_plan_unref(opening->plan);
+    leat_streams_unref(&opening->daemon->streams, opening->stream);
+    free(opening);
+    return NULL;
+}
+
+/* ---- the stream ---- */
+
+/* A spec of a trainer must not make the daemon write, and must have a name that can be shown. */
+static int check_own_spec(struct leat_spec *spec, struct leat_error *err) {
+    const struct leat_value *on_error = leat_value_get(&spec->options, "on_error");
+    size_t n = strlen(spec->name);
+
+    if (n < 1 || n > LEAT_NAME_MAX)
+        return leat_error_set(err, -EINVAL, "a stream's name of %zu bytes is outside 1..%d", n,
+                              LEAT_NAME_MAX);
+    if (leat_value_get(&spec->options, "quarantine") ||
+        (on_error && on_error->kind == LEAT_VALUE_SCALAR &&
+         strcmp(on_error->text, "quarantine") == 0))
+        return leat_error_set(err, -EACCES,
+                              "only streams of the daemon's settings may write bad records aside; "
+                              "use on_error: fail or skip");
+    return 0;
+}
+
+static int choose_opener(struct leat_opening *opening, uid_t uid, struct leat_error *err) {
+    const struct leat_daemon *daemon = opening->daemon;
+
+    if (daemon->has_roots)
+        opening->opener = &daemon->roots.opener;
+    else if (uid == geteuid())
+        opening->opener = &leat_opener_any; /* it could read them itself */
+    else
+        return leat_error_set(err, -EACCES,
+                              "trainers of uid %u may not describe streams of their own: the "
+                              "daemon's settings name no `roots`",
+                              (unsigned)uid);
+    return 0;
+}
+
+static int take_own_spec(struct leat_opening *opening, const Leat__StreamSpec *message,
+                         struct leat_error *err) {
+    struct leat_session *session = opening->session;
+    struct leat_spec *spec;
+    int r = choose_opener(opening, session->peer.uid, err);
+
+    if (r == 0)
+        r = leat_spec_unpack(message, &spec, err);
+    if (r < 0)
+        return r;
+    r = check_own_spec(spec, err);
+    if (r == 0)
+        r = leat_user_charge(session->user, LEAT_CHARGE_STREAMS, 1, err);
+    if (r < 0) {
+        leat_spec_free(spec);
+        return r;
+    }
+    session->has_own_stream = true;
+    opening->stream = leat_streams_add_own(&opening->daemon->streams, session->peer.uid, spec);
+    return opening->stream ? 0 : leat_error_oom(err);
+}
+
+static int take_stream(struct leat_opening *opening, const Leat__OpenRequest *request,
+                       struct leat_error *err) {
+    if (request->spec && request->stream[0])
+        return leat_error_set(err, -EPROTO, "OPEN names a stream and describes another");
+    if (request->spec)
+        return take_own_spec(opening, request->spec, err);
+    opening->opener = &leat_opener_any;
+    opening->stream = leat_streams_find(&opening->daemon->streams, request->stream, err);
+    return opening->stream ? 0 : -ENOENT;
+}
+
+/* ---- where and how much ---- */
+
+static int take_start(struct leat_opening *opening, const Leat__Position *start,
+                      struct leat_error *err) {
+    if (!start)
+        return 0;
+    opening->run_options.first_epoch = start->epoch;
+    opening->run_options.first_step = start->step;
+    if (start->spec_digest.len == 0)
+        return 0;
+    if (start->spec_digest.len != LEAT_DIGEST_BYTES)
+        return leat_error_set(err, -EPROTO, "a digest of %zu bytes is none of %d",
+                              start->spec_digest.len, LEAT_DIGEST_BYTES);
+    opening->has_digest = true;
+    memcpy(opening->digest, start->spec_digest.data, LEAT_DIGEST_BYTES);
+    return 0;
+}
+
+static int take_window(struct leat_opening *opening, uint32_t window, struct leat_error *err) {
+    const struct leat_settings *settings = opening->daemon->settings;
+
+    if (window > (uint64_t)settings->max_window)
+        return leat_error_set(err, -EINVAL,
+                              "a window of %u batches is outside 1..%lld (max_window)", window,
+                              (long long)settings->max_window);
+    opening->window = window ? window : (uint32_t)settings->window;
+    return 0;
+}
+
+static int take_numbers(struct leat_opening *opening, const Leat__OpenRequest *request,
+                        struct leat_error *err) {
+    uint32_t world_size = request->world_size ? request->world_size : 1;
+
+    if (world_size > MAX_WORLD_SIZE || request->rank >= world_size)
+        return leat_error_set(err, -EINVAL,
+                              "rank %u of %u: the world's size must be in 1..%u, the "
+                              "rank below it",
+                              request->rank, world_size, MAX_WORLD_SIZE);
+    if (request->has_n_steps && request->n_steps == 0)
+        return leat_error_set(err, -EINVAL, "no batches were asked for (n_steps 0)");
+    opening->run_options.n_epochs = request->n_epochs;
+    opening->run_options.n_steps = request->has_n_steps ? request->n_steps : 0;
+    opening->run_options.rank = request->rank;
+    opening->run_options.world_size = world_size;
+    opening->run_options.has_seed = request->has_seed;
+    opening->run_options.seed = request->seed;
+    return 0;
+}
+
+static int take_request(struct leat_opening *opening, const Leat__OpenRequest *request,
+                        struct leat_error *err) {
+    struct leat_session *session = opening->session;
+    int r = take_numbers(opening, request, err);
+
+    if (r == 0)
+        r = take_start(opening, request->start, err);
+    if (r == 0)
+        r = take_window(opening, request->window, err);
+    if (r == 0)
+        r = take_stream(opening, request, err);
+    if (r < 0)
+        return r;
+    opening->run_options.opener = opening->opener;
+    session->stream = leat_stream_ref(opening->stream);
+    session->window = opening->window;
+    session->rank = request->rank;
+    session->world_size = (uint32_t)opening->run_options.world_size;
+    session->next_epoch = opening->run_options.first_epoch;
+    session->next_step = opening->run_options.first_step;
+    memcpy(session->client_name, request->client_name,
+           strnlen(request->client_name, LEAT_SESSION_CLIENT_NAME));
+    return 0;
+}
+
+/* ---- the plan ---- */
+
+static void plan_work(struct leat_task *task) {
+    struct leat_opening *opening = (struct leat_opening *)task;
+
+    (void)leat_plan_new(opening->stream->spec, opening->opener, &opening->plan, &opening->error);
+}
+
+static int check_digest(const struct leat_opening *opening, struct leat_error *err) {
+    if (!opening->has_digest ||
+        memcmp(opening->digest, opening->plan->spec_digest, LEAT_DIGEST_BYTES) == 0)
+        return 0;
+    return leat_error_set(err, -ESTALE,
+                          "streams.%s: the position belongs to another version of the stream: its "
+                          "spec, vocabulary or other files have changed since",
+                          opening->stream->name);
+}
+
+static void plan_done(struct leat_task *task) {
+    struct leat_opening *opening = (struct leat_opening *)task;
+
+    if (!opening->session) {
+        leat_opening_free(opening);
+        return;
+    }
+    if (opening->plan)
+        (void)check_digest(opening, &opening->error);
+    leat_session_on_planned(opening->session, opening);
+}
+
+int leat_opening_start(struct leat_session *session, const uint8_t *payload, size_t n_bytes,
+                       struct leat_error *err) {
+    struct leat_opening *opening;
+    Leat__OpenRequest *request;
+    int r = leat_message_check(&leat__open_request__descriptor, payload, n_bytes, err);
+
+    if (r < 0)
+        return r;
+    request = leat__open_request__unpack(NULL, n_bytes, payload);
+    if (!request)
+        return leat_error_set(err, -EPROTO, "OPEN is no proper message");
+    opening = calloc(1, sizeof(*opening));
+    if (opening) {
+        opening->daemon = session->daemon;
+        opening->session = session;
+        r = take_request(opening, request, err);
+    } else {
+        r = leat_error_oom(err);
+    }
+    leat__open_request__free_unpacked(request, NULL);
+    if (r < 0) {
+        leat_opening_free(opening);
+        return r;
+    }
+    session->opening = opening;
+    opening->task.class = LEAT_TASK_SLOW;
+    opening->task.work = plan_work;
+    opening->task.done = plan_done;
+    leat_scheduler_add(&session->daemon->scheduler, NULL, &opening->task);
+    return 0;
+}
+
+/* ---- the reply ---- */
+
+int leat_opening_reply(const struct leat_plan *plan, uint32_t window, uint8_t *buffer, size_t size,
+                       size_t *ret_n_bytes) {
+    Leat__Opened opened = LEAT__OPENED__INIT;
+    Leat__Tensor tensors[LEAT_SLOT_MAX_TENSORS], *pointers[LEAT_SLOT_MAX_TENSORS];
+
+    if (plan->n_tensors > LEAT_SLOT_MAX_TENSORS)
+        return -EMSGSIZE;
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        struct leat_plan_tensor *tensor = &plan->tensors[i];
+
+        leat__tensor__init(&tensors[i]);
+        tensors[i].name = tensor->name;
+        tensors[i].dtype = (char *)(uintptr_t)leat_dtype_name(tensor->dtype);
+        tensors[i].n_shape = tensor->ndim;
+        tensors[i].shape = tensor->shape;
+        pointers[i] = &tensors[i];
+    }
+    opened.stream = plan->spec->name;
+    opened.n_tensors = plan->n_tensors;
+    opened.tensors = pointers;
+    opened.window = window;
+    opened.spec_digest = (ProtobufCBinaryData){.len = LEAT_DIGEST_BYTES,
+                                               .data = (uint8_t *)(uintptr_t)plan->spec_digest};
+    opened.batch_size = plan->batch_size;
+    opened.slot_bytes = plan->slot_bytes;
+    if (leat__opened__get_packed_size(&opened) > size)
+        return -EMSGSIZE;
+    *ret_n_bytes = leat__opened__pack(&opened, buffer);
+    return 0;
+}

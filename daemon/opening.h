@@ -1,0 +1,37 @@
+/* opening.h: what lies between OPEN and OPENED: the request is checked, and the plan of its stream
+ * is built on the pool, since that reads files.
+ *
+ * Owner: loop; on the pool only the fields under `task` are touched by the worker.
+ */
+#pragma once
+
+#include "daemon/scheduler.h"
+#include "daemon/stream.h"
+#include "pipeline/plan.h"
+
+struct leat_session;
+
+struct leat_opening {
+    struct leat_task task;
+    const struct leat_opener *opener;
+    struct leat_plan *plan;
+    struct leat_error error;
+
+    struct leat_daemon *daemon;
+    struct leat_session *session; /* NULL: it has gone; nobody wants the plan */
+    struct leat_stream *stream;
+    struct leat_run_options run_options;
+    uint32_t window;
+    bool has_digest;
+    uint8_t digest[LEAT_DIGEST_BYTES];
+};
+
+/* Checks the request (protobuf OpenRequest) and starts building the plan, which ends in
+ * leat_session_on_planned. Sets the session's stream, rank, window and name. */
+int leat_opening_start(struct leat_session *session, const uint8_t *payload, size_t n_bytes,
+                       struct leat_error *err);
+struct leat_opening *leat_opening_free(struct leat_opening *opening);
+
+/* The Opened message of a plan into `buffer`: 0 or -EMSGSIZE. */
+int leat_opening_reply(const struct leat_plan *plan, uint32_t window, uint8_t *buffer, size_t size,
+                       size_t *ret_n_bytes);

@@ -1,0 +1,96 @@
+/* options.c: see options.h. The long options and the help stand side by side. */
+#include "daemon/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct option long_options[] = {
+    {"config", required_argument, NULL, 'c'},
+    {"check-config", optional_argument, NULL, 'k'},
+    {"socket-dir", required_argument, NULL, 's'},
+    {"workers", required_argument, NULL, 'w'},
+    {"foreground", no_argument, NULL, 'f'},
+    {"version", no_argument, NULL, 'V'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+const char *leat_options_help(void) {
+    return "leatd --config FILE [options]\n"
+           "Carries batches to the trainers of this machine.\n"
+           "\n"
+           "  -c, --config FILE      settings and streams (YAML)\n"
+           "      --check-config     check FILE, say what is wrong with it, and end: 0 or 1\n"
+           "  -s, --socket-dir DIR   where trainer.sock, copy.sock and control.sock are made;\n"
+           "                         else what the settings say, else $RUNTIME_DIRECTORY,\n"
+           "                         /run/leat (root) or $XDG_RUNTIME_DIR/leat\n"
+           "  -w, --workers N        threads that read, parse and collate\n"
+           "  -f, --foreground       accepted; leatd always stays in the foreground\n"
+           "  -V, --version\n"
+           "  -h, --help\n"
+           "\n"
+           "SIGTERM and SIGINT stop it; `leatctl drain` does so when no batch is held any more.\n";
+}
+
+static int take_workers(struct leat_options *options, const char *text, struct leat_error *err) {
+    int64_t n;
+
+    if (leat_parse_int(text, strlen(text), &n) < 0 || n < 1 || n > LEAT_SETTINGS_MAX_WORKERS)
+        return leat_error_set(err, -EINVAL, "--workers %.32s is outside 1..%d", text,
+                              LEAT_SETTINGS_MAX_WORKERS);
+    options->daemon.workers = n;
+    return 0;
+}
+
+static int take(struct leat_options *options, int option, char **argv, struct leat_error *err) {
+    switch (option) {
+    case 'c':
+        options->daemon.config_file = optarg;
+        return 0;
+    case 'k':
+        options->checks_config = true;
+        if (optarg)
+            options->daemon.config_file = optarg;
+        return 0;
+    case 's':
+        options->daemon.socket_dir = optarg;
+        return 0;
+    case 'w':
+        return take_workers(options, optarg, err);
+    case 'f':
+        return 0;
+    case 'V':
+        options->wants_version = true;
+        return 0;
+    case 'h':
+        options->wants_help = true;
+        return 0;
+    case ':':
+        return leat_error_set(err, -EINVAL, "%s needs a value", argv[optind - 1]);
+    default:
+        return leat_error_set(err, -EINVAL, "unknown option %s; see leatd --help",
+                              argv[optind - 1]);
+    }
+}
+
+int leat_options_parse(struct leat_options *options, int argc, char **argv,
+                       struct leat_error *err) {
+    int option, r = 0;
+
+    *options = (struct leat_options){.daemon = {.log_fd = STDERR_FILENO}};
+    optind = 1;
+    opterr = 0;
+    while (r == 0 && (option = getopt_long(argc, argv, ":c:s:w:fVh", long_options, NULL)) != -1)
+        r = take(options, option, argv, err);
+    /* `--check-config FILE` reads as it is meant */
+    if (r == 0 && options->checks_config && optind == argc - 1)
+        options->daemon.config_file = argv[optind++];
+    if (r == 0 && optind < argc)
+        r = leat_error_set(err, -EINVAL, "%s: leatd takes options only; see leatd --help",
+                           argv[optind]);
+    if (r == 0 && !options->daemon.config_file && !options->wants_help && !options->wants_version)
+        r = leat_error_set(err, -EINVAL, "which settings? Give --config FILE");
+    return r;
+}

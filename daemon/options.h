@@ -1,0 +1,14 @@
+/* options.h: the command line of leatd. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "daemon/daemon.h"
+
+struct leat_options {
+    struct leat_daemon_options daemon;
+    bool checks_config, wants_help, wants_version;
+};
+
+int leat_options_parse(struct leat_options *options, int argc, char **argv, struct leat_error *err);
+const char *leat_options_help(void);

@@ -1,0 +1,20 @@
+/* process.h: what the system says of this process and the memory it may use. Reads small files of
+ * /proc and /sys, which do not block. Any thread. */
+#pragma once
+
+#include <stdint.h>
+
+struct leat_process {
+    uint64_t rss_bytes, hwm_bytes; /* shared pages included */
+    uint64_t cpu_ns;
+    uint32_t n_fds;
+};
+
+void leat_process_read(struct leat_process *ret_process);
+
+/* The memory that this process can have: of the machine, or what the nearest control group allows.
+ * 0: unknown. */
+uint64_t leat_process_memory_limit(void);
+
+/* Raises the number of descriptors to what is allowed, and returns it. */
+uint64_t leat_process_raise_descriptors(void);

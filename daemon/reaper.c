@@ -1,0 +1,153 @@
+/* reaper.c: one thread, two pipes, one descriptor at a time. */
+#include "daemon/reaper.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+#define STACK_BYTES (64U << 10)
+#define MAX_DRAIN   4096 /* packets: more than a socket's buffer holds */
+
+static ssize_t read_number(int fd, int *ret_number) {
+    ssize_t n;
+
+    do {
+        n = read(fd, ret_number, sizeof(*ret_number));
+    } while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static int write_number(int fd, int number) {
+    ssize_t n;
+
+    do {
+        n = write(fd, &number, sizeof(number));
+    } while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof(number) ? 0 : -EPIPE;
+}
+
+static void run_thread(void *data) {
+    const struct leat_reaper *reaper = data;
+    int input = reaper->to_thread[0], output = reaper->from_thread[1], fd;
+
+    while (read_number(input, &fd) == (ssize_t)sizeof(fd)) {
+        (void)close(fd);
+        if (write_number(output, fd) < 0)
+            break;
+    }
+}
+
+static void close_end(int *fd) {
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+static void hand_over(struct leat_reaper *reaper) {
+    if (reaper->is_busy || !reaper->first)
+        return;
+    reaper->is_busy = write_number(reaper->to_thread[1], reaper->first->fd) == 0;
+}
+
+static void on_poll(uv_poll_t *poll_handle, int status, int events) {
+    struct leat_reaper *reaper = poll_handle->data;
+    struct leat_reaper_item *item = reaper->first;
+    int fd;
+
+    (void)status;
+    (void)events;
+    if (!reaper->is_busy || read_number(reaper->from_thread[0], &fd) != (ssize_t)sizeof(fd))
+        return;
+    reaper->is_busy = false;
+    reaper->first = item->next;
+    if (!reaper->first)
+        reaper->last = &reaper->first;
+    hand_over(reaper);
+    item->on_closed(item);
+}
+
+int leat_reaper_init(struct leat_reaper *reaper, uv_loop_t *loop) {
+    uv_thread_options_t options = {.flags = UV_THREAD_HAS_STACK_SIZE, .stack_size = STACK_BYTES};
+    int r;
+
+    *reaper = (struct leat_reaper){.to_thread = {-1, -1}, .from_thread = {-1, -1}};
+    reaper->last = &reaper->first;
+    if (pipe2(reaper->to_thread, O_CLOEXEC) < 0 || pipe2(reaper->from_thread, O_CLOEXEC) < 0)
+        return -errno;
+    r = uv_poll_init(loop, &reaper->poll, reaper->from_thread[0]);
+    if (r < 0)
+        return r;
+    reaper->poll.data = reaper;
+    reaper->has_poll = true;
+    uv_unref((uv_handle_t *)&reaper->poll);
+    r = uv_thread_create_ex(&reaper->thread, &options, run_thread, reaper);
+    if (r < 0)
+        return r;
+    reaper->has_thread = true;
+    return uv_poll_start(&reaper->poll, UV_READABLE, on_poll);
+}
+
+void leat_reaper_stop(struct leat_reaper *reaper) {
+    if (reaper->has_poll)
+        uv_close((uv_handle_t *)&reaper->poll, NULL);
+}
+
+bool leat_reaper_is_idle(const struct leat_reaper *reaper) {
+    return !reaper->first;
+}
+
+void leat_reaper_deinit(struct leat_reaper *reaper) {
+    assert(!reaper->first);
+    close_end(&reaper->to_thread[1]);
+    if (reaper->has_thread)
+        (void)uv_thread_join(&reaper->thread);
+    close_end(&reaper->to_thread[0]);
+    close_end(&reaper->from_thread[0]);
+    close_end(&reaper->from_thread[1]);
+}
+
+void leat_reaper_refuse_descriptors(int socket) {
+    int no = 0;
+
+    (void)setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
+}
+
+/* Reads until nothing is left: 0, or -EPROTO if a descriptor is in the way. Peeking with no space
+ * for control data installs nothing and says MSG_CTRUNC. */
+static int drain(int socket) {
+    char bytes[4096];
+    struct iovec part = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+
+    for (int i = 0; i < MAX_DRAIN; i++) {
+        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+        ssize_t n = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n >= 0 && message.msg_flags & MSG_CTRUNC)
+            return -EPROTO;
+        if (n <= 0)
+            return 0;
+        (void)recv(socket, bytes, (size_t)n, MSG_DONTWAIT);
+    }
+    return -EPROTO;
+}
+
+void leat_reaper_close(struct leat_reaper *reaper, struct leat_reaper_item *item) {
+    (void)shutdown(item->fd, SHUT_RDWR);
+    if (drain(item->fd) == 0) {
+        (void)close(item->fd);
+        item->on_closed(item);
+        return;
+    }
+    item->next = NULL;
+    *reaper->last = item;
+    reaper->last = &item->next;
+    hand_over(reaper);
+}

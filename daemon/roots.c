@@ -1,0 +1,174 @@
+/* roots.c: see roots.h and openat2(2). */
+#include "daemon/roots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int open_beneath(int root, const char *path, int flags) {
+    struct open_how how = {
+        .flags =
+            (uint64_t)(unsigned)(O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags),
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    long fd;
+
+    /* EAGAIN: something was renamed meanwhile and ".." could not be decided; see openat2(2) */
+    for (int i = 0; i < 16; i++) {
+        fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+        if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+            break;
+    }
+    return fd < 0 ? -errno : (int)fd;
+}
+
+/* What of `path` lies below `root`: "" for the root itself, NULL if it does not. */
+static const char *below(const char *root, const char *path) {
+    size_t n = strlen(root);
+
+    if (strncmp(root, path, n) != 0 || (path[n] != '/' && path[n] != '\0'))
+        return NULL;
+    while (path[n] == '/')
+        n++;
+    return path + n;
+}
+
+static int open_in_root(const struct leat_root *root, const char *path, int flags) {
+    const char *rest = path;
+
+    if (path[0] == '/') {
+        rest = below(root->path, path);
+        if (!rest)
+            rest = below(root->real, path);
+        if (!rest)
+            return -EXDEV;
+    }
+    return open_beneath(root->fd, rest[0] ? rest : ".", flags);
+}
+
+static int open_in_roots(const struct leat_roots *roots, const char *path, int flags) {
+    int first = -EXDEV;
+
+    for (size_t i = 0; i < roots->n_items; i++) {
+        int r = open_in_root(&roots->items[i], path, flags);
+
+        if (r >= 0)
+            return r;
+        if (first == -EXDEV)
+            first = r;
+    }
+    return first;
+}
+
+static int refuse(struct leat_error *err, const char *path, int r) {
+    if (r == -EXDEV)
+        return leat_error_set(err, -EACCES,
+                              "%s: is not below a directory that trainers may name files in "
+                              "(`roots` of the daemon's settings)",
+                              path);
+    if (r == -ELOOP)
+        return leat_error_set(
+            err, -EACCES, "%s: leads through a symbolic link, which trainers may not follow", path);
+    return leat_error_set(err, r, "%s: %s", path, strerror(-r));
+}
+
+static int open_checked(const struct leat_opener *opener, const char *path, int flags,
+                        mode_t wanted, const char *what, struct leat_error *err) {
+    const struct leat_roots *roots = (const struct leat_roots *)(const void *)opener;
+    struct stat status;
+    int fd;
+
+    if (!path[0] || strlen(path) >= PATH_MAX)
+        return leat_error_set(err, -EINVAL, "a path of %zu bytes is outside 1..%d", strlen(path),
+                              PATH_MAX - 1);
+    fd = open_in_roots(roots, path, flags);
+    if (fd < 0)
+        return refuse(err, path, fd);
+    if (fstat(fd, &status) < 0 || (status.st_mode & S_IFMT) != wanted) {
+        (void)close(fd);
+        return leat_error_set(err, -EACCES, "%s: is no %s", path, what);
+    }
+    return fd;
+}
+
+static int open_file(const struct leat_opener *opener, const char *path, struct leat_error *err) {
+    return open_checked(opener, path, 0, S_IFREG, "regular file", err);
+}
+
+static int open_directory(const struct leat_opener *opener, const char *path,
+                          struct leat_error *err) {
+    return open_checked(opener, path, O_DIRECTORY, S_IFDIR, "directory", err);
+}
+
+static char *absolute(const char *path) {
+    char *directory, *joined = NULL;
+    size_t n;
+
+    if (path[0] == '/') {
+        joined = strdup(path);
+    } else {
+        directory = getcwd(NULL, 0);
+        if (directory && asprintf(&joined, "%s/%s", directory, path) < 0)
+            joined = NULL;
+        free(directory);
+    }
+    for (n = joined ? strlen(joined) : 0; n > 0 && joined[n - 1] == '/'; n--)
+        joined[n - 1] = '\0';
+    return joined;
+}
+
+static int open_root(struct leat_root *root, const char *path, struct leat_error *err) {
+    root->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root->fd < 0)
+        return leat_error_set(err, -errno, "the root %s cannot be opened: %s", path,
+                              strerror(errno));
+    root->path = absolute(path);
+    root->real = realpath(path, NULL);
+    if (!root->path || !root->real)
+        return leat_error_oom(err);
+    if (strcmp(root->real, "/") == 0)
+        root->real[0] = '\0';
+    return 0;
+}
+
+int leat_roots_init(struct leat_roots *roots, const char *const *paths, size_t n_paths,
+                    struct leat_error *err) {
+    *roots =
+        (struct leat_roots){.opener = {.open_file = open_file, .open_directory = open_directory}};
+    if (n_paths == 0)
+        return 0;
+    roots->items = calloc(n_paths, sizeof(*roots->items));
+    if (!roots->items)
+        return leat_error_oom(err);
+    for (size_t i = 0; i < n_paths; i++) {
+        int r;
+
+        roots->items[i].fd = -1;
+        roots->n_items = i + 1;
+        r = open_root(&roots->items[i], paths[i], err);
+        if (r < 0) {
+            leat_roots_deinit(roots);
+            return r;
+        }
+    }
+    return 0;
+}
+
+void leat_roots_deinit(struct leat_roots *roots) {
+    for (size_t i = 0; i < roots->n_items; i++) {
+        if (roots->items[i].fd >= 0)
+            (void)close(roots->items[i].fd);
+        free(roots->items[i].path);
+        free(roots->items[i].real);
+    }
+    free(roots->items);
+    roots->items = NULL;
+    roots->n_items = 0;
+}

@@ -1,0 +1,29 @@
+/* roots.h: an opener that reaches only what lies below configured directories.
+ *
+ * Trainers name files; the daemon opens them, perhaps with more rights than the trainer has. So a
+ * name is resolved by the kernel (openat2) beneath a root, without symbolic links, without the
+ * magic links of /proc, and only regular files come out. Nothing is decided by looking at a path
+ * and opening it afterwards. An absolute path must begin with a root as it was configured (or as it
+ * resolves); a relative one is tried below each root in order. Immutable after init; the opener's
+ * functions run on any thread and may block.
+ */
+#pragma once
+
+#include "pipeline/opener.h"
+
+struct leat_root {
+    char *path; /* as configured, made absolute, without a slash at the end */
+    char *real; /* without symbolic links */
+    int fd;     /* O_PATH */
+};
+
+struct leat_roots {
+    struct leat_opener opener;
+    struct leat_root *items;
+    size_t n_items;
+};
+
+/* paths must be directories. n_paths may be 0: then every name is refused. */
+int leat_roots_init(struct leat_roots *roots, const char *const *paths, size_t n_paths,
+                    struct leat_error *err);
+void leat_roots_deinit(struct leat_roots *roots);

@@ -1,0 +1,118 @@
+/* scheduler.c: a list of task lists a class; the one that was served goes to the end. */
+#include "daemon/scheduler.h"
+
+#include <assert.h>
+
+#define SUBMITTED_A_WORKER 2
+
+void leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers) {
+    *scheduler = (struct leat_scheduler){.loop = loop, .n_workers = n_workers};
+    for (int i = 0; i < LEAT_N_TASK_CLASSES; i++)
+        scheduler->classes[i].last = &scheduler->classes[i].first;
+    leat_task_queue_init(&scheduler->others);
+}
+
+void leat_scheduler_deinit(struct leat_scheduler *scheduler) {
+    assert(scheduler->n_submitted == 0 && scheduler->n_waiting == 0);
+    (void)scheduler;
+}
+
+void leat_task_queue_init(struct leat_task_queue *queue) {
+    *queue = (struct leat_task_queue){.lists = {{.next = NULL}}};
+    for (int i = 0; i < LEAT_N_TASK_CLASSES; i++)
+        queue->lists[i].last = &queue->lists[i].first;
+}
+
+static void append_list(struct leat_scheduler *scheduler, enum leat_task_class class,
+                        struct leat_task_list *list) {
+    list->next = NULL;
+    *scheduler->classes[class].last = list;
+    scheduler->classes[class].last = &list->next;
+}
+
+static struct leat_task *take_from_class(struct leat_scheduler *scheduler,
+                                         enum leat_task_class class) {
+    struct leat_task_list *list = scheduler->classes[class].first;
+    struct leat_task *task;
+
+    if (!list)
+        return NULL;
+    scheduler->classes[class].first = list->next;
+    if (!list->next)
+        scheduler->classes[class].last = &scheduler->classes[class].first;
+    task = list->first;
+    list->first = task->next;
+    if (list->first)
+        append_list(scheduler, class, list);
+    else
+        list->last = &list->first;
+    return task;
+}
+
+static struct leat_task *take_next(struct leat_scheduler *scheduler) {
+    uint32_t max_slow = scheduler->n_workers > 1 ? scheduler->n_workers / 2 : 1;
+
+    for (int class = 0; class < LEAT_N_TASK_CLASSES; class ++) {
+        struct leat_task *task;
+
+        if (class == LEAT_TASK_SLOW && scheduler->n_slow >= max_slow)
+            continue;
+        task = take_from_class(scheduler, (enum leat_task_class) class);
+        if (task)
+            return task;
+    }
+    return NULL;
+}
+
+static void submit_waiting(struct leat_scheduler *scheduler);
+
+static void on_work(uv_work_t *request) {
+    struct leat_task *task = request->data;
+
+    task->work(task);
+}
+
+static void on_done(uv_work_t *request, int status) {
+    struct leat_task *task = request->data;
+    struct leat_scheduler *scheduler = task->scheduler;
+
+    assert(status == 0);
+    (void)status;
+    scheduler->n_submitted--;
+    scheduler->n_slow -= task->class == LEAT_TASK_SLOW;
+    task->done(task);
+    submit_waiting(scheduler);
+}
+
+static void submit_waiting(struct leat_scheduler *scheduler) {
+    while (scheduler->n_waiting > 0 &&
+           scheduler->n_submitted < SUBMITTED_A_WORKER * scheduler->n_workers) {
+        struct leat_task *task = take_next(scheduler);
+        int r;
+
+        if (!task)
+            return;
+        scheduler->n_waiting--;
+        scheduler->n_submitted++;
+        scheduler->n_slow += task->class == LEAT_TASK_SLOW;
+        task->request.data = task;
+        r = uv_queue_work(scheduler->loop, &task->request, on_work, on_done);
+        assert(r == 0); /* it fails only without a work function */
+        (void)r;
+    }
+}
+
+void leat_scheduler_add(struct leat_scheduler *scheduler, struct leat_task_queue *queue,
+                        struct leat_task *task) {
+    struct leat_task_list *list = &(queue ? queue : &scheduler->others)->lists[task->class];
+    bool was_empty = !list->first;
+
+    task->scheduler = scheduler;
+    task->next = NULL;
+    *list->last = task;
+    list->last = &task->next;
+    if (was_empty)
+        append_list(scheduler, task->class, list);
+    scheduler->n_waiting++;
+    submit_waiting(scheduler);
+}

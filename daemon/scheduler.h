@@ -1,0 +1,60 @@
+/* scheduler.h: everything that runs on libuv's pool: the jobs of all runs, and slow work.
+ *
+ * libuv's queue is first in, first out. So only about two tasks a worker are in it at a time, and
+ * the others wait here, where what is nearest to a trainer goes first: batches being made before
+ * files being read before records being parsed; within a class one run after the other. Slow work
+ * (plans, shared memory) may take at most half of the workers. Owner: loop; a task's `work` runs on
+ * a worker and sees only the task.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+enum leat_task_class {
+    LEAT_TASK_URGENT, /* collation, copies, quarantine files */
+    LEAT_TASK_SLOW,
+    LEAT_TASK_SCAN,
+    LEAT_TASK_MAP,
+    LEAT_N_TASK_CLASSES,
+};
+
+struct leat_task {
+    uv_work_t request;
+    struct leat_task *next;
+    struct leat_scheduler *scheduler;
+    enum leat_task_class class;
+    void (*work)(struct leat_task *task); /* on a worker */
+    void (*done)(struct leat_task *task); /* on the loop; the task is its owner's again */
+};
+
+/* Tasks of one class of one owner, in order. */
+struct leat_task_list {
+    struct leat_task_list *next; /* among the lists that have tasks */
+    struct leat_task *first, **last;
+};
+
+/* One owner's place in the round robin. */
+struct leat_task_queue {
+    struct leat_task_list lists[LEAT_N_TASK_CLASSES];
+};
+
+struct leat_scheduler {
+    uv_loop_t *loop;
+    uint32_t n_workers;
+    uint32_t n_submitted, n_slow, n_waiting;
+    struct {
+        struct leat_task_list *first, **last;
+    } classes[LEAT_N_TASK_CLASSES];
+    struct leat_task_queue others; /* of whoever has no queue of its own */
+};
+
+void leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers);
+void leat_scheduler_deinit(struct leat_scheduler *scheduler);
+
+void leat_task_queue_init(struct leat_task_queue *queue);
+
+/* queue NULL: the one for others. class, work and done are set by the caller. */
+void leat_scheduler_add(struct leat_scheduler *scheduler, struct leat_task_queue *queue,
+                        struct leat_task *task);

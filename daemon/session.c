@@ -1,0 +1,652 @@
+/* session.c: the state machine of a trainer's connection. See session.h. */
+#include "daemon/session.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "daemon/opening.h"
+
+#define HELLO_NS   UINT64_C(10000000000) /* for HELLO and for OPEN, each */
+#define LEAVING_NS UINT64_C(10000000000) /* to give back what is held after GOAWAY */
+
+static const char *const state_names[LEAT_N_SESSION_STATES] = {
+    [LEAT_SESSION_HELLO] = "hello",     [LEAT_SESSION_WELCOMED] = "welcomed",
+    [LEAT_SESSION_OPENING] = "opening", [LEAT_SESSION_OPENED] = "opened",
+    [LEAT_SESSION_SERVING] = "serving", [LEAT_SESSION_LEAVING] = "leaving",
+    [LEAT_SESSION_CLOSING] = "closing",
+};
+
+const char *leat_session_state_name(enum leat_session_state state) {
+    return state_names[state];
+}
+
+/* The one setter: a session only ever moves on. */
+static void set_state(struct leat_session *session, enum leat_session_state state) {
+    assert(state > session->state);
+    assert(state >= LEAT_SESSION_LEAVING || state == session->state + 1);
+    session->state = state;
+}
+
+/* ---- telling ---- */
+
+static void log_session(struct leat_session *session, enum leat_event event,
+                        const struct leat_error *err) {
+    struct leat_daemon *daemon = session->daemon;
+    char text[LEAT_ERROR_PRINT_MAX] = "";
+    uint32_t n_dropped = 0;
+
+    if (!leat_user_may_log(session->user, leat_daemon_now_ns(), &n_dropped))
+        return;
+    if (err)
+        (void)leat_error_print(err, text, sizeof(text));
+    leat_log_write(&daemon->log, event,
+                   (struct leat_log_field[]){
+                       LEAT_LOG_N("session", session->id),
+                       LEAT_LOG_N("uid", session->peer.uid),
+                       LEAT_LOG_N("pid", session->peer.pid),
+                       LEAT_LOG_F("client", session->client_name),
+                       LEAT_LOG_F("stream", session->stream ? session->stream->name : ""),
+                       LEAT_LOG_T("error", text),
+                       LEAT_LOG_N("suppressed", n_dropped),
+                       LEAT_LOG_FIELDS_END,
+                   });
+}
+
+/* REFUSE before OPENED, GOAWAY behind it. If there is no room the end of the connection must do. */
+static void send_error(struct leat_session *session, const struct leat_error *err) {
+    enum leat_packet_kind kind =
+        session->state < LEAT_SESSION_SERVING ? LEAT_PACKET_REFUSE : LEAT_PACKET_GOAWAY;
+    uint8_t payload[LEAT_DELIVERY_ERROR_MAX];
+    struct leat_packet packet;
+
+    if (leat_delivery_error_packet(kind, err, &packet, payload) == 0)
+        (void)session->delivery->ops->send(session->delivery, &packet, payload);
+}
+
+/* ---- holds ---- */
+
+static void release_hold(struct leat_hold *hold) {
+    if (hold->ring)
+        leat_feed_release(hold->feed, hold->ring, hold->slot);
+}
+
+static void release_all(struct leat_session *session) {
+    for (uint32_t i = 0; i < session->n_holds; i++)
+        release_hold(&session->holds[i]);
+    session->n_holds = 0;
+}
+
+static void add_hold(struct leat_session *session, const struct leat_feed_output *output) {
+    bool keeps_slot = session->delivery->ops->keeps_slot;
+    struct leat_hold *hold = &session->holds[session->n_holds++];
+
+    *hold = (struct leat_hold){
+        .feed = session->feed,
+        .ring = keeps_slot ? output->ring : NULL,
+        .generation = output->ring->generation,
+        .epoch = output->epoch,
+        .step = output->step,
+        .slot = output->slot,
+    };
+    if (keeps_slot)
+        leat_feed_hold(session->feed, output->ring, output->slot);
+}
+
+/* A process that lost its connection may still read what it held; one that is gone cannot. Copies
+ * do not keep a slot. */
+static void quarantine_or_release(struct leat_session *session) {
+    uint32_t n_kept = 0;
+
+    if (session->peer.is_dead || session->peer.pidfd < 0) {
+        release_all(session);
+        return;
+    }
+    for (uint32_t i = 0; i < session->n_holds; i++) {
+        if (!session->holds[i].ring)
+            continue;
+        leat_ring_quarantine(session->holds[i].ring, session->holds[i].slot);
+        session->holds[n_kept++] = session->holds[i];
+    }
+    session->n_holds = n_kept;
+    if (n_kept > 0)
+        log_session(session, LEAT_EVENT_QUARANTINED, NULL);
+}
+
+/* ---- end ---- */
+
+static void finish_if_closed(struct leat_session *session);
+
+static void free_session(struct leat_session *session) {
+    struct leat_daemon *daemon = session->daemon;
+
+    *session->link = session->next;
+    if (session->next)
+        session->next->link = session->link;
+    daemon->n_sessions--;
+    if (session->has_own_stream)
+        leat_user_discharge(session->user, LEAT_CHARGE_STREAMS, 1);
+    leat_user_discharge(session->user, LEAT_CHARGE_SESSIONS, 1);
+    leat_user_unref(session->user);
+    leat_streams_unref(&daemon->streams, session->stream);
+    free(session);
+    for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
+        leat_listener_resume(&daemon->listeners[i]);
+    leat_daemon_on_ended(daemon);
+}
+
+static void on_peer_closed(struct leat_peer *peer) {
+    struct leat_session *session =
+        (struct leat_session *)((char *)peer - offsetof(struct leat_session, peer));
+
+    session->is_peer_closed = true;
+    finish_if_closed(session);
+}
+
+/* The delivery is gone, no slot is held: then the process need not be watched any longer, and after
+ * that nothing keeps the session. */
+static void finish_if_closed(struct leat_session *session) {
+    if (session->state != LEAT_SESSION_CLOSING || session->delivery || session->n_holds > 0)
+        return;
+    if (session->is_peer_closed)
+        free_session(session);
+    else
+        leat_peer_close(&session->peer, on_peer_closed);
+}
+
+static void drop_feed(struct leat_session *session) {
+    struct leat_feed *feed = session->feed;
+
+    for (uint32_t i = 0; i < session->n_outbox; i++)
+        leat_feed_untake(feed, &session->outbox[i]);
+    session->n_outbox = 0;
+    session->feed = NULL;
+    if (session->wait_start_ns)
+        session->stream->totals.wait_ns += leat_daemon_now_ns() - session->wait_start_ns;
+    session->wait_start_ns = 0;
+    if (feed)
+        leat_feed_close(feed);
+}
+
+static void drop_opening(struct leat_session *session) {
+    if (session->opening)
+        session->opening->session = NULL; /* freed when it is back from the pool */
+    session->opening = NULL;
+}
+
+void leat_session_close(struct leat_session *session) {
+    if (session->state == LEAT_SESSION_CLOSING)
+        return;
+    set_state(session, LEAT_SESSION_CLOSING);
+    quarantine_or_release(session);
+    drop_feed(session);
+    drop_opening(session);
+    log_session(session, LEAT_EVENT_CLOSED, NULL);
+    session->delivery->ops->close(session->delivery);
+}
+
+void leat_session_abandon(struct leat_session *session, const struct leat_error *why) {
+    if (session->state < LEAT_SESSION_LEAVING)
+        send_error(session, why);
+    leat_session_close(session);
+    release_all(session);
+    finish_if_closed(session);
+}
+
+void leat_session_leave(struct leat_session *session, const struct leat_error *why) {
+    if (session->state >= LEAT_SESSION_LEAVING)
+        return;
+    send_error(session, why);
+    if (session->state < LEAT_SESSION_SERVING) {
+        leat_session_close(session);
+        return;
+    }
+    set_state(session, LEAT_SESSION_LEAVING);
+    session->deadline_ns = leat_daemon_now_ns() + LEAVING_NS;
+    drop_feed(session);
+}
+
+/* The client broke a rule. */
+static void punish(struct leat_session *session, const struct leat_error *err) {
+    session->daemon->n_refused++;
+    log_session(session, LEAT_EVENT_BAD_CLIENT, err);
+    send_error(session, err);
+    leat_session_close(session);
+}
+
+/* The client asked for what it cannot have. */
+static void refuse(struct leat_session *session, const struct leat_error *err) {
+    session->daemon->n_refused++;
+    log_session(session, LEAT_EVENT_REFUSED, err);
+    send_error(session, err);
+    leat_session_close(session);
+}
+
+static void stream_failed(struct leat_session *session, const struct leat_error *err) {
+    struct leat_error copy = *err;
+
+    (void)leat_error_print(err, session->stream->totals.last_error,
+                           sizeof(session->stream->totals.last_error));
+    log_session(session, LEAT_EVENT_STREAM_FAILED, err);
+    leat_session_leave(session, &copy);
+}
+
+/* ---- batches out ---- */
+
+static uint32_t count_batches(const struct leat_session *session) {
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < session->n_outbox; i++)
+        n += session->outbox[i].kind == LEAT_OUTPUT_BATCH;
+    return n;
+}
+
+static void count_wait(struct leat_session *session, bool is_waiting) {
+    uint64_t now_ns;
+
+    if (is_waiting == (session->wait_start_ns != 0))
+        return;
+    now_ns = leat_daemon_now_ns();
+    if (is_waiting) {
+        session->stream->totals.n_waits++;
+        session->wait_start_ns = now_ns;
+    } else {
+        session->stream->totals.wait_ns += now_ns - session->wait_start_ns;
+        session->wait_start_ns = 0;
+    }
+}
+
+static void fill_outbox(struct leat_session *session) {
+    uint32_t n_taken = session->n_holds + count_batches(session);
+
+    while (session->n_outbox < LEAT_SESSION_OUTBOX && n_taken < session->window) {
+        struct leat_feed_output *output = &session->outbox[session->n_outbox];
+
+        if (!leat_feed_take(session->feed, output))
+            break;
+        session->n_outbox++;
+        n_taken += output->kind == LEAT_OUTPUT_BATCH;
+    }
+    count_wait(session,
+               session->n_outbox == 0 && n_taken < session->window && !session->is_finished);
+}
+
+static void account(struct leat_session *session, const struct leat_feed_output *output) {
+    if (output->kind == LEAT_OUTPUT_EPOCH_END) {
+        session->next_epoch = output->epoch + 1;
+        session->next_step = 0;
+        session->is_finished = output->is_last;
+        return;
+    }
+    add_hold(session, output);
+    session->n_batches++;
+    session->daemon->n_batches++;
+    session->daemon->n_rows += output->n_rows;
+    session->next_epoch = output->epoch;
+    session->next_step = output->step + session->world_size;
+}
+
+/* Announces what is in the outbox: 1: all of it, 0: not all, -errno. */
+static int empty_outbox(struct leat_session *session) {
+    const struct leat_delivery_ops *ops = session->delivery->ops;
+    int n = ops->deliver(session->delivery, session->feed, session->outbox, session->n_outbox);
+
+    if (n < 0)
+        return n;
+    for (int i = 0; i < n; i++)
+        account(session, &session->outbox[i]);
+    session->n_outbox -= (uint32_t)n;
+    memmove(session->outbox, session->outbox + n, session->n_outbox * sizeof(*session->outbox));
+    if (ops->flush)
+        ops->flush(session->delivery);
+    return session->n_outbox == 0;
+}
+
+static void delivery_failed(struct leat_session *session, int r) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (r == -EPIPE || r == -ECONNRESET) {
+        leat_session_close(session); /* it has gone: that is no news */
+        return;
+    }
+    leat_error_set(&err, r, "announcing a batch: %s", strerror(-r));
+    refuse(session, &err);
+}
+
+static void tell_failure(struct leat_session *session) {
+    const struct leat_error *err = leat_feed_error(session->feed);
+    const struct leat_delivery_ops *ops = session->delivery->ops;
+
+    if (err && (!ops->is_idle || ops->is_idle(session->delivery)))
+        stream_failed(session, err);
+}
+
+static void flush(struct leat_session *session) {
+    while (session->state == LEAT_SESSION_SERVING) {
+        int r;
+
+        fill_outbox(session);
+        if (session->n_outbox == 0) {
+            if (session->n_holds < session->window)
+                tell_failure(session);
+            return;
+        }
+        r = empty_outbox(session);
+        if (r < 0)
+            delivery_failed(session, r);
+        if (r <= 0)
+            return;
+    }
+}
+
+/* ---- from the feed ---- */
+
+static void on_feed_changed(void *subscriber) {
+    flush(subscriber);
+}
+
+static int send_opened(struct leat_session *session, struct leat_error *err) {
+    struct leat_packet packet = {.kind = LEAT_PACKET_OPENED};
+    uint8_t *payload = session->daemon->payload;
+    size_t n_bytes;
+    int r = leat_opening_reply(session->feed->plan, session->window, payload,
+                               LEAT_PACKET_PAYLOAD_MAX, &n_bytes);
+
+    if (r < 0)
+        return leat_error_set(err, r, "the stream has more tensors than OPENED can describe");
+    packet.payload_bytes = (uint32_t)n_bytes;
+    r = session->delivery->ops->send(session->delivery, &packet, payload);
+    if (r == 0)
+        r = session->delivery->ops->start(session->delivery, session->window);
+    return r < 0 ? leat_error_set(err, r, "answering OPEN: %s", strerror(-r)) : 0;
+}
+
+static void on_feed_started(void *subscriber, const struct leat_error *failure) {
+    struct leat_session *session = subscriber;
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (failure || send_opened(session, &err) < 0) {
+        refuse(session, failure ? failure : &err);
+        return;
+    }
+    set_state(session, LEAT_SESSION_SERVING);
+    log_session(session, LEAT_EVENT_OPENED, NULL);
+}
+
+static const struct leat_feed_ops feed_ops = {.on_started = on_feed_started,
+                                              .on_changed = on_feed_changed};
+
+void leat_session_on_planned(struct leat_session *session, struct leat_opening *opening) {
+    struct leat_error err = opening->error;
+
+    session->opening = NULL;
+    set_state(session, LEAT_SESSION_OPENED);
+    if (!err.code)
+        (void)leat_feed_new(session->daemon, session->user, opening->plan, &opening->run_options,
+                            session->window, &feed_ops, session, session->stream, &session->feed,
+                            &err);
+    leat_opening_free(opening);
+    if (err.code)
+        refuse(session, &err);
+}
+
+/* ---- packets in ---- */
+
+static int on_hello(struct leat_session *session, const struct leat_packet *packet,
+                    const void *payload, struct leat_error *err) {
+    struct leat_packet welcome = {
+        .kind = LEAT_PACKET_WELCOME,
+        .hello = {.magic = LEAT_PACKET_MAGIC,
+                  .major = LEAT_PROTOCOL_MAJOR,
+                  .minor = LEAT_PROTOCOL_MINOR,
+                  .session = session->id},
+    };
+
+    (void)payload;
+    if (packet->hello.magic != LEAT_PACKET_MAGIC)
+        return leat_error_set(err, -EPROTO, "HELLO has the magic 0x%08x: this is no leat client",
+                              packet->hello.magic);
+    if (packet->hello.major != LEAT_PROTOCOL_MAJOR)
+        return leat_error_set(err, -EPROTONOSUPPORT,
+                              "the client speaks protocol %u.%u, this daemon %d.%d: use versions "
+                              "with the same first number",
+                              packet->hello.major, packet->hello.minor, LEAT_PROTOCOL_MAJOR,
+                              LEAT_PROTOCOL_MINOR);
+    if (session->daemon->is_draining)
+        return leat_error_set(err, -ESHUTDOWN, "this daemon is draining: it takes no new sessions");
+    set_state(session, LEAT_SESSION_WELCOMED);
+    session->deadline_ns = leat_daemon_now_ns() + HELLO_NS;
+    return session->delivery->ops->send(session->delivery, &welcome, NULL);
+}
+
+static int on_open(struct leat_session *session, const struct leat_packet *packet,
+                   const void *payload, struct leat_error *err) {
+    session->deadline_ns = 0;
+    set_state(session, LEAT_SESSION_OPENING);
+    return leat_opening_start(session, payload, packet->payload_bytes, err);
+}
+
+/* Clears only what this session holds, and only if all four numbers are those of the announcement:
+ * a second RELEASE cannot free a later batch in the same slot. */
+static int on_release(struct leat_session *session, const struct leat_packet *packet,
+                      const void *payload, struct leat_error *err) {
+    uint32_t i = 0;
+
+    (void)payload;
+    while (i < session->n_holds && (session->holds[i].slot != packet->batch.slot ||
+                                    session->holds[i].step != packet->batch.step ||
+                                    session->holds[i].epoch != packet->batch.epoch ||
+                                    session->holds[i].generation != packet->batch.generation))
+        i++;
+    if (i == session->n_holds)
+        return leat_error_set(
+            err, -EPROTO,
+            "RELEASE of generation %llu, slot %u, epoch %llu, step %llu, which is not held",
+            (unsigned long long)packet->batch.generation, packet->batch.slot,
+            (unsigned long long)packet->batch.epoch, (unsigned long long)packet->batch.step);
+    release_hold(&session->holds[i]);
+    session->n_holds--;
+    memmove(&session->holds[i], &session->holds[i + 1],
+            (session->n_holds - i) * sizeof(session->holds[0]));
+    if (session->feed)
+        leat_feed_mark(session->feed);
+    return 0;
+}
+
+/* Also says that nothing is read any more. */
+static int on_bye(struct leat_session *session, const struct leat_packet *packet,
+                  const void *payload, struct leat_error *err) {
+    (void)packet;
+    (void)payload;
+    (void)err;
+    release_all(session);
+    leat_session_close(session);
+    return 0;
+}
+
+static const struct {
+    uint16_t kind;
+    bool has_payload;
+    uint8_t states; /* in which it may come */
+    int (*handle)(struct leat_session *, const struct leat_packet *, const void *,
+                  struct leat_error *);
+} rules[] = {
+    {LEAT_PACKET_RELEASE, false, 1 << LEAT_SESSION_SERVING | 1 << LEAT_SESSION_LEAVING, on_release},
+    {LEAT_PACKET_HELLO, false, 1 << LEAT_SESSION_HELLO, on_hello},
+    {LEAT_PACKET_OPEN, true, 1 << LEAT_SESSION_WELCOMED, on_open},
+    {LEAT_PACKET_BYE, false, 0xff, on_bye},
+};
+
+bool leat_session_expects_payload(const struct leat_session *session) {
+    return session->state == LEAT_SESSION_WELCOMED;
+}
+
+static int step(struct leat_session *session, const struct leat_packet *packet, const void *payload,
+                struct leat_error *err) {
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        int r;
+
+        if (rules[i].kind != packet->kind || !(rules[i].states & (1 << session->state)) ||
+            (packet->payload_bytes > 0 && !rules[i].has_payload))
+            continue;
+        r = rules[i].handle(session, packet, payload, err);
+        if (r < 0)
+            leat_error_set(err, r, "%s", strerror(-r));
+        return r;
+    }
+    if (packet->kind & 0x8000)
+        return 0; /* of a later version, and said to be optional */
+    return leat_error_set(err, -EPROTO,
+                          "a packet of kind %u with %u bytes is not expected in state %s",
+                          packet->kind, packet->payload_bytes, state_names[session->state]);
+}
+
+void leat_session_on_packet(struct leat_session *session, const struct leat_packet *packet,
+                            const void *payload) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    int r;
+
+    if (session->state == LEAT_SESSION_CLOSING)
+        return;
+    r = step(session, packet, payload, &err);
+    if (r == -EPROTO || r == -EPROTONOSUPPORT)
+        punish(session, &err);
+    else if (r < 0)
+        refuse(session, &err);
+}
+
+/* ---- from the delivery and the process ---- */
+
+void leat_session_on_end(struct leat_session *session, const struct leat_error *err) {
+    if (session->state == LEAT_SESSION_CLOSING)
+        return;
+    if (err->code == -EPROTO)
+        punish(session, err);
+    else
+        leat_session_close(session);
+}
+
+void leat_session_on_writable(struct leat_session *session) {
+    if (session->feed)
+        leat_feed_mark(session->feed);
+}
+
+void leat_session_on_delivery_closed(struct leat_session *session) {
+    session->delivery->ops->free(session->delivery);
+    session->delivery = NULL;
+    finish_if_closed(session);
+}
+
+static void on_peer_death(struct leat_peer *peer) {
+    struct leat_session *session =
+        (struct leat_session *)((char *)peer - offsetof(struct leat_session, peer));
+
+    leat_session_close(session);
+    release_all(session);
+    finish_if_closed(session);
+}
+
+void leat_session_tick(struct leat_session *session, uint64_t now_ns) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (session->deadline_ns == 0 || now_ns < session->deadline_ns)
+        return;
+    session->deadline_ns = 0;
+    if (session->state == LEAT_SESSION_LEAVING) {
+        leat_session_close(session);
+    } else if (session->state <= LEAT_SESSION_WELCOMED) {
+        leat_error_set(&err, -ETIMEDOUT, "nothing was said for 10 seconds in state %s",
+                       state_names[session->state]);
+        refuse(session, &err);
+    }
+}
+
+/* ---- beginning ---- */
+
+static void link_session(struct leat_session *session) {
+    struct leat_daemon *daemon = session->daemon;
+
+    session->next = daemon->sessions;
+    session->link = &daemon->sessions;
+    if (session->next)
+        session->next->link = &session->next;
+    daemon->sessions = session;
+    daemon->n_sessions++;
+}
+
+static void on_turned_away(struct leat_reaper_item *item) {
+    free(item);
+}
+
+/* Tells a client why it gets no session. */
+static void turn_away(struct leat_daemon *daemon, int take_fd,
+                      const struct leat_delivery_ops *delivery_ops, const struct leat_error *err) {
+    struct leat_reaper_item *item = calloc(1, sizeof(*item));
+
+    daemon->n_refused++;
+    leat_delivery_refuse(take_fd, delivery_ops, err);
+    if (!item) {
+        (void)close(take_fd);
+        return;
+    }
+    *item = (struct leat_reaper_item){.fd = take_fd, .on_closed = on_turned_away};
+    leat_reaper_close(&daemon->reaper, item);
+}
+
+static int charge(struct leat_session *session, struct leat_error *err) {
+    session->user = leat_users_get(&session->daemon->users, session->peer.uid);
+    if (!session->user)
+        return leat_error_oom(err);
+    return leat_user_charge(session->user, LEAT_CHARGE_SESSIONS, 1, err);
+}
+
+/* Up to here nothing refers to the session; from here on it frees itself. */
+static int start(struct leat_session *session, int take_fd, const struct leat_delivery_ops *ops,
+                 struct leat_error *err) {
+    int r = ops->open(session, take_fd, &session->delivery);
+
+    if (r < 0) {
+        leat_user_discharge(session->user, LEAT_CHARGE_SESSIONS, 1);
+        return leat_error_set(err, r, "a connection cannot be watched: %s", strerror(-r));
+    }
+    link_session(session);
+    r = leat_peer_watch(&session->peer, &session->daemon->loop, take_fd, on_peer_death);
+    if (r < 0)
+        leat_session_close(session);
+    return r < 0 ? 1 : 0;
+}
+
+int leat_session_accept(struct leat_daemon *daemon, int take_fd,
+                        const struct leat_delivery_ops *delivery_ops) {
+    struct leat_session *session = calloc(1, sizeof(*session));
+    struct leat_error err = LEAT_ERROR_INIT;
+    int r;
+
+    leat_reaper_refuse_descriptors(take_fd);
+    if (session) {
+        session->daemon = daemon;
+        session->id = ++daemon->next_session;
+        session->start_ns = leat_daemon_now_ns();
+        session->deadline_ns = session->start_ns + HELLO_NS;
+        r = leat_peer_identify(&session->peer, take_fd);
+        if (r < 0)
+            (void)leat_error_set(&err, r, "who is at the other end? %s", strerror(-r));
+        else
+            r = charge(session, &err);
+        if (r == 0)
+            r = start(session, take_fd, delivery_ops, &err);
+        if (r >= 0)
+            return r > 0 ? -EMFILE : 0;
+        if (session->user)
+            log_session(session, LEAT_EVENT_REFUSED, &err);
+        leat_user_unref(session->user);
+        free(session);
+    } else {
+        leat_error_oom(&err);
+    }
+    turn_away(daemon, take_fd, delivery_ops, &err);
+    return 0;
+}

@@ -1,0 +1,98 @@
+/* session.h: one trainer's connection, from HELLO to the release of its last batch.
+ *
+ *     HELLO -> WELCOMED -> OPENING (plan, on the pool) -> OPENED (run and ring are made) -> SERVING
+ *        \________\___________\______________\_______________\-> LEAVING (GOAWAY was said; what it
+ *         \________\___________\______________\_______________\     holds may still come back)
+ *          \_______________________________________________________-> CLOSING
+ *
+ * Everything that happens goes through one step function; the state has one setter. A client is
+ * believed nothing: a packet that is not expected ends its own session, and only that. A CLOSING
+ * session lives until its socket is closed, its plan is back from the pool, and no slot is held in
+ * its name: those of a process that lost its connection but lives are quarantined until it ends.
+ * Owner: loop.
+ */
+#pragma once
+
+#include "daemon/delivery.h"
+#include "daemon/peer.h"
+#include "daemon/settings.h"
+#include "daemon/stream.h"
+
+enum leat_session_state {
+    LEAT_SESSION_HELLO,
+    LEAT_SESSION_WELCOMED,
+    LEAT_SESSION_OPENING,
+    LEAT_SESSION_OPENED,
+    LEAT_SESSION_SERVING,
+    LEAT_SESSION_LEAVING,
+    LEAT_SESSION_CLOSING,
+    LEAT_N_SESSION_STATES,
+};
+
+/* A batch that was announced and not released. */
+struct leat_hold {
+    struct leat_feed *feed;
+    struct leat_ring *ring; /* NULL: its slot is not in use any more (copy delivery) */
+    uint64_t generation, epoch, step;
+    uint32_t slot;
+};
+
+#define LEAT_SESSION_OUTBOX      32
+#define LEAT_SESSION_CLIENT_NAME 64
+
+struct leat_opening;
+
+struct leat_session {
+    struct leat_session *next, **link; /* of the daemon's sessions */
+    struct leat_daemon *daemon;
+    uint64_t id;
+    enum leat_session_state state;
+    struct leat_peer peer;
+    struct leat_user *user;
+    struct leat_delivery *delivery;
+    struct leat_opening *opening; /* on the pool */
+    struct leat_stream *stream;
+    struct leat_feed *feed;
+    bool has_own_stream; /* charged for it */
+    bool is_peer_closed;
+    bool is_finished; /* the last END was sent */
+    uint64_t start_ns, deadline_ns;
+
+    uint32_t window, rank, world_size;
+    uint32_t n_holds; /* in the order of announcement */
+    struct leat_hold holds[LEAT_SETTINGS_MAX_WINDOW];
+    uint32_t n_outbox; /* taken from the feed, not yet announced */
+    struct leat_feed_output outbox[LEAT_SESSION_OUTBOX];
+
+    uint64_t n_batches, next_epoch, next_step;
+    uint64_t wait_start_ns; /* it has credit and nothing is ready, since; 0: not so */
+    char client_name[LEAT_SESSION_CLIENT_NAME + 1];
+};
+
+/* Makes a session of a fresh connection; on failure too, the descriptor is taken care of. -EMFILE:
+ * the caller should accept no more for now. */
+int leat_session_accept(struct leat_daemon *daemon, int take_fd,
+                        const struct leat_delivery_ops *delivery_ops);
+
+/* Ends it kindly: GOAWAY, and a while to give back what it holds. */
+void leat_session_leave(struct leat_session *session, const struct leat_error *why);
+/* Ends it now. */
+void leat_session_close(struct leat_session *session);
+/* Ends it now, and forgets what it holds: the daemon is about to end, and fills no slot any more.
+ */
+void leat_session_abandon(struct leat_session *session, const struct leat_error *why);
+/* Ends what has waited too long for its client. */
+void leat_session_tick(struct leat_session *session, uint64_t now_ns);
+
+const char *leat_session_state_name(enum leat_session_state state);
+
+/* From the delivery. A session may be CLOSING after each of them. */
+void leat_session_on_packet(struct leat_session *session, const struct leat_packet *packet,
+                            const void *payload);
+void leat_session_on_end(struct leat_session *session, const struct leat_error *err);
+void leat_session_on_writable(struct leat_session *session);
+void leat_session_on_delivery_closed(struct leat_session *session);
+bool leat_session_expects_payload(const struct leat_session *session);
+
+/* From the opening. */
+void leat_session_on_planned(struct leat_session *session, struct leat_opening *opening);

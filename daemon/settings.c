@@ -1,0 +1,342 @@
+/* settings.c: the table, and what cannot be said in a table. */
+#include "daemon/settings.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/opener.h"
+#include "pipeline/plan.h"
+#include "pipeline/yaml.h"
+
+#define STREAMS_KEY  "streams"
+#define MAX_CONTROLS 64
+
+static const char *const log_formats[] = {"auto", "text", "json", "journal", NULL};
+static const char *const log_levels[] = {"error", "warning", "notice", "info", "debug", NULL};
+
+#define MEMBER(name) offsetof(struct leat_settings, name)
+
+const struct leat_arg leat_settings_args[] = {
+    {.name = "workers",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(workers),
+     .min = 1,
+     .max = LEAT_SETTINGS_MAX_WORKERS,
+     .help = "Threads that read, parse and collate; as many as there are CPUs if not given."},
+    {.name = "trainer_socket",
+     .type = LEAT_ARG_PATH,
+     .offset = MEMBER(trainer_socket),
+     .help = "Where trainers connect that map batches; trainer.sock in the socket directory."},
+    {.name = "copy_socket",
+     .type = LEAT_ARG_PATH,
+     .offset = MEMBER(copy_socket),
+     .help = "Where trainers connect that get copies; copy.sock in the socket directory."},
+    {.name = "control_socket",
+     .type = LEAT_ARG_PATH,
+     .offset = MEMBER(control_socket),
+     .help = "Where leatctl connects; control.sock in the socket directory."},
+    {.name = "roots",
+     .type = LEAT_ARG_PATHS,
+     .offset = MEMBER(roots),
+     .min = 0,
+     .max = 64,
+     .help = "Directories below which streams of trainers may name files. If not given, only "
+             "trainers of the daemon's own user may describe streams, and may name any file."},
+    {.name = "max_sessions",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_sessions),
+     .fallback = "1024",
+     .min = 1,
+     .max = LEAT_SETTINGS_MAX_SESSIONS,
+     .help = "Trainers connected at once."},
+    {.name = "max_user_sessions",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_user_sessions),
+     .fallback = "256",
+     .min = 1,
+     .max = LEAT_SETTINGS_MAX_SESSIONS,
+     .help = "Trainers of one user connected at once."},
+    {.name = "max_ring_bytes",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_ring_bytes),
+     .fallback = "8589934592",
+     .min = 1 << 20,
+     .max = 1e15,
+     .help = "Shared memory of all batches together."},
+    {.name = "max_user_ring_bytes",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_user_ring_bytes),
+     .fallback = "4294967296",
+     .min = 1 << 20,
+     .max = 1e15,
+     .help = "Shared memory of the batches of one user's trainers."},
+    {.name = "max_streams",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_streams),
+     .fallback = "256",
+     .min = 0,
+     .max = LEAT_SETTINGS_MAX_SESSIONS,
+     .help = "Open streams that trainers described themselves."},
+    {.name = "max_user_streams",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_user_streams),
+     .fallback = "64",
+     .min = 0,
+     .max = LEAT_SETTINGS_MAX_SESSIONS,
+     .help = "Open streams that the trainers of one user described themselves."},
+    {.name = "window",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(window),
+     .fallback = "4",
+     .min = 1,
+     .max = LEAT_SETTINGS_MAX_WINDOW,
+     .help = "Batches that a trainer holds at once unless it asks for another number."},
+    {.name = "max_window",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_window),
+     .fallback = "64",
+     .min = 1,
+     .max = LEAT_SETTINGS_MAX_WINDOW,
+     .help = "The most batches that a trainer may ask to hold at once."},
+    {.name = "log",
+     .type = LEAT_ARG_CHOICE,
+     .offset = MEMBER(log),
+     .fallback = "auto",
+     .choices = log_formats,
+     .help = "Form of the log: text or JSON lines on stderr, or the journal; auto: the journal if "
+             "stderr leads there, else text."},
+    {.name = "log_level",
+     .type = LEAT_ARG_CHOICE,
+     .offset = MEMBER(log_level),
+     .fallback = "notice",
+     .choices = log_levels,
+     .help = "The least important events that are logged."},
+    LEAT_ARGS_END,
+};
+
+static int check_keys(const struct leat_settings *settings, struct leat_error *err) {
+    const struct leat_value *document = &settings->document;
+    const char *names[LEAT_ARG_MAX];
+    size_t n_names = 0;
+
+    if (document->kind != LEAT_VALUE_MAP && document->kind != LEAT_VALUE_NULL) {
+        leat_error_set(err, -EINVAL, "expected a map of settings and `" STREAMS_KEY "`");
+        leat_error_locate(err, settings->file, document->line, document->column);
+        return -EINVAL;
+    }
+    names[n_names++] = STREAMS_KEY;
+    for (const struct leat_arg *arg = leat_settings_args; arg->name; arg++)
+        names[n_names++] = arg->name;
+    for (size_t i = 0; i < document->n_items; i++) {
+        const struct leat_value_key *key = &document->keys[i];
+        const char *nearest;
+        size_t j = 0;
+
+        while (j < n_names && strcmp(names[j], key->name) != 0)
+            j++;
+        if (j < n_names)
+            continue;
+        nearest = leat_nearest(key->name, names, n_names);
+        leat_error_set(err, -EINVAL, "unknown key \"%.64s\"; %s \"%s\"%s", key->name,
+                       nearest ? "did you mean" : "the settings begin with",
+                       nearest ? nearest : names[1], nearest ? "?" : "");
+        leat_error_locate(err, settings->file, key->line, key->column);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+/* A shallow copy of the document's map without `streams`, for the binder. */
+static int split_document(struct leat_settings *settings, struct leat_error *err) {
+    const struct leat_value *document = &settings->document;
+    struct leat_value *values = &settings->values;
+
+    *values = *document;
+    values->n_items = 0;
+    values->items = calloc(document->n_items + 1, sizeof(*values->items));
+    values->keys = calloc(document->n_items + 1, sizeof(*values->keys));
+    if (!values->items || !values->keys)
+        return leat_error_oom(err);
+    for (size_t i = 0; i < document->n_items; i++) {
+        if (strcmp(document->keys[i].name, STREAMS_KEY) == 0)
+            continue;
+        values->keys[values->n_items] = document->keys[i];
+        values->items[values->n_items++] = document->items[i];
+    }
+    return 0;
+}
+
+static int64_t count_cpus(void) {
+    cpu_set_t cpus;
+
+    if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || CPU_COUNT(&cpus) < 1)
+        return 1;
+    return CPU_COUNT(&cpus);
+}
+
+static int resolve_path(const struct leat_settings *settings, const char **path,
+                        struct leat_error *err) {
+    char *resolved;
+
+    if (!*path)
+        return 0;
+    resolved = leat_config_path(&settings->base, *path);
+    if (!resolved)
+        return leat_error_oom(err);
+    free((char *)(uintptr_t)*path);
+    *path = resolved;
+    return 0;
+}
+
+static int resolve_paths(struct leat_settings *settings, struct leat_error *err) {
+    const char **sockets[] = {&settings->trainer_socket, &settings->copy_socket,
+                              &settings->control_socket};
+
+    for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++)
+        if (resolve_path(settings, sockets[i], err) < 0)
+            return -ENOMEM;
+    for (size_t i = 0; i < settings->roots.n_items; i++) {
+        const char *path = settings->roots.items[i];
+        int r = resolve_path(settings, &path, err);
+
+        if (r < 0)
+            return r;
+        settings->roots.items[i] = (char *)(uintptr_t)path;
+    }
+    return 0;
+}
+
+static int check_pair(const struct leat_settings *settings, const char *lower_name, int64_t *lower,
+                      const char *upper_name, int64_t upper, struct leat_error *err) {
+    if (*lower <= upper)
+        return 0;
+    if (leat_config_given(&settings->base, lower_name))
+        return leat_config_error(&settings->base, lower_name, err, "%lld is more than %s, %lld",
+                                 (long long)*lower, upper_name, (long long)upper);
+    *lower = upper; /* a default gives way */
+    return 0;
+}
+
+static int check_values(struct leat_settings *settings, struct leat_error *err) {
+    int r =
+        check_pair(settings, "window", &settings->window, "max_window", settings->max_window, err);
+
+    if (r == 0)
+        r = check_pair(settings, "max_user_sessions", &settings->max_user_sessions, "max_sessions",
+                       settings->max_sessions, err);
+    if (r == 0)
+        r = check_pair(settings, "max_user_ring_bytes", &settings->max_user_ring_bytes,
+                       "max_ring_bytes", settings->max_ring_bytes, err);
+    if (r == 0)
+        r = check_pair(settings, "max_user_streams", &settings->max_user_streams, "max_streams",
+                       settings->max_streams, err);
+    return r;
+}
+
+static int check_stream_names(const struct leat_settings *settings, struct leat_error *err) {
+    for (size_t i = 0; i < settings->n_streams; i++) {
+        const struct leat_spec *spec = settings->streams[i];
+        size_t n = strlen(spec->name);
+
+        if (n >= 1 && n <= LEAT_NAME_MAX)
+            continue;
+        leat_error_set(err, -EINVAL, "a stream's name of %zu bytes is outside 1..%d", n,
+                       LEAT_NAME_MAX);
+        leat_error_locate(err, settings->file, spec->line, spec->column);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int parse(struct leat_settings *settings, const char *text, size_t n_bytes,
+                 struct leat_error *err) {
+    int r = leat_yaml_parse(text, n_bytes, settings->file, &settings->document, err);
+
+    if (r == 0)
+        r = check_keys(settings, err);
+    if (r == 0)
+        r = split_document(settings, err);
+    if (r == 0)
+        r = leat_config_bind(&settings->base, leat_settings_args, &settings->values, settings->file,
+                             0, 0, err);
+    if (r == 0 && settings->workers == 0)
+        settings->workers = count_cpus();
+    if (r == 0)
+        r = check_values(settings, err);
+    if (r == 0)
+        r = resolve_paths(settings, err);
+    if (r == 0 && leat_value_get(&settings->document, STREAMS_KEY))
+        r = leat_yaml_streams(&settings->document, settings->file, &settings->streams,
+                              &settings->n_streams, err);
+    return r == 0 ? check_stream_names(settings, err) : r;
+}
+
+int leat_settings_parse(const char *text, size_t n_bytes, const char *file,
+                        struct leat_settings **ret_settings, struct leat_error *err) {
+    struct leat_settings *settings = calloc(1, sizeof(*settings));
+    int r;
+
+    if (!settings)
+        return leat_error_oom(err);
+    settings->file = strdup(file);
+    r = settings->file ? parse(settings, text, n_bytes, err) : leat_error_oom(err);
+    if (r < 0) {
+        leat_settings_free(settings);
+        return r;
+    }
+    *ret_settings = settings;
+    return 0;
+}
+
+int leat_settings_load(const char *file, struct leat_settings **ret_settings,
+                       struct leat_error *err) {
+    char *text;
+    size_t n_bytes;
+    int r = leat_opener_read(&leat_opener_any, file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, err);
+
+    if (r < 0)
+        return r;
+    r = leat_settings_parse(text, n_bytes, file, ret_settings, err);
+    free(text);
+    return r;
+}
+
+struct leat_settings *leat_settings_free(struct leat_settings *settings) {
+    if (!settings)
+        return NULL;
+    leat_config_deinit(&settings->base);
+    for (size_t i = 0; i < settings->n_streams; i++)
+        leat_spec_free(settings->streams[i]);
+    free(settings->streams);
+    free(settings->values.items);
+    free(settings->values.keys);
+    leat_value_deinit(&settings->document);
+    free(settings->file);
+    free(settings);
+    return NULL;
+}
+
+int leat_settings_check_streams(const struct leat_settings *settings, struct leat_error *err) {
+    for (size_t i = 0; i < settings->n_streams; i++) {
+        int r = leat_plan_check(settings->streams[i], err);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+void leat_settings_limits(const struct leat_settings *settings, struct leat_limits *ret_limits) {
+    *ret_limits = (struct leat_limits){
+        .user = {[LEAT_CHARGE_SESSIONS] = (uint64_t)settings->max_user_sessions,
+                 [LEAT_CHARGE_RING_BYTES] = (uint64_t)settings->max_user_ring_bytes,
+                 [LEAT_CHARGE_STREAMS] = (uint64_t)settings->max_user_streams,
+                 [LEAT_CHARGE_CONTROLS] = MAX_CONTROLS / 2},
+        .total = {[LEAT_CHARGE_SESSIONS] = (uint64_t)settings->max_sessions,
+                  [LEAT_CHARGE_RING_BYTES] = (uint64_t)settings->max_ring_bytes,
+                  [LEAT_CHARGE_STREAMS] = (uint64_t)settings->max_streams,
+                  [LEAT_CHARGE_CONTROLS] = MAX_CONTROLS},
+    };
+}

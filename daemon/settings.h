@@ -1,0 +1,49 @@
+/* settings.h: the configuration file of the daemon: its settings and the operator's streams.
+ *
+ * One YAML document: the keys of leat_settings_args, and `streams`. Values are checked against the
+ * table by the same binder as the arguments of stages; everything is checked before anything is
+ * used. Relative paths are relative to the file. Immutable once loaded; may be read by any thread.
+ */
+#pragma once
+
+#include "daemon/user.h"
+#include "pipeline/bind.h"
+#include "proto/spec.h"
+
+#define LEAT_SETTINGS_MAX_WORKERS  1024 /* as libuv's pool */
+#define LEAT_SETTINGS_MAX_SESSIONS 16384
+#define LEAT_SETTINGS_MAX_WINDOW   128 /* this many notices always fit into a socket's buffer */
+
+struct leat_settings {
+    struct leat_config base;
+    int64_t workers;
+    const char *trainer_socket, *copy_socket, *control_socket; /* NULL: not given */
+    struct leat_texts roots;
+    int64_t max_sessions, max_user_sessions;
+    int64_t max_ring_bytes, max_user_ring_bytes;
+    int64_t max_streams, max_user_streams;
+    int64_t window, max_window;
+    int log;       /* enum leat_log_format */
+    int log_level; /* index into error, warning, notice, info, debug */
+
+    char *file;
+    struct leat_value document; /* what the configs and specs refer to */
+    struct leat_value values;   /* the document's keys without `streams`; its items are borrowed */
+    size_t n_streams;
+    struct leat_spec **streams;
+};
+
+extern const struct leat_arg leat_settings_args[];
+
+/* Reads and checks a file. May block. */
+int leat_settings_load(const char *file, struct leat_settings **ret_settings,
+                       struct leat_error *err);
+/* The same from its text. */
+int leat_settings_parse(const char *text, size_t n_bytes, const char *file,
+                        struct leat_settings **ret_settings, struct leat_error *err);
+struct leat_settings *leat_settings_free(struct leat_settings *settings);
+
+/* Checks the stages and arguments of every stream, without reading data. */
+int leat_settings_check_streams(const struct leat_settings *settings, struct leat_error *err);
+
+void leat_settings_limits(const struct leat_settings *settings, struct leat_limits *ret_limits);

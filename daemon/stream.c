@@ -1,0 +1,166 @@
+/* stream.c: a list; there are dozens of streams, looked up when a trainer opens one. */
+#include "daemon/stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_CANDIDATES 256
+
+static struct leat_stream *stream_free(struct leat_stream *stream) {
+    if (!stream)
+        return NULL;
+    assert(stream->n_refs == 0);
+    leat_spec_free(stream->own_spec);
+    free(stream->name);
+    free(stream);
+    return NULL;
+}
+
+static struct leat_stream *add(struct leat_streams *streams, const char *name) {
+    struct leat_stream *stream = calloc(1, sizeof(*stream));
+
+    if (!stream)
+        return NULL;
+    stream->name = strdup(name);
+    if (!stream->name)
+        return stream_free(stream);
+    *streams->last = stream;
+    streams->last = &stream->next;
+    return stream;
+}
+
+static void drop(struct leat_streams *streams, struct leat_stream *stream) {
+    struct leat_stream **link = &streams->first;
+
+    while (*link != stream)
+        link = &(*link)->next;
+    *link = stream->next;
+    if (!stream->next)
+        streams->last = link;
+    stream_free(stream);
+}
+
+int leat_streams_init(struct leat_streams *streams, struct leat_spec *const *specs,
+                      size_t n_specs) {
+    *streams = (struct leat_streams){.first = NULL};
+    streams->last = &streams->first;
+    for (size_t i = 0; i < n_specs; i++) {
+        struct leat_stream *stream = add(streams, specs[i]->name);
+
+        if (!stream) {
+            leat_streams_deinit(streams);
+            return -ENOMEM;
+        }
+        stream->spec = specs[i];
+    }
+    return 0;
+}
+
+void leat_streams_deinit(struct leat_streams *streams) {
+    while (streams->first)
+        drop(streams, streams->first);
+}
+
+struct leat_stream *leat_streams_find(struct leat_streams *streams, const char *name,
+                                      struct leat_error *err) {
+    const char *names[MAX_CANDIDATES], *nearest;
+    size_t n = 0;
+
+    for (struct leat_stream *stream = streams->first; stream; stream = stream->next) {
+        if (stream->own_spec)
+            continue;
+        if (strcmp(stream->name, name) == 0)
+            return leat_stream_ref(stream);
+        if (n < MAX_CANDIDATES)
+            names[n++] = stream->name;
+    }
+    nearest = leat_nearest(name, names, n);
+    if (nearest)
+        leat_error_set(err, -ENOENT, "there is no stream \"%.64s\"; did you mean \"%s\"?", name,
+                       nearest);
+    else if (n > 0)
+        leat_error_set(err, -ENOENT, "there is no stream \"%.64s\"; there is \"%s\"%s", name,
+                       names[0], n > 1 ? " and others" : "");
+    else
+        leat_error_set(err, -ENOENT,
+                       "there is no stream \"%.64s\"; the daemon's settings have none", name);
+    return NULL;
+}
+
+static struct leat_stream *find_own(struct leat_streams *streams, uid_t uid, const char *name) {
+    for (struct leat_stream *stream = streams->first; stream; stream = stream->next)
+        if (stream->own_spec && stream->n_refs == 0 && stream->uid == uid &&
+            strcmp(stream->name, name) == 0)
+            return stream;
+    return NULL;
+}
+
+struct leat_stream *leat_streams_add_own(struct leat_streams *streams, uid_t uid,
+                                         struct leat_spec *take_spec) {
+    struct leat_stream *stream = find_own(streams, uid, take_spec->name);
+
+    if (stream)
+        streams->n_ended_own--;
+    else
+        stream = add(streams, take_spec->name);
+    if (!stream) {
+        leat_spec_free(take_spec);
+        return NULL;
+    }
+    leat_spec_free(stream->own_spec);
+    stream->spec = stream->own_spec = take_spec;
+    stream->uid = uid;
+    return leat_stream_ref(stream);
+}
+
+struct leat_stream *leat_stream_ref(struct leat_stream *stream) {
+    stream->n_refs++;
+    return stream;
+}
+
+void leat_streams_unref(struct leat_streams *streams, struct leat_stream *stream) {
+    if (!stream || --stream->n_refs > 0 || !stream->own_spec)
+        return;
+    if (++streams->n_ended_own <= LEAT_STREAMS_MAX_ENDED)
+        return;
+    for (struct leat_stream *old = streams->first; old; old = old->next) {
+        if (!old->own_spec || old->n_refs > 0)
+            continue;
+        drop(streams, old);
+        streams->n_ended_own--;
+        return;
+    }
+}
+
+static struct leat_stream_stage *find_stage(struct leat_stream_totals *totals, size_t index,
+                                            const char *name) {
+    struct leat_stream_stage *stage = &totals->stages[index];
+
+    if (index >= totals->n_stages || strcmp(stage->name, name) != 0) {
+        *stage = (struct leat_stream_stage){.n_records = 0};
+        memcpy(stage->name, name, strnlen(name, LEAT_NAME_MAX));
+        totals->n_stages = index + 1;
+    }
+    return stage;
+}
+
+void leat_stream_totals_add(struct leat_stream_totals *totals, const struct leat_run_stats *stats) {
+    totals->n_batches += stats->n_batches;
+    totals->n_rows += stats->n_rows;
+    totals->n_elements += stats->n_elements;
+    totals->n_source_bytes += stats->n_source_bytes;
+    totals->n_source_records += stats->n_source_records;
+    totals->n_bad_records += stats->n_bad_records;
+    for (size_t i = 0; i < stats->n_stages && i < LEAT_STREAM_MAX_STAGES; i++) {
+        struct leat_stream_stage *stage = find_stage(totals, i, stats->stages[i].name);
+
+        stage->n_records += stats->stages[i].n_records;
+        stage->n_bytes += stats->stages[i].n_bytes;
+        stage->busy_ns += stats->stages[i].busy_ns;
+        stage->n_errors += stats->stages[i].n_errors;
+    }
+    if (stats->last_bad && stats->last_bad->code)
+        (void)leat_error_print(stats->last_bad, totals->last_error, sizeof(totals->last_error));
+}

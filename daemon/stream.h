@@ -1,0 +1,55 @@
+/* stream.h: the streams that the daemon knows: those of its settings, for ever, and those that
+ * trainers described, while they run and a while longer.
+ *
+ * A stream keeps the counters of its runs that have ended, so that operators still see what a
+ * trainer got after it left. Owner: loop.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "pipeline/run.h"
+
+#define LEAT_STREAMS_MAX_ENDED 64 /* trainers' own streams that are remembered */
+#define LEAT_STREAM_MAX_STAGES 64 /* that are counted: those behind are not */
+
+struct leat_stream_totals {
+    uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
+    uint64_t n_waits, wait_ns; /* a trainer had credit, and nothing was ready */
+    size_t n_stages;
+    struct leat_stream_stage {
+        char name[LEAT_NAME_MAX + 1];
+        uint64_t n_records, n_bytes, busy_ns, n_errors;
+    } stages[LEAT_STREAM_MAX_STAGES];
+    char last_error[LEAT_ERROR_PRINT_MAX];
+};
+
+struct leat_stream {
+    struct leat_stream *next;
+    char *name;
+    const struct leat_spec *spec; /* of the settings */
+    struct leat_spec *own_spec;   /* described by a trainer, or NULL */
+    uid_t uid;                    /* whose own it is */
+    uint32_t n_refs;              /* sessions and feeds */
+    struct leat_stream_totals totals;
+};
+
+struct leat_streams {
+    struct leat_stream *first, **last;
+    uint32_t n_ended_own;
+};
+
+int leat_streams_init(struct leat_streams *streams, struct leat_spec *const *specs, size_t n_specs);
+void leat_streams_deinit(struct leat_streams *streams);
+
+/* The operator's stream of that name, a reference; or NULL and an error that names the nearest. */
+struct leat_stream *leat_streams_find(struct leat_streams *streams, const char *name,
+                                      struct leat_error *err);
+/* A trainer's own: takes over the spec; the earlier one of that user and name if nobody uses it. */
+struct leat_stream *leat_streams_add_own(struct leat_streams *streams, uid_t uid,
+                                         struct leat_spec *take_spec);
+struct leat_stream *leat_stream_ref(struct leat_stream *stream);
+void leat_streams_unref(struct leat_streams *streams, struct leat_stream *stream);
+
+void leat_stream_totals_add(struct leat_stream_totals *totals, const struct leat_run_stats *stats);

@@ -1,0 +1,63 @@
+/* user.h: what each user (uid of a client) has taken of the daemon, and how much it may.
+ *
+ * A charge is taken by the constructor of what costs and given back by its destructor; an account
+ * lives as long as anything refers to it, and must be empty then. There is a limit a user and one
+ * for all together, so that no user can keep the others out and all of them cannot take the machine
+ * down. Owner: loop.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proto/error.h"
+
+enum leat_charge {
+    LEAT_CHARGE_SESSIONS,   /* connections of trainers, until their slots are free again */
+    LEAT_CHARGE_RING_BYTES, /* shared memory, quarantined slots included */
+    LEAT_CHARGE_STREAMS,    /* open streams that the trainer itself described */
+    LEAT_CHARGE_CONTROLS,   /* connections to the control socket */
+    LEAT_N_CHARGES,
+};
+
+struct leat_limits {
+    uint64_t user[LEAT_N_CHARGES];
+    uint64_t total[LEAT_N_CHARGES];
+};
+
+struct leat_users {
+    struct leat_limits limits;
+    uint64_t used[LEAT_N_CHARGES];
+    uint64_t n_refused; /* charges that a limit refused */
+    struct leat_user *first;
+};
+
+struct leat_user {
+    struct leat_users *users;
+    struct leat_user *next;
+    uid_t uid;
+    uint32_t n_refs;
+    uint64_t used[LEAT_N_CHARGES];
+    uint64_t log_window_ns; /* start of the second in which n_log_lines were written */
+    uint32_t n_log_lines;
+    uint32_t n_log_lines_dropped;
+};
+
+void leat_users_init(struct leat_users *users, const struct leat_limits *limits);
+void leat_users_deinit(struct leat_users *users);
+
+/* The account of that uid, made if need be; a reference. NULL when memory is out. */
+struct leat_user *leat_users_get(struct leat_users *users, uid_t uid);
+struct leat_user *leat_user_ref(struct leat_user *user);
+struct leat_user *leat_user_unref(struct leat_user *user);
+
+/* Takes `amount`, or takes nothing and says which limit is in the way (-EDQUOT). */
+int leat_user_charge(struct leat_user *user, enum leat_charge charge, uint64_t amount,
+                     struct leat_error *err);
+void leat_user_discharge(struct leat_user *user, enum leat_charge charge, uint64_t amount);
+
+/* Whether one more line may be written because of this user: at most LEAT_USER_LOG_LINES each
+ * LEAT_USER_LOG_NS. *ret_n_dropped: lines that were not written since the last one that was. */
+#define LEAT_USER_LOG_LINES 10
+#define LEAT_USER_LOG_NS    UINT64_C(10000000000)
+int leat_user_may_log(struct leat_user *user, uint64_t now_ns, uint32_t *ret_n_dropped);

@@ -1,0 +1,97 @@
+/* message.c: see message.h. The wire format: https://protobuf.dev/programming-guides/encoding/ */
+#include "proto/message.h"
+
+#include <errno.h>
+
+enum wire_type {
+    WIRE_VARINT = 0,
+    WIRE_64_BITS = 1,
+    WIRE_BYTES = 2,
+    WIRE_32_BITS = 5,
+};
+
+struct walk {
+    size_t n_messages;
+    struct leat_error *err;
+};
+
+struct bytes {
+    const uint8_t *data;
+    size_t n;
+};
+
+static int take_varint(struct bytes *bytes, uint64_t *ret_value) {
+    uint64_t value = 0;
+
+    for (unsigned i = 0; i < 10 && i < bytes->n; i++) {
+        value |= (uint64_t)(bytes->data[i] & 0x7f) << (7 * i);
+        if (!(bytes->data[i] & 0x80)) {
+            bytes->data += i + 1;
+            bytes->n -= i + 1;
+            *ret_value = value;
+            return 0;
+        }
+    }
+    return -EPROTO;
+}
+
+static int take_bytes(struct bytes *bytes, uint64_t n, struct bytes *ret_taken) {
+    if (n > bytes->n)
+        return -EPROTO;
+    *ret_taken = (struct bytes){.data = bytes->data, .n = (size_t)n};
+    bytes->data += n;
+    bytes->n -= (size_t)n;
+    return 0;
+}
+
+/* Takes the value of one field; *ret_inner is what a WIRE_BYTES field holds. */
+static int take_value(struct bytes *bytes, enum wire_type type, struct bytes *ret_inner) {
+    uint64_t number;
+
+    switch (type) {
+    case WIRE_VARINT:
+        return take_varint(bytes, &number);
+    case WIRE_64_BITS:
+        return take_bytes(bytes, 8, ret_inner);
+    case WIRE_32_BITS:
+        return take_bytes(bytes, 4, ret_inner);
+    case WIRE_BYTES:
+        if (take_varint(bytes, &number) < 0)
+            return -EPROTO;
+        return take_bytes(bytes, number, ret_inner);
+    default:
+        return -EPROTO;
+    }
+}
+
+static int check_message(struct walk *walk, const ProtobufCMessageDescriptor *descriptor,
+                         struct bytes bytes, int depth) {
+    if (depth > LEAT_MESSAGE_MAX_DEPTH || ++walk->n_messages > LEAT_MESSAGE_MAX_COUNT)
+        return leat_error_set(walk->err, -EPROTO,
+                              "a message is nested deeper than %d or holds more than %d others",
+                              LEAT_MESSAGE_MAX_DEPTH, LEAT_MESSAGE_MAX_COUNT);
+    while (bytes.n > 0) {
+        const ProtobufCFieldDescriptor *field;
+        struct bytes inner = {.data = NULL};
+        uint64_t tag;
+        int r;
+
+        if (take_varint(&bytes, &tag) < 0 || tag >> 3 == 0 || tag >> 3 > UINT32_MAX >> 3 ||
+            take_value(&bytes, (enum wire_type)(tag & 7), &inner) < 0)
+            return leat_error_set(walk->err, -EPROTO, "a message is cut or is no protobuf");
+        field = protobuf_c_message_descriptor_get_field(descriptor, (unsigned)(tag >> 3));
+        if (!field || field->type != PROTOBUF_C_TYPE_MESSAGE || (tag & 7) != WIRE_BYTES)
+            continue;
+        r = check_message(walk, field->descriptor, inner, depth + 1);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int leat_message_check(const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
+                       size_t n_bytes, struct leat_error *err) {
+    struct walk walk = {.err = err};
+
+    return check_message(&walk, descriptor, (struct bytes){.data = data, .n = n_bytes}, 1);
+}
