@@ -1,0 +1,222 @@
+/* arguments.c: see arguments.h. --name VALUE, --name=VALUE, -n VALUE, -nVALUE; options and operands
+ * in any order; "--" ends the options. */
+#include "client/cli/arguments.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/bind.h"
+
+#define MAX_OPTIONS 32
+#define HELP_COLUMN 26
+
+struct parser {
+    const struct leat_cli_command *command;
+    struct leat_cli_arguments *arguments;
+    int argc;
+    char **argv;
+    int at; /* the next word */
+    struct leat_error *err;
+};
+
+static int usage(struct parser *parser, const char *what, const char *word, const char *hint) {
+    leat_error_set(parser->err, -EINVAL, "leatctl %s: %s \"%s\"%s%s%s (leatctl %s --help)",
+                   parser->command->name, what, word, hint ? "; did you mean \"" : "",
+                   hint ? hint : "", hint ? "\"?" : "", parser->command->name);
+    return LEAT_CLI_USAGE;
+}
+
+static const struct leat_cli_option *find_name(const struct leat_cli_command *command,
+                                               const char *name, size_t n) {
+    for (const struct leat_cli_option *option = command->options; option->name; option++)
+        if (strlen(option->name) == n && memcmp(option->name, name, n) == 0)
+            return option;
+    return NULL;
+}
+
+static const struct leat_cli_option *find_letter(const struct leat_cli_command *command,
+                                                 char letter) {
+    for (const struct leat_cli_option *option = command->options; option->name; option++)
+        if (option->letter && option->letter == letter)
+            return option;
+    return NULL;
+}
+
+static int unknown_option(struct parser *parser, const char *word) {
+    const char *names[MAX_OPTIONS];
+    const char *nearest;
+    char name[64], hint[80];
+    size_t n = 0;
+
+    for (const struct leat_cli_option *option = parser->command->options;
+         option->name && n < MAX_OPTIONS; option++)
+        names[n++] = option->name;
+    (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
+                   word + strspn(word, "-"));
+    nearest = leat_nearest(name, names, n);
+    if (nearest)
+        (void)snprintf(hint, sizeof(hint), "--%s", nearest);
+    return usage(parser, "unknown option", word, nearest ? hint : NULL);
+}
+
+static int bad_value(struct parser *parser, const struct leat_cli_option *option, const char *value,
+                     const char *wanted) {
+    leat_error_set(parser->err, -EINVAL, "leatctl %s: --%s: \"%s\" is not %s",
+                   parser->command->name, option->name, value, wanted);
+    return LEAT_CLI_USAGE;
+}
+
+static int set_number(struct parser *parser, const struct leat_cli_option *option,
+                      const char *value) {
+    struct leat_cli_number *number =
+        (struct leat_cli_number *)(void *)((char *)parser->arguments + option->offset);
+    char wanted[80];
+    char *end = NULL;
+
+    errno = 0;
+    number->value = strtoull(value, &end, 10);
+    number->is_given = true;
+    if (value[0] >= '0' && value[0] <= '9' && !*end && errno == 0 && number->value >= option->min &&
+        number->value <= option->max)
+        return 0;
+    if (option->max == UINT64_MAX)
+        (void)snprintf(wanted, sizeof(wanted), "a whole number from %llu",
+                       (unsigned long long)option->min);
+    else
+        (void)snprintf(wanted, sizeof(wanted), "a whole number in %llu..%llu",
+                       (unsigned long long)option->min, (unsigned long long)option->max);
+    return bad_value(parser, option, value, wanted);
+}
+
+static int set_choice(struct parser *parser, const struct leat_cli_option *option,
+                      const char *value) {
+    unsigned *index = (unsigned *)(void *)((char *)parser->arguments + option->offset);
+    char wanted[128] = "one of";
+
+    for (unsigned i = 0; option->choices[i]; i++) {
+        size_t n = strlen(wanted);
+
+        if (strcmp(option->choices[i], value) == 0) {
+            *index = i;
+            return 0;
+        }
+        (void)snprintf(wanted + n, sizeof(wanted) - n, "%s %s", i ? "," : "", option->choices[i]);
+    }
+    return bad_value(parser, option, value, wanted);
+}
+
+static int set(struct parser *parser, const struct leat_cli_option *option, const char *value) {
+    char *member = (char *)parser->arguments + option->offset;
+
+    switch (option->kind) {
+    case LEAT_CLI_FLAG:
+        *(bool *)member = true;
+        return 0;
+    case LEAT_CLI_NUMBER:
+        return set_number(parser, option, value);
+    case LEAT_CLI_CHOICE:
+        return set_choice(parser, option, value);
+    case LEAT_CLI_STRING:
+        break;
+    }
+    memcpy(member, &value, sizeof(value));
+    return 0;
+}
+
+/* `attached`: the value within the same word, or NULL. */
+static int take_option(struct parser *parser, const struct leat_cli_option *option,
+                       const char *attached) {
+    if (option->kind == LEAT_CLI_FLAG)
+        return attached ? usage(parser, "a flag takes no value:", option->name, NULL)
+                        : set(parser, option, NULL);
+    if (!attached && parser->at == parser->argc)
+        return usage(parser, "a value is missing behind", parser->argv[parser->at - 1], NULL);
+    return set(parser, option, attached ? attached : parser->argv[parser->at++]);
+}
+
+static int take_long(struct parser *parser, const char *word) {
+    size_t n = strcspn(word + 2, "=");
+    const struct leat_cli_option *option = find_name(parser->command, word + 2, n);
+
+    if (!option)
+        return unknown_option(parser, word);
+    return take_option(parser, option, word[2 + n] ? word + 2 + n + 1 : NULL);
+}
+
+static int take_short(struct parser *parser, const char *word) {
+    const struct leat_cli_option *option = find_letter(parser->command, word[1]);
+
+    if (!option)
+        return unknown_option(parser, word);
+    return take_option(parser, option, word[2] ? word + 2 : NULL);
+}
+
+static int take_operand(struct parser *parser, const char *word) {
+    if (!parser->command->operand || parser->arguments->operand)
+        return usage(parser, "unexpected argument", word, NULL);
+    parser->arguments->operand = word;
+    return 0;
+}
+
+int leat_cli_parse(const struct leat_cli_command *command, int argc, char **argv,
+                   struct leat_cli_arguments *ret_arguments, bool *ret_wants_help,
+                   struct leat_error *err) {
+    struct parser parser = {
+        .command = command, .arguments = ret_arguments, .argc = argc, .argv = argv, .err = err};
+    bool has_ended = false;
+    int r = 0;
+
+    *ret_arguments = (struct leat_cli_arguments){.operand = NULL};
+    *ret_wants_help = false;
+    while (r == 0 && parser.at < argc) {
+        const char *word = argv[parser.at++];
+
+        if (!has_ended && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+            *ret_wants_help = true;
+            return 0;
+        }
+        if (!has_ended && strcmp(word, "--") == 0)
+            has_ended = true;
+        else if (!has_ended && strncmp(word, "--", 2) == 0)
+            r = take_long(&parser, word);
+        else if (!has_ended && word[0] == '-' && word[1])
+            r = take_short(&parser, word);
+        else
+            r = take_operand(&parser, word);
+    }
+    if (r == 0 && command->operand && command->operand[0] != '[' && !ret_arguments->operand)
+        r = usage(&parser, "an argument is missing:", command->operand, NULL);
+    return r;
+}
+
+static void help_option(const struct leat_cli_option *option, struct leat_text *text) {
+    char left[80];
+    int n;
+
+    n = snprintf(left, sizeof(left), "  --%s%s%s", option->name, option->value ? " " : "",
+                 option->value ? option->value : "");
+    if (option->letter && n > 0 && (size_t)n < sizeof(left))
+        (void)snprintf(left + n, sizeof(left) - (size_t)n, ", -%c", option->letter);
+    leat_text_add(text, "%-*s %s", HELP_COLUMN, left, option->help);
+    for (size_t i = 0; option->choices && option->choices[i]; i++)
+        leat_text_add(text, "%s%s", i ? ", " : ": ", option->choices[i]);
+    leat_text_add(text, "\n");
+}
+
+void leat_cli_help(const struct leat_cli_command *command, struct leat_text *text) {
+    leat_text_add(text, "usage: leatctl %s%s%s%s\n\n%s\n", command->name,
+                  command->operand ? " " : "", command->operand ? command->operand : "",
+                  command->options[0].name ? " [OPTION...]" : "", command->summary);
+    if (command->description)
+        leat_text_add(text, "\n%s\n", command->description);
+    leat_text_add(text, "\noptions:\n");
+    for (const struct leat_cli_option *option = command->options; option->name; option++)
+        help_option(option, text);
+    leat_text_add(text, "%-*s this text\n", HELP_COLUMN, "  --help, -h");
+    if (command->examples)
+        leat_text_add(text, "\nexamples:\n%s", command->examples);
+    leat_text_add(text, "\nexit status: 0 ok, 1 failure, 2 usage, 3 a file is wrong, 4 no daemon "
+                        "was reached, 130 interrupted\n");
+}

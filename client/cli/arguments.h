@@ -1,0 +1,77 @@
+/* arguments.h: the command line, by tables: a command declares its options once; parsing, --help
+ * and usage errors follow. Owner: the one thread.
+ *
+ * All options of all commands write into one struct, so that an option means the same everywhere.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pipeline/render.h"
+#include "proto/error.h"
+
+enum {
+    LEAT_CLI_OK = 0,
+    LEAT_CLI_FAILURE = 1,       /* it did not work; `check` found errors */
+    LEAT_CLI_USAGE = 2,         /* the command line makes no sense */
+    LEAT_CLI_DATA = 3,          /* a configuration or data file is wrong, at a place that is told */
+    LEAT_CLI_UNREACHABLE = 4,   /* no daemon, or no right to talk to it */
+    LEAT_CLI_INTERRUPTED = 130, /* SIGINT or SIGTERM */
+};
+
+enum leat_cli_format { LEAT_CLI_TEXT, LEAT_CLI_JSON, LEAT_CLI_JSONL };
+
+struct leat_cli_number {
+    bool is_given;
+    uint64_t value;
+};
+
+struct leat_cli_arguments {
+    const char *operand; /* FILE, STREAM, NAME; NULL: not given */
+    const char *stream, *after;
+    struct leat_cli_number epochs, batches, workers, rank, world_size, seed, window, records,
+        timeout;
+    unsigned delivery; /* enum leat_delivery */
+    unsigned format;   /* enum leat_cli_format */
+    bool json, digest, no_daemon, markdown;
+};
+
+enum leat_cli_option_kind {
+    LEAT_CLI_FLAG,   /* bool */
+    LEAT_CLI_NUMBER, /* struct leat_cli_number, min..max */
+    LEAT_CLI_STRING, /* const char * */
+    LEAT_CLI_CHOICE, /* unsigned: the index */
+};
+
+struct leat_cli_option {
+    const char *name; /* "epochs": --epochs */
+    char letter;      /* 'n': -n; 0: none */
+    enum leat_cli_option_kind kind;
+    size_t offset;     /* in struct leat_cli_arguments */
+    const char *value; /* what the help calls it */
+    uint64_t min, max;
+    const char *const *choices; /* NULL-terminated */
+    const char *help;
+};
+
+struct leat_cli_command {
+    const char *name;
+    const char *summary;                   /* one line */
+    const char *description;               /* what it does, how it is read; may be NULL */
+    const char *operand;                   /* "FILE", "[STREAM]", NULL: none */
+    const char *examples;                  /* lines */
+    const struct leat_cli_option *options; /* ends with a NULL name */
+    /* An exit status; if err is set, it is printed. */
+    int (*run)(const struct leat_cli_arguments *arguments, struct leat_error *err);
+};
+
+/* Parses what follows the command's name. 0, or LEAT_CLI_USAGE with err set; 1 in *ret_wants_help
+ * for --help. */
+int leat_cli_parse(const struct leat_cli_command *command, int argc, char **argv,
+                   struct leat_cli_arguments *ret_arguments, bool *ret_wants_help,
+                   struct leat_error *err);
+
+/* Usage, description, operands, options, examples, exit status. */
+void leat_cli_help(const struct leat_cli_command *command, struct leat_text *text);

@@ -1,0 +1,134 @@
+/* check.c: `leatctl check`: each stream is planned here, with the files that it names; the daemon's
+ * own settings are leatd's to judge (leatd --check-config). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/cli/commands.h"
+#include "client/cli/error_json.h"
+#include "client/cli/private_daemon.h"
+#include "client/cli/stream_file.h"
+#include "pipeline/plan.h"
+
+struct check {
+    const char *file;
+    bool as_json;
+    struct leat_text text;
+    size_t n_wrong, n_told;
+};
+
+static void tell(struct check *check, const char *what, const char *name, const char *well,
+                 const struct leat_error *err) {
+    char line[LEAT_ERROR_PRINT_MAX];
+
+    check->n_wrong += err->code != 0;
+    if (!check->as_json) {
+        if (err->code)
+            (void)leat_error_print(err, line, sizeof(line));
+        else
+            (void)snprintf(line, sizeof(line), "%s %s: ok%s%s", what, name, well[0] ? ", " : "",
+                           well);
+        leat_text_add(&check->text, "%s\n", line);
+        return;
+    }
+    leat_text_add(&check->text, "%s{\"%s\": ", check->n_told++ ? ", " : "", what);
+    leat_text_add_json(&check->text, name, strlen(name));
+    leat_text_add(&check->text, ", \"ok\": %s", err->code ? "false" : "true");
+    if (err->code) {
+        leat_text_add(&check->text, ", \"error\": ");
+        leat_cli_error_json(&check->text, err);
+    }
+    leat_text_add(&check->text, "}");
+}
+
+static void check_stream(struct check *check, const struct leat_spec *spec) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_plan *plan = NULL;
+    char well[128] = "";
+
+    if (leat_plan_check(spec, &err) == 0 && leat_plan_new(spec, &leat_opener_any, &plan, &err) == 0)
+        (void)snprintf(well, sizeof(well), "%zu file%s, %zu tensor%s", plan->source->files.n_paths,
+                       plan->source->files.n_paths == 1 ? "" : "s", plan->n_tensors,
+                       plan->n_tensors == 1 ? "" : "s");
+    tell(check, "stream", spec->name, well, &err);
+    leat_plan_unref(plan);
+}
+
+static void run_leatd(const char *program, const char *file, int output) {
+    const char *const arguments[] = {"leatd", "--config", file, "--check-config", NULL};
+
+    (void)dup2(output, STDERR_FILENO);
+    (void)dup2(output, STDOUT_FILENO);
+    (void)execvp(program, (char *const *)(uintptr_t)arguments);
+    _exit(127);
+}
+
+/* What leatd prints, cut to an error's size, and its exit status; 127: there is no leatd. */
+static int ask_leatd(const char *file, char *ret_text, size_t size) {
+    char program[4096];
+    size_t n_read = 0;
+    ssize_t n;
+    int ends[2], status = 0;
+    pid_t pid;
+
+    leat_cli_daemon_program(program, sizeof(program));
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return 127;
+    pid = fork();
+    if (pid == 0)
+        run_leatd(program, file, ends[1]);
+    (void)close(ends[1]);
+    while (pid > 0 && n_read + 1 < size &&
+           (n = read(ends[0], ret_text + n_read, size - 1 - n_read)) > 0)
+        n_read += (size_t)n;
+    (void)close(ends[0]);
+    ret_text[n_read] = '\0';
+    if (pid < 0 || waitpid(pid, &status, 0) < 0)
+        return 127;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static void check_settings(struct check *check) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    char text[LEAT_ERROR_MESSAGE_MAX];
+    int status = ask_leatd(check->file, text, sizeof(text));
+
+    text[strcspn(text, "\n")] = '\0';
+    if (status == 127) {
+        tell(check, "settings", check->file, "but not looked at: leatd was not found", &err);
+        return;
+    }
+    if (status != 0)
+        leat_error_set(&err, -EINVAL, "%s", text);
+    tell(check, "settings", check->file, "", &err);
+}
+
+static void print_result(struct check *check) {
+    if (check->as_json)
+        printf("{\"ok\": %s, \"results\": [%s]}\n", check->n_wrong ? "false" : "true",
+               check->text.data ? check->text.data : "");
+    else if (check->text.data)
+        (void)fwrite(check->text.data, 1, check->text.n_bytes, stdout);
+    free(check->text.data);
+}
+
+int leat_cli_check(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct check check = {.file = arguments->operand, .as_json = arguments->json};
+    struct leat_error file_error = LEAT_ERROR_INIT;
+    struct leat_cli_streams streams;
+
+    (void)err; /* what is wrong is the result */
+    if (leat_cli_streams_load(check.file, &streams, &file_error) < 0)
+        tell(&check, "file", check.file, "", &file_error);
+    for (size_t i = 0; i < streams.n_specs; i++)
+        check_stream(&check, streams.specs[i]);
+    leat_cli_streams_deinit(&streams);
+    if (check.n_wrong == 0)
+        check_settings(&check);
+    print_result(&check);
+    return check.n_wrong ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
+}

@@ -1,0 +1,21 @@
+/* commands.h: what each subcommand runs. Contract: see struct leat_cli_command. */
+#pragma once
+
+#include "client/cli/arguments.h"
+
+extern const struct leat_cli_command leat_cli_commands[]; /* ends with a NULL name */
+
+int leat_cli_run(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_pull(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_head(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_check(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_explain(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_stages(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_status(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_streams(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_stats(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_drain(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_version(const struct leat_cli_arguments *arguments, struct leat_error *err);
+
+/* The whole program: an exit status. */
+int leat_cli_main(int argc, char **argv);

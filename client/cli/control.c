@@ -1,0 +1,118 @@
+/* control.c: see control.h. One frame there, one frame back. */
+#include "client/cli/control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/address.h"
+#include "proto/error_message.h"
+#include "proto/frame.h"
+
+static int send_all(int fd, const uint8_t *bytes, size_t n_bytes, struct leat_error *err) {
+    while (n_bytes > 0) {
+        ssize_t n = send(fd, bytes, n_bytes, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return leat_error_set(err, -errno, "control socket: %s", strerror(errno));
+        bytes += n;
+        n_bytes -= (size_t)n;
+    }
+    return 0;
+}
+
+static int send_request(int fd, const Leat__ControlRequest *request, struct leat_error *err) {
+    size_t n_bytes = leat__control_request__get_packed_size(request);
+    uint8_t *frame;
+    int r;
+
+    if (n_bytes > LEAT_CONTROL_FRAME_MAX)
+        return leat_error_set(err, -E2BIG, "a request of %zu bytes is above %u", n_bytes,
+                              LEAT_CONTROL_FRAME_MAX);
+    frame = malloc(LEAT_FRAME_HEAD_BYTES + n_bytes);
+    if (!frame)
+        return leat_error_oom(err);
+    leat_frame_head(frame, (uint32_t)n_bytes);
+    leat__control_request__pack(request, frame + LEAT_FRAME_HEAD_BYTES);
+    r = send_all(fd, frame, LEAT_FRAME_HEAD_BYTES + n_bytes, err);
+    free(frame);
+    return r;
+}
+
+static int read_more(int fd, struct leat_frame_decoder *decoder, int timeout_ms,
+                     struct leat_error *err) {
+    struct pollfd item = {.fd = fd, .events = POLLIN};
+    uint8_t *space;
+    size_t size;
+    ssize_t n;
+    int r = poll(&item, 1, timeout_ms);
+
+    if (r < 0)
+        return leat_error_set(err, -errno, "control socket: %s", strerror(errno));
+    if (r == 0)
+        return leat_error_set(err, -ETIMEDOUT, "the daemon did not answer within %d ms",
+                              timeout_ms);
+    if (leat_frame_decoder_space(decoder, 4096, &space, &size) < 0)
+        return leat_error_oom(err);
+    n = recv(fd, space, size, 0);
+    if (n < 0)
+        return leat_error_set(err, -errno, "control socket: %s", strerror(errno));
+    if (n == 0)
+        return leat_error_set(err, -ECONNRESET, "the daemon closed the control socket");
+    leat_frame_decoder_filled(decoder, (size_t)n);
+    return 0;
+}
+
+static int receive_reply(int fd, int timeout_ms, Leat__ControlReply **ret_reply,
+                         struct leat_error *err) {
+    struct leat_frame_decoder decoder;
+    const uint8_t *frame;
+    size_t size;
+    int r;
+
+    leat_frame_decoder_init(&decoder, LEAT_CONTROL_FRAME_MAX);
+    while ((r = leat_frame_decoder_next(&decoder, &frame, &size, err)) == 0) {
+        r = read_more(fd, &decoder, timeout_ms, err);
+        if (r < 0)
+            break;
+    }
+    if (r > 0) {
+        *ret_reply = leat__control_reply__unpack(NULL, size, frame);
+        r = *ret_reply ? 0 : leat_error_set(err, -EPROTO, "the daemon's answer cannot be read");
+    }
+    leat_frame_decoder_deinit(&decoder);
+    return r;
+}
+
+int leat_cli_control(const char *address, Leat__ControlRequest *request, int timeout_ms,
+                     Leat__ControlReply **ret_reply, bool *ret_is_unreachable,
+                     struct leat_error *err) {
+    Leat__ControlReply *reply = NULL;
+    int fd = -1;
+    int r;
+
+    request->version = 1;
+    r = leat_address_connect(address, LEAT_SOCKET_CONTROL, SOCK_STREAM, LEAT_CLI_CONTROL_TIMEOUT_MS,
+                             &fd, err);
+    *ret_is_unreachable = r < 0;
+    if (r < 0)
+        return r;
+    r = send_request(fd, request, err);
+    if (r == 0)
+        r = receive_reply(fd, timeout_ms, &reply, err);
+    (void)close(fd);
+    if (r < 0)
+        return r;
+    if (reply->error) {
+        leat_error_from_message(err, reply->error);
+        leat__control_reply__free_unpacked(reply, NULL);
+        return err->code;
+    }
+    *ret_reply = reply;
+    return 0;
+}

@@ -1,0 +1,16 @@
+/* control.h: one question to the daemon's control socket, and its answer. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "proto/error.h"
+#include "proto/leat.pb-c.h"
+
+#define LEAT_CLI_CONTROL_TIMEOUT_MS 10000
+
+/* address as for libleat (NULL: search). *ret_reply has no error set, and is to be freed with
+ * leat__control_reply__free_unpacked(). 0; -ENOENT, -ECONNREFUSED, -EACCES if no daemon was
+ * reached; what the daemon answers; *ret_is_unreachable tells the two apart. */
+int leat_cli_control(const char *address, Leat__ControlRequest *request, int timeout_ms,
+                     Leat__ControlReply **ret_reply, bool *ret_is_unreachable,
+                     struct leat_error *err);

@@ -1,0 +1,153 @@
+/* head.c: `leatctl head`: the first records after a stage. leat_head() gives a JSON object a line;
+ * for people each is laid out as one field a line. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/commands.h"
+#include "client/cli/error_json.h"
+#include "client/cli/stream_file.h"
+#include "pipeline/bind.h"
+#include "pipeline/head.h"
+
+#define DEFAULT_RECORDS 3
+
+/* "pad[2]": "pad", 2. "pad": 1. */
+static size_t split_ordinal(const char *after, uint64_t *ret_ordinal) {
+    size_t n = strcspn(after, "[");
+    char *end = NULL;
+
+    *ret_ordinal = 1;
+    if (after[n] == '[')
+        *ret_ordinal = strtoull(after + n + 1, &end, 10);
+    if (end && strcmp(end, "]") != 0)
+        *ret_ordinal = 0;
+    return n;
+}
+
+static int unknown_stage(const struct leat_spec *spec, const char *after, struct leat_error *err) {
+    const char *names[LEAT_SPEC_MAX_STAGES + 1];
+    const char *nearest;
+    size_t n = 0;
+
+    names[n++] = "source";
+    for (size_t i = 0; i < spec->n_stages; i++)
+        names[n++] = spec->stages[i].kind;
+    nearest = leat_nearest(after, names, n);
+    leat_error_set(err, -EINVAL, "--after: the stream %s has no stage \"%.64s\"%s%s%s", spec->name,
+                   after, nearest ? "; did you mean \"" : "; give its name, name[2], or its index",
+                   nearest ? nearest : "", nearest ? "\"?" : "");
+    return LEAT_CLI_USAGE;
+}
+
+/* The stage's index, -1: the source. LEAT_CLI_OK or LEAT_CLI_USAGE. */
+static int find_stage(const struct leat_spec *spec, const char *after, int *ret_stage,
+                      struct leat_error *err) {
+    uint64_t ordinal, n_seen = 0;
+    size_t n = split_ordinal(after, &ordinal);
+    char *end = NULL;
+    unsigned long index = strtoul(after, &end, 10);
+
+    *ret_stage = -1;
+    if (strcmp(after, "source") == 0)
+        return LEAT_CLI_OK;
+    for (size_t i = 0; i < spec->n_stages; i++) {
+        const char *kind = spec->stages[i].kind;
+
+        if (strlen(kind) != n || memcmp(kind, after, n) != 0 || ++n_seen != ordinal)
+            continue;
+        *ret_stage = (int)i;
+        return LEAT_CLI_OK;
+    }
+    if (after[0] < '0' || after[0] > '9' || *end || index >= spec->n_stages)
+        return unknown_stage(spec, after, err);
+    *ret_stage = (int)index;
+    return LEAT_CLI_OK;
+}
+
+/* The length of the JSON value at `text`, which is well-formed: our own renderer made it. */
+static size_t value_length(const char *text) {
+    bool is_string = false;
+    size_t depth = 0, i = 0;
+
+    for (; text[i]; i++) {
+        char c = text[i];
+
+        if (is_string && c == '\\' && text[i + 1])
+            i++;
+        else if (c == '"')
+            is_string = !is_string;
+        else if (!is_string && (c == '[' || c == '{'))
+            depth++;
+        else if (!is_string && depth > 0 && (c == ']' || c == '}'))
+            depth--;
+        else if (!is_string && depth == 0 && (c == ',' || c == '}' || c == ':'))
+            break;
+    }
+    return i;
+}
+
+/* {"a": 1, "b": [2]} as one field a line. */
+static void print_record(const char *line, uint64_t number) {
+    const char *at = line + 1;
+
+    printf("record %llu\n", (unsigned long long)number);
+    while (*at && *at != '}' && *at != '\n') {
+        size_t n_name = value_length(at);
+        const char *value = at + n_name + (at[n_name] == ':');
+        size_t n_value;
+
+        value += strspn(value, " ");
+        n_value = value_length(value);
+        if (n_name < 2)
+            return;
+        printf("  %-16.*s %.*s\n", (int)n_name - 2, at + 1, (int)n_value, value);
+        at = value + n_value;
+        at += strspn(at, ", ");
+    }
+}
+
+static void print_records(const struct leat_text *text, bool as_json) {
+    const char *line = text->data;
+    uint64_t number = 0;
+
+    if (as_json && line)
+        (void)fwrite(line, 1, text->n_bytes, stdout);
+    while (!as_json && line && *line) {
+        print_record(line, ++number);
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+}
+
+static int head(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
+                struct leat_error *err) {
+    struct leat_text text = {.data = NULL};
+    int stage = (int)spec->n_stages - 1;
+    int status = LEAT_CLI_OK;
+    int r;
+
+    if (arguments->after)
+        status = find_stage(spec, arguments->after, &stage, err);
+    if (status != LEAT_CLI_OK)
+        return status;
+    r = leat_head(spec, &leat_opener_any, stage,
+                  arguments->records.is_given ? arguments->records.value : DEFAULT_RECORDS, &text,
+                  err);
+    print_records(&text, arguments->json);
+    free(text.data);
+    return r < 0 ? leat_cli_error_status(err) : LEAT_CLI_OK;
+}
+
+int leat_cli_head(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct leat_cli_streams streams;
+    const struct leat_spec *spec = NULL;
+    int status;
+
+    if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
+        spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
+    status = spec ? head(spec, arguments, err) : leat_cli_error_status(err);
+    leat_cli_streams_deinit(&streams);
+    return status;
+}

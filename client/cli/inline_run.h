@@ -1,0 +1,9 @@
+/* inline_run.h: a stream run in this process, on this thread, without a daemon. */
+#pragma once
+
+#include "client/cli/report.h"
+#include "proto/spec.h"
+
+/* Pulls what the arguments ask for into the report. 0 or -errno; -EINTR: a signal came. */
+int leat_cli_inline_run(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
+                        struct leat_cli_report *report, struct leat_error *err);

@@ -1,0 +1,6 @@
+/* main.c: leatctl. */
+#include "client/cli/commands.h"
+
+int main(int argc, char **argv) {
+    return leat_cli_main(argc, argv);
+}

@@ -1,0 +1,26 @@
+/* private_daemon.h: a leatd of our own for one file, with sockets that nobody else can reach.
+ *
+ * It ends with us: at the latest when this process dies (PR_SET_PDEATHSIG). Its log goes to a file
+ * beside its sockets, which is shown if it fails and removed with the rest. Owner: the one thread.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "proto/error.h"
+
+struct leat_cli_daemon {
+    pid_t pid;          /* 0: none */
+    int pidfd;          /* -1: none */
+    char directory[96]; /* of its sockets: the address for libleat; "": none */
+};
+
+/* leatd beside this program, else $LEAT_LEATD, else "leatd" for the PATH. */
+void leat_cli_daemon_program(char *ret_path, size_t size);
+
+/* Starts `leatd --config file [--workers n]` and waits until it is ready. n_workers 0: as the file
+ * says. 0, or -errno with what the daemon said; then there is nothing to stop. */
+int leat_cli_daemon_start(struct leat_cli_daemon *daemon, const char *file, uint32_t n_workers,
+                          struct leat_error *err);
+/* Stops it and removes its directory. Accepts one that was never started. */
+void leat_cli_daemon_stop(struct leat_cli_daemon *daemon);

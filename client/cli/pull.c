@@ -1,0 +1,214 @@
+/* pull.c: `run` and `pull`: batches through the real client, from a daemon of our own for a file,
+ * from the running one, or (run --no-daemon) from the pipeline itself. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/batch.h"
+#include "client/cli/commands.h"
+#include "client/cli/control.h"
+#include "client/cli/error_json.h"
+#include "client/cli/inline_run.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/private_daemon.h"
+#include "client/cli/stream_file.h"
+
+struct pull {
+    const struct leat_cli_arguments *arguments;
+    const char *address; /* NULL: search */
+    const char *stream;
+    struct leat_cli_report report;
+};
+
+struct counters {
+    uint64_t n_batches, n_elements, n_bad_records;
+};
+
+static const char *delivery_name(const struct leat_cli_arguments *arguments) {
+    return arguments->delivery == LEAT_DELIVERY_COPY ? "copy" : "shared";
+}
+
+static int check_ranks(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    uint64_t world_size = arguments->world_size.is_given ? arguments->world_size.value : 1;
+
+    if (arguments->rank.value < world_size)
+        return LEAT_CLI_OK;
+    leat_error_set(err, -EINVAL, "--rank %llu is outside 0..%llu (--world-size %llu)",
+                   (unsigned long long)arguments->rank.value, (unsigned long long)world_size - 1,
+                   (unsigned long long)world_size);
+    return LEAT_CLI_USAGE;
+}
+
+static void fill_options(const struct leat_cli_arguments *arguments,
+                         struct leat_open_options *options) {
+    leat_open_options_init(options);
+    options->delivery = (int32_t)arguments->delivery;
+    options->rank = (uint32_t)arguments->rank.value;
+    options->world_size = (uint32_t)arguments->world_size.value;
+    options->window = (uint32_t)arguments->window.value;
+    options->n_epochs = arguments->epochs.is_given ? arguments->epochs.value : 1;
+    options->n_steps = arguments->batches.value;
+    options->has_seed = arguments->seed.is_given;
+    options->seed = arguments->seed.value;
+    options->client_name = "leatctl";
+}
+
+/* The daemon's counters of the stream; false if it does not tell us. */
+static bool read_counters(const struct pull *pull, struct counters *ret_counters) {
+    Leat__StatsRequest stats = LEAT__STATS_REQUEST__INIT;
+    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+    Leat__ControlReply *reply = NULL;
+    struct leat_error err = LEAT_ERROR_INIT;
+    bool is_unreachable, is_found = false;
+
+    stats.stream = (char *)(uintptr_t)pull->stream;
+    request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATS;
+    request.stats = &stats;
+    if (leat_cli_control(pull->address, &request, LEAT_CLI_CONTROL_TIMEOUT_MS, &reply,
+                         &is_unreachable, &err) < 0)
+        return false;
+    if (reply->verb_case == LEAT__CONTROL_REPLY__VERB_STATS && reply->stats->n_streams == 1) {
+        const Leat__StreamStats *stream = reply->stats->streams[0];
+
+        is_found = true;
+        *ret_counters = (struct counters){.n_batches = stream->n_batches,
+                                          .n_elements = stream->n_elements,
+                                          .n_bad_records = stream->n_bad_records};
+    }
+    leat__control_reply__free_unpacked(reply, NULL);
+    return is_found;
+}
+
+/* Tokens are counted where they are made, for all who pull the stream: our part of those made
+ * meanwhile is taken by batches (all of them, if nobody else pulls). */
+static void count_tokens(struct pull *pull, const struct counters *before) {
+    struct leat_cli_report *report = &pull->report;
+    struct counters after;
+    uint64_t n_batches;
+
+    if (!read_counters(pull, &after) || after.n_batches <= before->n_batches)
+        return;
+    n_batches = after.n_batches - before->n_batches;
+    report->has_tokens = true;
+    report->n_tokens = (uint64_t)((unsigned __int128)(after.n_elements - before->n_elements) *
+                                  report->n_batches / n_batches);
+    report->n_bad_records = after.n_bad_records - before->n_bad_records;
+}
+
+static int pull_batches(struct pull *pull, struct leat_stream *stream, struct leat_error *err) {
+    struct leat_batch *batch;
+    int r;
+
+    for (;;) {
+        r = leat_stream_next(stream, -1, &batch);
+        if (r < 0 && !(r == -EINTR && !leat_cli_interrupt_seen()))
+            break;
+        if (r == LEAT_END_EPOCH || r == LEAT_END)
+            pull->report.n_epochs++;
+        if (r == LEAT_END)
+            return 0;
+        if (r == 0) {
+            leat_cli_report_batch(&pull->report, &batch->view);
+            leat_batch_release(batch);
+        }
+        if (leat_cli_interrupt_seen())
+            return leat_error_set(err, -EINTR, "interrupted");
+    }
+    *err = *leat_stream_error(stream);
+    return r;
+}
+
+static int exit_status(int r, const struct leat_error *err, bool was_opened) {
+    if (r == 0)
+        return LEAT_CLI_OK;
+    if (leat_cli_interrupt_seen())
+        return LEAT_CLI_INTERRUPTED;
+    if (!was_opened && (r == -ENOENT || r == -ECONNREFUSED || r == -EACCES) && !err->file[0])
+        return LEAT_CLI_UNREACHABLE;
+    return leat_cli_error_status(err);
+}
+
+static int pull_stream(struct pull *pull, struct leat_error *err) {
+    struct leat_open_options options;
+    struct leat_client *client = NULL;
+    struct leat_stream *stream = NULL;
+    struct counters before = {.n_batches = 0};
+    int r;
+
+    if (leat_client_new(pull->address, &client) < 0) {
+        leat_error_oom(err);
+        return LEAT_CLI_FAILURE;
+    }
+    fill_options(pull->arguments, &options);
+    (void)read_counters(pull, &before);
+    r = leat_client_open(client, pull->stream, &options, &stream);
+    if (r < 0) {
+        *err = *leat_client_error(client);
+        leat_client_free(client);
+        return exit_status(r, err, false);
+    }
+    leat_cli_report_init(&pull->report, pull->arguments, pull->stream,
+                         delivery_name(pull->arguments));
+    r = pull_batches(pull, stream, err);
+    leat_cli_report_stop(&pull->report);
+    count_tokens(pull, &before);
+    leat_stream_close(stream);
+    leat_client_free(client);
+    leat_cli_report_finish(&pull->report);
+    return exit_status(r, err, true);
+}
+
+int leat_cli_pull(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct pull pull = {.arguments = arguments, .stream = arguments->operand};
+    int status = check_ranks(arguments, err);
+
+    if (status != LEAT_CLI_OK)
+        return status;
+    leat_cli_interrupt_watch();
+    return pull_stream(&pull, err);
+}
+
+static int run_private(struct pull *pull, struct leat_error *err) {
+    struct leat_cli_daemon daemon;
+    int r = leat_cli_daemon_start(&daemon, pull->arguments->operand,
+                                  (uint32_t)pull->arguments->workers.value, err);
+    int status;
+
+    if (r < 0)
+        return exit_status(r, err, true);
+    pull->address = daemon.directory;
+    status = pull_stream(pull, err);
+    leat_cli_daemon_stop(&daemon);
+    return status;
+}
+
+static int run_inline(struct pull *pull, const struct leat_spec *spec, struct leat_error *err) {
+    int r;
+
+    leat_cli_report_init(&pull->report, pull->arguments, pull->stream, "inline");
+    r = leat_cli_inline_run(spec, pull->arguments, &pull->report, err);
+    if (pull->report.end_ns > 0)
+        leat_cli_report_finish(&pull->report);
+    return exit_status(r, err, true);
+}
+
+int leat_cli_run(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct pull pull = {.arguments = arguments};
+    struct leat_cli_streams streams;
+    const struct leat_spec *spec = NULL;
+    int status = check_ranks(arguments, err);
+
+    if (status != LEAT_CLI_OK)
+        return status;
+    leat_cli_interrupt_watch();
+    if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
+        spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
+    if (spec) {
+        pull.stream = spec->name;
+        status = arguments->no_daemon ? run_inline(&pull, spec, err) : run_private(&pull, err);
+    } else {
+        status = leat_cli_error_status(err);
+    }
+    leat_cli_streams_deinit(&streams);
+    return status;
+}

@@ -1,0 +1,237 @@
+/* stages.c: `leatctl stages`: the reference of sources, stages and stream options, from the very
+ * tables that the binder reads. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/commands.h"
+#include "client/cli/error_json.h"
+#include "pipeline/plan.h"
+
+#define OPTIONS_NAME    "options"
+#define OPTIONS_SUMMARY "options of a stream, beside `source` and `stages`"
+
+static const char *const kind_names[] = {
+    [LEAT_STAGE_SOURCE] = "source",
+    [LEAT_STAGE_MAP] = "map",
+    [LEAT_STAGE_ORDER] = "order",
+    [LEAT_STAGE_COLLATE] = "collate",
+};
+
+static const char *const type_names[] = {
+    [LEAT_ARG_BOOL] = "bool",           [LEAT_ARG_INT] = "int",
+    [LEAT_ARG_FLOAT] = "float",         [LEAT_ARG_TEXT] = "text",
+    [LEAT_ARG_CHOICE] = "choice",       [LEAT_ARG_DTYPE] = "dtype",
+    [LEAT_ARG_FIELD] = "field",         [LEAT_ARG_PATH] = "path",
+    [LEAT_ARG_TEXTS] = "list of texts", [LEAT_ARG_FIELDS] = "list of fields",
+    [LEAT_ARG_PATHS] = "list of paths", [LEAT_ARG_MAP] = "map",
+};
+
+/* What is listed: a source, a stage, or (ops NULL) the stream's options. */
+struct entry {
+    const char *name, *summary, *kind;
+    const char *example;
+    const struct leat_arg *args;
+};
+
+static struct entry entry_of(const struct leat_stage_ops *ops) {
+    return (struct entry){.name = ops->name,
+                          .summary = ops->summary,
+                          .kind = kind_names[ops->kind],
+                          .example = ops->example,
+                          .args = ops->args};
+}
+
+static size_t list_entries(struct entry **ret_entries) {
+    size_t n = 1;
+
+    for (size_t i = 0; leat_sources[i]; i++)
+        n++;
+    for (size_t i = 0; leat_stages[i]; i++)
+        n++;
+    *ret_entries = calloc(n, sizeof(**ret_entries));
+    if (!*ret_entries)
+        return 0;
+    n = 0;
+    for (size_t i = 0; leat_sources[i]; i++)
+        (*ret_entries)[n++] = entry_of(leat_sources[i]);
+    for (size_t i = 0; leat_stages[i]; i++)
+        (*ret_entries)[n++] = entry_of(leat_stages[i]);
+    (*ret_entries)[n++] = (struct entry){.name = OPTIONS_NAME,
+                                         .summary = OPTIONS_SUMMARY,
+                                         .kind = "options",
+                                         .args = leat_stream_args};
+    return n;
+}
+
+/* "0..9", "a, b or c"; empty: anything. */
+static void add_range(struct leat_text *text, const struct leat_arg *arg) {
+    for (size_t i = 0; arg->choices && arg->choices[i]; i++)
+        leat_text_add(text, "%s%s", i ? ", " : "", arg->choices[i]);
+    if (!arg->choices && (arg->min != 0 || arg->max != 0))
+        leat_text_add(text, "%.15g..%.15g%s", arg->min, arg->max,
+                      arg->type >= LEAT_ARG_TEXTS ? " items" : "");
+}
+
+static void add_default(struct leat_text *text, const struct leat_arg *arg) {
+    if (arg->is_required)
+        leat_text_add(text, "required");
+    else if (arg->fallback)
+        leat_text_add(text, "%s", arg->fallback[0] ? arg->fallback : "\"\"");
+    else
+        leat_text_add(text, "-");
+}
+
+static void add_entry_text(struct leat_text *text, const struct entry *entry) {
+    leat_text_add(text, "%s (%s): %s\n\n", entry->name, entry->kind, entry->summary);
+    for (const struct leat_arg *arg = entry->args; arg->name; arg++) {
+        struct leat_text range = {.data = NULL}, standard = {.data = NULL};
+
+        add_range(&range, arg);
+        add_default(&standard, arg);
+        leat_text_add(text, "  %-18s %s%s%s%s\n", arg->name, type_names[arg->type],
+                      range.data ? " (" : "", range.data ? range.data : "", range.data ? ")" : "");
+        leat_text_add(text, "  %-18s %s%s\n", "",
+                      arg->is_required ? "" : "default: ", standard.data ? standard.data : "");
+        leat_text_add(text, "  %-18s %s\n", "", arg->help);
+        free(range.data);
+        free(standard.data);
+    }
+    if (entry->example)
+        leat_text_add(text, "\nexample:\n  - %s: %s\n", entry->name, entry->example);
+}
+
+/* A cell of a table must not end it. */
+static void add_cell(struct leat_text *text, const char *value) {
+    for (; *value; value++) {
+        if (*value == '|')
+            leat_text_add(text, "\\");
+        leat_text_add_bytes(text, value, 1);
+    }
+}
+
+static void add_entry_markdown(struct leat_text *text, const struct entry *entry) {
+    leat_text_add(text, "## %s\n\n*%s*: %s\n\n", entry->name, entry->kind, entry->summary);
+    leat_text_add(text,
+                  "| argument | type | range | default | |\n| --- | --- | --- | --- | --- |\n");
+    for (const struct leat_arg *arg = entry->args; arg->name; arg++) {
+        leat_text_add(text, "| `%s` | %s | ", arg->name, type_names[arg->type]);
+        add_range(text, arg);
+        leat_text_add(text, " | ");
+        add_default(text, arg);
+        leat_text_add(text, " | ");
+        add_cell(text, arg->help);
+        leat_text_add(text, " |\n");
+    }
+    if (entry->example)
+        leat_text_add(text, "\n```yaml\n- %s: %s\n```\n", entry->name, entry->example);
+    leat_text_add(text, "\n");
+}
+
+static void add_json(struct leat_text *text, const char *name, const char *value) {
+    leat_text_add(text, ", \"%s\": ", name);
+    if (value)
+        leat_text_add_json(text, value, strlen(value));
+    else
+        leat_text_add(text, "null");
+}
+
+static void add_arg_json(struct leat_text *text, const struct leat_arg *arg) {
+    leat_text_add(text, "{\"name\": \"%s\", \"type\": \"%s\", \"required\": %s", arg->name,
+                  type_names[arg->type], arg->is_required ? "true" : "false");
+    add_json(text, "default", arg->fallback);
+    if (arg->min != 0 || arg->max != 0)
+        leat_text_add(text, ", \"min\": %.17g, \"max\": %.17g", arg->min, arg->max);
+    for (size_t i = 0; arg->choices && arg->choices[i]; i++)
+        leat_text_add(text, "%s\"%s\"", i ? ", " : ", \"choices\": [", arg->choices[i]);
+    leat_text_add(text, arg->choices ? "]" : "");
+    add_json(text, "help", arg->help);
+    leat_text_add(text, "}");
+}
+
+static void add_entry_json(struct leat_text *text, const struct entry *entry) {
+    leat_text_add(text, "{\"name\": \"%s\", \"kind\": \"%s\"", entry->name, entry->kind);
+    add_json(text, "summary", entry->summary);
+    add_json(text, "example", entry->example);
+    leat_text_add(text, ", \"arguments\": [");
+    for (const struct leat_arg *arg = entry->args; arg->name; arg++) {
+        leat_text_add(text, arg == entry->args ? "" : ", ");
+        add_arg_json(text, arg);
+    }
+    leat_text_add(text, "]}");
+}
+
+static void add_all(struct leat_text *text, const struct entry *entries, size_t n,
+                    const struct leat_cli_arguments *arguments) {
+    if (arguments->json)
+        leat_text_add(text, "[");
+    else if (arguments->markdown)
+        leat_text_add(text, "# Sources, stages and stream options\n\n"
+                            "From the tables of leat " LEAT_VERSION
+                            " (`leatctl stages --markdown`).\n\n");
+    for (size_t i = 0; i < n; i++) {
+        if (arguments->json && i > 0)
+            leat_text_add(text, ",\n ");
+        if (arguments->json)
+            add_entry_json(text, &entries[i]);
+        else if (arguments->markdown)
+            add_entry_markdown(text, &entries[i]);
+        else
+            leat_text_add(text, "  %-10s %-8s %s\n", entries[i].name, entries[i].kind,
+                          entries[i].summary);
+    }
+    if (arguments->json)
+        leat_text_add(text, "]\n");
+    else if (!arguments->markdown)
+        leat_text_add(text, "\nleatctl stages NAME tells the arguments.\n");
+}
+
+static int add_one(struct leat_text *text, const struct entry *entries, size_t n,
+                   const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    const char **names = calloc(n, sizeof(*names));
+    const char *nearest;
+
+    for (size_t i = 0; i < n; i++) {
+        if (names)
+            names[i] = entries[i].name;
+        if (strcmp(entries[i].name, arguments->operand) != 0)
+            continue;
+        if (arguments->json)
+            add_entry_json(text, &entries[i]);
+        else if (arguments->markdown)
+            add_entry_markdown(text, &entries[i]);
+        else
+            add_entry_text(text, &entries[i]);
+        leat_text_add(text, arguments->json ? "\n" : "");
+        free(names);
+        return LEAT_CLI_OK;
+    }
+    nearest = names ? leat_nearest(arguments->operand, names, n) : NULL;
+    leat_error_set(err, -ENOENT, "there is no source or stage \"%.64s\"%s%s%s", arguments->operand,
+                   nearest ? "; did you mean \"" : "; `leatctl stages` lists them",
+                   nearest ? nearest : "", nearest ? "\"?" : "");
+    free(names);
+    return LEAT_CLI_USAGE;
+}
+
+int leat_cli_stages(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct leat_text text = {.data = NULL};
+    struct entry *entries = NULL;
+    size_t n = list_entries(&entries);
+    int status = LEAT_CLI_OK;
+
+    if (n == 0) {
+        leat_error_oom(err);
+        return LEAT_CLI_FAILURE;
+    }
+    if (arguments->operand)
+        status = add_one(&text, entries, n, arguments, err);
+    else
+        add_all(&text, entries, n, arguments);
+    if (text.data)
+        (void)fwrite(text.data, 1, text.n_bytes, stdout);
+    free(text.data);
+    free(entries);
+    return status;
+}

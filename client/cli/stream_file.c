@@ -1,0 +1,69 @@
+/* stream_file.c: see stream_file.h. */
+#include "client/cli/stream_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/bind.h"
+#include "pipeline/opener.h"
+#include "pipeline/yaml.h"
+
+#define MAX_TOLD 16
+
+int leat_cli_streams_load(const char *file, struct leat_cli_streams *ret_streams,
+                          struct leat_error *err) {
+    struct leat_value document = {.kind = LEAT_VALUE_NULL};
+    size_t n_bytes = 0;
+    char *text = NULL;
+    int r;
+
+    *ret_streams = (struct leat_cli_streams){.n_specs = 0};
+    r = leat_opener_read(&leat_opener_any, file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, err);
+    if (r == 0)
+        r = leat_yaml_parse(text, n_bytes, file, &document, err);
+    if (r == 0)
+        r = leat_yaml_streams(&document, file, &ret_streams->specs, &ret_streams->n_specs, err);
+    leat_value_deinit(&document);
+    free(text);
+    return r;
+}
+
+void leat_cli_streams_deinit(struct leat_cli_streams *streams) {
+    for (size_t i = 0; i < streams->n_specs; i++)
+        leat_spec_free(streams->specs[i]);
+    free(streams->specs);
+    *streams = (struct leat_cli_streams){.n_specs = 0};
+}
+
+static void list_names(const struct leat_cli_streams *streams, char *buffer, size_t size) {
+    buffer[0] = '\0';
+    for (size_t i = 0; i < streams->n_specs && i < MAX_TOLD; i++) {
+        size_t n = strlen(buffer);
+
+        (void)snprintf(buffer + n, size - n, "%s%s", i ? ", " : "", streams->specs[i]->name);
+    }
+}
+
+const struct leat_spec *leat_cli_streams_find(const struct leat_cli_streams *streams,
+                                              const char *file, const char *name,
+                                              struct leat_error *err) {
+    char names[256];
+
+    if (!name && streams->n_specs == 1)
+        return streams->specs[0];
+    for (size_t i = 0; name && i < streams->n_specs; i++)
+        if (strcmp(streams->specs[i]->name, name) == 0)
+            return streams->specs[i];
+    list_names(streams, names, sizeof(names));
+    if (streams->n_specs == 0)
+        leat_error_set(err, -ENOENT, "there are no streams; expected some under \"streams:\"");
+    else if (name)
+        leat_error_set(err, -ENOENT, "there is no stream \"%.64s\"; there are: %s", name, names);
+    else
+        leat_error_set(err, -EINVAL, "%zu streams; name one with --stream: %s", streams->n_specs,
+                       names);
+    leat_error_locate(err, file, 0, 0);
+    return NULL;
+}
