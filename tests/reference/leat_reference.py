@@ -19,7 +19,7 @@ import yaml
 
 import leat_order
 import leat_sources
-from leat_elements import INTEGERS, BadRecord, fit, float32, pack, parse, parse_float, text_of
+from leat_elements import INTEGERS, TRUTHS, BadRecord, fit, float32, pack, parse, parse_float, text_of
 from leat_tokens import Tokenizer
 
 
@@ -257,13 +257,19 @@ def fill_part(pieces, row):
     return text
 
 
+def number_of(item):
+    """A condition's value as a number: truth values count as 1 and 0."""
+    text = scalar_text(item)
+    return float(parse(text, "bool")) if text.decode() in TRUTHS else parse_float(text)
+
+
 def condition_holds(args, value, is_text):
     """Whether every given condition of a filter holds."""
     def among(items):
         items = items if isinstance(items, list) else [items]
         if is_text:
             return value in [scalar_text(item) for item in items]
-        return float(value) in [float(item) for item in items]
+        return float(value) in [number_of(item) for item in items]
 
     if is_text or isinstance(value, list):
         length = sum((byte & 0xC0) != 0x80 for byte in value) if is_text else len(value)

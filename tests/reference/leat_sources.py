@@ -46,8 +46,8 @@ class CsvSource:
     def __init__(self, args, directory):
         self.files = expand(args["paths"], directory)
         self.args = args
-        self.has_header = "columns" not in args
-        self.names = args.get("columns") or next(self.rows(self.files[0]))[1]
+        self.has_header = args.get("header", True)
+        self.names = args.get("names") or next(self.rows(self.files[0]))[1]
         self.fields = {name: ("text", False) for name in self.names}
 
     def rows(self, path):
@@ -58,8 +58,9 @@ class CsvSource:
             for offset, line in lines_of(path):
                 starts.append(offset)
                 yield line
-        reader = csv.reader(feed(), delimiter=self.args.get("delimiter", ","),
-                            quotechar=self.args.get("quote", '"'), strict=True)
+        quote = self.args.get("quote", '"')
+        reader = csv.reader(feed(), delimiter=self.args.get("delimiter", ","), strict=True,
+                            quotechar=quote or None, quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE)
         n_lines = 0
         for fields in reader:
             start, n_lines = starts[n_lines], reader.line_num

@@ -157,6 +157,14 @@ def test_delimiter(folder):
     check(folder, stream)
 
 
+def test_names(folder):
+    names = ["n", "t", "l", "x", "y"]
+    for header in (True, False):
+        check(folder, csv_stream({"filter": {"input": "n", "not_equals": "id"}},
+                                 {"cast": {"input": "n", "dtype": "int32"}}, {"select": {"fields": "n"}},
+                                 source={"header": header, "names": names}))
+
+
 def test_jsonl(folder):
     check(folder, jsonl_stream({"template": {"output": "doc", "parts": ["{text}", "{meta.lang}", "{id}:{meta.stars}"]}},
                                tokenize(mode="shortest", max_length=64),

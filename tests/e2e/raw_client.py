@@ -1,0 +1,98 @@
+"""The trainer's and the operator's protocol by hand, for clients that do not behave. See proto/packet.h."""
+import array
+import socket
+import struct
+
+HELLO, WELCOME, REFUSE, OPEN, OPENED, RING, BATCH, RELEASE, END, GOAWAY, BYE = range(1, 12)
+MAGIC = 0x5441454C
+
+
+def packet(kind, body=b"", payload=b"", flags=0, payload_bytes=None):
+    size = len(payload) if payload_bytes is None else payload_bytes
+    return struct.pack("<HHI", kind, flags, size) + body.ljust(56, b"\0") + payload
+
+
+def hello(magic=MAGIC, major=1, minor=0):
+    return packet(HELLO, struct.pack("<IHHQQ", magic, major, minor, 0, 0))
+
+
+def varint(value):
+    out = b""
+    while value > 0x7F:
+        out, value = out + bytes([value & 0x7F | 0x80]), value >> 7
+    return out + bytes([value])
+
+
+def open_request(stream, window=4, n_epochs=0):
+    name = stream.encode()
+    return packet(OPEN, payload=b"\x0a" + varint(len(name)) + name + b"\x20" + varint(n_epochs) + b"\x38" + varint(window))
+
+
+def release(generation, epoch, step, slot):
+    return packet(RELEASE, struct.pack("<QQQQI", generation, epoch, step, 0, slot))
+
+
+class RawClient:
+    def __init__(self, daemon, timeout=10, endpoint="trainer.sock", kind=socket.SOCK_SEQPACKET):
+        self.socket = socket.socket(socket.AF_UNIX, kind)
+        self.socket.settimeout(timeout)
+        self.socket.connect(str(daemon.sockets / endpoint))
+
+    def send(self, data):
+        """Returns False if the daemon has closed the connection already."""
+        try:
+            self.socket.send(data)
+            return True
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+
+    def send_fds(self, data, fds):
+        rights = array.array("i", fds)
+        self.socket.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+
+    def receive(self):
+        """(kind, body and payload); None at the end. Descriptors that come are closed."""
+        try:
+            data, ancillary, _flags, _ = self.socket.recvmsg(70000, 256)
+        except ConnectionResetError:
+            return None
+        for _level, _type, raw in ancillary:
+            for fd in array.array("i", raw[:len(raw) // 4 * 4]):
+                socket.close(fd)
+        if not data:
+            return None
+        return struct.unpack_from("<H", data)[0], data[8:]
+
+    def receive_kind(self, *kinds):
+        """The next packet of one of these kinds; anything before it is passed over."""
+        while True:
+            got = self.receive()
+            assert got is not None, "the daemon closed the connection"
+            if got[0] in kinds:
+                return got
+
+    def opened(self, stream="s", window=4):
+        """Says hello and opens a stream."""
+        self.send(hello())
+        self.receive_kind(WELCOME)
+        self.send(open_request(stream, window))
+        self.receive_kind(OPENED)
+        return self
+
+    def batch(self):
+        """(generation, epoch, step, slot) of the next batch."""
+        _, body = self.receive_kind(BATCH)
+        generation, epoch, step, _used, slot = struct.unpack_from("<QQQQI", body)
+        return generation, epoch, step, slot
+
+    def is_closed(self):
+        """Whether the daemon ends this connection (after what it had to say)."""
+        try:
+            while self.receive() is not None:
+                pass
+            return True
+        except (TimeoutError, socket.timeout):
+            return False
+
+    def close(self):
+        self.socket.close()

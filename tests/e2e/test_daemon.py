@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""The daemon as a process: how it starts and ends, who finds it, what is left of trainers that are killed.
+
+    test_daemon.py BIN [PATTERN]
+"""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import data
+import leat_harness
+from leat_harness import BIN, SLOW, Daemon, Skip, ctl, find_digest, require, wait_until
+
+TRAINER = BIN.parent / "tests" / "e2e" / "trainer"
+
+
+def config(folder, n_records=5000, **settings):
+    path = folder / "numbers.csv"
+    path.write_text("id\n" + "".join(f"{i}\n" for i in range(n_records)))
+    return data.yaml_text({"s": data.numbers_stream([str(path)])}, **{"workers": 2, **settings})
+
+
+def trainer(daemon, *words, stream="s"):
+    env = {**os.environ, "LEAT_SOCKET": str(daemon.sockets)}
+    process = subprocess.Popen([TRAINER, stream, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=env)
+    lines = []
+    while not (lines and lines[-1].startswith("held")):
+        line = process.stdout.readline().decode()
+        if not line:
+            raise AssertionError(f"trainer ended: {process.stderr.read().decode()}")
+        lines.append(line.strip())
+    process.lines = lines
+    return process
+
+
+def is_idle(daemon):
+    status = daemon.status()
+    return status["n_sessions"] == 0 and status["n_slots"] == status["n_slots_free"] and status["ring_bytes"] == 0 or None
+
+
+def test_start_and_stop(folder):
+    for how in (signal.SIGTERM, signal.SIGINT):
+        with Daemon(folder, config(folder)) as daemon:
+            assert daemon.status()["pid"] == daemon.pid
+            seconds = daemon.stop(how)
+            assert seconds < 1 * SLOW, f"{how}: {seconds:.2f} s"
+        assert not list(daemon.sockets.glob("*.sock")), "sockets are left behind"
+
+
+def test_stop_under_load(folder):
+    with Daemon(folder, config(folder)) as daemon:
+        trainers = [trainer(daemon, 4, n) for n in (0, 2, 4)]
+        puller = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "0"], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+        time.sleep(0.3)
+        seconds = daemon.stop()
+        assert seconds < 1 * SLOW, f"{seconds:.2f} s"
+        assert puller.wait(10 * SLOW) != 0, "a trainer must learn that the daemon went away"
+        for process in trainers:
+            process.kill()
+            process.wait()
+
+
+def test_killed_daemon_can_start_again(folder):
+    with Daemon(folder, config(folder)) as daemon:
+        daemon.stop(signal.SIGKILL)
+        daemon.start()
+        assert daemon.digest("s")
+
+
+def test_second_daemon_is_refused(folder):
+    with Daemon(folder, config(folder)) as daemon:
+        done = subprocess.run([BIN / "leatd", "--config", daemon.config, "--socket-dir", daemon.sockets],
+                              capture_output=True, timeout=20 * SLOW)
+        assert done.returncode != 0, "two daemons at one socket"
+        assert daemon.digest("s")
+
+
+def test_wrong_configuration(folder):
+    for text, place in [("workerz: 3\n", ":1:"), ("workers: none\n", ":1:"), ("workers: 2\nwindow: 100000\n", ":2:"),
+                        ("streams:\n  s: {source: {csv: {paths: [a.csv]}}, stages: [{pad: {input: x, lenght: 3}}]}\n", ":2:")]:
+        file = folder / "wrong.yaml"
+        file.write_text(text)
+        done = subprocess.run([BIN / "leatd", "--config", file, "--socket-dir", folder], capture_output=True,
+                              timeout=20 * SLOW)
+        assert done.returncode > 0 and f"wrong.yaml{place}".encode() in done.stderr, done
+
+
+def test_no_daemon_is_told(folder):
+    done = ctl("status", check=False, env={"LEAT_SOCKET": str(folder)})
+    assert done.returncode == 4 and str(folder).encode() in done.stderr, done
+
+
+def test_search_in_runtime_dir(folder):
+    (folder / "leat").mkdir()
+    daemon = Daemon(folder, config(folder))
+    shutil.rmtree(daemon.sockets)
+    daemon.sockets.symlink_to(folder / "leat")
+    with daemon:
+        environment = {key: value for key, value in os.environ.items() if key != "LEAT_SOCKET"}
+        done = subprocess.run([BIN / "leatctl", "status", "--json"], capture_output=True,
+                              env={**environment, "XDG_RUNTIME_DIR": str(folder)})
+        assert json.loads(done.stdout)["pid"] == daemon.pid
+
+
+def test_socket_activation(folder):
+    activate = require("systemd-socket-activate")
+    sockets = folder / "sockets"
+    sockets.mkdir()
+    (folder / "leatd.yaml").write_text(config(folder))
+    names = ["trainer", "copy", "control"]
+    for names in (["control"], ["trainer"]):
+        kind = ["--seqpacket"] if names == ["trainer"] else []
+        listen = [x for name in names for x in ("--listen", sockets / f"{name}.sock")]
+        command = [activate, *kind, *listen, "--fdname=" + ":".join(names), BIN / "leatd", "--config",
+                   folder / "leatd.yaml", "--socket-dir", sockets]
+        with open(folder / "leatd.log", "ab") as log:
+            process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log)
+        try:
+            wait_until(lambda: (sockets / f"{names[0]}.sock").exists(), "the socket")
+            env = {"LEAT_SOCKET": str(sockets)}
+            if names == ["control"]:
+                assert json.loads(ctl("status", "--json", env=env).stdout)["pid"] == process.pid
+            assert find_digest(ctl("pull", "s", "--digest", env=env).stdout)
+        finally:
+            process.terminate()
+            status = process.wait(20 * SLOW)
+        assert status == 0, f"leatd ended with {status}"
+
+
+def test_drain(folder):
+    with Daemon(folder, config(folder)) as daemon:
+        held = trainer(daemon, 4, 2)
+        puller = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "0"], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+        time.sleep(0.2)
+        ctl("drain", "--timeout", 1, env={"LEAT_SOCKET": str(daemon.sockets)}, check=False)
+        assert daemon.process.wait(10 * SLOW) == 0
+        message = puller.communicate(timeout=10 * SLOW)[1].decode()
+        assert puller.returncode != 0 and message, message
+        held.kill()
+        held.wait()
+        daemon.start()
+
+
+def test_kill_200_trainers(folder):
+    rng = random.Random(5)
+    window = 4
+    with Daemon(folder, config(folder)) as daemon:
+        wait_until(lambda: is_idle(daemon), "idle at first")
+        daemon.digest("s")  # whatever is made once is there now
+        wait_until(lambda: is_idle(daemon), "idle")
+        n_fds = daemon.n_fds()
+        n_killed = 0
+        while n_killed < 200:
+            some = [trainer(daemon, window, rng.randrange(0, window + 1)) for _ in range(8)]
+            rng.shuffle(some)
+            for process in some:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                n_killed += 1
+        wait_until(lambda: is_idle(daemon), f"every slot free: {daemon.status()}", 5)
+        assert daemon.n_fds() == n_fds, f"{daemon.n_fds()} descriptors, {n_fds} at first"
+        assert daemon.digest("s")
+
+
+def test_trainer_dies_but_its_child_lives(folder):
+    """A forked child keeps socket and mappings; it must not keep the slots from others for ever, nor
+    see them change while it lives."""
+    with Daemon(folder, config(folder)) as daemon:
+        process = trainer(daemon, 4, 3, "fork")
+        child = int(process.lines[0].split()[1])
+        process.kill()
+        process.wait()
+        try:
+            wait_until(lambda: daemon.status()["n_sessions"] == 0, "the session is gone")
+            assert daemon.digest("s")
+        finally:
+            os.kill(child, signal.SIGKILL)
+        wait_until(lambda: is_idle(daemon), "every slot free")
+
+
+def test_stopped_trainer_stalls_only_itself(folder):
+    with Daemon(folder, config(folder)) as daemon:
+        expected = daemon.digest("s")
+        process = trainer(daemon, 4, 4)
+        process.send_signal(signal.SIGSTOP)
+        assert daemon.digest("s") == expected
+        process.kill()
+        process.wait()
+
+
+def test_json_answers(folder):
+    with Daemon(folder, config(folder)) as daemon:
+        daemon.digest("s")
+        held = trainer(daemon, 4, 2)
+        streams = json.loads(daemon.ctl("streams", "--json").stdout)
+        assert '"pid": %d' % held.pid in json.dumps(streams), streams
+        assert '"n_held": 2' in json.dumps(streams), streams
+        stats = json.dumps(json.loads(daemon.ctl("stats", "--json").stdout))
+        for key in ("n_batches", "n_rows", "busy_ns", "n_source_bytes"):
+            assert key in stats, stats
+        assert json.loads(daemon.ctl("explain", "s", "--json").stdout)
+        for words in (["status"], ["streams"], ["stats"], ["stats", "s"], ["explain", "s"]):
+            assert daemon.ctl(*words).stdout.strip(), words
+        assert daemon.ctl("stats", "nosuch", check=False).returncode != 0
+        assert daemon.ctl("pull", "nosuch", check=False).returncode != 0
+        held.kill()
+        held.wait()
+
+
+if __name__ == "__main__":
+    leat_harness.main(globals())

@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""Clients that do not behave: whatever they send, others are served, and nothing is left of them.
+
+    test_hostile.py BIN [PATTERN]
+"""
+import contextlib
+import os
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import time
+
+import data
+import leat_harness
+import raw_client
+from leat_harness import BIN, SLOW, Daemon, Skip, require, wait_until
+from raw_client import RawClient
+
+
+def config(folder, **settings):
+    path = folder / "numbers.csv"
+    path.write_text("id\n" + "".join(f"{i}\n" for i in range(2000)))
+    return data.yaml_text({"s": data.numbers_stream([str(path)])}, **{"workers": 2, **settings})
+
+
+@contextlib.contextmanager
+def unharmed(folder, **settings):
+    """A daemon that must serve as before, with as many descriptors, after what is done to it."""
+    with Daemon(folder, config(folder, **settings)) as daemon:
+        expected = daemon.digest("s")
+        wait_until(lambda: daemon.status()["n_sessions"] == 0, "idle at first")
+        n_fds = daemon.n_fds()
+        yield daemon
+        assert daemon.digest("s") == expected
+        wait_until(lambda: daemon.status()["n_sessions"] == 0, "no session is left")
+        wait_until(lambda: daemon.n_fds() <= n_fds, f"descriptors: {n_fds} at first")
+        status = daemon.status()
+        assert status["n_slots"] == status["n_slots_free"], status
+
+
+def cpu_s(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_garbage(folder):
+    rng = random.Random(1)
+    with unharmed(folder) as daemon:
+        for _ in range(200):
+            client = RawClient(daemon)
+            for _ in range(rng.randrange(1, 4)):
+                if not client.send(rng.randbytes(rng.choice([1, 7, 8, 63, 64, 65, 200, 4096, 65600]))):
+                    break
+            client.close()
+
+
+def test_wrong_packets(folder):
+    """Each ends its own session."""
+    long = raw_client.open_request("x" * 60000)
+    openings = [raw_client.packet(raw_client.OPEN, payload=payload) for payload in
+                (b"", b"\xff" * 100, b"\x0a\xff\xff\xff\xff\x0f", b"\x12" + raw_client.varint(50000) + b"\x0a\x02" * 25000)]
+    nested = b""
+    for _ in range(3000):  # values in values: deeper than anybody may
+        nested = b"\x22" + raw_client.varint(len(nested)) + nested
+        if len(nested) > 50000:
+            break
+    spec = b"\x32" + raw_client.varint(len(nested)) + nested
+    openings.append(raw_client.packet(raw_client.OPEN, payload=b"\x12" + raw_client.varint(len(spec)) + spec))
+    first = [raw_client.hello(magic=1), raw_client.hello(major=9), raw_client.open_request("s"),
+             raw_client.release(1, 0, 0, 0), raw_client.packet(99), raw_client.packet(0),
+             raw_client.packet(raw_client.HELLO, payload_bytes=10**9), raw_client.hello()[:-1],
+             raw_client.packet(raw_client.WELCOME), raw_client.packet(raw_client.BATCH)]
+    second = [*openings, long, raw_client.hello(), raw_client.release(0, 0, 0, 0), raw_client.packet(raw_client.RING)]
+    with unharmed(folder) as daemon:
+        for data_ in first:
+            client = RawClient(daemon)
+            client.send(data_)
+            assert client.is_closed(), data_[:80]
+            client.close()
+        for data_ in second:
+            client = RawClient(daemon)
+            client.send(raw_client.hello())
+            client.receive_kind(raw_client.WELCOME)
+            client.send(data_)
+            assert client.is_closed(), data_[:80]
+            client.close()
+
+
+def test_wrong_releases(folder):
+    with unharmed(folder) as daemon:
+        for change in ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 0, 2**31)):
+            client = RawClient(daemon).opened()
+            batch = client.batch()
+            client.send(raw_client.release(*(a + b for a, b in zip(batch, change))))
+            assert client.is_closed(), change
+            client.close()
+        client = RawClient(daemon).opened()
+        batch = client.batch()
+        for _ in range(2):  # twice the same
+            client.send(raw_client.release(*batch))
+        assert client.is_closed()
+        client.close()
+
+
+def test_unknown_but_optional_packets_are_ignored(folder):
+    with unharmed(folder) as daemon:
+        client = RawClient(daemon).opened()
+        client.send(raw_client.packet(0x8000 | 77, b"whatever"))
+        batch = client.batch()
+        client.send(raw_client.release(*batch))
+        assert client.batch()
+        client.close()
+
+
+def test_descriptors(folder):
+    with unharmed(folder) as daemon:
+        for _ in range(20):
+            for n in (1, 3, 200):
+                client = RawClient(daemon)
+                fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(n)]
+                client.send_fds(raw_client.hello(), fds)
+                for fd in fds:
+                    os.close(fd)
+                assert client.is_closed(), f"{n} descriptors with hello"
+                client.close()
+
+
+def test_lingering_socket(folder):
+    """A TCP socket with SO_LINGER blocks whoever closes its last reference."""
+    with unharmed(folder) as daemon:
+        server = socket.create_server(("127.0.0.1", 0))
+        sender = socket.create_connection(server.getsockname())
+        accepted, _ = server.accept()
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 5))
+        sender.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                sender.send(b"x" * 65536)
+        client = RawClient(daemon)
+        client.send_fds(raw_client.hello(), [sender.fileno()])
+        sender.close()
+        client.close()
+        start = time.monotonic()
+        daemon.status()
+        assert time.monotonic() - start < 1 * SLOW, "the daemon waits for a descriptor of a client"
+        accepted.close()
+        server.close()
+
+
+def test_half_open(folder):
+    with unharmed(folder) as daemon:
+        clients = [RawClient(daemon) for _ in range(30)]
+        for client in clients[10:]:
+            client.send(raw_client.hello())
+        for client in clients[20:]:
+            client.socket.shutdown(socket.SHUT_WR)
+        assert daemon.digest("s")
+        for client in clients:
+            client.close()
+
+
+def test_clients_that_never_read(folder):
+    with unharmed(folder, max_user_sessions=200, max_sessions=200) as daemon:
+        clients = []
+        for _ in range(60):
+            client = RawClient(daemon)
+            client.send(raw_client.hello())
+            client.send(raw_client.open_request("s", window=8))
+            clients.append(client)
+        assert daemon.digest("s")
+        for client in clients:
+            client.close()
+
+
+def test_window_is_kept(folder):
+    """A trainer that releases nothing gets no more than its window."""
+    with unharmed(folder) as daemon:
+        client = RawClient(daemon, timeout=1 * SLOW).opened(window=3)
+        for _ in range(3):
+            client.batch()
+        try:
+            client.batch()
+            raise AssertionError("a fourth batch, with a window of 3")
+        except (TimeoutError, socket.timeout):
+            pass
+        client.close()
+
+
+def test_500_connections_at_few_descriptors(folder):
+    prlimit = require("prlimit")
+    daemon = Daemon(folder, config(folder, max_sessions=1000, max_user_sessions=1000), wrapper=[prlimit, "--nofile=64:64"])
+    with daemon:
+        served = RawClient(daemon).opened()
+        clients = []
+        for _ in range(500):
+            client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            client.setblocking(False)
+            try:
+                client.connect(str(daemon.sockets / "trainer.sock"))
+            except (BlockingIOError, ConnectionRefusedError):
+                client.close()
+                continue
+            clients.append(client)
+        assert len(clients) > 60, f"only {len(clients)} could connect"
+        time.sleep(0.3)
+        before = cpu_s(daemon.pid)
+        time.sleep(1)
+        used = cpu_s(daemon.pid) - before
+        assert used < 0.1 * SLOW, f"{used:.2f} s of CPU in an idle second"
+        assert daemon.status()["pid"] == daemon.pid, "operators always get in"
+        served.send(raw_client.release(*served.batch()))
+        for client in clients:
+            client.close()
+        served.close()
+        wait_until(lambda: daemon.status()["n_sessions"] == 0, "no session is left")
+        assert daemon.digest("s")
+
+
+def test_control_garbage(folder):
+    rng = random.Random(2)
+    frames = [struct.pack("<I", 0), struct.pack("<I", 2**32 - 1), struct.pack("<I", 2**20 + 1), struct.pack("<I", 5) + b"\xff" * 5,
+              struct.pack("<I", 100) + b"x", b"\x01", struct.pack("<I", 2) + b"\x08\x01", struct.pack("<I", 2) + b"\x08\x63"]
+    with unharmed(folder) as daemon:
+        for frame in frames + [rng.randbytes(n) for n in (1, 10, 100, 5000) for _ in range(10)]:
+            client = RawClient(daemon, endpoint="control.sock", kind=socket.SOCK_STREAM)
+            client.send(frame)
+            client.close()
+        waiting = [RawClient(daemon, endpoint="control.sock", kind=socket.SOCK_STREAM) for _ in range(20)]
+        assert daemon.status()["pid"] == daemon.pid
+        for client in waiting:
+            client.close()
+
+
+def test_copy_garbage(folder):
+    rng = random.Random(3)
+    with unharmed(folder) as daemon:
+        for n in (1, 3, 4, 5, 63, 68, 69, 1000, 70000) * 5:
+            client = RawClient(daemon, endpoint="copy.sock", kind=socket.SOCK_STREAM)
+            client.send(rng.randbytes(n))
+            client.close()
+        for frame in (struct.pack("<I", 64) + raw_client.hello(magic=3), struct.pack("<I", 2**31),
+                      struct.pack("<I", 64) + raw_client.open_request("s")[:64]):
+            client = RawClient(daemon, endpoint="copy.sock", kind=socket.SOCK_STREAM)
+            client.send(frame)
+            assert client.is_closed(), frame
+            client.close()
+
+
+def test_limits_of_a_user(folder):
+    with Daemon(folder, config(folder, max_user_sessions=5)) as daemon:
+        clients = [RawClient(daemon).opened() for _ in range(5)]
+        client = RawClient(daemon)
+        client.send(raw_client.hello())
+        assert client.is_closed(), "a sixth session"
+        clients.pop().close()
+        wait_until(lambda: daemon.status()["n_sessions"] == 4, "one is gone")
+        clients.append(RawClient(daemon).opened())
+
+
+def test_two_users(folder):
+    """What one user takes is not taken from another."""
+    if os.geteuid() != 0:
+        raise Skip("needs root, to act as two users")
+    setpriv = require("setpriv")
+    for path in (folder, *folder.iterdir()):
+        os.chmod(path, 0o755)
+    daemon = Daemon(folder, config(folder, max_user_sessions=3))
+    os.chmod(daemon.sockets, 0o755)
+    with daemon:
+        for path in daemon.sockets.iterdir():
+            os.chmod(path, 0o666)
+        tool = folder / "bin"
+        tool.mkdir()
+        os.chmod(tool, 0o755)
+        shutil.copy(BIN / "leatctl", tool / "leatctl")
+        clients = [RawClient(daemon).opened() for _ in range(3)]
+        refused = daemon.pull("s", check=False)
+        assert refused.returncode != 0, "a fourth session of one user"
+        other = subprocess.run([setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", tool / "leatctl", "pull", "s",
+                                "--digest"], capture_output=True, timeout=60 * SLOW,
+                               env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+        assert other.returncode == 0, other.stderr.decode()
+        for client in clients:
+            client.close()
+
+
+if __name__ == "__main__":
+    leat_harness.main(globals())
