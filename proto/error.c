@@ -39,6 +39,8 @@ int leat_error_oom(struct leat_error *err) {
 void leat_error_locate(struct leat_error *err, const char *file, uint32_t line, uint32_t column) {
     if (!err)
         return;
+    if (file && err->file[0] && strncmp(file, err->file, sizeof(err->file) - 1) != 0)
+        return;
     if (file && !err->file[0])
         copy_text(err->file, sizeof(err->file), file);
     if (!err->line) {
@@ -66,6 +68,8 @@ size_t leat_error_print(const struct leat_error *err, char *buffer, size_t size)
     char where[LEAT_ERROR_FILE_MAX + 32] = "";
     int n;
 
+    if (size == 0)
+        return 0;
     if (err->file[0] && err->line && err->column)
         (void)snprintf(where, sizeof(where), "%s:%u:%u: ", err->file, err->line, err->column);
     else if (err->file[0] && err->line)

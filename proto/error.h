@@ -42,7 +42,8 @@ __attribute__((format(printf, 3, 0))) int leat_error_setv(struct leat_error *err
 /* Out of memory: the message that everybody gives. */
 int leat_error_oom(struct leat_error *err);
 
-/* Fills in where, if not yet known: file may be NULL, line and column 0. */
+/* Fills in where, as far as it is not known: file may be NULL, line and column 0. A line is never
+ * put to another file than its own. */
 void leat_error_locate(struct leat_error *err, const char *file, uint32_t line, uint32_t column);
 
 /* Puts a part in front of the path: "shuffle" becomes "stages[3].shuffle"; a '.' is put between

@@ -110,9 +110,11 @@ int leat_packet_receive(int socket, struct leat_packet *ret_packet, void *ret_pa
     do {
         n = recvmsg(socket, &message, flags);
     } while (n < 0 && errno == EINTR);
-    if (n <= 0)
-        return n < 0 ? -errno : 0;
+    if (n < 0)
+        return -errno;
     r = ret_fd ? take_descriptors(&message, ret_fd) : 0;
+    if (n == 0 && r == 0 && !(ret_fd && *ret_fd >= 0))
+        return 0;
     if (r == 0 && (message.msg_flags & MSG_TRUNC || (size_t)n < sizeof(*ret_packet) ||
                    (size_t)n - sizeof(*ret_packet) != ret_packet->payload_bytes))
         r = -EPROTO;

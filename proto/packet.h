@@ -7,11 +7,12 @@
  * it is one frame (frame.h), there is no RING, and a BATCH is followed by the slot's used bytes as one
  * LZ4 block (used_bytes tells their size after decompression).
  *
- *     trainer -> daemon   HELLO                      daemon -> trainer   WELCOME | REFUSE(Error)
- *     trainer -> daemon   OPEN(OpenRequest)          daemon -> trainer   OPENED(Opened) |
- * REFUSE(Error) daemon -> trainer   RING + memfd         (again when batches outgrow their slots)
- *                                                    daemon -> trainer   BATCH | END
- *     trainer -> daemon   RELEASE | BYE              daemon -> trainer   GOAWAY(Error)
+ *     trainer -> daemon            daemon -> trainer
+ *     HELLO                        WELCOME | REFUSE(Error)
+ *     OPEN(OpenRequest)            OPENED(Opened) | REFUSE(Error)
+ *                                  RING + memfd    (again when batches outgrow their slots)
+ *                                  BATCH | END
+ *     RELEASE | BYE                GOAWAY(Error)
  *
  * Rules. A RELEASE names (generation, slot, epoch, step) of a batch that this session holds;
  * anything else is a protocol error and ends the session. Reserved bytes are sent as 0 and ignored

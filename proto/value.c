@@ -1,5 +1,6 @@
 /* value.c: see value.h. Depth is bounded by whoever builds a tree from foreign bytes, so recursion
- * here is too. */
+ * here is too. Keys are found by bisection: a stranger's map of LEAT_VALUE_MAX_NODES keys must not
+ * cost their square, and there is no hash whose collisions he could choose. */
 #include "proto/value.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@ void leat_value_deinit(struct leat_value *value) {
     }
     free(value->items);
     free(value->keys);
+    free(value->sorted);
     free(value->text);
     *value = (struct leat_value){.kind = LEAT_VALUE_NULL};
 }
@@ -56,24 +58,56 @@ int leat_value_append(struct leat_value *list, struct leat_value **ret_item) {
     return 0;
 }
 
-int leat_value_insert(struct leat_value *map, const char *name, struct leat_value **ret_item) {
-    void *items = map->items, *keys = map->keys;
-    char *copy;
-    int r;
+/* Where `name` is or would be in the order of names. */
+static size_t position_of(const struct leat_value *map, const char *name) {
+    size_t low = 0, high = map->n_items;
 
-    if (leat_value_get(map, name))
-        return -EEXIST;
-    r = grow(&keys, map->n_items, sizeof(*map->keys));
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(map->keys[map->sorted[middle]].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool is_at(const struct leat_value *map, size_t position, const char *name) {
+    return position < map->n_items && strcmp(map->keys[map->sorted[position]].name, name) == 0;
+}
+
+static int grow_map(struct leat_value *map) {
+    void *items = map->items, *keys = map->keys, *sorted = map->sorted;
+    int r = grow(&keys, map->n_items, sizeof(*map->keys));
+
     map->keys = keys;
     if (r == 0)
         r = grow(&items, map->n_items, sizeof(*map->items));
     map->items = items;
+    if (r == 0)
+        r = grow(&sorted, map->n_items, sizeof(*map->sorted));
+    map->sorted = sorted;
+    return r;
+}
+
+int leat_value_insert(struct leat_value *map, const char *name, struct leat_value **ret_item) {
+    size_t position = position_of(map, name);
+    char *copy;
+    int r;
+
+    if (is_at(map, position, name))
+        return -EEXIST;
+    r = grow_map(map);
     if (r < 0)
         return r;
     copy = strdup(name);
     if (!copy)
         return -ENOMEM;
     map->kind = LEAT_VALUE_MAP;
+    memmove(map->sorted + position + 1, map->sorted + position,
+            (map->n_items - position) * sizeof(*map->sorted));
+    map->sorted[position] = (uint32_t)map->n_items;
     map->keys[map->n_items] = (struct leat_value_key){.name = copy};
     *ret_item = &map->items[map->n_items++];
     **ret_item = (struct leat_value){.kind = LEAT_VALUE_NULL};
@@ -81,12 +115,12 @@ int leat_value_insert(struct leat_value *map, const char *name, struct leat_valu
 }
 
 struct leat_value *leat_value_get(const struct leat_value *map, const char *name) {
+    size_t position;
+
     if (map->kind != LEAT_VALUE_MAP)
         return NULL;
-    for (size_t i = 0; i < map->n_items; i++)
-        if (strcmp(map->keys[i].name, name) == 0)
-            return &map->items[i];
-    return NULL;
+    position = position_of(map, name);
+    return is_at(map, position, name) ? &map->items[map->sorted[position]] : NULL;
 }
 
 static int copy_items(struct leat_value *target, const struct leat_value *source) {

@@ -30,6 +30,7 @@ struct leat_value {
     size_t n_items;  /* LIST and MAP */
     struct leat_value *items;
     struct leat_value_key *keys; /* MAP: keys[i] names items[i] */
+    uint32_t *sorted;            /* MAP: indices of the keys in the order of their names */
 };
 
 struct leat_value_key {
