@@ -65,7 +65,7 @@ void leat_streams_deinit(struct leat_streams *streams) {
 
 struct leat_stream *leat_streams_find(struct leat_streams *streams, const char *name,
                                       struct leat_error *err) {
-    const char *names[MAX_CANDIDATES], *nearest;
+    const char *names[MAX_CANDIDATES] = {NULL}, *nearest;
     size_t n = 0;
 
     for (struct leat_stream *stream = streams->first; stream; stream = stream->next) {
