@@ -1,0 +1,567 @@
+/* jsonl.c: JSON Lines: one object a line.
+ *
+ * Each record is parsed whole and strictly (pipeline/tokenizer/json.h), so that a malformed line is
+ * never half used. What a parser holds is gone with the next record, so texts and numbers are
+ * copied into buffers of the block, whose sizes follow from the source's: a text is never longer
+ * than its JSON, and an array has one comma less than items.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/scalar.h"
+#include "pipeline/sources/shared_jsonl_fields.h"
+
+#define INFER_RECORDS 100
+
+struct jsonl {
+    struct leat_source_config source;
+    struct leat_text_map declared;
+    struct leat_text_map missing;
+
+    struct leat_jsonl_fields fields;
+};
+
+static const struct leat_arg args[] = {
+    {.name = "paths",
+     .type = LEAT_ARG_PATHS,
+     .offset = offsetof(struct jsonl, source.paths),
+     .is_required = true,
+     .min = 1,
+     .max = 65536,
+     .help = "files and globs, read in this order; relative to the file that names them"},
+    {.name = "fields",
+     .type = LEAT_ARG_MAP,
+     .offset = offsetof(struct jsonl, declared),
+     .min = 1,
+     .max = LEAT_FIELDS_MAX,
+     .help = "the fields that are wanted: `label: int64`, `meta.lang: text`, `vec: list<float32>`, "
+             "or under another name `lang: \"meta.lang text\"` (a dot in a key is written \\.); "
+             "default: what the first 100 records have, with objects as `outer.inner`; strings are "
+             "text, whole numbers int64, other numbers float64, arrays of numbers lists of those"},
+    {.name = "missing",
+     .type = LEAT_ARG_MAP,
+     .offset = offsetof(struct jsonl, missing),
+     .min = 1,
+     .max = LEAT_FIELDS_MAX,
+     .help = "what stands in for fields that are missing or null: `stars: 0`; without it texts and "
+             "lists are empty then, and a record without a number or boolean is bad"},
+    LEAT_ARGS_END,
+};
+
+static int check(struct leat_config *config, struct leat_error *err) {
+    struct jsonl *self = (struct jsonl *)config;
+
+    if (self->declared.n_items == 0)
+        return 0;
+    return leat_jsonl_fields_declare(&self->fields, config, "fields", &self->declared, err);
+}
+
+static void unload(struct leat_config *config) {
+    struct jsonl *self = (struct jsonl *)config;
+
+    leat_jsonl_fields_deinit(&self->fields);
+    leat_files_deinit(&self->source.files);
+}
+
+static void cutter(const struct leat_config *config, struct leat_cutter *ret_cutter) {
+    (void)config;
+    *ret_cutter = (struct leat_cutter){.kind = LEAT_CUTTER_LINES};
+}
+
+static size_t bom_bytes(const uint8_t *head, size_t n_bytes) {
+    return n_bytes >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+static int begin_file(const struct leat_config *config, const uint8_t *head, size_t n_bytes,
+                      bool is_whole, const char *file, size_t *ret_skip, uint64_t *ret_lines,
+                      struct leat_error *err) {
+    (void)config;
+    (void)file;
+    (void)err;
+    *ret_skip = bom_bytes(head, n_bytes);
+    *ret_lines = 0;
+    return n_bytes < 3 && !is_whole ? -EAGAIN : 0;
+}
+
+/* ---- which fields there are ---- */
+
+/* Parses the fallback into `value` (8 bytes), as the field's dtype. */
+static bool parse_fallback(const struct leat_jsonl_field *field, void *value) {
+    size_t n = strlen(field->fallback);
+    int64_t integer;
+    double number;
+    bool flag;
+
+    if (field->dtype == LEAT_DTYPE_BOOL) {
+        if (leat_parse_bool(field->fallback, n, &flag) < 0)
+            return false;
+        return leat_scalar_store_int(value, field->dtype, 0, flag) == 0;
+    }
+    if (leat_parse_int(field->fallback, n, &integer) == 0)
+        return leat_scalar_store_int(value, field->dtype, 0, integer) == 0;
+    return leat_parse_float(field->fallback, n, &number) == 0 &&
+           leat_scalar_store_double(value, field->dtype, 0, number) == 0;
+}
+
+static int set_fallbacks(struct jsonl *self, struct leat_error *err) {
+    const struct leat_config *config = &self->source.base;
+
+    for (size_t i = 0; i < self->missing.n_items; i++) {
+        struct leat_jsonl_field *field = NULL;
+        uint64_t value;
+        for (uint32_t k = 0; k < self->fields.n_fields && !field; k++)
+            if (strcmp(self->fields.fields[k].name, self->missing.keys[i]) == 0)
+                field = &self->fields.fields[k];
+        if (!field || field->is_unusable)
+            return leat_config_error(config, "missing", err, "there is no field \"%s\"",
+                                     self->missing.keys[i]);
+        if (field->is_list)
+            return leat_config_error(config, "missing", err,
+                                     "\"%s\" is a list, which is empty where it is missing",
+                                     field->name);
+        field->fallback = self->missing.values[i];
+        if (field->dtype != LEAT_DTYPE_TEXT && !parse_fallback(field, &value))
+            return leat_config_error(config, "missing", err, "\"%s\": \"%.64s\" is no %s",
+                                     field->name, field->fallback, leat_dtype_name(field->dtype));
+    }
+    return 0;
+}
+
+/* Infers from one record of the head. Malformed ones are passed over: parse tells of them. */
+static int infer_record(struct jsonl *self, struct leat_json *json, const uint8_t *record, size_t n,
+                        uint32_t *n_good, struct leat_error *ret_fault, struct leat_error *err) {
+    struct leat_error fault = LEAT_ERROR_INIT;
+    struct leat_json_node root;
+    int r = leat_json_parse(json, record, n, n, &root, &fault);
+
+    if (r == -ENOMEM)
+        return leat_error_oom(err);
+    if (r == 0 && leat_json_kind(root) != LEAT_JSON_OBJECT)
+        r = leat_error_set(&fault, -EINVAL, "the record is %s; an object was expected",
+                           leat_json_kind_name(leat_json_kind(root)));
+    if (r < 0) {
+        if (!ret_fault->code)
+            *ret_fault = fault;
+        return 0;
+    }
+    ++*n_good;
+    return leat_jsonl_fields_infer(&self->fields, root, err);
+}
+
+static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes, const char *file,
+                         struct leat_error *err) {
+    struct leat_error fault = LEAT_ERROR_INIT;
+    struct leat_json *json;
+    size_t start = 0;
+    uint32_t line = 0, fault_line = 0, n_good = 0;
+    int r = leat_json_new(0, &json);
+
+    if (r < 0)
+        return leat_error_oom(err);
+    while (r == 0 && start < n_bytes && n_good < INFER_RECORDS) {
+        const uint8_t *line_end = memchr(data + start, '\n', n_bytes - start);
+        size_t end = line_end ? (size_t)(line_end - data) : n_bytes;
+        size_t n = end - start - (end > start && data[end - 1] == '\r');
+        line++;
+        if (n > 0)
+            r = infer_record(self, json, data + start, n, &n_good, &fault, err);
+        if (fault.code && !fault_line)
+            fault_line = line;
+        start = end + 1;
+    }
+    leat_json_free(json);
+    if (r < 0)
+        leat_error_locate(err, file, line, 0);
+    if (r < 0 || n_good > 0)
+        return r;
+    if (fault.code) {
+        r = leat_error_set(err, -EINVAL, "%s; no line before here can tell what fields there are",
+                           fault.message);
+        leat_error_locate(err, file, fault_line, fault.column);
+        return r;
+    }
+    return leat_error_set(
+        err, -EINVAL, "%s: is empty: a record was expected, to tell what fields there are", file);
+}
+
+/* The fields of the complete records in the head. */
+static int infer(struct jsonl *self, const uint8_t *head, size_t n_bytes, bool is_whole,
+                 const char *file, struct leat_error *err) {
+    size_t bom = bom_bytes(head, n_bytes);
+
+    while (!is_whole && n_bytes > bom && head[n_bytes - 1] != '\n')
+        n_bytes--;
+    if (!is_whole && n_bytes <= bom)
+        return -EAGAIN;
+    return infer_records(self, head + bom, n_bytes - bom, file, err);
+}
+
+static int declare(struct jsonl *self, struct leat_planner *planner, struct leat_error *err) {
+    const struct leat_config *config = &self->source.base;
+    struct leat_jsonl_fields *fields = &self->fields;
+
+    for (uint32_t i = 0; i < fields->n_fields; i++) {
+        struct leat_jsonl_field *field = &fields->fields[i];
+        bool is_text;
+        int r;
+        if (field->is_unusable)
+            continue;
+        if (field->dtype == LEAT_DTYPE_NONE)
+            field->dtype = field->is_list ? LEAT_DTYPE_INT64 : LEAT_DTYPE_TEXT;
+        for (uint32_t k = 0; k < i && strchr(field->name, '.'); k++)
+            if (!fields->fields[k].is_unusable && strcmp(fields->fields[k].name, field->name) == 0)
+                return leat_config_error(config, "fields", err,
+                                         "there are two fields \"%s\": a key with a dot, and a key "
+                                         "in an object; declare those that are wanted",
+                                         field->name);
+        is_text = field->dtype == LEAT_DTYPE_TEXT;
+        r = leat_planner_add(planner, config, "fields", field->name, field->dtype,
+                             is_text || field->is_list, &field->column, NULL, err);
+        if (r < 0)
+            return r;
+    }
+    return set_fallbacks(self, err);
+}
+
+static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole,
+                 const char *file, struct leat_planner *planner, struct leat_error *err) {
+    struct jsonl *self = (struct jsonl *)config;
+    int r = 0;
+
+    if (self->declared.n_items == 0)
+        r = infer(self, head, n_bytes, is_whole, file, err);
+    return r < 0 ? r : declare(self, planner, err);
+}
+
+/* ---- records ---- */
+
+/* A buffer that columns of the same life share; views are counted from its start. */
+struct buffer {
+    uint8_t *data;
+    size_t n_bytes;
+};
+
+/* One job. `kept` outlives it, `scratch` does not: index by is_kept. */
+struct rows {
+    const struct jsonl *self;
+    struct leat_map *map;
+    struct leat_json *json;
+    struct leat_jsonl_values values;
+    struct buffer texts[2], lists[2];
+    uint32_t *fallback_starts; /* [n_fields]: of text fallbacks in texts[] */
+};
+
+static bool is_wanted(const struct rows *rows, const struct leat_jsonl_field *field) {
+    return !field->is_unusable && rows->map->is_needed[field->column];
+}
+
+static bool is_text(const struct leat_jsonl_field *field) {
+    return field->dtype == LEAT_DTYPE_TEXT;
+}
+
+/* Sizes of the buffers: texts by the source's bytes, lists by its commas. */
+static void measure(const struct rows *rows, size_t text_bytes[2], size_t list_bytes[2]) {
+    const struct leat_block *block = rows->map->block;
+    size_t n_lists[2] = {0, 0}, element_bytes[2] = {0, 0}, n_commas = 0;
+
+    for (uint32_t i = 0; i < rows->self->fields.n_fields; i++) {
+        const struct leat_jsonl_field *field = &rows->self->fields.fields[i];
+        size_t size = leat_dtype_size(field->dtype);
+        bool is_kept;
+        if (!is_wanted(rows, field))
+            continue;
+        is_kept = rows->map->is_kept[field->column];
+        if (is_text(field)) {
+            text_bytes[is_kept] = text_bytes[is_kept] ? text_bytes[is_kept] : block->n_source_bytes;
+            text_bytes[is_kept] += field->fallback ? strlen(field->fallback) : 0;
+        } else if (field->is_list) {
+            n_lists[is_kept]++;
+            if (size > element_bytes[is_kept])
+                element_bytes[is_kept] = size;
+        }
+    }
+    if (n_lists[0] + n_lists[1] > 0)
+        for (size_t i = 0; i < block->n_source_bytes; i++)
+            n_commas += block->source[i] == ',';
+    for (int i = 0; i < 2; i++) /* one more for each array, for its alignment */
+        list_bytes[i] =
+            n_lists[i] ? (n_commas + 2 * block->n_rows * n_lists[i]) * element_bytes[i] : 0;
+}
+
+static int make_buffers(struct rows *rows) {
+    size_t text_bytes[2] = {0, 0}, list_bytes[2] = {0, 0};
+
+    measure(rows, text_bytes, list_bytes);
+    for (int i = 0; i < 2; i++) {
+        struct leat_arena *arena = i ? &rows->map->block->kept : rows->map->scratch;
+        rows->texts[i].data = leat_arena_alloc(arena, text_bytes[i]);
+        rows->lists[i].data = leat_arena_alloc(arena, list_bytes[i]);
+        if (!rows->texts[i].data || !rows->lists[i].data)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static void put_fallback(struct rows *rows, uint32_t i, struct buffer *texts) {
+    const char *fallback = rows->self->fields.fields[i].fallback;
+    size_t n = fallback ? strlen(fallback) : 0;
+
+    rows->fallback_starts[i] = (uint32_t)texts->n_bytes;
+    if (n > 0)
+        memcpy(texts->data + texts->n_bytes, fallback, n);
+    texts->n_bytes += n;
+}
+
+static int make_columns(struct rows *rows) {
+    for (uint32_t i = 0; i < rows->self->fields.n_fields; i++) {
+        const struct leat_jsonl_field *field = &rows->self->fields.fields[i];
+        struct leat_column *column;
+        int r, is_kept;
+        if (!is_wanted(rows, field))
+            continue;
+        is_kept = rows->map->is_kept[field->column];
+        column = leat_map_column(rows->map, field->column);
+        if (is_text(field) || field->is_list)
+            r = leat_map_make_views(rows->map, field->column);
+        else
+            r = leat_map_make_scalar(rows->map, field->column, leat_dtype_size(field->dtype));
+        if (r < 0)
+            return r;
+        if (is_text(field)) {
+            column->values = rows->texts[is_kept].data;
+            put_fallback(rows, i, &rows->texts[is_kept]);
+        } else if (field->is_list) {
+            column->values = rows->lists[is_kept].data;
+        }
+    }
+    return 0;
+}
+
+/* Stores a number or boolean. -EINVAL: of another kind; -ERANGE: the dtype cannot hold it. */
+static int store(void *values, enum leat_dtype dtype, size_t index, struct leat_json_node node) {
+    enum leat_json_kind kind = leat_json_kind(node);
+
+    if ((kind == LEAT_JSON_BOOL) != (dtype == LEAT_DTYPE_BOOL))
+        return -EINVAL;
+    switch (kind) {
+    case LEAT_JSON_BOOL:
+        return leat_scalar_store_int(values, dtype, index, leat_json_bool(node));
+    case LEAT_JSON_INT:
+        return leat_scalar_store_int(values, dtype, index, leat_json_int(node));
+    case LEAT_JSON_UINT:
+    case LEAT_JSON_DOUBLE:
+        if (leat_scalar_store_double(values, dtype, index, leat_json_double(node)) < 0)
+            return -ERANGE;
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
+
+static const char *type_name(const struct leat_jsonl_field *field, char *buffer, size_t size) {
+    (void)snprintf(buffer, size, field->is_list ? "list<%s>" : "%s", leat_dtype_name(field->dtype));
+    return buffer;
+}
+
+/* `r` as store() gave it. */
+static void reject_value(struct rows *rows, uint32_t row, const struct leat_jsonl_field *field,
+                         struct leat_json_node node, int r) {
+    enum leat_json_kind kind = leat_json_kind(node);
+    char type[32];
+
+    if (r != -ERANGE)
+        leat_map_reject(rows->map, row, field->name, "the value is %s; %s was expected",
+                        leat_json_kind_name(kind), type_name(field, type, sizeof(type)));
+    else if (kind == LEAT_JSON_INT)
+        leat_map_reject(rows->map, row, field->name, "%" PRId64 " does not fit in %s",
+                        leat_json_int(node), leat_dtype_name(field->dtype));
+    else
+        leat_map_reject(rows->map, row, field->name, "%.17g does not fit in %s",
+                        leat_json_double(node), leat_dtype_name(field->dtype));
+}
+
+/* The next items of an array behind what the buffer holds. Rejects, and gives back what it took, if
+ * one does not fit. */
+static void store_list(struct rows *rows, uint32_t row, const struct leat_jsonl_field *field,
+                       struct leat_json_node array) {
+    struct buffer *lists = &rows->lists[rows->map->is_kept[field->column]];
+    struct leat_column *column = leat_map_column(rows->map, field->column);
+    size_t size = leat_dtype_size(field->dtype);
+    size_t start = (lists->n_bytes + size - 1) / size, n = 0;
+    struct leat_json_iterator iterator;
+    struct leat_json_node item;
+
+    leat_json_iterate(array, &iterator);
+    while (leat_json_next(&iterator, &item)) {
+        int r = store(lists->data, field->dtype, start + n, item);
+        if (r == -ERANGE) {
+            reject_value(rows, row, field, item, r);
+            return;
+        }
+        if (r < 0) {
+            leat_map_reject(rows->map, row, field->name, "item %zu is %s; list<%s> was expected", n,
+                            leat_json_kind_name(leat_json_kind(item)),
+                            leat_dtype_name(field->dtype));
+            return;
+        }
+        n++;
+    }
+    column->starts[row] = (uint32_t)start;
+    column->lengths[row] = (uint32_t)n;
+    lists->n_bytes = (start + n) * size;
+}
+
+static void store_text(struct rows *rows, uint32_t row, const struct leat_jsonl_field *field,
+                       struct leat_json_node node) {
+    struct buffer *texts = &rows->texts[rows->map->is_kept[field->column]];
+    struct leat_column *column = leat_map_column(rows->map, field->column);
+    size_t n;
+    const char *text = leat_json_string(node, &n);
+
+    memcpy(texts->data + texts->n_bytes, text, n);
+    column->starts[row] = (uint32_t)texts->n_bytes;
+    column->lengths[row] = (uint32_t)n;
+    texts->n_bytes += n;
+}
+
+static void store_missing(struct rows *rows, uint32_t row, uint32_t i) {
+    const struct leat_jsonl_field *field = &rows->self->fields.fields[i];
+    struct leat_column *column = leat_map_column(rows->map, field->column);
+    size_t size = leat_dtype_size(field->dtype);
+
+    if (is_text(field)) {
+        column->starts[row] = rows->fallback_starts[i];
+        column->lengths[row] = field->fallback ? (uint32_t)strlen(field->fallback) : 0;
+    } else if (!field->is_list && field->fallback) {
+        (void)parse_fallback(field, (uint8_t *)column->values + row * size);
+    } else if (!field->is_list) {
+        leat_map_reject(rows->map, row, field->name,
+                        "the value is missing or null; say what stands in for it: missing: {%s: 0}",
+                        field->name);
+    }
+}
+
+static void store_value(struct rows *rows, uint32_t row, uint32_t i) {
+    const struct leat_jsonl_field *field = &rows->self->fields.fields[i];
+    const struct leat_json_node *value = leat_jsonl_values_get(&rows->values, i);
+    enum leat_json_kind kind;
+    int r;
+
+    if (!value) {
+        store_missing(rows, row, i);
+        return;
+    }
+    kind = leat_json_kind(*value);
+    if (field->is_list && kind == LEAT_JSON_ARRAY) {
+        store_list(rows, row, field, *value);
+    } else if (is_text(field) && kind == LEAT_JSON_STRING) {
+        store_text(rows, row, field, *value);
+    } else if (is_text(field) || field->is_list) {
+        reject_value(rows, row, field, *value, -EINVAL);
+    } else {
+        void *values = leat_map_column(rows->map, field->column)->values;
+        r = store(values, field->dtype, row, *value);
+        if (r < 0)
+            reject_value(rows, row, field, *value, r);
+    }
+}
+
+static void clear_row(struct rows *rows, uint32_t row) {
+    for (uint32_t i = 0; i < rows->self->fields.n_fields; i++) {
+        const struct leat_jsonl_field *field = &rows->self->fields.fields[i];
+        struct leat_column *column;
+        size_t size = leat_dtype_size(field->dtype);
+        if (!is_wanted(rows, field))
+            continue;
+        column = leat_map_column(rows->map, field->column);
+        if (column->starts)
+            column->starts[row] = column->lengths[row] = 0;
+        else
+            memset((uint8_t *)column->values + row * size, 0, size);
+    }
+}
+
+static int reject_malformed(struct rows *rows, uint32_t row, int r, const struct leat_error *fault,
+                            struct leat_error *err) {
+    if (r == -ENOMEM)
+        return leat_error_oom(err);
+    leat_map_reject_at(rows->map, row, 0, fault->column, "the record is not JSON: %s",
+                       fault->message);
+    return 0;
+}
+
+static int parse_row(struct rows *rows, uint32_t row, struct leat_error *err) {
+    const struct leat_block *block = rows->map->block;
+    const uint8_t *record = block->source + block->record_starts[row];
+    size_t n = block->record_ends[row] - block->record_starts[row];
+    struct leat_error fault = LEAT_ERROR_INIT;
+    struct leat_json_node root;
+    uint32_t line, column;
+    const char *wrong = leat_cutter_check(rows->map->cutter, record, n, &line, &column);
+    int r;
+
+    clear_row(rows, row);
+    if (wrong) {
+        leat_map_reject_at(rows->map, row, line, column, "the record %s", wrong);
+        return 0;
+    }
+    r = leat_json_parse(rows->json, record, n, block->n_source_bytes - block->record_starts[row],
+                        &root, &fault);
+    if (r < 0)
+        return reject_malformed(rows, row, r, &fault, err);
+    if (leat_json_kind(root) != LEAT_JSON_OBJECT) {
+        leat_map_reject_at(rows->map, row, 0, 1, "the record is %s; an object was expected",
+                           leat_json_kind_name(leat_json_kind(root)));
+        return 0;
+    }
+    leat_jsonl_values_find(&rows->values, root);
+    for (uint32_t i = 0; i < rows->self->fields.n_fields && !rows->map->is_dropped[row]; i++)
+        if (is_wanted(rows, &rows->self->fields.fields[i]))
+            store_value(rows, row, i);
+    return 0;
+}
+
+static size_t longest_record(const struct leat_block *block) {
+    size_t longest = 0;
+
+    for (uint32_t i = 0; i < block->n_records; i++)
+        if (block->record_ends[i] - block->record_starts[i] > longest)
+            longest = block->record_ends[i] - block->record_starts[i];
+    return longest;
+}
+
+static int parse(const struct leat_config *config, struct leat_map *map, struct leat_error *err) {
+    const struct jsonl *self = (const struct jsonl *)config;
+    struct rows rows = {.self = self, .map = map};
+    int r = 0;
+
+    rows.fallback_starts = leat_arena_alloc(map->scratch, self->fields.n_fields * sizeof(uint32_t));
+    if (!rows.fallback_starts ||
+        leat_jsonl_values_init(&rows.values, &self->fields, map->scratch) < 0 ||
+        make_buffers(&rows) < 0 || make_columns(&rows) < 0 ||
+        leat_json_new(longest_record(map->block), &rows.json) < 0)
+        return leat_error_oom(err);
+    for (uint32_t row = 0; row < map->block->n_rows && r == 0; row++)
+        r = parse_row(&rows, row, err);
+    leat_json_free(rows.json);
+    return r;
+}
+
+const struct leat_stage_ops leat_source_jsonl = {
+    .name = "jsonl",
+    .summary = "records of JSON Lines files: one object a line",
+    .example = "{ paths: [train-*.jsonl], fields: { text: text, label: int64 } }",
+    .kind = LEAT_STAGE_SOURCE,
+    .args = args,
+    .config_size = sizeof(struct jsonl),
+    .check = check,
+    .load = leat_source_load,
+    .unload = unload,
+    .probe = probe,
+    .cutter = cutter,
+    .begin_file = begin_file,
+    .parse = parse,
+};

@@ -1,0 +1,414 @@
+/* shared_jsonl_fields.c: see shared_jsonl_fields.h. */
+#include "pipeline/sources/shared_jsonl_fields.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void leat_jsonl_fields_deinit(struct leat_jsonl_fields *fields) {
+    for (uint32_t i = 0; i < fields->n_nodes; i++)
+        free(fields->nodes[i].key);
+    free(fields->nodes);
+    free(fields->fields);
+    *fields = (struct leat_jsonl_fields){.fields = NULL};
+}
+
+/* An array that is full at each power of two. */
+static void *grow(void *array, uint32_t n_items, size_t item_bytes) {
+    return (n_items & (n_items - 1)) == 0
+               ? reallocarray(array, n_items ? (size_t)n_items * 2 : 1, item_bytes)
+               : array;
+}
+
+/* ---- the tree of keys ---- */
+
+static uint32_t find_child(const struct leat_jsonl_fields *fields, uint32_t first, uint32_t last,
+                           const char *key, size_t n_key) {
+    for (uint32_t i = first; i != last; i = fields->nodes[i].next)
+        if (fields->nodes[i].n_key == n_key && memcmp(fields->nodes[i].key, key, n_key) == 0)
+            return i;
+    return 0;
+}
+
+static int add_node(struct leat_jsonl_fields *fields, const char *key, size_t n_key) {
+    struct leat_jsonl_node *nodes = grow(fields->nodes, fields->n_nodes, sizeof(*nodes));
+
+    if (!nodes)
+        return -ENOMEM;
+    fields->nodes = nodes;
+    nodes[fields->n_nodes] = (struct leat_jsonl_node){
+        .key = malloc(n_key + 1),
+        .n_key = n_key,
+        .field = -1,
+    };
+    if (!nodes[fields->n_nodes].key)
+        return -ENOMEM;
+    memcpy(nodes[fields->n_nodes].key, key, n_key);
+    nodes[fields->n_nodes++].key[n_key] = '\0';
+    return 0;
+}
+
+static int ensure_root(struct leat_jsonl_fields *fields) {
+    return fields->n_nodes ? 0 : add_node(fields, "", 0);
+}
+
+/* The child of that key, made behind the others if there is none. */
+static int ensure_child(struct leat_jsonl_fields *fields, uint32_t parent, const char *key,
+                        size_t n_key, uint32_t *ret_child) {
+    uint32_t child = find_child(fields, fields->nodes[parent].first_child, 0, key, n_key);
+    uint32_t last = fields->nodes[parent].first_child;
+
+    *ret_child = child ? child : fields->n_nodes;
+    if (child)
+        return 0;
+    if (add_node(fields, key, n_key) < 0)
+        return -ENOMEM;
+    while (last && fields->nodes[last].next)
+        last = fields->nodes[last].next;
+    if (last)
+        fields->nodes[last].next = *ret_child;
+    else
+        fields->nodes[parent].first_child = *ret_child;
+    return 0;
+}
+
+static int add_field(struct leat_jsonl_fields *fields, uint32_t node, const char *name,
+                     struct leat_jsonl_field **ret_field) {
+    struct leat_jsonl_field *larger = grow(fields->fields, fields->n_fields, sizeof(*larger));
+
+    if (!larger)
+        return -ENOMEM;
+    fields->fields = larger;
+    *ret_field = &larger[fields->n_fields];
+    **ret_field = (struct leat_jsonl_field){.dtype = LEAT_DTYPE_NONE};
+    (void)snprintf((*ret_field)->name, sizeof((*ret_field)->name), "%s", name);
+    fields->nodes[node].field = (int32_t)fields->n_fields++;
+    return 0;
+}
+
+/* ---- declared ---- */
+
+/* "int64", "list<float32>" */
+static bool parse_type(const char *text, struct leat_jsonl_field *field) {
+    char name[32];
+    size_t n = strlen(text);
+
+    field->is_list = n > 6 && strncmp(text, "list<", 5) == 0 && text[n - 1] == '>';
+    if (field->is_list) {
+        text += 5;
+        n -= 6;
+    }
+    if (n >= sizeof(name))
+        return false;
+    memcpy(name, text, n);
+    name[n] = '\0';
+    field->dtype = leat_dtype_parse(name);
+    return field->dtype != LEAT_DTYPE_NONE && !(field->is_list && field->dtype == LEAT_DTYPE_TEXT);
+}
+
+/* The next key of a path, up to a dot that is not escaped; NULL when memory is out. */
+static char *take_key(const char **path) {
+    char *key = malloc(strlen(*path) + 1), *out = key;
+
+    if (!key)
+        return NULL;
+    while (**path && **path != '.') {
+        if ((*path)[0] == '\\' && ((*path)[1] == '.' || (*path)[1] == '\\'))
+            (*path)++;
+        *out++ = *(*path)++;
+    }
+    *out = '\0';
+    return key;
+}
+
+/* The node at the end of the path; -EINVAL: a key is empty or there are too many. */
+static int add_path(struct leat_jsonl_fields *fields, const char *path, uint32_t *ret_node) {
+    uint32_t node = 0;
+
+    for (int i = 0; i < LEAT_JSONL_PATH_MAX; i++) {
+        char *key = take_key(&path);
+        int r = !key ? -ENOMEM : key[0] ? 0 : -EINVAL;
+        if (r == 0)
+            r = ensure_child(fields, node, key, strlen(key), &node);
+        free(key);
+        if (r < 0)
+            return r;
+        if (*path++ == '\0') {
+            *ret_node = node;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+static int declare(struct leat_jsonl_fields *fields, const struct leat_config *config,
+                   const char *arg, const char *name, const char *text, struct leat_error *err) {
+    const char *space = strrchr(text, ' ');
+    char *path = space ? strndup(text, (size_t)(space - text)) : strdup(name);
+    struct leat_jsonl_field *field, parsed;
+    uint32_t node = 0;
+    int r = path ? add_path(fields, path, &node) : -ENOMEM;
+
+    free(path);
+    if (r == -ENOMEM)
+        return leat_error_oom(err);
+    if (r < 0)
+        return leat_config_error(config, arg, err,
+                                 "field \"%s\": the path needs 1..%d keys with dots between", name,
+                                 LEAT_JSONL_PATH_MAX);
+    if (!parse_type(space ? space + 1 : text, &parsed))
+        return leat_config_error(
+            config, arg, err,
+            "field \"%s\": \"%.64s\" is no type; write text, bool, int64, float32, list<int32> or "
+            "the like, if need be with a path in front: \"meta.lang text\"",
+            name, space ? space + 1 : text);
+    if (!name[0] || strlen(name) > LEAT_NAME_MAX)
+        return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
+                                 LEAT_NAME_MAX, strlen(name));
+    if (fields->nodes[node].field >= 0)
+        return leat_config_error(config, arg, err, "fields \"%s\" and \"%s\" have the same path",
+                                 fields->fields[fields->nodes[node].field].name, name);
+    if (add_field(fields, node, name, &field) < 0)
+        return leat_error_oom(err);
+    field->dtype = parsed.dtype;
+    field->is_list = parsed.is_list;
+    return 0;
+}
+
+int leat_jsonl_fields_declare(struct leat_jsonl_fields *fields, const struct leat_config *config,
+                              const char *arg, const struct leat_text_map *declared,
+                              struct leat_error *err) {
+    if (ensure_root(fields) < 0)
+        return leat_error_oom(err);
+    for (size_t i = 0; i < declared->n_items; i++) {
+        int r = declare(fields, config, arg, declared->keys[i], declared->values[i], err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* ---- inferred ---- */
+
+static enum leat_dtype dtype_of(enum leat_json_kind kind) {
+    switch (kind) {
+    case LEAT_JSON_BOOL:
+        return LEAT_DTYPE_BOOL;
+    case LEAT_JSON_INT:
+        return LEAT_DTYPE_INT64;
+    case LEAT_JSON_UINT:
+    case LEAT_JSON_DOUBLE:
+        return LEAT_DTYPE_FLOAT64;
+    case LEAT_JSON_STRING:
+        return LEAT_DTYPE_TEXT;
+    default:
+        return LEAT_DTYPE_NONE;
+    }
+}
+
+/* The dtype that holds both; false: none does. NONE goes with all. */
+static bool widen(enum leat_dtype *dtype, enum leat_dtype other) {
+    if (other == LEAT_DTYPE_NONE || other == *dtype)
+        return true;
+    if (*dtype == LEAT_DTYPE_NONE) {
+        *dtype = other;
+        return true;
+    }
+    if ((*dtype != LEAT_DTYPE_INT64 && *dtype != LEAT_DTYPE_FLOAT64) ||
+        (other != LEAT_DTYPE_INT64 && other != LEAT_DTYPE_FLOAT64))
+        return false;
+    *dtype = LEAT_DTYPE_FLOAT64;
+    return true;
+}
+
+/* The dtype of an array's items; false: it cannot be a field. */
+static bool widen_items(enum leat_dtype *dtype, struct leat_json_node array) {
+    struct leat_json_iterator iterator;
+    struct leat_json_node item;
+
+    leat_json_iterate(array, &iterator);
+    while (leat_json_next(&iterator, &item)) {
+        enum leat_dtype other = dtype_of(leat_json_kind(item));
+        if (other == LEAT_DTYPE_NONE || other == LEAT_DTYPE_TEXT || !widen(dtype, other))
+            return false;
+    }
+    return true;
+}
+
+static int varies(const struct leat_jsonl_field *field, enum leat_json_kind kind,
+                  struct leat_error *err) {
+    return leat_error_set(err, -EINVAL,
+                          "field \"%s\" is %s here and was %s%s before; declare the fields that "
+                          "are wanted with `fields`",
+                          field->name, leat_json_kind_name(kind),
+                          field->is_unusable ? "something else"
+                          : field->is_list   ? "an array of "
+                                             : "",
+                          field->is_unusable ? "" : leat_dtype_name(field->dtype));
+}
+
+static int infer_value(struct leat_jsonl_field *field, struct leat_json_node value,
+                       struct leat_error *err) {
+    enum leat_json_kind kind = leat_json_kind(value);
+    bool is_list = kind == LEAT_JSON_ARRAY;
+
+    if (kind == LEAT_JSON_NULL || (is_list && field->is_unusable))
+        return 0;
+    if (field->is_unusable || (field->dtype != LEAT_DTYPE_NONE && field->is_list != is_list) ||
+        (field->is_list && !is_list))
+        return varies(field, kind, err);
+    field->is_list = is_list;
+    if (is_list)
+        field->is_unusable = !widen_items(&field->dtype, value);
+    else if (!widen(&field->dtype, dtype_of(kind)))
+        return varies(field, kind, err);
+    return 0;
+}
+
+static int infer_object(struct leat_jsonl_fields *fields, uint32_t node, const char *prefix,
+                        int depth, struct leat_json_node object, struct leat_error *err);
+
+/* A member that was met as `name`; names that no field can have are passed over. */
+static int infer_member(struct leat_jsonl_fields *fields, uint32_t parent, const char *key,
+                        size_t n_key, const char *name, int depth, struct leat_json_node value,
+                        struct leat_error *err) {
+    bool is_object = leat_json_kind(value) == LEAT_JSON_OBJECT;
+    struct leat_jsonl_field *field;
+    uint32_t node;
+
+    if (fields->n_fields > LEAT_FIELDS_MAX)
+        return leat_error_set(err, -E2BIG,
+                              "more than %d fields; declare those that are wanted "
+                              "with `fields`",
+                              LEAT_FIELDS_MAX);
+    if (ensure_child(fields, parent, key, n_key, &node) < 0)
+        return leat_error_oom(err);
+    if (is_object && fields->nodes[node].field < 0)
+        return infer_object(fields, node, name, depth + 1, value, err);
+    if (fields->nodes[node].field < 0 && fields->nodes[node].first_child) {
+        struct leat_jsonl_field object_field = {.is_unusable = true};
+        if (leat_json_kind(value) == LEAT_JSON_NULL)
+            return 0;
+        (void)snprintf(object_field.name, sizeof(object_field.name), "%s", name);
+        return varies(&object_field, leat_json_kind(value), err);
+    }
+    if (fields->nodes[node].field < 0 && add_field(fields, node, name, &field) < 0)
+        return leat_error_oom(err);
+    field = &fields->fields[fields->nodes[node].field];
+    if (!is_object)
+        return infer_value(field, value, err);
+    if (field->dtype != LEAT_DTYPE_NONE || field->is_list)
+        return varies(field, LEAT_JSON_OBJECT, err);
+    field->is_unusable = true; /* it was null so far */
+    return infer_object(fields, node, name, depth + 1, value, err);
+}
+
+static int infer_object(struct leat_jsonl_fields *fields, uint32_t node, const char *prefix,
+                        int depth, struct leat_json_node object, struct leat_error *err) {
+    char name[LEAT_NAME_MAX + 1];
+    struct leat_json_iterator iterator;
+    struct leat_json_node value;
+    const char *key;
+    size_t n_key;
+    int r = 0;
+
+    leat_json_iterate(object, &iterator);
+    while (r == 0 && leat_json_next_member(&iterator, &key, &n_key, &value)) {
+        size_t n_name = strlen(prefix) + (prefix[0] != '\0') + n_key;
+        if (n_key == 0 || strlen(key) != n_key || n_name > LEAT_NAME_MAX ||
+            depth >= LEAT_JSONL_PATH_MAX)
+            continue;
+        (void)snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] ? "." : "", key);
+        r = infer_member(fields, node, key, n_key, name, depth, value, err);
+    }
+    return r;
+}
+
+int leat_jsonl_fields_infer(struct leat_jsonl_fields *fields, struct leat_json_node record,
+                            struct leat_error *err) {
+    if (ensure_root(fields) < 0)
+        return leat_error_oom(err);
+    return infer_object(fields, 0, "", 0, record, err);
+}
+
+/* ---- values of a record ---- */
+
+int leat_jsonl_values_init(struct leat_jsonl_values *values, const struct leat_jsonl_fields *fields,
+                           struct leat_arena *arena) {
+    *values = (struct leat_jsonl_values){
+        .fields = fields,
+        .values = leat_arena_alloc(arena, fields->n_fields * sizeof(*values->values)),
+        .value_stamps = leat_arena_alloc(arena, fields->n_fields * sizeof(uint32_t)),
+        .node_stamps = leat_arena_alloc(arena, fields->n_nodes * sizeof(uint32_t)),
+    };
+    if (!values->values || !values->value_stamps || !values->node_stamps)
+        return -ENOMEM;
+    memset(values->value_stamps, 0, fields->n_fields * sizeof(uint32_t));
+    memset(values->node_stamps, 0, fields->n_nodes * sizeof(uint32_t));
+    return 0;
+}
+
+/* A key is there again: what was found below it before counts no more. */
+static void forget(struct leat_jsonl_values *values, uint32_t node) {
+    const struct leat_jsonl_node *nodes = values->fields->nodes;
+
+    for (uint32_t child = nodes[node].first_child; child; child = nodes[child].next) {
+        values->node_stamps[child] = 0;
+        if (nodes[child].field >= 0)
+            values->value_stamps[nodes[child].field] = 0;
+        forget(values, child);
+    }
+}
+
+static void find_members(struct leat_jsonl_values *values, uint32_t node,
+                         struct leat_json_node object);
+
+static void take_value(struct leat_jsonl_values *values, uint32_t node,
+                       struct leat_json_node value) {
+    const struct leat_jsonl_node *key = &values->fields->nodes[node];
+
+    if (key->first_child && values->node_stamps[node] == values->stamp)
+        forget(values, node);
+    values->node_stamps[node] = values->stamp;
+    if (key->field >= 0) {
+        values->values[key->field] = value;
+        values->value_stamps[key->field] = values->stamp;
+    }
+    if (key->first_child && leat_json_kind(value) == LEAT_JSON_OBJECT)
+        find_members(values, node, value);
+}
+
+static void find_members(struct leat_jsonl_values *values, uint32_t node,
+                         struct leat_json_node object) {
+    const struct leat_jsonl_fields *fields = values->fields;
+    uint32_t first = fields->nodes[node].first_child, next = first, child;
+    struct leat_json_iterator iterator;
+    struct leat_json_node value;
+    const char *key;
+    size_t n_key;
+
+    leat_json_iterate(object, &iterator);
+    while (leat_json_next_member(&iterator, &key, &n_key, &value)) {
+        child = find_child(fields, next, 0, key, n_key);
+        if (!child)
+            child = find_child(fields, first, next, key, n_key);
+        if (!child)
+            continue;
+        take_value(values, child, value);
+        next = fields->nodes[child].next;
+    }
+}
+
+void leat_jsonl_values_find(struct leat_jsonl_values *values, struct leat_json_node record) {
+    values->stamp++;
+    find_members(values, 0, record);
+}
+
+const struct leat_json_node *leat_jsonl_values_get(const struct leat_jsonl_values *values,
+                                                   uint32_t field) {
+    if (values->value_stamps[field] != values->stamp ||
+        leat_json_kind(values->values[field]) == LEAT_JSON_NULL)
+        return NULL;
+    return &values->values[field];
+}

@@ -1,0 +1,67 @@
+/* shared_jsonl_fields.h: which fields a JSON Lines source has, and where in a record each is found.
+ *
+ * The paths of all fields form a tree of keys. A record is gone through once, in its own order, and
+ * each member is looked for among the children of the tree's node, first where the last one was
+ * found: so records whose members keep their order cost one comparison a member.
+ *
+ * Owner: the source's config; immutable once probed.
+ */
+#pragma once
+
+#include "pipeline/stage.h"
+#include "pipeline/tokenizer/json.h"
+
+#define LEAT_JSONL_PATH_MAX 32 /* keys in a path */
+
+struct leat_jsonl_field {
+    char name[LEAT_NAME_MAX + 1];
+    enum leat_dtype dtype; /* of the elements; NONE: only null was seen */
+    bool is_list;
+    bool is_unusable;     /* inferred: an array of something else than numbers, or an object */
+    uint32_t column;      /* of the planner */
+    const char *fallback; /* what stands in where it is missing, or NULL; of the config */
+};
+
+/* A key of some path. Node 0 is the record itself. */
+struct leat_jsonl_node {
+    char *key;
+    size_t n_key;
+    uint32_t first_child, next; /* 0: none */
+    int32_t field;              /* -1: none ends here */
+};
+
+struct leat_jsonl_fields {
+    struct leat_jsonl_field *fields;
+    struct leat_jsonl_node *nodes;
+    uint32_t n_fields, n_nodes;
+};
+
+/* One record's values. Owner: the job. */
+struct leat_jsonl_values {
+    const struct leat_jsonl_fields *fields;
+    struct leat_json_node *values; /* [n_fields] */
+    uint32_t *value_stamps;        /* [n_fields]: == stamp: there is a value */
+    uint32_t *node_stamps;         /* [n_nodes]: == stamp: the key was met */
+    uint32_t stamp;                /* of the record */
+};
+
+void leat_jsonl_fields_deinit(struct leat_jsonl_fields *fields);
+
+/* Adds the fields of a map from names to declarations: "DTYPE", "list<DTYPE>", or either with a
+ * path and a space in front. Errors are placed at `arg`. */
+int leat_jsonl_fields_declare(struct leat_jsonl_fields *fields, const struct leat_config *config,
+                              const char *arg, const struct leat_text_map *declared,
+                              struct leat_error *err);
+
+/* Widens the fields by what one record holds. An error says which field does not fit. */
+int leat_jsonl_fields_infer(struct leat_jsonl_fields *fields, struct leat_json_node record,
+                            struct leat_error *err);
+
+/* Memory for values, in the arena; 0 or -ENOMEM. */
+int leat_jsonl_values_init(struct leat_jsonl_values *values, const struct leat_jsonl_fields *fields,
+                           struct leat_arena *arena);
+/* Finds the fields of a record, an OBJECT. Of equal keys the last counts. */
+void leat_jsonl_values_find(struct leat_jsonl_values *values, struct leat_json_node record);
+/* The value of a field, or NULL: missing or null. */
+const struct leat_json_node *leat_jsonl_values_get(const struct leat_jsonl_values *values,
+                                                   uint32_t field);
