@@ -385,6 +385,8 @@ void leat_session_on_planned(struct leat_session *session, struct leat_opening *
     session->opening = NULL;
     set_state(session, LEAT_SESSION_OPENED);
     if (!err.code)
+        leat_opening_fit_window(opening, session);
+    if (!err.code)
         (void)leat_feed_new(session->daemon, session->user, opening->plan, &opening->run_options,
                             session->window, &feed_ops, session, session->stream, &session->feed,
                             &err);
