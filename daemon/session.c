@@ -277,7 +277,7 @@ static void fill_outbox(struct leat_session *session) {
 static void account(struct leat_session *session, const struct leat_feed_output *output) {
     if (output->kind == LEAT_OUTPUT_EPOCH_END) {
         session->next_epoch = output->epoch + 1;
-        session->next_step = 0;
+        session->next_step = session->rank;
         session->is_finished = output->is_last;
         return;
     }
