@@ -277,7 +277,7 @@ static void fill_outbox(struct leat_session *session) {
 static void account(struct leat_session *session, const struct leat_feed_output *output) {
     if (output->kind == LEAT_OUTPUT_EPOCH_END) {
         session->next_epoch = output->epoch + 1;
-        session->next_step = 0;
+        session->next_step = session->rank;
         session->is_finished = output->is_last;
         return;
     }
@@ -486,6 +486,10 @@ bool leat_session_expects_payload(const struct leat_session *session) {
     return session->state == LEAT_SESSION_WELCOMED;
 }
 
+bool leat_session_is_serving(const struct leat_session *session) {
+    return session->state == LEAT_SESSION_SERVING || session->state == LEAT_SESSION_LEAVING;
+}
+
 static int step(struct leat_session *session, const struct leat_packet *packet, const void *payload,
                 struct leat_error *err) {
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
@@ -625,11 +629,12 @@ int leat_session_accept(struct leat_daemon *daemon, int take_fd,
                         const struct leat_delivery_ops *delivery_ops) {
     struct leat_session *session = calloc(1, sizeof(*session));
     struct leat_error err = LEAT_ERROR_INIT;
+    bool refuses_descriptors = leat_reaper_refuse_descriptors(take_fd);
     int r;
 
-    leat_reaper_refuse_descriptors(take_fd);
     if (session) {
         session->daemon = daemon;
+        session->refuses_descriptors = refuses_descriptors;
         session->id = ++daemon->next_session;
         session->start_ns = leat_daemon_now_ns();
         session->deadline_ns = session->start_ns + HELLO_NS;
