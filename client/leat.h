@@ -222,7 +222,7 @@ LEAT_API int leat_stream_next(struct leat_stream *stream, int timeout_ms,
 
 /* For event loops: readable (POLLIN) when leat_stream_next(stream, 0, ...) would get further; it
  * may still return -EAGAIN. Belongs to the stream; only to be watched. */
-LEAT_API int leat_stream_fd(const struct leat_stream *stream);
+LEAT_API int leat_stream_fd(struct leat_stream *stream);
 
 struct leat_tensor {
     const char *name;
