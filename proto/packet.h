@@ -4,8 +4,8 @@
  * RELEASE from the trainer. Every packet starts with the same 64 bytes; OPEN, OPENED, REFUSE and
  * GOAWAY are followed by a protobuf message of leat.proto (bounded by LEAT_PACKET_PAYLOAD_MAX). On
  * the SOCK_SEQPACKET endpoint a packet is one message; on the SOCK_STREAM endpoint (delivery: copy)
- * it is one frame (frame.h), there is no RING, and a BATCH is followed by the slot's used bytes as one
- * LZ4 block (used_bytes tells their size after decompression).
+ * it is one frame (frame.h), there is no RING, and a BATCH is followed by the slot's used bytes as
+ * one LZ4 block (used_bytes tells their size after decompression).
  *
  *     trainer -> daemon            daemon -> trainer
  *     HELLO                        WELCOME | REFUSE(Error)
