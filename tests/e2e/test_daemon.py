@@ -200,7 +200,7 @@ def test_kill_200_trainers(folder):
                 process.wait()
                 n_killed += 1
         wait_until(lambda: is_idle(daemon), f"every slot free: {daemon.status()}", 5)
-        assert daemon.n_fds() == n_fds, f"{daemon.n_fds()} descriptors, {n_fds} at first"
+        wait_until(lambda: daemon.n_fds() <= n_fds, f"{n_fds} descriptors as at first")
         assert daemon.digest("s")
 
 
@@ -228,7 +228,7 @@ def test_trainer_opens_and_closes(folder):
             process = trainer(daemon, 4, n_held, "close")
             wait_until(lambda: is_idle(daemon), f"every slot free: {daemon.status()}", 5)
             n_fds = n_fds or daemon.n_fds()
-            assert daemon.n_fds() == n_fds
+            wait_until(lambda: daemon.n_fds() <= n_fds, f"{n_fds} descriptors")
             process.kill()
             process.wait()
 
