@@ -205,7 +205,7 @@ int leat_control_accept(struct leat_daemon *daemon, int take_fd) {
     struct leat_control *control = calloc(1, sizeof(*control));
     struct leat_error err = LEAT_ERROR_INIT;
 
-    leat_reaper_refuse_descriptors(take_fd);
+    (void)leat_reaper_refuse_descriptors(take_fd);
     if (control)
         control->daemon = daemon;
     if (!control || start(control, take_fd, &err) < 0) {

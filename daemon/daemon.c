@@ -263,7 +263,7 @@ static int init_pool(struct leat_daemon *daemon) {
         (uint32_t)(daemon->options.workers ? daemon->options.workers : daemon->settings->workers);
 
     daemon->n_workers = n;
-    (void)snprintf(number, sizeof(number), "%u", n);
+    (void)snprintf(number, sizeof(number), "%u", leat_scheduler_n_threads(n));
     return setenv("UV_THREADPOOL_SIZE", number, 1) < 0 ? -errno : 0;
 }
 

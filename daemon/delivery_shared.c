@@ -1,9 +1,11 @@
 /* delivery_shared.c: one packet is one message of a SOCK_SEQPACKET socket; a batch is a notice that
  * its slot of the ring is filled.
  *
- * The ring's descriptor goes out once a generation, in front of its first batch, and never before
- * the trainer has spoken: descriptors in flight count against the daemon. Notices are sent many at
- * a time (sendmmsg).
+ * Releases are received many at a time (recvmmsg). Where the kernel cannot refuse descriptors they
+ * are peeked at first, many at a time too (SO_PEEK_OFF moves on from packet to packet): what
+ * peeking saw without a descriptor may be received. The ring's descriptor goes out once a
+ * generation, in front of its first batch, and never before the trainer has spoken: descriptors in
+ * flight count against the daemon. Notices are sent many at a time (sendmmsg).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,12 +16,14 @@
 #include "daemon/delivery.h"
 #include "daemon/session.h"
 
-#define MAX_PACKETS_A_TURN 256
+#define MAX_TURNS    4
+#define MAX_RECEIVED 64
 
 struct shared {
     struct leat_delivery base;
     int fd;
     bool wants_write, is_closing;
+    bool needs_peek;     /* descriptors could arrive */
     uint64_t generation; /* of the ring that the trainer was given last */
     uv_poll_t poll;
     struct leat_reaper_item reaper_item;
@@ -45,24 +49,94 @@ static void receive_failed(struct shared *shared, int r) {
     leat_session_on_end(shared->base.session, &err);
 }
 
+/* What comes behind the proper packets of a turn. */
+enum tail { TAIL_NONE, TAIL_END_OF_FILE, TAIL_IMPROPER };
+
+/* Packets of exactly 64 bytes at the head of the queue, without descriptors: how many, or -errno.
+ */
+static int receive_some(struct shared *shared, struct leat_packet *packets, int flags,
+                        unsigned n_most, enum tail *ret_tail) {
+    struct mmsghdr messages[MAX_RECEIVED];
+    struct iovec parts[MAX_RECEIVED];
+    int r, n = 0;
+
+    for (unsigned i = 0; i < n_most; i++) {
+        parts[i] = (struct iovec){.iov_base = &packets[i], .iov_len = sizeof(packets[i])};
+        messages[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &parts[i], .msg_iovlen = 1}};
+    }
+    do {
+        r = recvmmsg(shared->fd, messages, n_most, MSG_DONTWAIT | flags, NULL);
+    } while (r < 0 && errno == EINTR);
+    if (r < 0)
+        return -errno;
+    while (n < r && messages[n].msg_len == sizeof(packets[n]) &&
+           !(messages[n].msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+        n++;
+    *ret_tail = n == r ? TAIL_NONE : messages[n].msg_len == 0 ? TAIL_END_OF_FILE : TAIL_IMPROPER;
+    return n;
+}
+
+/* How many packets may be received at once, -errno, or 0: the next must be looked at alone. */
+static int peek_many(struct shared *shared, struct leat_packet *packets) {
+    int from_start = 0;
+    enum tail tail;
+
+    if (!shared->needs_peek)
+        return MAX_RECEIVED;
+    if (setsockopt(shared->fd, SOL_SOCKET, SO_PEEK_OFF, &from_start, sizeof(from_start)) < 0)
+        return 0;
+    return receive_some(shared, packets, MSG_PEEK, MAX_RECEIVED, &tail);
+}
+
+/* Hands on what is in the queue while batches flow. 0, -EAGAIN, or 1: look at the next one alone.
+ */
+static int receive_many(struct shared *shared) {
+    struct leat_packet packets[MAX_RECEIVED];
+    enum tail tail = TAIL_NONE;
+    int n = peek_many(shared, packets);
+
+    if (n > 0)
+        n = receive_some(shared, packets, 0, (unsigned)n, &tail);
+    else if (n == 0)
+        return 1;
+    if (n < 0) {
+        if (n != -EAGAIN)
+            receive_failed(shared, n);
+        return n;
+    }
+    for (int i = 0; i < n && !shared->is_closing; i++)
+        leat_session_on_packet(shared->base.session, &packets[i], NULL);
+    if (tail != TAIL_NONE)
+        receive_failed(shared, tail == TAIL_IMPROPER ? -EPROTO : 0);
+    return 0;
+}
+
 /* While batches flow no packet has a payload, so none is received: a longer one is cut, which is an
  * error. */
-static void receive(struct shared *shared) {
+static int receive_one(struct shared *shared) {
     struct leat_session *session = shared->base.session;
     uint8_t *buffer = session->daemon->payload;
+    struct leat_packet packet;
+    int r = leat_packet_receive(shared->fd, &packet,
+                                leat_session_expects_payload(session) ? buffer : NULL, NULL, 0);
 
-    for (int i = 0; i < MAX_PACKETS_A_TURN && !shared->is_closing; i++) {
-        struct leat_packet packet;
-        int r = leat_packet_receive(shared->fd, &packet,
-                                    leat_session_expects_payload(session) ? buffer : NULL, NULL, 0);
-
-        if (r == -EAGAIN)
-            return;
-        if (r <= 0) {
-            receive_failed(shared, r);
-            return;
-        }
+    if (r == -EAGAIN)
+        return r;
+    if (r <= 0)
+        receive_failed(shared, r);
+    else
         leat_session_on_packet(session, &packet, buffer);
+    return 0;
+}
+
+static void receive(struct shared *shared) {
+    for (int i = 0; i < MAX_TURNS && !shared->is_closing; i++) {
+        int r = leat_session_is_serving(shared->base.session) ? receive_many(shared) : 1;
+
+        if (r > 0)
+            r = receive_one(shared);
+        if (r < 0)
+            return;
     }
 }
 
@@ -91,6 +165,7 @@ static int shared_open(struct leat_session *session, int take_fd,
         return -ENOMEM;
     shared->base = (struct leat_delivery){.ops = &leat_delivery_shared, .session = session};
     shared->fd = take_fd;
+    shared->needs_peek = !session->refuses_descriptors;
     r = uv_poll_init(&session->daemon->loop, &shared->poll, take_fd);
     if (r < 0) {
         free(shared);

@@ -96,13 +96,20 @@ static int bind_one(struct leat_daemon *daemon, int i, struct leat_error *err) {
                               err);
 }
 
-int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err) {
-    int n = adopt_all(daemon, err), r = 0;
+/* Beside sockets that were passed, only those that were asked for are made. */
+static bool is_wanted(const struct leat_daemon *daemon, int i, int n_passed) {
+    const char *setting =
+        *(const char *const *)((const char *)daemon->settings + endpoints[i].setting);
 
-    if (n != 0)
-        return n < 0 ? n : 0; /* those that were not passed are not wanted */
+    return daemon->listeners[i].fd < 0 && (n_passed == 0 || daemon->options.socket_dir || setting);
+}
+
+int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err) {
+    int n_passed = adopt_all(daemon, err), r = n_passed < 0 ? n_passed : 0;
+
     for (int i = 0; i < LEAT_N_ENDPOINTS && r == 0; i++)
-        r = bind_one(daemon, i, err);
+        if (is_wanted(daemon, i, n_passed))
+            r = bind_one(daemon, i, err);
     return r;
 }
 

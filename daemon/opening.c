@@ -115,7 +115,19 @@ static int take_window(struct leat_opening *opening, uint32_t window, struct lea
                               "a window of %u batches is outside 1..%lld (max_window)", window,
                               (long long)settings->max_window);
     opening->window = window ? window : (uint32_t)settings->window;
+    opening->has_window = window > 0;
     return 0;
+}
+
+/* Batches that are small come in greater numbers, and waking a trainer for each few of them would
+ * cost more than making them: unless it said otherwise, it may have half of the ring under way. */
+void leat_opening_fit_window(const struct leat_opening *opening, struct leat_session *session) {
+    uint32_t window = opening->plan->n_slots / 2;
+
+    if (window > (uint64_t)opening->daemon->settings->max_window)
+        window = (uint32_t)opening->daemon->settings->max_window;
+    if (!opening->has_window && window > session->window)
+        session->window = window;
 }
 
 static int take_numbers(struct leat_opening *opening, const Leat__OpenRequest *request,

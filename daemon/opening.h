@@ -22,6 +22,7 @@ struct leat_opening {
     struct leat_stream *stream;
     struct leat_run_options run_options;
     uint32_t window;
+    bool has_window; /* the trainer said it */
     bool has_digest;
     uint8_t digest[LEAT_DIGEST_BYTES];
 };
@@ -31,6 +32,9 @@ struct leat_opening {
 int leat_opening_start(struct leat_session *session, const uint8_t *payload, size_t n_bytes,
                        struct leat_error *err);
 struct leat_opening *leat_opening_free(struct leat_opening *opening);
+
+/* Once the plan is there: a larger default window where batches are small. */
+void leat_opening_fit_window(const struct leat_opening *opening, struct leat_session *session);
 
 /* The Opened message of a plan into `buffer`: 0 or -EMSGSIZE. */
 int leat_opening_reply(const struct leat_plan *plan, uint32_t window, uint8_t *buffer, size_t size,

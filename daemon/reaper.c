@@ -112,10 +112,10 @@ void leat_reaper_deinit(struct leat_reaper *reaper) {
     close_end(&reaper->from_thread[1]);
 }
 
-void leat_reaper_refuse_descriptors(int socket) {
+bool leat_reaper_refuse_descriptors(int socket) {
     int no = 0;
 
-    (void)setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
+    return setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no)) == 0;
 }
 
 /* Reads until nothing is left: 0, or -EPROTO if a descriptor is in the way. Peeking with no space

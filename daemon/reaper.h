@@ -33,8 +33,8 @@ bool leat_reaper_is_idle(const struct leat_reaper *reaper);
 /* Nothing may be waiting. */
 void leat_reaper_deinit(struct leat_reaper *reaper);
 
-/* No descriptors are taken from this client, if the kernel can do that. */
-void leat_reaper_refuse_descriptors(int socket);
+/* No descriptors are taken from this client, if the kernel can do that: whether it can. */
+bool leat_reaper_refuse_descriptors(int socket);
 
 /* Closes item->fd; on_closed is called then, perhaps before this returns. */
 void leat_reaper_close(struct leat_reaper *reaper, struct leat_reaper_item *item);

@@ -3,8 +3,6 @@
 
 #include <assert.h>
 
-#define SUBMITTED_A_WORKER 2
-
 void leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers) {
     *scheduler = (struct leat_scheduler){.loop = loop, .n_workers = n_workers};
     for (int i = 0; i < LEAT_N_TASK_CLASSES; i++)
@@ -21,6 +19,10 @@ void leat_task_queue_init(struct leat_task_queue *queue) {
     *queue = (struct leat_task_queue){.lists = {{.next = NULL}}};
     for (int i = 0; i < LEAT_N_TASK_CLASSES; i++)
         queue->lists[i].last = &queue->lists[i].first;
+}
+
+uint32_t leat_scheduler_n_threads(uint32_t n_workers) {
+    return n_workers + 1 + n_workers / 8;
 }
 
 static void append_list(struct leat_scheduler *scheduler, enum leat_task_class class,
@@ -49,12 +51,18 @@ static struct leat_task *take_from_class(struct leat_scheduler *scheduler,
     return task;
 }
 
+static bool is_long(enum leat_task_class class) {
+    return class == LEAT_TASK_MAP || class == LEAT_TASK_SLOW;
+}
+
 static struct leat_task *take_next(struct leat_scheduler *scheduler) {
     uint32_t max_slow = scheduler->n_workers > 1 ? scheduler->n_workers / 2 : 1;
 
     for (int class = 0; class < LEAT_N_TASK_CLASSES; class ++) {
         struct leat_task *task;
 
+        if (is_long((enum leat_task_class) class) && scheduler->n_long >= scheduler->n_workers)
+            continue;
         if (class == LEAT_TASK_SLOW && scheduler->n_slow >= max_slow)
             continue;
         task = take_from_class(scheduler, (enum leat_task_class) class);
@@ -80,13 +88,13 @@ static void on_done(uv_work_t *request, int status) {
     (void)status;
     scheduler->n_submitted--;
     scheduler->n_slow -= task->class == LEAT_TASK_SLOW;
+    scheduler->n_long -= is_long(task->class);
     task->done(task);
     submit_waiting(scheduler);
 }
 
 static void submit_waiting(struct leat_scheduler *scheduler) {
-    while (scheduler->n_waiting > 0 &&
-           scheduler->n_submitted < SUBMITTED_A_WORKER * scheduler->n_workers) {
+    while (scheduler->n_waiting > 0) {
         struct leat_task *task = take_next(scheduler);
         int r;
 
@@ -95,6 +103,7 @@ static void submit_waiting(struct leat_scheduler *scheduler) {
         scheduler->n_waiting--;
         scheduler->n_submitted++;
         scheduler->n_slow += task->class == LEAT_TASK_SLOW;
+        scheduler->n_long += is_long(task->class);
         task->request.data = task;
         r = uv_queue_work(scheduler->loop, &task->request, on_work, on_done);
         assert(r == 0); /* it fails only without a work function */

@@ -1,10 +1,11 @@
 /* scheduler.h: everything that runs on libuv's pool: the jobs of all runs, and slow work.
  *
- * libuv's queue is first in, first out. So only about two tasks a worker are in it at a time, and
- * the others wait here, where what is nearest to a trainer goes first: batches being made before
- * files being read before records being parsed; within a class one run after the other. Slow work
- * (plans, shared memory) may take at most half of the workers. Owner: loop; a task's `work` runs on
- * a worker and sees only the task.
+ * libuv's queue is first in, first out, and a task that maps a block takes milliseconds. So no more
+ * of the long ones (mapping, slow work) than there are workers are handed to the pool at a time,
+ * and the pool has a few threads more than that: what is near to a trainer (making batches, reading
+ * on) takes microseconds, and finds a thread at once. What waits, waits here; within a class one
+ * run after the other. Slow work (plans, shared memory) may take at most half of the workers.
+ * Owner: loop; a task's `work` runs on a thread of the pool and sees only the task.
  */
 #pragma once
 
@@ -43,12 +44,15 @@ struct leat_task_queue {
 struct leat_scheduler {
     uv_loop_t *loop;
     uint32_t n_workers;
-    uint32_t n_submitted, n_slow, n_waiting;
+    uint32_t n_submitted, n_slow, n_long, n_waiting;
     struct {
         struct leat_task_list *first, **last;
     } classes[LEAT_N_TASK_CLASSES];
     struct leat_task_queue others; /* of whoever has no queue of its own */
 };
+
+/* Threads that the pool must have for that many workers. */
+uint32_t leat_scheduler_n_threads(uint32_t n_workers);
 
 void leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers);
 void leat_scheduler_deinit(struct leat_scheduler *scheduler);

@@ -277,7 +277,7 @@ static void fill_outbox(struct leat_session *session) {
 static void account(struct leat_session *session, const struct leat_feed_output *output) {
     if (output->kind == LEAT_OUTPUT_EPOCH_END) {
         session->next_epoch = output->epoch + 1;
-        session->next_step = 0;
+        session->next_step = session->rank;
         session->is_finished = output->is_last;
         return;
     }
@@ -385,6 +385,8 @@ void leat_session_on_planned(struct leat_session *session, struct leat_opening *
     session->opening = NULL;
     set_state(session, LEAT_SESSION_OPENED);
     if (!err.code)
+        leat_opening_fit_window(opening, session);
+    if (!err.code)
         (void)leat_feed_new(session->daemon, session->user, opening->plan, &opening->run_options,
                             session->window, &feed_ops, session, session->stream, &session->feed,
                             &err);
@@ -482,6 +484,10 @@ static const struct {
 
 bool leat_session_expects_payload(const struct leat_session *session) {
     return session->state == LEAT_SESSION_WELCOMED;
+}
+
+bool leat_session_is_serving(const struct leat_session *session) {
+    return session->state == LEAT_SESSION_SERVING || session->state == LEAT_SESSION_LEAVING;
 }
 
 static int step(struct leat_session *session, const struct leat_packet *packet, const void *payload,
@@ -623,11 +629,12 @@ int leat_session_accept(struct leat_daemon *daemon, int take_fd,
                         const struct leat_delivery_ops *delivery_ops) {
     struct leat_session *session = calloc(1, sizeof(*session));
     struct leat_error err = LEAT_ERROR_INIT;
+    bool refuses_descriptors = leat_reaper_refuse_descriptors(take_fd);
     int r;
 
-    leat_reaper_refuse_descriptors(take_fd);
     if (session) {
         session->daemon = daemon;
+        session->refuses_descriptors = refuses_descriptors;
         session->id = ++daemon->next_session;
         session->start_ns = leat_daemon_now_ns();
         session->deadline_ns = session->start_ns + HELLO_NS;

@@ -53,7 +53,8 @@ struct leat_session {
     struct leat_opening *opening; /* on the pool */
     struct leat_stream *stream;
     struct leat_feed *feed;
-    bool has_own_stream; /* charged for it */
+    bool refuses_descriptors; /* the kernel lets none through */
+    bool has_own_stream;      /* charged for it */
     bool is_peer_closed;
     bool is_finished; /* the last END was sent */
     uint64_t start_ns, deadline_ns;
@@ -93,6 +94,7 @@ void leat_session_on_end(struct leat_session *session, const struct leat_error *
 void leat_session_on_writable(struct leat_session *session);
 void leat_session_on_delivery_closed(struct leat_session *session);
 bool leat_session_expects_payload(const struct leat_session *session);
+bool leat_session_is_serving(const struct leat_session *session);
 
 /* From the opening. */
 void leat_session_on_planned(struct leat_session *session, struct leat_opening *opening);

@@ -92,7 +92,8 @@ const struct leat_arg leat_settings_args[] = {
      .fallback = "4",
      .min = 1,
      .max = LEAT_SETTINGS_MAX_WINDOW,
-     .help = "Batches that a trainer holds at once unless it asks for another number."},
+     .help = "Batches that a trainer holds at once unless it asks for another number; more if "
+             "they are small."},
     {.name = "max_window",
      .type = LEAT_ARG_INT,
      .offset = MEMBER(max_window),

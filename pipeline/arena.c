@@ -64,28 +64,43 @@ static struct leat_arena_chunk *chunk_new(size_t size) {
     return chunk;
 }
 
-/* Makes the current chunk one with min_bytes left: a later kept one, or a new one put in its place.
- */
+/* Sizes are rounded up to powers of two, so that needs that vary a little find the same chunk
+ * again. */
+static size_t chunk_size(size_t min_bytes) {
+    size_t size = LEAT_ARENA_CHUNK_BYTES;
+
+    while (size < min_bytes && size < SIZE_MAX / 2)
+        size *= 2;
+    return size < min_bytes ? min_bytes : size;
+}
+
+/* The link to the first kept chunk from `link` on that is large enough, or NULL. */
+static struct leat_arena_chunk **find_chunk(struct leat_arena_chunk **link, size_t min_bytes) {
+    while (*link && (*link)->size < min_bytes)
+        link = &(*link)->next;
+    return *link ? link : NULL;
+}
+
+/* Makes the current chunk one with min_bytes left: a kept one that is brought forward, or a new
+ * one. */
 static bool advance(struct leat_arena *arena, size_t min_bytes) {
-    struct leat_arena_chunk *current = arena->current, *chunk;
+    struct leat_arena_chunk *current = arena->current, *chunk, **place, **found;
 
     if (current && current->size - current->n_used >= min_bytes)
         return true;
-    if (current && current->next && current->next->size >= min_bytes) {
-        arena->current = current->next;
-        return true;
-    }
-    chunk = chunk_new(min_bytes > LEAT_ARENA_CHUNK_BYTES ? min_bytes : LEAT_ARENA_CHUNK_BYTES);
-    if (!chunk)
-        return false;
-    arena->capacity_bytes += chunk->size;
-    if (current) {
-        chunk->next = current->next;
-        current->next = chunk;
+    place = current ? &current->next : &arena->first;
+    found = find_chunk(place, min_bytes);
+    if (found) {
+        chunk = *found;
+        *found = chunk->next;
     } else {
-        chunk->next = arena->first;
-        arena->first = chunk;
+        chunk = chunk_new(chunk_size(min_bytes));
+        if (!chunk)
+            return false;
+        arena->capacity_bytes += chunk->size;
     }
+    chunk->next = *place;
+    *place = chunk;
     arena->current = chunk;
     return true;
 }

@@ -1,0 +1,783 @@
+/* test_stream.c: libleat against a daemon that follows a script, honest or not: what comes out of
+ * leat_stream_next(), what is mapped when, and what a forked child may do. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client/leat.h"
+#include "proto/frame.h"
+#include "tests/client/shared_fake_daemon.h"
+
+struct session {
+    struct fake_daemon fake;
+    struct leat_client *client;
+    struct leat_stream *stream;
+};
+
+static int try_begin(struct session *session, int is_stream, void (*serve)(int, void *),
+                     void *argument, struct leat_open_options *options) {
+    struct leat_open_options standard;
+
+    leat_open_options_init(&standard);
+    if (!options)
+        options = &standard;
+    if (is_stream)
+        options->delivery = LEAT_DELIVERY_COPY;
+    *session = (struct session){.client = NULL};
+    fake_daemon_start(&session->fake, is_stream, serve, argument);
+    assert_int_equal(leat_client_new(session->fake.directory, &session->client), 0);
+    return leat_client_open(session->client, "s", options, &session->stream);
+}
+
+static void begin(struct session *session, int is_stream, void (*serve)(int, void *),
+                  void *argument) {
+    int r = try_begin(session, is_stream, serve, argument, NULL);
+
+    if (r < 0)
+        fail_msg("%s", leat_error_text(leat_client_error(session->client)));
+}
+
+static void end(struct session *session) {
+    leat_stream_close(session->stream);
+    leat_client_free(session->client);
+    fake_daemon_stop(&session->fake);
+}
+
+static struct leat_batch *next(struct session *session) {
+    struct leat_batch *batch = NULL;
+    int r = leat_stream_next(session->stream, 5000, &batch);
+
+    if (r != 0)
+        fail_msg("%d: %s", r, leat_error_text(leat_stream_error(session->stream)));
+    return batch;
+}
+
+static void check_batch(const struct leat_batch *batch, uint64_t epoch, uint64_t step) {
+    const struct leat_tensor *x = leat_batch_find(batch, "x");
+
+    assert_int_equal(leat_batch_epoch(batch), epoch);
+    assert_int_equal(leat_batch_step(batch), step);
+    assert_int_equal(leat_batch_n_rows(batch), 2);
+    assert_int_equal(leat_batch_n_tensors(batch), 1);
+    assert_non_null(x);
+    assert_ptr_equal(x, leat_batch_tensor(batch, 0));
+    assert_null(leat_batch_tensor(batch, 1));
+    assert_null(leat_batch_find(batch, "y"));
+    assert_int_equal(x->dtype, LEAT_INT32);
+    assert_string_equal(x->dtype_name, "int32");
+    assert_int_equal(x->ndim, 2);
+    assert_int_equal(x->shape[0], 2);
+    assert_int_equal(x->shape[1], 3);
+    assert_int_equal(x->strides[0], 12);
+    assert_int_equal(x->strides[1], 4);
+    assert_int_equal(x->size_bytes, 24);
+    assert_int_equal((uintptr_t)x->data % 64, 0);
+    for (int32_t i = 0; i < 6; i++)
+        assert_int_equal(((const int32_t *)x->data)[i], (int32_t)step + i);
+}
+
+/* Whether some mapping of the process holds that address, and how. */
+static int find_mapping(const void *address, char ret_permissions[5], char *ret_name, size_t size) {
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    int is_found = 0;
+
+    while (maps && !is_found && fgets(line, sizeof(line), maps)) {
+        unsigned long from, to;
+        int at = 0;
+
+        if (sscanf(line, "%lx-%lx %4s %*s %*s %*s %n", &from, &to, ret_permissions, &at) < 3)
+            continue;
+        is_found = (uintptr_t)address >= from && (uintptr_t)address < to;
+        if (is_found)
+            (void)snprintf(ret_name, size, "%s", line + at);
+    }
+    if (maps)
+        (void)fclose(maps);
+    return is_found;
+}
+
+static void serve_epochs(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(4, 0, 0, FAKE_ALL_SEALS), 1, 4);
+    fake_batch(fd, 1, 0, 0, 0);
+    fake_batch(fd, 1, 1, 0, 1);
+    fake_end(fd, 0, 0);
+    fake_ring(fd, fake_memfd(4, 1, 0, FAKE_ALL_SEALS), 2, 4);
+    fake_batch(fd, 2, 0, 1, 0);
+    fake_end(fd, 1, 1);
+    fake_wait_for_end(fd);
+}
+
+static void test_epochs(void **state) {
+    struct session session;
+    struct leat_batch *batch;
+    uint64_t epoch, step;
+
+    (void)state;
+    begin(&session, 0, serve_epochs, NULL);
+    assert_string_equal(leat_stream_name(session.stream), "s");
+    assert_int_equal(leat_stream_n_tensors(session.stream), 1);
+    assert_string_equal(leat_stream_tensor(session.stream, 0)->name, "x");
+    assert_int_equal(leat_stream_tensor(session.stream, 0)->shape[1], -1);
+    assert_null(leat_stream_tensor(session.stream, 1));
+    assert_int_equal(leat_stream_window(session.stream), 2);
+    assert_int_equal(leat_stream_digest(session.stream)[1], 2);
+    for (uint64_t i = 0; i < 2; i++) {
+        batch = next(&session);
+        check_batch(batch, 0, i);
+        leat_stream_position(session.stream, &epoch, &step);
+        assert_int_equal(step, i + 1);
+        leat_batch_release(batch);
+    }
+    assert_int_equal(leat_stream_next(session.stream, 5000, &batch), LEAT_END_EPOCH);
+    assert_null(batch);
+    leat_stream_position(session.stream, &epoch, &step);
+    assert_int_equal(epoch, 1);
+    assert_int_equal(step, 0);
+    batch = next(&session);
+    check_batch(batch, 1, 0);
+    leat_batch_release(batch);
+    assert_int_equal(leat_stream_next(session.stream, 5000, &batch), LEAT_END);
+    assert_int_equal(leat_stream_next(session.stream, -1, &batch), LEAT_END);
+    end(&session);
+}
+
+static void serve_copies(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 3);
+    for (uint64_t i = 0; i < 100; i++)
+        fake_copy(fd, 0, i);
+    fake_end(fd, 0, 1);
+    fake_wait_for_end(fd);
+}
+
+static void test_copies(void **state) {
+    struct session session;
+    struct leat_batch *batch, *held[2] = {NULL, NULL};
+
+    (void)state;
+    begin(&session, 1, serve_copies, NULL);
+    for (uint64_t i = 0; i < 100; i++) {
+        batch = next(&session);
+        check_batch(batch, 0, i);
+        if (held[i % 2])
+            check_batch(held[i % 2], 0, i - 2);
+        leat_batch_release(held[i % 2]);
+        held[i % 2] = batch;
+    }
+    leat_batch_release(held[0]);
+    leat_batch_release(held[1]);
+    assert_int_equal(leat_stream_next(session.stream, 5000, &batch), LEAT_END);
+    end(&session);
+}
+
+/* The address that a trainer reads from lies in the read-only mapping of the ring. */
+static void test_no_copy(void **state) {
+    struct session session;
+    struct leat_batch *batch;
+    char permissions[5], name[512] = "";
+
+    (void)state;
+    begin(&session, 0, serve_epochs, NULL);
+    batch = next(&session);
+    assert_true(find_mapping(leat_batch_find(batch, "x")->data, permissions, name, sizeof(name)));
+    assert_string_equal(permissions, "r--s");
+    assert_non_null(strstr(name, "memfd:"));
+    leat_batch_release(batch);
+    end(&session);
+}
+
+static void test_window(void **state) {
+    struct session session;
+    struct leat_batch *first, *second, *third;
+
+    (void)state;
+    begin(&session, 0, serve_epochs, NULL);
+    first = next(&session);
+    second = next(&session);
+    assert_int_equal(leat_stream_next(session.stream, -1, &third), -ENOBUFS);
+    assert_non_null(strstr(leat_error_text(leat_stream_error(session.stream)), "release a batch"));
+    leat_batch_release(first);
+    assert_int_equal(leat_stream_next(session.stream, 5000, &third), LEAT_END_EPOCH);
+    check_batch(second, 0, 1);
+    leat_batch_release(second);
+    end(&session);
+}
+
+/* A batch outlives its stream, and the ring that was replaced. */
+static void test_held_after_close(void **state) {
+    struct session session;
+    struct leat_batch *first, *last, *none;
+    const void *address;
+    char permissions[5], name[512];
+
+    (void)state;
+    begin(&session, 0, serve_epochs, NULL);
+    first = next(&session);
+    leat_batch_release(next(&session));
+    assert_int_equal(leat_stream_next(session.stream, 5000, &none), LEAT_END_EPOCH);
+    last = next(&session);
+    check_batch(first, 0, 0);
+    session.stream = leat_stream_close(session.stream);
+    assert_null(session.stream);
+    check_batch(first, 0, 0);
+    address = leat_batch_find(first, "x")->data;
+    leat_batch_release(first);
+    assert_false(find_mapping(address, permissions, name, sizeof(name)));
+    check_batch(last, 1, 0);
+    leat_batch_release(last);
+    end(&session);
+}
+
+/* The older ring goes when the newer one is in use and nothing is held of it. */
+static void test_generations(void **state) {
+    struct session session;
+    struct leat_batch *batch, *none;
+    const void *address;
+    char permissions[5], name[512];
+
+    (void)state;
+    begin(&session, 0, serve_epochs, NULL);
+    batch = next(&session);
+    address = leat_batch_find(batch, "x")->data;
+    leat_batch_release(batch);
+    leat_batch_release(next(&session));
+    assert_true(find_mapping(address, permissions, name, sizeof(name)));
+    assert_int_equal(leat_stream_next(session.stream, 5000, &none), LEAT_END_EPOCH);
+    batch = next(&session);
+    assert_false(find_mapping(address, permissions, name, sizeof(name)));
+    leat_batch_release(batch);
+    end(&session);
+}
+
+struct releases {
+    uint32_t n;
+    struct leat_packet packets[8];
+    int has_bye;
+};
+
+static void serve_and_note(int fd, void *argument) {
+    struct releases *releases = argument;
+    struct leat_packet packet;
+
+    fake_open(fd, 4);
+    fake_ring(fd, fake_memfd(4, 0, 0, FAKE_ALL_SEALS), 9, 4);
+    for (uint32_t i = 0; i < 4; i++)
+        fake_batch(fd, 9, i, 0, i);
+    while (fake_receive(fd, &packet)) {
+        releases->has_bye = packet.kind == LEAT_PACKET_BYE;
+        if (packet.kind == LEAT_PACKET_RELEASE && releases->n < 8)
+            releases->packets[releases->n++] = packet;
+    }
+}
+
+static void test_release_order(void **state) {
+    static const uint32_t order[4] = {2, 0, 3, 1};
+    struct releases releases = {.n = 0};
+    struct leat_batch *batches[4];
+    struct session session;
+
+    (void)state;
+    begin(&session, 0, serve_and_note, &releases);
+    for (size_t i = 0; i < 4; i++)
+        batches[i] = next(&session);
+    for (size_t i = 0; i < 4; i++) {
+        leat_batch_release(batches[order[i]]);
+        leat_batch_release(batches[order[i]]); /* twice is once */
+    }
+    end(&session);
+    assert_int_equal(releases.n, 4);
+    assert_true(releases.has_bye);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(releases.packets[i].batch.slot, order[i]);
+        assert_int_equal(releases.packets[i].batch.step, order[i]);
+        assert_int_equal(releases.packets[i].batch.generation, 9);
+    }
+}
+
+static void serve_slowly(int fd, void *argument) {
+    int *go = argument;
+    char byte;
+
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(1, 0, 0, FAKE_ALL_SEALS), 1, 1);
+    assert_int_equal(read(go[0], &byte, 1), 1);
+    fake_batch(fd, 1, 0, 0, 0);
+    fake_wait_for_end(fd);
+}
+
+static void test_timeouts_and_fd(void **state) {
+    struct session session;
+    struct leat_batch *batch;
+    struct pollfd item = {.events = POLLIN};
+    int go[2];
+
+    (void)state;
+    assert_int_equal(pipe(go), 0);
+    begin(&session, 0, serve_slowly, go);
+    item.fd = leat_stream_fd(session.stream);
+    assert_int_equal(leat_stream_next(session.stream, 20, &batch), -ETIMEDOUT);
+    assert_null(batch);
+    assert_int_equal(leat_stream_next(session.stream, 0, &batch), -EAGAIN);
+    assert_int_equal(poll(&item, 1, 0), 0);
+    assert_int_equal(write(go[1], "x", 1), 1);
+    assert_int_equal(poll(&item, 1, 5000), 1);
+    assert_int_equal(leat_stream_next(session.stream, 0, &batch), 0);
+    assert_int_equal(poll(&item, 1, 0), 0);
+    check_batch(batch, 0, 0);
+    leat_batch_release(batch);
+    end(&session);
+    (void)close(go[0]);
+    (void)close(go[1]);
+}
+
+static void test_fork(void **state) {
+    struct session session;
+    struct leat_batch *held, *batch;
+    int status = 0;
+    pid_t pid;
+
+    (void)state;
+    begin(&session, 0, serve_epochs, NULL);
+    held = next(&session);
+    pid = fork();
+    if (pid == 0) {
+        int r = leat_stream_next(session.stream, -1, &batch);
+        char permissions[5], name[512];
+        int is_mapped =
+            find_mapping(leat_batch_find(held, "x")->data, permissions, name, sizeof(name));
+
+        leat_batch_release(held);
+        leat_stream_close(session.stream);
+        _exit(r == -EPERM && !is_mapped ? 42 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 42);
+    check_batch(held, 0, 0);
+    batch = next(&session);
+    check_batch(batch, 0, 1);
+    leat_batch_release(batch);
+    leat_batch_release(held);
+    end(&session);
+}
+
+/* Ranks see the steps congruent to theirs. */
+static void serve_rank(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 4);
+    fake_ring(fd, fake_memfd(16, 3, 0, FAKE_ALL_SEALS), 1, 16);
+    fake_batch(fd, 1, 9, 3, 9);
+    fake_batch(fd, 1, 13, 3, 13);
+    fake_batch(fd, 1, 14, 3, 14);
+    fake_wait_for_end(fd);
+}
+
+static void test_rank(void **state) {
+    struct leat_open_options options;
+    struct session session;
+    struct leat_batch *batch;
+    uint64_t epoch, step;
+
+    (void)state;
+    leat_open_options_init(&options);
+    options.rank = 1;
+    options.world_size = 4;
+    options.first_epoch = 3;
+    options.first_step = 6;
+    assert_int_equal(try_begin(&session, 0, serve_rank, NULL, &options), 0);
+    leat_stream_position(session.stream, &epoch, &step);
+    assert_int_equal(step, 9);
+    for (uint64_t i = 9; i <= 13; i += 4) {
+        batch = next(&session);
+        check_batch(batch, 3, i);
+        leat_batch_release(batch);
+    }
+    assert_int_equal(leat_stream_next(session.stream, 5000, &batch), -EPROTO);
+    end(&session);
+}
+
+/* ---- Refusals and ends ---- */
+
+static void serve_refusal(int fd, void *argument) {
+    struct leat_packet packet;
+
+    (void)argument;
+    fake_greet(fd);
+    (void)fake_receive(fd, &packet);
+    fake_refuse(fd, LEAT_PACKET_REFUSE, -ENOENT, "there is no stream \"s\"");
+    fake_wait_for_end(fd);
+}
+
+static void test_refusal(void **state) {
+    struct session session;
+
+    (void)state;
+    assert_int_equal(try_begin(&session, 0, serve_refusal, NULL, NULL), -ENOENT);
+    assert_null(session.stream);
+    assert_string_equal(leat_error_text(leat_client_error(session.client)),
+                        "a.csv:14:3: there is no stream \"s\"");
+    assert_int_equal(leat_error_line(leat_client_error(session.client)), 14);
+    assert_int_equal(leat_error_column(leat_client_error(session.client)), 3);
+    assert_string_equal(leat_error_file(leat_client_error(session.client)), "a.csv");
+    assert_string_equal(leat_error_path(leat_client_error(session.client)), "");
+    end(&session);
+}
+
+static void serve_other_version(int fd, void *argument) {
+    struct leat_packet packet;
+    struct leat_packet welcome = {.kind = LEAT_PACKET_WELCOME,
+                                  .hello = {.magic = LEAT_PACKET_MAGIC, .major = 2, .minor = 5}};
+
+    (void)argument;
+    (void)fake_receive(fd, &packet);
+    fake_send(fd, &welcome, NULL, -1);
+    fake_wait_for_end(fd);
+}
+
+static void test_other_version(void **state) {
+    struct session session;
+
+    (void)state;
+    assert_int_equal(try_begin(&session, 0, serve_other_version, NULL, NULL), -EPROTONOSUPPORT);
+    assert_non_null(strstr(leat_error_text(leat_client_error(session.client)), "2.5"));
+    end(&session);
+}
+
+static void serve_open_only(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_wait_for_end(fd);
+}
+
+static void test_other_digest(void **state) {
+    const uint8_t wanted[32] = {9};
+    struct leat_open_options options;
+    struct session session;
+
+    (void)state;
+    leat_open_options_init(&options);
+    options.expect_digest = wanted;
+    assert_int_equal(try_begin(&session, 0, serve_open_only, NULL, &options), -ESTALE);
+    end(&session);
+}
+
+static void serve_silence(int fd, void *argument) {
+    (void)argument;
+    fake_wait_for_end(fd);
+}
+
+static void test_open_timeout(void **state) {
+    struct leat_open_options options;
+    struct session session;
+
+    (void)state;
+    leat_open_options_init(&options);
+    options.open_timeout_ms = 30;
+    assert_int_equal(try_begin(&session, 0, serve_silence, NULL, &options), -ETIMEDOUT);
+    end(&session);
+}
+
+static void test_options(void **state) {
+    struct leat_open_options options;
+    struct session session;
+    struct {
+        struct leat_open_options known;
+        uint64_t future;
+    } newer = {.future = 1};
+
+    (void)state;
+    leat_open_options_init(&options);
+    options.rank = 4;
+    options.world_size = 4;
+    assert_int_equal(try_begin(&session, 0, serve_open_only, NULL, &options), -EINVAL);
+    options.rank = 0;
+    options.delivery = 7;
+    assert_int_equal(leat_client_open(session.client, "s", &options, &session.stream), -EINVAL);
+    leat_open_options_init(&newer.known);
+    newer.known.struct_size = sizeof(newer);
+    assert_int_equal(leat_client_open(session.client, "s", &newer.known, &session.stream), -E2BIG);
+    newer.future = 0;
+    assert_int_equal(leat_client_open(session.client, "s", &newer.known, &session.stream), 0);
+    end(&session);
+}
+
+struct lie {
+    const char *name;
+    void (*serve)(int fd, void *argument);
+    int code;
+};
+
+static void lie_no_seals(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, 0), 1, 2);
+    fake_wait_for_end(fd);
+}
+
+static void lie_half_sealed(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL), 1, 2);
+    fake_wait_for_end(fd);
+}
+
+static void lie_short_memfd(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, FAKE_ALL_SEALS), 1, 3);
+    fake_wait_for_end(fd);
+}
+
+static void lie_no_memfd(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_ring(fd, -1, 1, 2);
+    fake_wait_for_end(fd);
+}
+
+static void lie_no_slots(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, FAKE_ALL_SEALS), 1, 0);
+    fake_wait_for_end(fd);
+}
+
+static void lie_ring_twice(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, FAKE_ALL_SEALS), 1, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, FAKE_ALL_SEALS), 1, 2);
+    fake_wait_for_end(fd);
+}
+
+static void lie_many_rings(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    for (uint64_t i = 0; i < 40; i++)
+        fake_ring(fd, fake_memfd(1, 0, 0, FAKE_ALL_SEALS), i, 1);
+    fake_wait_for_end(fd);
+}
+
+/* A ring with batches (0, 0) and (0, 1), and an announcement that does not fit. */
+static void lie_batch(int fd, struct leat_packet packet) {
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, FAKE_ALL_SEALS), 1, 2);
+    packet.kind = LEAT_PACKET_BATCH;
+    fake_send(fd, &packet, NULL, -1);
+    fake_wait_for_end(fd);
+}
+
+static void lie_unknown_ring(int fd, void *argument) {
+    (void)argument;
+    lie_batch(fd, (struct leat_packet){.batch = {.generation = 2, .used_bytes = 256}});
+}
+
+static void lie_slot_outside(int fd, void *argument) {
+    (void)argument;
+    lie_batch(fd, (struct leat_packet){.batch = {.generation = 1, .used_bytes = 256, .slot = 2}});
+}
+
+static void lie_too_many_bytes(int fd, void *argument) {
+    (void)argument;
+    lie_batch(fd, (struct leat_packet){.batch = {.generation = 1, .used_bytes = UINT64_MAX}});
+}
+
+static void lie_too_few_bytes(int fd, void *argument) {
+    (void)argument;
+    lie_batch(fd, (struct leat_packet){.batch = {.generation = 1, .used_bytes = 200}});
+}
+
+static void lie_wrong_slot(int fd, void *argument) {
+    (void)argument;
+    lie_batch(fd, (struct leat_packet){.batch = {.generation = 1, .used_bytes = 216, .slot = 1}});
+}
+
+static void lie_wrong_step(int fd, void *argument) {
+    (void)argument;
+    lie_batch(fd, (struct leat_packet){
+                      .batch = {.generation = 1, .used_bytes = 216, .slot = 1, .step = 1}});
+}
+
+static void lie_held_slot(int fd, void *argument) {
+    int memfd = fake_memfd(1, 0, 0, 0);
+    char *slot = mmap(NULL, FAKE_SLOT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+
+    (void)argument;
+    assert_int_equal(fcntl(memfd, F_ADD_SEALS, FAKE_ALL_SEALS), 0);
+    fake_open(fd, 2);
+    fake_ring(fd, memfd, 1, 1);
+    fake_batch(fd, 1, 0, 0, 0);
+    (void)fake_fill_slot(slot, 0, 1);
+    fake_batch(fd, 1, 0, 0, 1);
+    fake_wait_for_end(fd);
+    (void)munmap(slot, FAKE_SLOT_BYTES);
+}
+
+static void lie_wrong_epoch_end(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_end(fd, 4, 0);
+    fake_wait_for_end(fd);
+}
+
+static void lie_unknown_kind(int fd, void *argument) {
+    struct leat_packet unimportant = {.kind = 0x8123}, important = {.kind = 0x123};
+
+    (void)argument;
+    fake_open(fd, 2);
+    fake_send(fd, &unimportant, NULL, -1);
+    fake_send(fd, &important, NULL, -1);
+    fake_wait_for_end(fd);
+}
+
+static void lie_wrong_size(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    (void)!write(fd, "short", 5);
+    fake_wait_for_end(fd);
+}
+
+static void lie_bad_error(int fd, void *argument) {
+    struct leat_packet packet = {.kind = LEAT_PACKET_GOAWAY, .payload_bytes = 3};
+
+    (void)argument;
+    fake_open(fd, 2);
+    fake_send(fd, &packet, "\xff\xff\xff", -1);
+    fake_wait_for_end(fd);
+}
+
+static void end_in_the_middle(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+}
+
+static void end_by_goaway(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_refuse(fd, LEAT_PACKET_GOAWAY, -EBADMSG, "a stray quote");
+}
+
+static const struct lie lies[] = {
+    {"no seals", lie_no_seals, -EPROTO},
+    {"may shrink", lie_half_sealed, -EPROTO},
+    {"short memfd", lie_short_memfd, -EPROTO},
+    {"no memfd", lie_no_memfd, -EPROTO},
+    {"no slots", lie_no_slots, -EPROTO},
+    {"ring twice", lie_ring_twice, -EPROTO},
+    {"many rings", lie_many_rings, -EPROTO},
+    {"unknown ring", lie_unknown_ring, -EPROTO},
+    {"slot outside", lie_slot_outside, -EPROTO},
+    {"too many bytes", lie_too_many_bytes, -EPROTO},
+    {"too few bytes", lie_too_few_bytes, -EPROTO},
+    {"another batch's slot", lie_wrong_slot, -EPROTO},
+    {"wrong step", lie_wrong_step, -EPROTO},
+    {"held slot", lie_held_slot, -EPROTO},
+    {"end of another epoch", lie_wrong_epoch_end, -EPROTO},
+    {"unknown kind", lie_unknown_kind, -EPROTO},
+    {"wrong size", lie_wrong_size, -EPROTO},
+    {"unreadable error", lie_bad_error, -EPROTO},
+    {"end of file", end_in_the_middle, -ECONNRESET},
+    {"goaway", end_by_goaway, -EBADMSG},
+};
+
+static void test_lies(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+        struct leat_batch *batch, *held = NULL;
+        struct session session;
+        int r;
+
+        begin(&session, 0, lies[i].serve, NULL);
+        while ((r = leat_stream_next(session.stream, 5000, &batch)) == 0)
+            held = batch;
+        if (r != lies[i].code)
+            fail_msg("%s: %d: %s", lies[i].name, r,
+                     leat_error_text(leat_stream_error(session.stream)));
+        assert_int_equal(leat_stream_next(session.stream, 5000, &batch), r);
+        assert_int_equal(leat_error_code(leat_stream_error(session.stream)), r);
+        leat_batch_release(held);
+        end(&session);
+    }
+}
+
+/* ---- Copies that lie ---- */
+
+static void lie_not_lz4(int fd, void *argument) {
+    struct leat_packet packet = {.kind = LEAT_PACKET_BATCH, .payload_bytes = 8};
+
+    (void)argument;
+    fake_open(fd, 2);
+    packet.batch.used_bytes = 216;
+    fake_send(fd, &packet, "nonsense", -1);
+    fake_wait_for_end(fd);
+}
+
+static void lie_bomb(int fd, void *argument) {
+    struct leat_packet packet = {.kind = LEAT_PACKET_BATCH, .payload_bytes = 8};
+
+    (void)argument;
+    fake_open(fd, 2);
+    packet.batch.used_bytes = UINT64_C(1) << 40;
+    fake_send(fd, &packet, "nonsense", -1);
+    fake_wait_for_end(fd);
+}
+
+static void lie_frame_size(int fd, void *argument) {
+    uint8_t frame[LEAT_FRAME_HEAD_BYTES + sizeof(struct leat_packet)] = {0x00, 0xff};
+
+    (void)argument;
+    fake_open(fd, 2);
+    (void)!write(fd, frame, sizeof(frame));
+    fake_wait_for_end(fd);
+}
+
+static void test_lying_copies(void **state) {
+    void (*const serves[])(int, void *) = {lie_not_lz4, lie_bomb, lie_frame_size};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(serves) / sizeof(serves[0]); i++) {
+        struct leat_batch *batch;
+        struct session session;
+
+        begin(&session, 1, serves[i], NULL);
+        assert_int_equal(leat_stream_next(session.stream, 5000, &batch), -EPROTO);
+        end(&session);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_epochs),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_no_copy),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_held_after_close),
+        cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_release_order),
+        cmocka_unit_test(test_timeouts_and_fd),
+        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_rank),
+        cmocka_unit_test(test_refusal),
+        cmocka_unit_test(test_other_version),
+        cmocka_unit_test(test_other_digest),
+        cmocka_unit_test(test_open_timeout),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_lying_copies),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+/* What the settings say, and what is said of them where they are wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "daemon/settings.h"
+
+static struct leat_settings *parse(const char *text, struct leat_error *err) {
+    struct leat_settings *settings = NULL;
+
+    *err = LEAT_ERROR_INIT;
+    (void)leat_settings_parse(text, strlen(text), "dir/leatd.yaml", &settings, err);
+    return settings;
+}
+
+static void test_defaults(void **state) {
+    struct leat_error err;
+    struct leat_settings *settings = parse("", &err);
+
+    (void)state;
+    assert_non_null(settings);
+    assert_true(settings->workers >= 1);
+    assert_int_equal(settings->window, 4);
+    assert_int_equal(settings->roots.n_items, 0);
+    assert_int_equal(settings->n_streams, 0);
+    assert_null(settings->trainer_socket);
+    leat_settings_free(settings);
+}
+
+static void test_values(void **state) {
+    struct leat_error err;
+    struct leat_settings *settings =
+        parse("workers: 3\nroots: [data, /srv/data]\ncontrol_socket: run/c.sock\nwindow: 7\n"
+              "log: json\nlog_level: debug\nmax_sessions: 10\n"
+              "streams:\n  a:\n    source: { csv: { paths: [x.csv] } }\n"
+              "    stages: [{ batch: { batch_size: 2 } }]\n",
+              &err);
+
+    (void)state;
+    assert_non_null(settings);
+    assert_int_equal(settings->workers, 3);
+    assert_string_equal(settings->roots.items[0], "dir/data");
+    assert_string_equal(settings->roots.items[1], "/srv/data");
+    assert_string_equal(settings->control_socket, "dir/run/c.sock");
+    assert_int_equal(settings->window, 7);
+    assert_int_equal(settings->max_sessions, 10);
+    assert_int_equal(settings->max_user_sessions, 10); /* a default gives way */
+    assert_int_equal(settings->n_streams, 1);
+    assert_string_equal(settings->streams[0]->name, "a");
+    leat_settings_free(settings);
+}
+
+static void test_complaints(void **state) {
+    static const struct {
+        const char *text;
+        uint32_t line, column;
+        const char *says;
+    } cases[] = {
+        {"workers: 2\nwrokers: 3\n", 2, 1, "did you mean \"workers\""},
+        {"stream: {}\n", 1, 1, "did you mean \"streams\""},
+        {"xyzzy: 1\n", 1, 1, "unknown key"},
+        {"workers: many\n", 1, 10, "whole number"},
+        {"workers: 0\n", 1, 10, "outside 1..1024"},
+        {"\nworkers: 99999\n", 2, 10, "outside 1..1024"},
+        {"workers: \"2\"\n", 1, 10, "whole number"},
+        {"window: 200\n", 1, 9, "outside"},
+        {"window: 65\n", 1, 9, "max_window"},
+        {"max_sessions: 5\nmax_user_sessions: 6\n", 2, 20, "max_sessions"},
+        {"log: loud\n", 1, 6, "none of"},
+        {"roots: {a: b}\n", 1, 8, "list"},
+        {"- a\n", 1, 1, "map"},
+        {"workers: 1\nworkers: 2\n", 2, 1, ""},
+        {"streams: 5\n", 1, 10, ""},
+        {"streams:\n  a: { stages: [] }\n", 2, 0, "source"},
+        {"workers: [\n", 2, 0, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct leat_error err;
+
+        if (parse(cases[i].text, &err))
+            fail_msg("%s was accepted", cases[i].text);
+        assert_string_equal(err.file, "dir/leatd.yaml");
+        if (err.line != cases[i].line || (cases[i].column && err.column != cases[i].column) ||
+            !strstr(err.message, cases[i].says))
+            fail_msg("%s: %u:%u: %s", cases[i].text, err.line, err.column, err.message);
+    }
+}
+
+static void test_streams_are_checked(void **state) {
+    struct leat_error err;
+    struct leat_settings *settings =
+        parse("streams:\n  a:\n    source: { csv: { paths: [x.csv] } }\n"
+              "    stages: [{ batch: { batch_sise: 2 } }]\n",
+              &err);
+
+    (void)state;
+    assert_non_null(settings);
+    assert_true(leat_settings_check_streams(settings, &err) < 0);
+    assert_int_equal(err.line, 4);
+    assert_non_null(strstr(err.path, "streams.a.stages[0]"));
+    leat_settings_free(settings);
+}
+
+/* Every key has a help, and whatever is a number has a range. */
+static void test_table(void **state) {
+    (void)state;
+    for (const struct leat_arg *arg = leat_settings_args; arg->name; arg++) {
+        assert_non_null(arg->help);
+        if (arg->type == LEAT_ARG_INT)
+            assert_true(arg->max > arg->min);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_values),
+        cmocka_unit_test(test_complaints), cmocka_unit_test(test_streams_are_checked),
+        cmocka_unit_test(test_table),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+/* Accounts against a plain model, and lines of the log a user. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/user.h"
+
+static const struct leat_limits limits = {
+    .user = {4, 1000, 2, 3},
+    .total = {6, 1500, 3, 4},
+};
+
+static void test_against_model(void **state) {
+    enum { N = 3 };
+    struct leat_users users;
+    struct leat_user *accounts[N];
+    uint64_t used[N][LEAT_N_CHARGES] = {{0}}, n_refused = 0;
+    unsigned seed = 7;
+
+    (void)state;
+    leat_users_init(&users, &limits);
+    for (unsigned i = 0; i < N; i++)
+        accounts[i] = leat_users_get(&users, 1000 + i);
+    for (int i = 0; i < 50000; i++) {
+        unsigned who, what;
+        uint64_t amount, total = 0;
+        bool fits;
+
+        seed = seed * 1664525 + 1013904223;
+        who = (seed >> 8) % N;
+        what = (seed >> 16) % LEAT_N_CHARGES;
+        amount = what == LEAT_CHARGE_RING_BYTES ? (seed >> 20) % 700 : 1;
+        if (seed & 0x80000000) {
+            if (amount <= used[who][what]) {
+                leat_user_discharge(accounts[who], (enum leat_charge)what, amount);
+                used[who][what] -= amount;
+            }
+            continue;
+        }
+        for (unsigned j = 0; j < N; j++)
+            total += used[j][what];
+        fits =
+            used[who][what] + amount <= limits.user[what] && total + amount <= limits.total[what];
+        struct leat_error err = LEAT_ERROR_INIT;
+        int r = leat_user_charge(accounts[who], (enum leat_charge)what, amount, &err);
+
+        assert_int_equal(r, fits ? 0 : -EDQUOT);
+        if (fits)
+            used[who][what] += amount;
+        else
+            assert_int_equal(users.n_refused, ++n_refused);
+    }
+    for (unsigned i = 0; i < N; i++) {
+        for (int j = 0; j < LEAT_N_CHARGES; j++)
+            leat_user_discharge(accounts[i], (enum leat_charge)j, used[i][j]);
+        leat_user_unref(accounts[i]);
+    }
+    leat_users_deinit(&users);
+}
+
+static void test_huge_amounts(void **state) {
+    struct leat_users users;
+    struct leat_user *user;
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    (void)state;
+    leat_users_init(&users, &limits);
+    user = leat_users_get(&users, 0);
+    assert_int_equal(leat_user_charge(user, LEAT_CHARGE_RING_BYTES, 1000, &err), 0);
+    assert_int_equal(leat_user_charge(user, LEAT_CHARGE_RING_BYTES, UINT64_MAX, &err), -EDQUOT);
+    assert_non_null(strstr(err.message, "max_user_ring_bytes"));
+    leat_user_discharge(user, LEAT_CHARGE_RING_BYTES, 1000);
+    leat_user_unref(user);
+    leat_users_deinit(&users);
+}
+
+/* One that takes all it can leaves the others what they may have. */
+static void test_users_are_apart(void **state) {
+    struct leat_users users;
+    struct leat_user *greedy, *other;
+
+    (void)state;
+    leat_users_init(&users, &limits);
+    greedy = leat_users_get(&users, 1);
+    other = leat_users_get(&users, 2);
+    assert_ptr_equal(leat_users_get(&users, 2), other);
+    leat_user_unref(other);
+    while (leat_user_charge(greedy, LEAT_CHARGE_SESSIONS, 1, NULL) == 0)
+        ;
+    assert_int_equal(leat_user_charge(other, LEAT_CHARGE_SESSIONS, 1, NULL), 0);
+    leat_user_discharge(greedy, LEAT_CHARGE_SESSIONS, 4);
+    leat_user_discharge(other, LEAT_CHARGE_SESSIONS, 1);
+    leat_user_unref(greedy);
+    leat_user_unref(other);
+    leat_users_deinit(&users);
+}
+
+static void test_lines_of_the_log(void **state) {
+    struct leat_users users;
+    struct leat_user *user;
+    uint32_t n_dropped = 99;
+    int n_written = 0;
+
+    (void)state;
+    leat_users_init(&users, &limits);
+    user = leat_users_get(&users, 1);
+    for (uint64_t i = 0; i < 100; i++)
+        n_written += leat_user_may_log(user, 1000 + i, &n_dropped);
+    assert_int_equal(n_written, LEAT_USER_LOG_LINES);
+    assert_int_equal(n_dropped, 0);
+    assert_true(leat_user_may_log(user, 1000 + LEAT_USER_LOG_NS, &n_dropped));
+    assert_int_equal(n_dropped, 100 - LEAT_USER_LOG_LINES);
+    leat_user_unref(user);
+    leat_users_deinit(&users);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_model),
+        cmocka_unit_test(test_huge_amounts),
+        cmocka_unit_test(test_users_are_apart),
+        cmocka_unit_test(test_lines_of_the_log),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
