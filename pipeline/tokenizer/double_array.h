@@ -17,7 +17,7 @@
 #include "proto/error.h"
 
 #define LEAT_DOUBLE_ARRAY_ROOT      UINT32_C(256)
-#define LEAT_DOUBLE_ARRAY_NONE      UINT32_C(0xffffffff) /* as check: a free place; as value: none */
+#define LEAT_DOUBLE_ARRAY_NONE      UINT32_C(0xffffffff) /* check: a free place; value: none */
 #define LEAT_DOUBLE_ARRAY_NODES_MAX UINT32_C(0x40000000)
 
 struct leat_double_array_node {
