@@ -16,6 +16,7 @@
 
 /* Connects to the daemon's socket of that name; type is SOCK_SEQPACKET or SOCK_STREAM. address may
  * be NULL; timeout_ms bounds the wait of this and of every later send, -1: none. *ret_fd is
- * blocking and CLOEXEC. 0, -EACCES, -ENOENT, -ECONNREFUSED, -ETIMEDOUT, -EINTR, other -errno. */
+ * blocking and CLOEXEC. 0, -EACCES, -ECONNREFUSED (nobody
+ * answers at any place), -ETIMEDOUT, -EINTR, other -errno. */
 int leat_address_connect(const char *address, const char *socket_name, int type, int timeout_ms,
                          int *ret_fd, struct leat_error *err);

@@ -117,10 +117,10 @@ static inline void leat_open_options_init(struct leat_open_options *options) {
 }
 
 /* Connects and opens a stream that the operator declared. options NULL: the default. Blocks up to
- * open_timeout_ms. 0, or -errno with its text in leat_client_error(): -EACCES (names the group to
- * join), -ENOENT or -ECONNREFUSED (no daemon, or no such stream: the text tells), -ETIMEDOUT,
- * -EPROTONOSUPPORT (daemon and library do not fit), -ESTALE, -EINTR (a signal came), and what the
- * daemon finds wrong. *ret_stream is to be closed. */
+ * open_timeout_ms. 0, or -errno with its text in leat_client_error(): -ECONNREFUSED (no daemon
+ * answers: what was tried), -EACCES (the group to join), -ENOENT (no such stream: the nearest),
+ * -ETIMEDOUT, -EPROTONOSUPPORT (daemon and library do not fit), -ESTALE, -EINTR (a signal came),
+ * and what else the daemon finds wrong. *ret_stream is to be closed. */
 LEAT_API int leat_client_open(struct leat_client *client, const char *stream,
                               const struct leat_open_options *options,
                               struct leat_stream **ret_stream);
@@ -222,7 +222,7 @@ LEAT_API int leat_stream_next(struct leat_stream *stream, int timeout_ms,
 
 /* For event loops: readable (POLLIN) when leat_stream_next(stream, 0, ...) would get further; it
  * may still return -EAGAIN. Belongs to the stream; only to be watched. */
-LEAT_API int leat_stream_fd(const struct leat_stream *stream);
+LEAT_API int leat_stream_fd(struct leat_stream *stream);
 
 struct leat_tensor {
     const char *name;

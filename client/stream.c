@@ -210,6 +210,18 @@ static int receive(struct leat_stream *stream) {
     return fail(stream);
 }
 
+/* That the daemon is gone shows in the next call; that it reads nothing would not. */
+static void tell_releases(struct leat_stream *stream) {
+    size_t n = stream->n_released;
+
+    stream->n_released = 0;
+    if (n > 0 && leat_wire_send_many(&stream->wire, stream->released, n) == -EAGAIN) {
+        stream->error = LEAT_ERROR_INIT;
+        leat_error_set(&stream->error, -ETIMEDOUT, "the daemon takes no releases: is it stopped?");
+        fail(stream);
+    }
+}
+
 static int check_next(struct leat_stream *stream) {
     if (stream->pid != getpid()) {
         stream->error = LEAT_ERROR_INIT;
@@ -260,6 +272,9 @@ int leat_stream_next(struct leat_stream *stream, int timeout_ms, struct leat_bat
         }
         if (r != -EAGAIN)
             return r;
+        tell_releases(stream);
+        if (stream->failure)
+            return stream->failure;
         if (deadline_ns == 0)
             deadline_ns = leat_wire_deadline(timeout_ms);
         r = wait_for_packet(stream, timeout_ms, deadline_ns);
@@ -268,19 +283,20 @@ int leat_stream_next(struct leat_stream *stream, int timeout_ms, struct leat_bat
     }
 }
 
-int leat_stream_fd(const struct leat_stream *stream) {
+int leat_stream_fd(struct leat_stream *stream) {
+    stream->is_watched = true;
     return stream->wire.fd;
 }
 
-/* That the daemon is gone shows in the next call; that it reads nothing would not. */
-static void tell_release(struct leat_stream *stream, const struct leat_batch *batch) {
+/* Releases are told a quarter of the window at a time, and before the trainer waits: each waking of
+ * the daemon costs more than a release. */
+static void add_release(struct leat_stream *stream, const struct leat_batch *batch) {
     struct leat_packet packet = {.kind = LEAT_PACKET_RELEASE, .batch = batch->packet.batch};
+    size_t n_most = stream->is_watched ? 1 : stream->window / 4;
 
-    if (leat_wire_send(&stream->wire, &packet, NULL) == -EAGAIN) {
-        stream->error = LEAT_ERROR_INIT;
-        leat_error_set(&stream->error, -ETIMEDOUT, "the daemon takes no releases: is it stopped?");
-        fail(stream);
-    }
+    stream->released[stream->n_released++] = packet;
+    if (stream->n_released >= n_most || stream->n_released == LEAT_STREAM_MAX_RELEASED)
+        tell_releases(stream);
 }
 
 void leat_batch_release(struct leat_batch *batch) {
@@ -293,7 +309,7 @@ void leat_batch_release(struct leat_batch *batch) {
     stream->n_held--;
     leat_batch_drop(batch);
     if (!stream->is_closed && stream->failure >= 0 && stream->pid == getpid())
-        tell_release(stream, batch);
+        add_release(stream, batch);
     give_spare(stream, batch);
     if (stream->is_closed && stream->n_held == 0)
         leat_stream_free(stream);

@@ -10,7 +10,8 @@
 #include "client/wire.h"
 #include "proto/blake2b.h"
 
-#define LEAT_STREAM_MAX_WINDOW 4096
+#define LEAT_STREAM_MAX_WINDOW   4096
+#define LEAT_STREAM_MAX_RELEASED 16
 
 struct leat_stream {
     struct leat_wire wire;
@@ -22,6 +23,9 @@ struct leat_stream {
     struct leat_mapping *newest; /* received rings, by way of `older` */
     struct leat_batch *spare;
     uint32_t n_held;
+    bool is_watched;   /* in an event loop: releases must not wait for the next call */
+    size_t n_released; /* that the daemon was not told of yet */
+    struct leat_packet released[LEAT_STREAM_MAX_RELEASED];
 
     /* where it stands */
     uint64_t epoch, step; /* of the batch after the last one returned */

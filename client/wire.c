@@ -73,6 +73,16 @@ int leat_wire_send(struct leat_wire *wire, const struct leat_packet *packet, con
     return leat_packet_send(wire->fd, packet, payload, -1, 1);
 }
 
+int leat_wire_send_many(struct leat_wire *wire, const struct leat_packet *packets, size_t n) {
+    int r = 0;
+
+    if (!wire->is_stream)
+        return leat_packet_send_many(wire->fd, packets, n, 1);
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = send_frame(wire->fd, &packets[i], NULL);
+    return r;
+}
+
 /* 1: n_read reached n_wanted. */
 static int read_some(struct leat_wire *wire, void *target, size_t n_wanted) {
     ssize_t n;

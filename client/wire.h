@@ -31,6 +31,8 @@ void leat_wire_deinit(struct leat_wire *wire);
 
 /* Sends one packet; blocks while the socket's buffer is full, up to the socket's SO_SNDTIMEO. */
 int leat_wire_send(struct leat_wire *wire, const struct leat_packet *packet, const void *payload);
+/* Packets without payload, in order. */
+int leat_wire_send_many(struct leat_wire *wire, const struct leat_packet *packets, size_t n);
 
 /* One packet into wire->packet, payload and passed_fd, without blocking. 1, 0 for end of file,
  * -EAGAIN, -EPROTO, -ENOMEM, other -errno. */

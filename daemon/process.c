@@ -86,6 +86,17 @@ uint64_t leat_process_memory_limit(void) {
     return group > 0 && (total == 0 || group < total) ? group : total;
 }
 
+uint64_t leat_process_available_bytes(void) {
+    char text[4096];
+    uint64_t available = 0, limit = leat_process_memory_limit();
+
+    if (read_small("/proc/meminfo", text, sizeof(text)) > 0)
+        available = find_kilobytes(text, "MemAvailable:");
+    if (available == 0)
+        available = UINT64_MAX;
+    return limit > 0 && limit < available ? limit : available;
+}
+
 uint64_t leat_process_raise_descriptors(void) {
     struct rlimit limit;
 

@@ -16,5 +16,8 @@ void leat_process_read(struct leat_process *ret_process);
  * 0: unknown. */
 uint64_t leat_process_memory_limit(void);
 
+/* Memory that can be had now without taking it from others; UINT64_MAX: unknown. */
+uint64_t leat_process_available_bytes(void);
+
 /* Raises the number of descriptors to what is allowed, and returns it. */
 uint64_t leat_process_raise_descriptors(void);

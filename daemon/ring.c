@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "daemon/process.h"
+
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
 #endif
@@ -42,6 +44,10 @@ static int make_memfd(void) {
 static int populate(int fd, size_t size_bytes) {
     int r;
 
+    /* fallocate does not fail for want of memory: the kernel kills processes until there is none
+     * left */
+    if (size_bytes > leat_process_available_bytes())
+        return -ENOMEM;
     if (ftruncate(fd, (off_t)size_bytes) < 0)
         return -errno;
     do {

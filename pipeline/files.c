@@ -128,7 +128,8 @@ static int list(struct walk *walk, const char *directory, const char *pattern,
             r = leat_error_oom(walk->err);
     }
     (void)closedir(stream);
-    qsort(ret_names->items, ret_names->n_items, sizeof(*ret_names->items), by_bytes);
+    if (ret_names->n_items > 0)
+        qsort(ret_names->items, ret_names->n_items, sizeof(*ret_names->items), by_bytes);
     return r;
 }
 

@@ -141,6 +141,8 @@ static int check_tensor(const struct leat_plan *plan, const char *name,
         return stage_error(plan, "batch", err, name,
                            "is text and cannot be in a batch: `cast` it to numbers, or name in "
                            "`select` only what is wanted");
+    if (field->mask_of >= 0)
+        field = &plan->fields[field->mask_of];
     if (field->is_list && !field->is_padded && plan->is_batched && plan->batch_size > 1)
         return stage_error(plan, "batch", err, name,
                            "has rows of different lengths: `pad` it before `batch`");

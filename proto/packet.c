@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define MAX_DESCRIPTORS 4
+#define SEND_AT_ONCE    32
 
 int leat_packet_send(int socket, const struct leat_packet *packet, const void *payload, int fd,
                      int may_block) {
@@ -43,6 +44,30 @@ int leat_packet_send(int socket, const struct leat_packet *packet, const void *p
         n = sendmsg(socket, &message, MSG_NOSIGNAL | (may_block ? 0 : MSG_DONTWAIT));
     } while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : 0;
+}
+
+int leat_packet_send_many(int socket, const struct leat_packet *packets, size_t n, int may_block) {
+    struct iovec parts[SEND_AT_ONCE];
+    struct mmsghdr messages[SEND_AT_ONCE];
+
+    while (n > 0) {
+        unsigned n_now = n < SEND_AT_ONCE ? (unsigned)n : SEND_AT_ONCE;
+        int n_sent;
+
+        for (unsigned i = 0; i < n_now; i++) {
+            parts[i] = (struct iovec){.iov_base = (void *)(uintptr_t)&packets[i],
+                                      .iov_len = sizeof(packets[i])};
+            messages[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &parts[i], .msg_iovlen = 1}};
+        }
+        n_sent = sendmmsg(socket, messages, n_now, MSG_NOSIGNAL | (may_block ? 0 : MSG_DONTWAIT));
+        if (n_sent < 0 && errno == EINTR)
+            continue;
+        if (n_sent < 0)
+            return -errno;
+        packets += n_sent;
+        n -= (size_t)n_sent;
+    }
+    return 0;
 }
 
 /* Keeps the first descriptor of the message and closes all others. */

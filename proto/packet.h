@@ -4,8 +4,8 @@
  * RELEASE from the trainer. Every packet starts with the same 64 bytes; OPEN, OPENED, REFUSE and
  * GOAWAY are followed by a protobuf message of leat.proto (bounded by LEAT_PACKET_PAYLOAD_MAX). On
  * the SOCK_SEQPACKET endpoint a packet is one message; on the SOCK_STREAM endpoint (delivery: copy)
- * it is one frame (frame.h), there is no RING, and a BATCH is followed by the slot's used bytes as one
- * LZ4 block (used_bytes tells their size after decompression).
+ * it is one frame (frame.h), there is no RING, and a BATCH is followed by the slot's used bytes as
+ * one LZ4 block (used_bytes tells their size after decompression).
  *
  *     trainer -> daemon            daemon -> trainer
  *     HELLO                        WELCOME | REFUSE(Error)
@@ -93,6 +93,10 @@ _Static_assert(offsetof(struct leat_packet, end.is_last) == 24, "packet");
  * -EPIPE/-ECONNRESET, other -errno. Any thread. */
 int leat_packet_send(int socket, const struct leat_packet *packet, const void *payload, int fd,
                      int may_block);
+
+/* Sends packets without payload, in order. As leat_packet_send; what follows a failure is not sent.
+ */
+int leat_packet_send_many(int socket, const struct leat_packet *packets, size_t n, int may_block);
 
 /* Receives one packet into packet + payload (LEAT_PACKET_PAYLOAD_MAX bytes; may be NULL if none is
  * expected). Sizes are checked: what does not hold is -EPROTO. ret_fd NULL: the peer must not pass

@@ -101,7 +101,7 @@ static int pull_batches(struct pull *pull, struct leat_stream *stream, struct le
 
     for (;;) {
         r = leat_stream_next(stream, -1, &batch);
-        if (r < 0 && !(r == -EINTR && !leat_cli_interrupt_seen()))
+        if (r < 0 && r != -EINTR)
             break;
         if (r == LEAT_END_EPOCH || r == LEAT_END)
             pull->report.n_epochs++;
@@ -123,7 +123,7 @@ static int exit_status(int r, const struct leat_error *err, bool was_opened) {
         return LEAT_CLI_OK;
     if (leat_cli_interrupt_seen())
         return LEAT_CLI_INTERRUPTED;
-    if (!was_opened && (r == -ENOENT || r == -ECONNREFUSED || r == -EACCES) && !err->file[0])
+    if (!was_opened && (r == -ECONNREFUSED || r == -EACCES) && !err->file[0])
         return LEAT_CLI_UNREACHABLE;
     return leat_cli_error_status(err);
 }

@@ -102,7 +102,10 @@ static void add_values(struct leat_text *text, const struct leat_tensor *tensor)
     char value[LEAT_SCALAR_TEXT_MAX];
 
     for (uint64_t i = 0; i < n && i < MAX_VALUES; i++) {
-        (void)leat_scalar_print(tensor->data, dtype, i, value);
+        if (leat_dtype_is_integer(dtype))
+            (void)leat_scalar_print(tensor->data, dtype, i, value);
+        else
+            (void)snprintf(value, sizeof(value), "%g", leat_scalar_double(tensor->data, dtype, i));
         leat_text_add(text, " %s", value);
     }
     if (n > MAX_VALUES)
@@ -186,13 +189,13 @@ static void add_text_summary(const struct leat_cli_report *report, const char *d
 
     leat_text_add(text, "%s batches, ", leat_cli_count(report->n_batches, buffer));
     leat_text_add(text, "%s rows", leat_cli_count(report->n_rows, buffer));
-    if (report->has_tokens)
+    if (report->n_tokens > 0)
         leat_text_add(text, ", %s tokens", leat_cli_count(report->n_tokens, buffer));
     leat_text_add(text, " in %s (%s)\n", leat_cli_duration(ns, buffer), report->how);
     leat_text_add(text, "%s batches/s, ",
                   leat_cli_count(per_second(report->n_batches, ns), buffer));
     leat_text_add(text, "%s rows/s", leat_cli_count(per_second(report->n_rows, ns), buffer));
-    if (report->has_tokens)
+    if (report->n_tokens > 0)
         leat_text_add(text, ", %s tokens/s",
                       leat_cli_count(per_second(report->n_tokens, ns), buffer));
     leat_text_add(text, "\n");

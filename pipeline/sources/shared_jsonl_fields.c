@@ -236,33 +236,52 @@ static bool widen_items(enum leat_dtype *dtype, struct leat_json_node array) {
     return true;
 }
 
-static int varies(const struct leat_jsonl_field *field, enum leat_json_kind kind,
-                  struct leat_error *err) {
+/* What a field was before, in words. */
+static const char *former(const struct leat_jsonl_field *field, char *buffer, size_t size) {
+    if (field->is_unusable)
+        return "something else";
+    (void)snprintf(buffer, size, field->is_list ? "list<%s>" : "%s", leat_dtype_name(field->dtype));
+    return field->dtype == LEAT_DTYPE_NONE ? "an array" : buffer;
+}
+
+static int varies(const struct leat_jsonl_field *field, const char *what, struct leat_error *err) {
+    char buffer[32];
+
     return leat_error_set(err, -EINVAL,
-                          "field \"%s\" is %s here and was %s%s before; declare the fields that "
-                          "are wanted with `fields`",
-                          field->name, leat_json_kind_name(kind),
-                          field->is_unusable ? "something else"
-                          : field->is_list   ? "an array of "
-                                             : "",
-                          field->is_unusable ? "" : leat_dtype_name(field->dtype));
+                          "field \"%s\" is %s here and was %s before; declare the fields that are "
+                          "wanted with `fields`",
+                          field->name, what, former(field, buffer, sizeof(buffer)));
+}
+
+static int infer_list(struct leat_jsonl_field *field, struct leat_json_node array,
+                      struct leat_error *err) {
+    enum leat_dtype dtype = field->dtype;
+
+    if (field->is_unusable)
+        return 0;
+    if (dtype != LEAT_DTYPE_NONE && !field->is_list)
+        return varies(field, "an array", err);
+    if (!widen_items(&dtype, array)) {
+        if (field->dtype != LEAT_DTYPE_NONE)
+            return varies(field, "an array of something else", err);
+        field->is_unusable = true;
+        return 0;
+    }
+    field->dtype = dtype;
+    field->is_list = true;
+    return 0;
 }
 
 static int infer_value(struct leat_jsonl_field *field, struct leat_json_node value,
                        struct leat_error *err) {
     enum leat_json_kind kind = leat_json_kind(value);
-    bool is_list = kind == LEAT_JSON_ARRAY;
 
-    if (kind == LEAT_JSON_NULL || (is_list && field->is_unusable))
+    if (kind == LEAT_JSON_NULL)
         return 0;
-    if (field->is_unusable || (field->dtype != LEAT_DTYPE_NONE && field->is_list != is_list) ||
-        (field->is_list && !is_list))
-        return varies(field, kind, err);
-    field->is_list = is_list;
-    if (is_list)
-        field->is_unusable = !widen_items(&field->dtype, value);
-    else if (!widen(&field->dtype, dtype_of(kind)))
-        return varies(field, kind, err);
+    if (kind == LEAT_JSON_ARRAY)
+        return infer_list(field, value, err);
+    if (field->is_unusable || field->is_list || !widen(&field->dtype, dtype_of(kind)))
+        return varies(field, leat_json_kind_name(kind), err);
     return 0;
 }
 
@@ -291,7 +310,7 @@ static int infer_member(struct leat_jsonl_fields *fields, uint32_t parent, const
         if (leat_json_kind(value) == LEAT_JSON_NULL)
             return 0;
         (void)snprintf(object_field.name, sizeof(object_field.name), "%s", name);
-        return varies(&object_field, leat_json_kind(value), err);
+        return varies(&object_field, leat_json_kind_name(leat_json_kind(value)), err);
     }
     if (fields->nodes[node].field < 0 && add_field(fields, node, name, &field) < 0)
         return leat_error_oom(err);
@@ -299,7 +318,7 @@ static int infer_member(struct leat_jsonl_fields *fields, uint32_t parent, const
     if (!is_object)
         return infer_value(field, value, err);
     if (field->dtype != LEAT_DTYPE_NONE || field->is_list)
-        return varies(field, LEAT_JSON_OBJECT, err);
+        return varies(field, "an object", err);
     field->is_unusable = true; /* it was null so far */
     return infer_object(fields, node, name, depth + 1, value, err);
 }

@@ -47,8 +47,13 @@ class RawClient:
             return False
 
     def send_fds(self, data, fds):
+        """Returns False if the kernel refuses it for the daemon (SO_PASSRIGHTS, Linux 6.16)."""
         rights = array.array("i", fds)
-        self.socket.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        try:
+            self.socket.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+            return True
+        except PermissionError:
+            return False
 
     def receive(self):
         """(kind, body and payload); None at the end. Descriptors that come are closed."""

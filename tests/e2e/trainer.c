@@ -13,11 +13,11 @@
 
 #include "client/leat.h"
 
-static int hold(struct leat_stream *stream, unsigned n_batches) {
-    struct leat_batch *batch;
+#define MAX_HELD 64
 
+static int hold(struct leat_stream *stream, struct leat_batch **batches, unsigned n_batches) {
     for (unsigned i = 0; i < n_batches;) {
-        int r = leat_stream_next(stream, 30000, &batch);
+        int r = leat_stream_next(stream, 30000, &batches[i]);
 
         if (r < 0) {
             fprintf(stderr, "%s\n", leat_error_text(leat_stream_error(stream)));
@@ -28,13 +28,30 @@ static int hold(struct leat_stream *stream, unsigned n_batches) {
     return 0;
 }
 
+static int reopen(struct leat_client *client, const char *name,
+                  const struct leat_open_options *options) {
+    for (int i = 0; i < 10; i++) {
+        struct leat_stream *stream = NULL;
+
+        if (leat_client_open(client, name, options, &stream) < 0) {
+            fprintf(stderr, "%s\n", leat_error_text(leat_client_error(client)));
+            return 1;
+        }
+        leat_stream_close(stream);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv) {
     struct leat_open_options options;
     struct leat_client *client = NULL;
     struct leat_stream *stream = NULL;
+    struct leat_batch *batches[MAX_HELD] = {NULL};
+    const char *mode = argc > 4 ? argv[4] : "";
+    unsigned n_held = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : MAX_HELD + 1;
 
-    if (argc < 4) {
-        fprintf(stderr, "usage: trainer STREAM WINDOW HOLD [fork]\n");
+    if (n_held > MAX_HELD) {
+        fprintf(stderr, "usage: trainer STREAM WINDOW HOLD [fork | close]\n");
         return 2;
     }
     leat_open_options_init(&options);
@@ -44,9 +61,16 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s\n", leat_error_text(leat_client_error(client)));
         return 1;
     }
-    if (hold(stream, (unsigned)strtoul(argv[3], NULL, 10)) != 0)
+    if (hold(stream, batches, n_held) != 0)
         return 1;
-    if (argc > 4 && strcmp(argv[4], "fork") == 0) {
+    if (strcmp(mode, "close") == 0) {
+        for (unsigned i = 0; i < n_held; i++)
+            leat_batch_release(batches[i]);
+        leat_stream_close(stream);
+        if (reopen(client, argv[1], &options) != 0)
+            return 1;
+    }
+    if (strcmp(mode, "fork") == 0) {
         pid_t child = fork();
 
         if (child == 0)
@@ -54,7 +78,7 @@ int main(int argc, char **argv) {
                 (void)pause();
         printf("child %d\n", (int)child);
     }
-    printf("held %s\n", argv[3]);
+    printf("held %u\n", n_held);
     (void)fflush(stdout);
     for (;;)
         (void)pause();

@@ -5,6 +5,7 @@ code, and without a trie.
 """
 import json
 import math
+import re
 
 from leat_elements import BadRecord
 from leat_order import Rng
@@ -29,6 +30,8 @@ def decode(token, encoding):
             return bytes(BYTES_OF[character] for character in token)
         return token.encode()
     if encoding == "metaspace":
+        if re.fullmatch("<0x[0-9A-Fa-f]{2}>", token):
+            return bytes([int(token[3:5], 16)])
         return token.replace("\u2581", " ").encode()
     return token.encode()
 
@@ -47,8 +50,7 @@ def read_vocab(path, encoding):
     lines = data.decode().split("\n")
     if lines and lines[-1] == "":
         lines.pop()
-    return {decode(line.removesuffix("\r") if data.count(b"\r\n") else line, encoding): number
-            for number, line in enumerate(lines)}
+    return {decode(line, encoding): number for number, line in enumerate(lines)}
 
 
 def character_length(text, at):

@@ -1,0 +1,291 @@
+/* test_lies.c: libleat against daemons that lie or vanish: each lie is an error with a text, which
+ * stays, and nothing is read that is not there. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client/leat.h"
+#include "proto/frame.h"
+#include "tests/client/shared_fake_daemon.h"
+
+struct session {
+    struct fake_daemon fake;
+    struct leat_client *client;
+    struct leat_stream *stream;
+};
+
+static void begin(struct session *session, int is_stream, void (*serve)(int, void *)) {
+    struct leat_open_options options;
+
+    leat_open_options_init(&options);
+    options.delivery = is_stream ? LEAT_DELIVERY_COPY : LEAT_DELIVERY_SHARED;
+    *session = (struct session){.client = NULL};
+    fake_daemon_start(&session->fake, is_stream, serve, NULL);
+    assert_int_equal(leat_client_new(session->fake.directory, &session->client), 0);
+    if (leat_client_open(session->client, "s", &options, &session->stream) < 0)
+        fail_msg("%s", leat_error_text(leat_client_error(session->client)));
+}
+
+static void end(struct session *session) {
+    leat_stream_close(session->stream);
+    leat_client_free(session->client);
+    fake_daemon_stop(&session->fake);
+}
+
+struct lie {
+    const char *name;
+    void (*serve)(int fd, void *argument);
+    int code;
+};
+
+static void lie_no_seals(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, 0), 1, 2);
+    fake_wait_for_end(fd);
+}
+
+static void lie_half_sealed(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL), 1, 2);
+    fake_wait_for_end(fd);
+}
+
+static void lie_short_memfd(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, FAKE_ALL_SEALS), 1, 3);
+    fake_wait_for_end(fd);
+}
+
+static void lie_no_memfd(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_ring(fd, -1, 1, 2);
+    fake_wait_for_end(fd);
+}
+
+static void lie_no_slots(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, FAKE_ALL_SEALS), 1, 0);
+    fake_wait_for_end(fd);
+}
+
+static void lie_ring_twice(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, FAKE_ALL_SEALS), 1, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, FAKE_ALL_SEALS), 1, 2);
+    fake_wait_for_end(fd);
+}
+
+static void lie_many_rings(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    for (uint64_t i = 0; i < 40; i++)
+        fake_ring(fd, fake_memfd(1, 0, 0, FAKE_ALL_SEALS), i, 1);
+    fake_wait_for_end(fd);
+}
+
+/* A ring with batches (0, 0) and (0, 1), and an announcement that does not fit. */
+static void lie_batch(int fd, struct leat_packet packet) {
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, FAKE_ALL_SEALS), 1, 2);
+    packet.kind = LEAT_PACKET_BATCH;
+    fake_send(fd, &packet, NULL, -1);
+    fake_wait_for_end(fd);
+}
+
+static void lie_unknown_ring(int fd, void *argument) {
+    (void)argument;
+    lie_batch(fd, (struct leat_packet){.batch = {.generation = 2, .used_bytes = 256}});
+}
+
+static void lie_slot_outside(int fd, void *argument) {
+    (void)argument;
+    lie_batch(fd, (struct leat_packet){.batch = {.generation = 1, .used_bytes = 256, .slot = 2}});
+}
+
+static void lie_too_many_bytes(int fd, void *argument) {
+    (void)argument;
+    lie_batch(fd, (struct leat_packet){.batch = {.generation = 1, .used_bytes = UINT64_MAX}});
+}
+
+static void lie_too_few_bytes(int fd, void *argument) {
+    (void)argument;
+    lie_batch(fd, (struct leat_packet){.batch = {.generation = 1, .used_bytes = 200}});
+}
+
+static void lie_wrong_slot(int fd, void *argument) {
+    (void)argument;
+    lie_batch(fd, (struct leat_packet){.batch = {.generation = 1, .used_bytes = 216, .slot = 1}});
+}
+
+static void lie_wrong_step(int fd, void *argument) {
+    (void)argument;
+    lie_batch(fd, (struct leat_packet){
+                      .batch = {.generation = 1, .used_bytes = 216, .slot = 1, .step = 1}});
+}
+
+static void lie_held_slot(int fd, void *argument) {
+    int memfd = fake_memfd(1, 0, 0, 0);
+    char *slot = mmap(NULL, FAKE_SLOT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+
+    (void)argument;
+    assert_int_equal(fcntl(memfd, F_ADD_SEALS, FAKE_ALL_SEALS), 0);
+    fake_open(fd, 2);
+    fake_ring(fd, memfd, 1, 1);
+    fake_batch(fd, 1, 0, 0, 0);
+    (void)fake_fill_slot(slot, 0, 1);
+    fake_batch(fd, 1, 0, 0, 1);
+    fake_wait_for_end(fd);
+    (void)munmap(slot, FAKE_SLOT_BYTES);
+}
+
+static void lie_wrong_epoch_end(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_end(fd, 4, 0);
+    fake_wait_for_end(fd);
+}
+
+static void lie_unknown_kind(int fd, void *argument) {
+    struct leat_packet unimportant = {.kind = 0x8123}, important = {.kind = 0x123};
+
+    (void)argument;
+    fake_open(fd, 2);
+    fake_send(fd, &unimportant, NULL, -1);
+    fake_send(fd, &important, NULL, -1);
+    fake_wait_for_end(fd);
+}
+
+static void lie_wrong_size(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    (void)!write(fd, "short", 5);
+    fake_wait_for_end(fd);
+}
+
+static void lie_bad_error(int fd, void *argument) {
+    struct leat_packet packet = {.kind = LEAT_PACKET_GOAWAY, .payload_bytes = 3};
+
+    (void)argument;
+    fake_open(fd, 2);
+    fake_send(fd, &packet, "\xff\xff\xff", -1);
+    fake_wait_for_end(fd);
+}
+
+static void end_in_the_middle(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+}
+
+static void end_by_goaway(int fd, void *argument) {
+    (void)argument;
+    fake_open(fd, 2);
+    fake_refuse(fd, LEAT_PACKET_GOAWAY, -EBADMSG, "a stray quote");
+}
+
+static const struct lie lies[] = {
+    {"no seals", lie_no_seals, -EPROTO},
+    {"may shrink", lie_half_sealed, -EPROTO},
+    {"short memfd", lie_short_memfd, -EPROTO},
+    {"no memfd", lie_no_memfd, -EPROTO},
+    {"no slots", lie_no_slots, -EPROTO},
+    {"ring twice", lie_ring_twice, -EPROTO},
+    {"many rings", lie_many_rings, -EPROTO},
+    {"unknown ring", lie_unknown_ring, -EPROTO},
+    {"slot outside", lie_slot_outside, -EPROTO},
+    {"too many bytes", lie_too_many_bytes, -EPROTO},
+    {"too few bytes", lie_too_few_bytes, -EPROTO},
+    {"another batch's slot", lie_wrong_slot, -EPROTO},
+    {"wrong step", lie_wrong_step, -EPROTO},
+    {"held slot", lie_held_slot, -EPROTO},
+    {"end of another epoch", lie_wrong_epoch_end, -EPROTO},
+    {"unknown kind", lie_unknown_kind, -EPROTO},
+    {"wrong size", lie_wrong_size, -EPROTO},
+    {"unreadable error", lie_bad_error, -EPROTO},
+    {"end of file", end_in_the_middle, -ECONNRESET},
+    {"goaway", end_by_goaway, -EBADMSG},
+};
+
+static void test_lies(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+        struct leat_batch *batch, *held = NULL;
+        struct session session;
+        int r;
+
+        begin(&session, 0, lies[i].serve);
+        while ((r = leat_stream_next(session.stream, 5000, &batch)) == 0)
+            held = batch;
+        if (r != lies[i].code)
+            fail_msg("%s: %d: %s", lies[i].name, r,
+                     leat_error_text(leat_stream_error(session.stream)));
+        assert_int_equal(leat_stream_next(session.stream, 5000, &batch), r);
+        assert_int_equal(leat_error_code(leat_stream_error(session.stream)), r);
+        leat_batch_release(held);
+        end(&session);
+    }
+}
+
+/* ---- Copies that lie ---- */
+
+static void lie_not_lz4(int fd, void *argument) {
+    struct leat_packet packet = {.kind = LEAT_PACKET_BATCH, .payload_bytes = 8};
+
+    (void)argument;
+    fake_open(fd, 2);
+    packet.batch.used_bytes = 216;
+    fake_send(fd, &packet, "nonsense", -1);
+    fake_wait_for_end(fd);
+}
+
+static void lie_bomb(int fd, void *argument) {
+    struct leat_packet packet = {.kind = LEAT_PACKET_BATCH, .payload_bytes = 8};
+
+    (void)argument;
+    fake_open(fd, 2);
+    packet.batch.used_bytes = UINT64_C(1) << 40;
+    fake_send(fd, &packet, "nonsense", -1);
+    fake_wait_for_end(fd);
+}
+
+static void lie_frame_size(int fd, void *argument) {
+    uint8_t frame[LEAT_FRAME_HEAD_BYTES + sizeof(struct leat_packet)] = {0x00, 0xff};
+
+    (void)argument;
+    fake_open(fd, 2);
+    (void)!write(fd, frame, sizeof(frame));
+    fake_wait_for_end(fd);
+}
+
+static void test_lying_copies(void **state) {
+    void (*const serves[])(int, void *) = {lie_not_lz4, lie_bomb, lie_frame_size};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(serves) / sizeof(serves[0]); i++) {
+        struct leat_batch *batch;
+        struct session session;
+
+        begin(&session, 1, serves[i]);
+        assert_int_equal(leat_stream_next(session.stream, 5000, &batch), -EPROTO);
+        end(&session);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lies),
+                                       cmocka_unit_test(test_lying_copies)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/* test_files.c: pipeline/files.c and opener.c, on a folder of its own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "pipeline/files.h"
+
+static char folder[] = "/tmp/leat-test-files-XXXXXX";
+
+static const char *const made[] = {"b.csv",    "a.csv",     "a10.csv",  "a2.csv", ".hidden.csv",
+                                   "d1/x.csv", "d1/y.json", "d2/x.csv", "[z].csv"};
+
+static void put(const char *name, const char *text) {
+    char path[256];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int set_up(void **state) {
+    char path[256];
+
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    for (int i = 1; i <= 3; i++) {
+        (void)snprintf(path, sizeof(path), "%s/d%d", folder, i);
+        if (mkdir(path, 0700) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++)
+        put(made[i], made[i]);
+    (void)snprintf(path, sizeof(path), "%s/fifo", folder);
+    return mkfifo(path, 0600);
+}
+
+static int tear_down(void **state) {
+    char path[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, made[i]);
+        (void)unlink(path);
+    }
+    (void)snprintf(path, sizeof(path), "%s/fifo", folder);
+    (void)unlink(path);
+    for (int i = 1; i <= 3; i++) {
+        (void)snprintf(path, sizeof(path), "%s/d%d", folder, i);
+        (void)rmdir(path);
+    }
+    return rmdir(folder);
+}
+
+/* `want`: the paths below the folder with blanks between. */
+static void check(const char *const *entries, size_t n_entries, const char *base,
+                  const char *want) {
+    char got[1024] = "";
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_files files;
+    int r = leat_files_expand(&files, entries, n_entries, base, &leat_opener_any, &err);
+
+    if (r < 0)
+        fail_msg("%s: %s", entries[0], err.message);
+    for (size_t i = 0; i < files.n_paths; i++) {
+        assert_memory_equal(files.paths[i], folder, strlen(folder));
+        (void)snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s", i ? " " : "",
+                       files.paths[i] + strlen(folder) + 1);
+    }
+    assert_string_equal(got, want);
+    leat_files_deinit(&files);
+}
+
+static void check_one(const char *entry, const char *want) {
+    check(&entry, 1, folder, want);
+}
+
+static void matches_in_order(void **state) {
+    char absolute[256];
+    const char *list[] = {"b.csv", "a*.csv", "b.csv", "d?/x.csv"};
+    const char *entry = absolute;
+
+    (void)state;
+    check_one("a.csv", "a.csv");
+    check_one("*.csv", "[z].csv a.csv a10.csv a2.csv b.csv");
+    check_one(".h*", ".hidden.csv");
+    check_one("[ab].csv", "a.csv b.csv");
+    check_one("a?.csv", "a2.csv");
+    check_one("d*/*", "d1/x.csv d1/y.json d2/x.csv");
+    check_one("d[12]/x.csv", "d1/x.csv d2/x.csv");
+    check_one("*/y.json", "d1/y.json");
+    check_one("\\[z\\]*", "[z].csv");
+    check(list, 4, folder, "b.csv a.csv a10.csv a2.csv b.csv d1/x.csv d2/x.csv");
+    (void)snprintf(absolute, sizeof(absolute), "%s/a?.csv", folder);
+    check(&entry, 1, "/nowhere", "a2.csv");
+}
+
+static void says_what_matches_nothing(void **state) {
+    static const char *const entries[] = {"c*.csv", "d3/*", "d9*/x", "a.csv/*", ""};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++) {
+        struct leat_error err = LEAT_ERROR_INIT;
+        struct leat_files files;
+        int r = leat_files_expand(&files, &entries[i], 1, folder, &leat_opener_any, &err);
+        assert_true(r < 0);
+        assert_string_equal(err.path, "paths[0]");
+        assert_non_null(strstr(err.message, entries[i][0] ? entries[i] : "an empty path"));
+        assert_int_equal(files.n_paths, 0);
+    }
+}
+
+static void joins(void **state) {
+    static const struct {
+        const char *base, *path, *joined;
+    } cases[] = {
+        {NULL, "a", "a"},  {"x", "a", "x/a"}, {"x/", "a", "x/a"},
+        {"x", "/a", "/a"}, {"/", "a", "/a"},
+    };
+    static const char *const directories[][2] = {
+        {"a", "."}, {"x/a", "x"}, {"/a", "/"}, {"/x/y/a", "/x/y"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *joined = leat_files_join(cases[i].base, cases[i].path);
+        assert_string_equal(joined, cases[i].joined);
+        free(joined);
+    }
+    for (size_t i = 0; i < sizeof(directories) / sizeof(*directories); i++) {
+        char *directory = leat_files_directory(directories[i][0]);
+        assert_string_equal(directory, directories[i][1]);
+        free(directory);
+    }
+}
+
+static void opens_regular_files_only(void **state) {
+    static const struct {
+        const char *name, *message;
+    } cases[] = {{"none.csv", "No such file or directory"},
+                 {"d1", "is not a regular file"},
+                 {"fifo", "is not a regular file"}};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct leat_error err = LEAT_ERROR_INIT;
+        char path[256];
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, cases[i].name);
+        assert_true(leat_opener_any.open_file(&leat_opener_any, path, &err) < 0);
+        assert_memory_equal(err.message, path, strlen(path));
+        assert_non_null(strstr(err.message, cases[i].message));
+    }
+}
+
+static void reads_up_to_the_limit(void **state) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    char path[256], *data;
+    size_t size;
+
+    (void)state;
+    (void)snprintf(path, sizeof(path), "%s/a10.csv", folder);
+    assert_int_equal(leat_opener_read(&leat_opener_any, path, 7, &data, &size, &err), 0);
+    assert_int_equal(size, 7);
+    assert_string_equal(data, "a10.csv");
+    free(data);
+    assert_int_equal(leat_opener_read(&leat_opener_any, path, 6, &data, &size, &err), -EFBIG);
+    assert_memory_equal(err.message, path, strlen(path));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matches_in_order),
+        cmocka_unit_test(says_what_matches_nothing),
+        cmocka_unit_test(joins),
+        cmocka_unit_test(opens_regular_files_only),
+        cmocka_unit_test(reads_up_to_the_limit),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,186 @@
+/* test_jsonl.c: pipeline/sources/jsonl.c and shared_jsonl_fields.c. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "pipeline/rng.h"
+#include "tests/pipeline/shared_source.h"
+#include "tests/pipeline/shared_source_cases.h"
+
+static void infers(void **state) {
+    static const struct source_case cases[] = {
+        {"", "\xef\xbb\xbf{\"s\":\"a\\n\\u00e9\",\"i\":-1,\"d\":2.5,\"b\":true}\r\n\n",
+         "s:text i:int64 d:float64 b:bool", "s=a\n\xc3\xa9|i=-1|d=2.5|b=true\n"},
+        {"", "{\"m\":{\"a\":1,\"n\":{\"b\":\"x\"}},\"v\":[1,2],\"w\":[0.5,1],\"e\":[]}",
+         "m.a:int64 m.n.b:text v:list<int64> w:list<float64> e:list<int64>",
+         "m.a=1|m.n.b=x|v=1 2|w=0.5 1.0|e=\n"},
+        {"", "{\"a\":1}\n{\"a\":2.5}\n{\"a\":null,\"b\":\"x\"}\n", "a:float64 b:text",
+         "a=1.0|b=\na=2.5|b=\n"
+         "! 3:0 a: the value is missing or null; say what stands in for it: missing: {a: 0}\n"},
+        {"", "{\"a\":null,\"t\":[\"x\"],\"o\":[{}],\"n\":[[1]],\"x\":null}\n{\"a\":{\"b\":1}}\n",
+         "x:text a.b:int64",
+         "! 1:0 a.b: the value is missing or null; say what stands in for it: missing: {a.b: 0}\n"
+         "x=|a.b=1\n"},
+        {"", "{\"a\":[]}\n{\"a\":[1.5]}\n{\"a\":[true]}\n", NULL,
+         "in:3: field \"a\" is an array of something else here and was list<float64> before"},
+        {"", "{\"a\":1}\n\n{\"a\":\"x\"}\n", NULL,
+         "in:3: field \"a\" is a string here and was int64 before"},
+        {"", "{\"a\":{\"b\":1}}\n{\"a\":1}\n", NULL, "in:2: field \"a\" is an integer here"},
+        {"", "{\"a\":1}\n{\"a\":{}}\n", NULL, "field \"a\" is an object here and was int64"},
+        {"", "{\"a\":1}\n{\"a\":[1]}\n", NULL, "field \"a\" is an array here"},
+        {"", "{\"a.b\":1,\"a\":{\"b\":2}}\n", NULL, "there are two fields \"a.b\""},
+        {"", "", NULL, "in: is empty"},
+        {"", "\n{]\n[1]\n", NULL, "in:2:2: expected a key in double quotes, found ']'"},
+        {"", "{]\n{\"a\":1}\n", "a:int64",
+         "! 1:2 : the record is not JSON: expected a key in double quotes, found ']'\na=1\n"},
+        {"missing: {a: -3, s: none}", "{\"a\":1}\n{\"s\":\"x\"}\n{\"a\":null,\"s\":null}",
+         "a:int64 s:text", "a=1|s=none\na=-3|s=x\na=-3|s=none\n"},
+        {"missing: {b: 1}", "{\"a\":1}\n", NULL, "there is no field \"b\""},
+        {"missing: {a: x}", "{\"a\":1}\n", NULL, "\"a\": \"x\" is no int64"},
+        {"missing: {a: x}", "{\"a\":[1]}\n", NULL, "\"a\" is a list"},
+    };
+
+    (void)state;
+    check_source_cases("jsonl", cases, sizeof(cases) / sizeof(*cases));
+}
+
+static void declared(void **state) {
+    static const struct source_case cases[] = {
+        {"fields: {l: \"m.lang text\", m.stars: uint8, v: list<float32>, y: float16}",
+         "{\"y\":1,\"v\":[1,2.5],\"m\":{\"stars\":4,\"lang\":\"en\"},\"z\":{}}\n"
+         "{\"m\":{\"stars\":4.0},\"y\":18446744073709551615}\n",
+         "l:text m.stars:uint8 v:list<float32> y:float16",
+         "l=en|m.stars=4|v=1.0 2.5|y=1.0\nl=|m.stars=4|v=|y=inf\n"},
+        {"fields: {a: uint8}",
+         "{\"a\":256}\n{\"a\":-1}\n{\"a\":1.5}\n{\"a\":true}\n{\"a\":\"1\"}\n{\"a\":[1]}\n{\"a\":"
+         "1}",
+         "a:uint8",
+         "! 1:0 a: 256 does not fit in uint8\n! 2:0 a: -1 does not fit in uint8\n"
+         "! 3:0 a: 1.5 does not fit in uint8\n"
+         "! 4:0 a: the value is a boolean; uint8 was expected\n"
+         "! 5:0 a: the value is a string; uint8 was expected\n"
+         "! 6:0 a: the value is an array; uint8 was expected\na=1\n"},
+        {"fields: {a: list<int32>, t: text}",
+         "{\"a\":[1,2],\"t\":\"x\"}\n{\"a\":[1,\"2\"]}\n{\"a\":[3000000000]}\n{\"a\":3}\n"
+         "{\"t\":4}\n{\"a\":[9],\"t\":null}\n",
+         "a:list<int32> t:text",
+         "a=1 2|t=x\n! 2:0 a: item 1 is a string; list<int32> was expected\n"
+         "! 3:0 a: 3000000000 does not fit in int32\n"
+         "! 4:0 a: the value is an integer; list<int32> was expected\n"
+         "! 5:0 t: the value is an integer; text was expected\na=9|t=\n"},
+        {"fields: {b: bool, l: list<bool>}", "{\"b\":false,\"l\":[true,false]}\n{\"b\":0}\n",
+         "b:bool l:list<bool>",
+         "b=false|l=true false\n! 2:0 b: the value is an integer; bool was expected\n"},
+        /* the last of equal keys, whole */
+        {"fields: {a: int64, m.x: text, m.y: text}",
+         "{\"a\":1,\"m\":{\"x\":\"1\",\"y\":\"2\"},\"m\":{\"y\":\"3\"},\"a\":2}\n"
+         "{\"a\":5,\"m\":{\"x\":\"4\"},\"m\":7}\n",
+         "a:int64 m.x:text m.y:text", "a=2|m.x=|m.y=3\na=5|m.x=|m.y=\n"},
+        {"fields: {x: \"a\\\\.b int64\", y: \"a.b int64\"}", "{\"a.b\":1,\"a\":{\"b\":2}}\n",
+         "x:int64 y:int64", "x=1|y=2\n"},
+        {"fields: {a: text, b: \"a.b text\"}", "{\"a\":\"x\"}\n", "a:text b:text", "a=x|b=\n"},
+        {"fields: {a: text}", "{\"a\":\"x\\u0000y\"} x\n[1]\n5\n\"a\"\n", "a:text",
+         "! 1:18 : the record is not JSON: expected nothing more after the document, found 'x'\n"
+         "! 2:1 : the record is an array; an object was expected\n"
+         "! 3:1 : the record is an integer; an object was expected\n"
+         "! 4:1 : the record is a string; an object was expected\n"},
+        {"fields: {a: text}", "", "a:text", ""},
+        {"fields: {a: text}, missing: {a: \"\"}", "{}\n", "a:text", "a=\n"},
+        {"fields: {a: bool, b: float32}, missing: {a: true, b: 2}", "{}\n", "a:bool b:float32",
+         "a=true|b=2.0\n"},
+        {"fields: {a: string}", "", NULL, "field \"a\": \"string\" is no type"},
+        {"fields: {a: list<text>}", "", NULL, "\"list<text>\" is no type"},
+        {"fields: {a: \"b..c text\"}", "", NULL, "the path needs 1..32 keys"},
+        {"fields: {a: \"c text\", b: \"c int64\"}", "", NULL, "have the same path"},
+        {"fields: {a: int64}, missing: {b: 1}", "", NULL, "there is no field \"b\""},
+        {"fields: {a: uint8}, missing: {a: 256}", "", NULL, "\"a\": \"256\" is no uint8"},
+    };
+
+    (void)state;
+    check_source_cases("jsonl", cases, sizeof(cases) / sizeof(*cases));
+}
+
+static void infers_from_whole_records(void **state) {
+    static const char text[] = "{\"a\":1}\n{\"b\":";
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_text schema = {.data = NULL};
+    struct source source;
+
+    (void)state;
+    assert_int_equal(source_init(&source, "jsonl", "{ paths: in }", &err), 0);
+    assert_int_equal(source_probe(&source, text, 7, false, &err), -EAGAIN);
+    assert_int_equal(source_probe(&source, text, strlen(text), false, &err), 0);
+    source_schema(&source, &schema);
+    assert_string_equal(schema.data, "a:int64");
+    free(schema.data);
+    source_deinit(&source);
+}
+
+/* Members in any order, more than are wanted, long values: what was written comes back. */
+static void what_is_written_comes_back(void **state) {
+    struct leat_rng rng = {.state = 7};
+
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        struct leat_text jsonl = {.data = NULL}, want = {.data = NULL}, got = {.data = NULL};
+        struct leat_error err = LEAT_ERROR_INIT;
+        struct source source;
+        for (uint64_t row = leat_rng_below(&rng, 60) + 1; row > 0; row--) {
+            uint64_t first = leat_rng_below(&rng, 3), n = leat_rng_below(&rng, 50);
+            int64_t id = (int64_t)leat_rng_next(&rng) / 1000;
+            char text[200];
+            for (uint64_t k = 0; k < n; k++)
+                text[k] = "ab\"\\\n\t/{}[],"[leat_rng_below(&rng, 13)];
+            leat_text_add(&jsonl, "{");
+            for (uint64_t k = 0; k < 3; k++) {
+                leat_text_add(&jsonl, k ? ", " : "");
+                if ((first + k) % 3 == 0) {
+                    leat_text_add(&jsonl, "\"t\": ");
+                    leat_text_add_json(&jsonl, text, n);
+                } else if ((first + k) % 3 == 1) {
+                    leat_text_add(&jsonl, "\"m\":{\"u\":[{}],\"id\":%lld}", (long long)id);
+                } else {
+                    leat_text_add(&jsonl, "\"v\":[%llu,%llu]", (unsigned long long)n,
+                                  (unsigned long long)first);
+                }
+            }
+            leat_text_add(&jsonl, "}%s", leat_rng_below(&rng, 2) ? "\n" : "\r\n\n");
+            leat_text_add(&want, "t=");
+            leat_text_add_bytes(&want, text, n);
+            leat_text_add(&want, "|id=%lld|v=%llu %llu\n", (long long)id, (unsigned long long)n,
+                          (unsigned long long)first);
+        }
+        assert_int_equal(
+            source_init(&source, "jsonl",
+                        "{ paths: in, fields: {t: text, id: \"m.id int64\", v: list<uint16>} }",
+                        &err),
+            0);
+        assert_int_equal(source_probe(&source, jsonl.data, jsonl.n_bytes, true, &err), 0);
+        assert_int_equal(source_parse(&source, jsonl.data, jsonl.n_bytes,
+                                      leat_rng_below(&rng, 2000), false, &got, &err),
+                         0);
+        assert_int_equal(got.n_bytes, want.n_bytes);
+        assert_memory_equal(got.data, want.data, want.n_bytes);
+        source_deinit(&source);
+        free(jsonl.data);
+        free(want.data);
+        free(got.data);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(infers),
+        cmocka_unit_test(declared),
+        cmocka_unit_test(infers_from_whole_records),
+        cmocka_unit_test(what_is_written_comes_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
