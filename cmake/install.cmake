@@ -13,3 +13,11 @@ configure_package_config_file(cmake/leatConfig.cmake.in leatConfig.cmake INSTALL
 write_basic_package_version_file(leatConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/leatConfig.cmake ${CMAKE_BINARY_DIR}/leatConfigVersion.cmake
         DESTINATION ${leat_package_dir})
+
+# The units of systemd, the groups they name, and an example of /etc/leat/leatd.yaml. systemd looks
+# for units of packages below /usr/lib and /usr/local/lib, never in the multiarch directory.
+configure_file(systemd/leatd.service.in leatd.service @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/leatd.service systemd/leatd.socket systemd/leatd-copy.socket
+        systemd/leatd-control.socket DESTINATION lib/systemd/system)
+install(FILES systemd/leatd.sysusers.conf RENAME leat.conf DESTINATION lib/sysusers.d)
+install(FILES config/leatd.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leat)

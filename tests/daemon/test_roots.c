@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -174,7 +175,9 @@ static void test_swapped_link(void **state) {
     pid_t child = fork();
 
     (void)state;
+    assert_true(child >= 0);
     if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (;;) {
             (void)rename(at("root/sub"), at("root/aside"));
             if (symlink("../rootless", at("root/sub")) == 0)
