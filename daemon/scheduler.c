@@ -2,6 +2,7 @@
 #include "daemon/scheduler.h"
 
 #include <assert.h>
+#include <sched.h>
 
 void leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers) {
     *scheduler = (struct leat_scheduler){.loop = loop, .n_workers = n_workers};
@@ -74,9 +75,22 @@ static struct leat_task *take_next(struct leat_scheduler *scheduler) {
 
 static void submit_waiting(struct leat_scheduler *scheduler);
 
+/* A long task does not push others aside when it gets going, and is pushed aside by those that are
+ * woken: the loop, short tasks, trainers. Where that is forbidden, things go on without. */
+static void set_policy(bool is_batch) {
+    static const struct sched_param param = {.sched_priority = 0};
+    static _Thread_local bool was_batch;
+
+    if (is_batch == was_batch)
+        return;
+    was_batch = is_batch;
+    (void)sched_setscheduler(0, is_batch ? SCHED_BATCH : SCHED_OTHER, &param);
+}
+
 static void on_work(uv_work_t *request) {
     struct leat_task *task = request->data;
 
+    set_policy(is_long(task->class));
     task->work(task);
 }
 

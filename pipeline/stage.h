@@ -18,7 +18,7 @@
 #include "pipeline/cutter.h"
 #include "pipeline/files.h"
 #include "pipeline/opener.h"
-#include "pipeline/rng.h"
+#include "proto/rng.h"
 
 enum leat_stage_kind {
     LEAT_STAGE_SOURCE,
