@@ -78,6 +78,7 @@ static void add_filter_column(struct leat_plan *plan, struct leat_plan_stage *st
     memcpy(field->name, "(filter)", sizeof("(filter)"));
     plan->is_needed[plan->n_columns] = plan->is_kept[plan->n_columns] = true;
     stage->filter_column = (int32_t)plan->n_columns++;
+    plan->n_marks++;
 }
 
 static void place_stages(struct leat_plan *plan, const bool *is_stage_alive) {
