@@ -4,8 +4,20 @@
 #include <assert.h>
 #include <sched.h>
 
+#define CPUS_A_SPARE_ONE 5
+
+/* On a large machine a few CPUs are left to the loop, to short tasks and to a trainer: if the loop
+ * has to share its CPU, all the others wait for it. */
+static uint32_t max_long_tasks(uint32_t n_workers) {
+    uint32_t n_cpus = uv_available_parallelism();
+    uint32_t n_left = n_cpus - n_cpus / CPUS_A_SPARE_ONE;
+
+    return n_workers > n_left && n_workers <= n_cpus ? n_left : n_workers;
+}
+
 void leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers) {
-    *scheduler = (struct leat_scheduler){.loop = loop, .n_workers = n_workers};
+    *scheduler = (struct leat_scheduler){
+        .loop = loop, .n_workers = n_workers, .max_long = max_long_tasks(n_workers)};
     for (int i = 0; i < LEAT_N_TASK_CLASSES; i++)
         scheduler->classes[i].last = &scheduler->classes[i].first;
     leat_task_queue_init(&scheduler->others);
@@ -62,7 +74,7 @@ static struct leat_task *take_next(struct leat_scheduler *scheduler) {
     for (int class = 0; class < LEAT_N_TASK_CLASSES; class ++) {
         struct leat_task *task;
 
-        if (is_long((enum leat_task_class) class) && scheduler->n_long >= scheduler->n_workers)
+        if (is_long((enum leat_task_class) class) && scheduler->n_long >= scheduler->max_long)
             continue;
         if (class == LEAT_TASK_SLOW && scheduler->n_slow >= max_slow)
             continue;
