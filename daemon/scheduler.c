@@ -12,7 +12,7 @@ static uint32_t max_long_tasks(uint32_t n_workers) {
     uint32_t n_cpus = uv_available_parallelism();
     uint32_t n_left = n_cpus - n_cpus / CPUS_A_SPARE_ONE;
 
-    return n_workers > n_left && n_workers <= n_cpus ? n_left : n_workers;
+    return n_workers > n_left ? n_left : n_workers;
 }
 
 void leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers) {
