@@ -15,6 +15,10 @@ static uint32_t max_long_tasks(uint32_t n_workers) {
     return n_workers > n_left ? n_left : n_workers;
 }
 
+uint32_t leat_scheduler_n_threads(uint32_t n_workers) {
+    return max_long_tasks(n_workers) + 1 + n_workers / 8;
+}
+
 void leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers) {
     *scheduler = (struct leat_scheduler){
         .loop = loop, .n_workers = n_workers, .max_long = max_long_tasks(n_workers)};
@@ -32,10 +36,6 @@ void leat_task_queue_init(struct leat_task_queue *queue) {
     *queue = (struct leat_task_queue){.lists = {{.next = NULL}}};
     for (int i = 0; i < LEAT_N_TASK_CLASSES; i++)
         queue->lists[i].last = &queue->lists[i].first;
-}
-
-uint32_t leat_scheduler_n_threads(uint32_t n_workers) {
-    return n_workers + 1 + n_workers / 8;
 }
 
 static void append_list(struct leat_scheduler *scheduler, enum leat_task_class class,

@@ -13,7 +13,7 @@
 
 #include "pipeline/run_internal.h"
 
-#define COLLATE_BYTES (256U << 10) /* batches of one COLLATE job, about */
+#define COLLATE_BYTES (1U << 20) /* batches of one COLLATE job, about */
 
 /* ---- pools ---- */
 
@@ -330,7 +330,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
     if (need > (size_t)run->plan->options.max_batch_bytes)
         return fail_too_large(run, need);
     if (need == 0 || run->slots.n_slots == 0 ||
-        (run->n_collate_out > 0 && run->slots.n_slots < max && run->slots.n_slots < 4))
+        (run->n_collate_out > 0 && run->slots.n_slots < max))
         return 0;
     job = job_take(run, LEAT_JOB_COLLATE);
     if (!job)
