@@ -163,9 +163,16 @@ static const char *write_source(const char *data) {
 void check_rows(const char *data, const char *stages, const char *expected) {
     const char *source = write_source(data);
     struct leat_spec *spec = stream_spec(source, "", stages);
-    char *rows = stream_head(source, "", stages, (int)spec->n_stages - 1, 1000);
+    int last = (int)spec->n_stages - 1;
+    struct leat_text all = {.data = NULL};
+    char *rows;
 
     leat_spec_free(spec);
+    leat_text_add(&all, "%s\n%s", stages, /* something that can be in a batch */
+                  "- template: {output: end, parts: ['1']}\n- cast: {input: end, dtype: int32}\n"
+                  "- select: {fields: [end]}");
+    rows = stream_head(source, "", all.data, last, 1000);
+    free(all.data);
     if (strcmp(rows, expected) != 0)
         fail_msg("%s\nof\n%s\ngives\n%s\nexpected\n%s", stages, data, rows, expected);
     free(rows);
