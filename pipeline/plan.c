@@ -183,15 +183,15 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
     return 0;
 }
 
-/* Everything stands in an order that makes sense: nothing but prefetch behind batch. */
+/* Everything stands in an order that makes sense: nothing but one prefetch behind one batch. */
 static int check_order(const struct leat_plan *plan, struct leat_error *err) {
     const char *closing = NULL;
 
     for (size_t i = 0; i < plan->n_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
 
-        if (closing &&
-            (stage->ops->kind != LEAT_STAGE_COLLATE || strcmp(closing, "prefetch") == 0)) {
+        if (closing && (stage->ops->kind != LEAT_STAGE_COLLATE || strcmp(closing, "batch") != 0 ||
+                        strcmp(stage->ops->name, "batch") == 0)) {
             leat_config_error(stage->config, NULL, err, "must stand before %s", closing);
             prefix_stage(err, i, stage->ops->name);
             return -EINVAL;
