@@ -66,7 +66,7 @@ static int receive_some(struct shared *shared, struct leat_packet *packets, int 
     }
     do {
         r = recvmmsg(shared->fd, messages, n_most, MSG_DONTWAIT | flags, NULL);
-    } while (r < 0 && errno == EINTR);
+    } while (r < 0 && (errno == EINTR || errno == ECONNRESET)); /* see leat_packet_receive */
     if (r < 0)
         return -errno;
     while (n < r && messages[n].msg_len == sizeof(packets[n]) &&
@@ -143,8 +143,10 @@ static void receive(struct shared *shared) {
 static void on_poll(uv_poll_t *poll, int status, int events) {
     struct shared *shared = poll->data;
 
-    if (status < 0) {
-        receive_failed(shared, status);
+    if (status < 0) { /* the peer closed with packets unread: what it said before is still there */
+        receive(shared);
+        if (!shared->is_closing)
+            receive_failed(shared, status);
         return;
     }
     if (events & UV_WRITABLE) {

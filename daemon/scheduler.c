@@ -2,9 +2,22 @@
 #include "daemon/scheduler.h"
 
 #include <assert.h>
+#include <sched.h>
+
+#define CPUS_A_SPARE_ONE 5
+
+/* On a large machine a few CPUs are left to the loop, to short tasks and to a trainer: if the loop
+ * has to share its CPU, all the others wait for it. */
+static uint32_t max_long_tasks(uint32_t n_workers) {
+    uint32_t n_cpus = uv_available_parallelism();
+    uint32_t n_left = n_cpus - n_cpus / CPUS_A_SPARE_ONE;
+
+    return n_workers > n_left ? n_left : n_workers;
+}
 
 void leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers) {
-    *scheduler = (struct leat_scheduler){.loop = loop, .n_workers = n_workers};
+    *scheduler = (struct leat_scheduler){
+        .loop = loop, .n_workers = n_workers, .max_long = max_long_tasks(n_workers)};
     for (int i = 0; i < LEAT_N_TASK_CLASSES; i++)
         scheduler->classes[i].last = &scheduler->classes[i].first;
     leat_task_queue_init(&scheduler->others);
@@ -61,7 +74,7 @@ static struct leat_task *take_next(struct leat_scheduler *scheduler) {
     for (int class = 0; class < LEAT_N_TASK_CLASSES; class ++) {
         struct leat_task *task;
 
-        if (is_long((enum leat_task_class) class) && scheduler->n_long >= scheduler->n_workers)
+        if (is_long((enum leat_task_class) class) && scheduler->n_long >= scheduler->max_long)
             continue;
         if (class == LEAT_TASK_SLOW && scheduler->n_slow >= max_slow)
             continue;
@@ -74,9 +87,22 @@ static struct leat_task *take_next(struct leat_scheduler *scheduler) {
 
 static void submit_waiting(struct leat_scheduler *scheduler);
 
+/* A long task does not push others aside when it gets going, and is pushed aside by those that are
+ * woken: the loop, short tasks, trainers. Where that is forbidden, things go on without. */
+static void set_policy(bool is_batch) {
+    static const struct sched_param param = {.sched_priority = 0};
+    static _Thread_local bool was_batch;
+
+    if (is_batch == was_batch)
+        return;
+    was_batch = is_batch;
+    (void)sched_setscheduler(0, is_batch ? SCHED_BATCH : SCHED_OTHER, &param);
+}
+
 static void on_work(uv_work_t *request) {
     struct leat_task *task = request->data;
 
+    set_policy(is_long(task->class));
     task->work(task);
 }
 

@@ -43,7 +43,7 @@ struct leat_task_queue {
 
 struct leat_scheduler {
     uv_loop_t *loop;
-    uint32_t n_workers;
+    uint32_t n_workers, max_long;
     uint32_t n_submitted, n_slow, n_long, n_waiting;
     struct {
         struct leat_task_list *first, **last;

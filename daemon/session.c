@@ -308,10 +308,8 @@ static int empty_outbox(struct leat_session *session) {
 static void delivery_failed(struct leat_session *session, int r) {
     struct leat_error err = LEAT_ERROR_INIT;
 
-    if (r == -EPIPE || r == -ECONNRESET) {
-        leat_session_close(session); /* it has gone: that is no news */
-        return;
-    }
+    if (r == -EPIPE || r == -ECONNRESET)
+        return; /* it has gone; its last words are still to be read, then comes the end of file */
     leat_error_set(&err, r, "announcing a batch: %s", strerror(-r));
     refuse(session, &err);
 }

@@ -83,13 +83,27 @@ static const char *copy_text(struct leat_map *map, const char *text) {
     return copy ? memcpy(copy, text, n) : NULL;
 }
 
+/* What a filter behind an ORDER stage will drop still stands in the block; what later stages think
+ * of it is of no interest. */
+static bool is_unwanted(const struct leat_map *map, uint32_t row) {
+    const struct leat_block *block = map->block;
+
+    for (uint32_t i = block->n_columns - map->n_marks; i < block->n_columns; i++) {
+        const bool *marks = block->columns[i].values;
+
+        if (marks && !marks[row])
+            return true;
+    }
+    return false;
+}
+
 static void reject(struct leat_map *map, uint32_t row, uint32_t line_offset, uint32_t column,
                    const char *field, const char *message) {
     struct leat_block *block = map->block;
     struct leat_bad_record *bad;
     uint32_t record = block->records[row];
 
-    if (map->is_dropped[row])
+    if (map->is_dropped[row] || is_unwanted(map, row))
         return;
     map->is_dropped[row] = true;
     map->n_dropped++;

@@ -159,6 +159,7 @@ int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
         .cutter = &plan->cutter,
         .seed = job->seed,
         .epoch = job->epoch,
+        .n_marks = plan->n_marks,
         .keeps_bad_bytes = plan->options.on_error == LEAT_ON_ERROR_QUARANTINE,
     };
     int r = index_records(job, job->block, err);

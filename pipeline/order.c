@@ -124,15 +124,19 @@ static bool passes_filter(const struct leat_plan_stage *stage, struct leat_ref r
 
 static int push_node(struct leat_order_sink *sink, struct leat_ref ref, struct leat_error *err) {
     struct leat_order_node *node = (struct leat_order_node *)sink;
-    struct leat_order_sink *down = below(node->order, (size_t)(node - node->order->nodes));
+    struct leat_order *order = node->order;
+    size_t index = (size_t)(node - order->nodes);
+    struct leat_order_sink *down = below(order, index);
     int r;
 
     if (node->stage->filter_column >= 0) {
         if (passes_filter(node->stage, ref))
             return leat_order_push(down, ref, err);
+        order->n_filtered += index > order->plan->repeat_at;
         leat_ref_drop(ref);
         return 0;
     }
+    order->n_repeated += index == order->plan->repeat_at;
     r = node->stage->ops->push(node->stage->config, node->state, ref, down, err);
     if (r == LEAT_ORDER_DONE)
         node->is_done = true;
@@ -233,39 +237,59 @@ int leat_order_start_epoch(struct leat_order *order, uint64_t epoch, struct leat
     order->batcher.epoch = epoch;
     order->batcher.step = 0;
     order->batcher.n_rank_steps = 0;
+    order->n_repeated = order->n_filtered = 0;
+    order->n_idle_passes = 0;
     stop_nodes(order, order->plan->n_order);
     return start_nodes(order, order->plan->n_order, epoch, 0, err);
+}
+
+/* Whether the batcher, or a stage behind `repeat`, wants no further pass. */
+static bool is_epoch_done(const struct leat_order *order) {
+    if (order->batcher.n_left == 0)
+        return true;
+    for (size_t i = order->plan->repeat_at + 1; i < order->plan->n_order; i++)
+        if (order->nodes[i].is_done)
+            return true;
+    return false;
 }
 
 int leat_order_feed(struct leat_order *order, struct leat_ref ref, struct leat_error *err) {
     struct leat_order_sink *top =
         order->plan->n_order ? &order->nodes[0].sink : &order->batcher.sink;
-    size_t first_after_repeat = order->plan->has_repeat ? order->plan->repeat_at + 1 : 0;
     int r = leat_order_push(top, ref, err);
 
-    if (r != LEAT_ORDER_DONE || !order->plan->has_repeat || order->batcher.n_left == 0)
-        return r == LEAT_ORDER_DONE ? LEAT_ORDER_EPOCH_DONE : r;
-    for (size_t i = first_after_repeat; i < order->plan->n_order; i++)
-        if (order->nodes[i].is_done)
-            return LEAT_ORDER_EPOCH_DONE;
-    return LEAT_ORDER_DONE;
+    if (r != LEAT_ORDER_DONE)
+        return r;
+    return order->plan->has_repeat && !is_epoch_done(order) ? LEAT_ORDER_DONE
+                                                            : LEAT_ORDER_EPOCH_DONE;
 }
 
-int leat_order_end_pass(struct leat_order *order, uint64_t epoch, uint64_t pass, bool with_next,
-                        struct leat_error *err) {
-    size_t n_repeated = order->plan->has_repeat ? order->plan->repeat_at : 0;
-    int r;
+/* Whether this pass was one too many of those that left nothing; starts the next one's counts. */
+static bool turns_idly(struct leat_order *order) {
+    order->n_idle_passes = order->n_repeated > order->n_filtered ? 0 : order->n_idle_passes + 1;
+    order->n_repeated = order->n_filtered = 0;
+    return order->n_idle_passes >= LEAT_IDLE_PASSES_MAX;
+}
 
-    if (with_next) {
-        r = finish_nodes(order, 0, n_repeated, err);
-        if (r < 0)
-            return r;
-        stop_nodes(order, n_repeated);
-        return start_nodes(order, n_repeated, epoch, pass + 1, err);
-    }
-    r = finish_nodes(order, 0, order->plan->n_order, err);
+static int end_epoch(struct leat_order *order, size_t from, struct leat_error *err) {
+    int r = finish_nodes(order, from, order->plan->n_order, err);
+
     if (r < 0)
         return r;
     flush_batch(&order->batcher);
     return 0;
+}
+
+int leat_order_end_pass(struct leat_order *order, uint64_t epoch, uint64_t pass, bool *with_next,
+                        struct leat_error *err) {
+    size_t n_repeated = order->plan->has_repeat ? order->plan->repeat_at : 0;
+    int r = finish_nodes(order, 0, n_repeated, err);
+
+    if (r < 0)
+        return r;
+    *with_next = *with_next && !is_epoch_done(order) && !turns_idly(order);
+    if (!*with_next)
+        return end_epoch(order, n_repeated, err);
+    stop_nodes(order, n_repeated);
+    return start_nodes(order, n_repeated, epoch, pass + 1, err);
 }

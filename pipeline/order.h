@@ -28,6 +28,10 @@ struct leat_order {
     struct leat_order_node *nodes; /* [plan->n_order] */
     struct leat_batcher batcher;
     uint64_t seed;
+    /* of this pass: rows that `repeat` passed on, and those of them that filters behind it dropped
+     */
+    uint64_t n_repeated, n_filtered;
+    uint32_t n_idle_passes; /* in a row that left nothing behind */
 };
 
 int leat_order_init(struct leat_order *order, const struct leat_plan *plan,
@@ -42,9 +46,13 @@ int leat_order_start_epoch(struct leat_order *order, uint64_t epoch, struct leat
 #define LEAT_ORDER_EPOCH_DONE 2
 int leat_order_feed(struct leat_order *order, struct leat_ref ref, struct leat_error *err);
 
-/* Ends a pass. with_next: another pass of `repeat` follows: what stands before it is flushed and
- * started anew. Else everything is flushed, with the last batch. */
-int leat_order_end_pass(struct leat_order *order, uint64_t epoch, uint64_t pass, bool with_next,
+/* Ends a pass, once its rows are in. *with_next in: another pass of `repeat` is wanted; out: it
+ * follows: what stands before `repeat` was flushed and started anew. Else everything was flushed,
+ * with the last batch. It does not follow LEAT_IDLE_PASSES_MAX passes in a row of which filters
+ * (or a skip before `repeat`) left no row: a repeat without end would turn for ever. More than one,
+ * since a shuffle may give the next pass other rows. */
+#define LEAT_IDLE_PASSES_MAX 100
+int leat_order_end_pass(struct leat_order *order, uint64_t epoch, uint64_t pass, bool *with_next,
                         struct leat_error *err);
 
 struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher);

@@ -62,6 +62,7 @@ struct leat_plan {
 
     struct leat_field *fields; /* [n_columns] */
     uint32_t n_columns;
+    uint32_t n_marks;          /* the last columns: the verdicts of filters behind an ORDER stage */
     bool *is_needed, *is_kept; /* [n_columns] */
 
     size_t n_stages;

@@ -11,9 +11,11 @@
 
 #include "pipeline/plan_internal.h"
 
-#define SMALL_RING_BYTES                                                                           \
-    (1U << 20) /* rings of small batches get more slots than asked, up to this */
-#define SMALL_RING_SLOTS 64
+/* Rings of small batches get more slots than asked: memory in which what one core wrote has time to
+ * leave its own cache before another reads it, and work for the time that it takes to wake a
+ * thread. */
+#define SMALL_RING_BYTES (16U << 20)
+#define SMALL_RING_SLOTS 256
 #define RING_MAX_SLOTS   4096
 #define UNKNOWN_LENGTH   512 /* elements of a row of unknown length, for the first ring */
 
@@ -76,6 +78,7 @@ static void add_filter_column(struct leat_plan *plan, struct leat_plan_stage *st
     memcpy(field->name, "(filter)", sizeof("(filter)"));
     plan->is_needed[plan->n_columns] = plan->is_kept[plan->n_columns] = true;
     stage->filter_column = (int32_t)plan->n_columns++;
+    plan->n_marks++;
 }
 
 static void place_stages(struct leat_plan *plan, const bool *is_stage_alive) {

@@ -287,7 +287,7 @@ void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_s
 
 /* ---- jobs out ---- */
 
-static size_t collate_max(const struct leat_run *run) {
+size_t leat_run_collate_max(const struct leat_run *run) {
     size_t n = COLLATE_BYTES / run->plan->slot_bytes;
 
     return n < 1 ? 1 : n > LEAT_COLLATE_MAX ? LEAT_COLLATE_MAX : n;
@@ -325,7 +325,7 @@ static bool find_slot(struct leat_run *run, size_t need) {
 static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_batcher *batcher = &run->order.batcher;
     struct leat_job *job;
-    size_t max = collate_max(run), need = leat_run_slot_need(run);
+    size_t max = leat_run_collate_max(run), need = leat_run_slot_need(run);
 
     if (need > (size_t)run->plan->options.max_batch_bytes)
         return fail_too_large(run, need);
@@ -502,6 +502,13 @@ void leat_job_execute(struct leat_job *job) {
 
 /* ---- jobs back ---- */
 
+/* What was read before is handed out first: the failure waits in the line of blocks. */
+static void fail_scan(struct leat_run *run, const struct leat_error *err) {
+    run->scan_has_ended = true;
+    if (leat_run_add_entry(run, LEAT_ENTRY_PASS_END, NULL, err) < 0)
+        out_of_memory(run);
+}
+
 static void complete_scan(struct leat_run *run, struct leat_job *job) {
     struct leat_scan_job *scan = &job->scan;
     struct leat_piece unused = {.buffer = scan->buffer};
@@ -510,14 +517,14 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
     run->scan_is_out = run->scan_is_stale = false;
     leat_run_release_piece(run, &unused);
     if (job->error.code && !is_stale) {
-        leat_run_fail(run, &job->error);
+        fail_scan(run, &job->error);
         return;
     }
     run->stats.n_source_bytes += job->n_bytes;
     run->stage_stats[0].busy_ns += job->busy_ns;
     if (scan->piece.n_records > 0 && !is_stale) {
         run->stats.n_source_records += scan->piece.n_records;
-        if (leat_run_add_entry(run, LEAT_ENTRY_SCANNED, &scan->piece) == 0)
+        if (leat_run_add_entry(run, LEAT_ENTRY_SCANNED, &scan->piece, NULL) == 0)
             scan->piece.buffer = NULL;
         else
             out_of_memory(run);
@@ -526,7 +533,7 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
     if (is_stale) {
         leat_run_next_pass(run, run->epoch != run->scan_epoch);
     } else if (scan->has_ended) {
-        if (leat_run_add_entry(run, LEAT_ENTRY_PASS_END, NULL) < 0)
+        if (leat_run_add_entry(run, LEAT_ENTRY_PASS_END, NULL, NULL) < 0)
             out_of_memory(run);
         leat_run_next_pass(run, false);
     }

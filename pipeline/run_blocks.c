@@ -27,7 +27,7 @@ void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece) {
 }
 
 int leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
-                       const struct leat_piece *piece) {
+                       const struct leat_piece *piece, const struct leat_error *err) {
     struct leat_queue_entry *entry = calloc(1, sizeof(*entry));
 
     if (!entry)
@@ -37,6 +37,8 @@ int leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
     entry->pass = run->scan_pass;
     if (piece)
         entry->piece = *piece;
+    if (err)
+        entry->error = *err;
     *run->last = entry;
     run->last = &entry->next;
     run->n_entries += state != LEAT_ENTRY_PASS_END;
@@ -175,10 +177,10 @@ static int end_epoch(struct leat_run *run, struct leat_error *err) {
 
 /* epoch_is_done: a stage behind `repeat` wants no more. Returns with run->epoch, run->pass at the
  * next pass. */
-static void end_pass(struct leat_run *run, bool epoch_is_done) {
+static void start_next_pass(struct leat_run *run, bool epoch_is_done) {
     struct leat_error err = LEAT_ERROR_INIT;
     bool with_next = !epoch_is_done && run->n_pass_rows > 0 && wants_pass(run, run->pass + 1);
-    int r = leat_order_end_pass(&run->order, run->epoch, run->pass, with_next, &err);
+    int r = leat_order_end_pass(&run->order, run->epoch, run->pass, &with_next, &err);
 
     run->n_pass_rows = 0;
     if (r == 0 && with_next)
@@ -189,12 +191,12 @@ static void end_pass(struct leat_run *run, bool epoch_is_done) {
         leat_run_fail(run, &err);
 }
 
-/* The order wants no more of this pass: what is read of it is let go, and the scanner jumps ahead.
- */
-static void cut_pass(struct leat_run *run, bool epoch_is_done) {
+/* All of a pass is in, or the order wants no more of it: what is read and not wanted is let go, and
+ * the scanner jumps ahead of it. */
+static void end_pass(struct leat_run *run, bool epoch_is_done) {
     uint64_t epoch = run->epoch, pass = run->pass;
 
-    end_pass(run, epoch_is_done);
+    start_next_pass(run, epoch_is_done);
     if (run->scan_has_ended || run->has_failed || run->scan_epoch != epoch)
         return;
     if (run->scan_pass != pass && run->epoch == epoch)
@@ -211,8 +213,9 @@ static bool is_stale(const struct leat_run *run, const struct leat_queue_entry *
     return entry->epoch < run->epoch || (entry->epoch == run->epoch && entry->pass < run->pass);
 }
 
+/* Batches that wait for slots hold on to their blocks: few, as the slots are what is kept ready. */
 static size_t ready_limit(const struct leat_run *run) {
-    return 2 * (size_t)run->plan->n_slots + LEAT_COLLATE_MAX;
+    return 2 * leat_run_collate_max(run);
 }
 
 /* Pushes rows until the block or the wish for batches ends; true: the block is used up. */
@@ -234,7 +237,7 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
         if (r < 0)
             leat_run_fail(run, &err);
         if (r > 0)
-            cut_pass(run, r == LEAT_ORDER_EPOCH_DONE);
+            end_pass(run, r == LEAT_ORDER_EPOCH_DONE);
         if (r != 0)
             return false;
     }

@@ -22,7 +22,7 @@ struct leat_queue_entry {
     struct leat_piece piece;  /* SCANNED, MAPPING */
     struct leat_block *block; /* MAPPED */
     uint32_t next_row, next_bad;
-    struct leat_error error; /* of the MAP job */
+    struct leat_error error; /* of the MAP job; of an end: of reading */
 };
 
 struct leat_output_entry {
@@ -93,4 +93,6 @@ void leat_run_fail(struct leat_run *run, const struct leat_error *err);
 void leat_run_next_pass(struct leat_run *run, bool epoch_is_over);
 void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece);
 int leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
-                       const struct leat_piece *piece);
+                       const struct leat_piece *piece, const struct leat_error *err);
+/* Batches that one COLLATE job makes at most. */
+size_t leat_run_collate_max(const struct leat_run *run);

@@ -18,7 +18,7 @@
 #include "pipeline/cutter.h"
 #include "pipeline/files.h"
 #include "pipeline/opener.h"
-#include "pipeline/rng.h"
+#include "proto/rng.h"
 
 enum leat_stage_kind {
     LEAT_STAGE_SOURCE,
@@ -90,6 +90,7 @@ struct leat_map {
     bool *is_dropped;  /* [n_rows]: set by reject and drop, compacted after each stage */
     uint32_t n_dropped;
     bool *marks; /* a filter behind an ORDER stage: drop() clears marks[row] and drops nothing */
+    uint32_t n_marks;      /* the last columns are marks of such filters, once they have run */
     bool keeps_bad_bytes;  /* bad records keep their raw bytes (quarantine) */
     bool is_out_of_memory; /* met in a function that cannot say so */
     uint32_t bad_capacity;
@@ -111,8 +112,8 @@ struct leat_arena *leat_map_arena(struct leat_map *map, uint32_t column);
 int leat_map_make_scalar(struct leat_map *map, uint32_t column, size_t element_bytes);
 int leat_map_make_views(struct leat_map *map, uint32_t column);
 
-/* Marks a row as bad / as not wanted. A bad row's views and values must be left valid (length 0).
- */
+/* Marks a row as bad / as not wanted. A bad row's views and values must be left valid (length 0):
+ * the row stays if a filter behind an ORDER stage is to drop it. */
 __attribute__((format(printf, 4, 5))) void
 leat_map_reject(struct leat_map *map, uint32_t row, const char *field, const char *format, ...);
 /* The same, for what is wrong at a place in the record: line from 0 within it, byte from 1 (0:

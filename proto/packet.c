@@ -8,6 +8,7 @@
 #include "proto/packet.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -94,6 +95,12 @@ static int take_descriptors(struct msghdr *message, int *ret_fd) {
     return n_taken > 1 || (message->msg_flags & MSG_CTRUNC) ? -EPROTO : 0;
 }
 
+/* A peer that closes with packets unread leaves ECONNRESET behind, once, in front of what it had
+ * sent: its last words (BYE) and the end of file come after. */
+static bool is_passing(int error) {
+    return error == EINTR || error == ECONNRESET;
+}
+
 static int peek_without_descriptors(int socket, int flags) {
     char byte;
     struct iovec part = {.iov_base = &byte, .iov_len = 1};
@@ -102,7 +109,7 @@ static int peek_without_descriptors(int socket, int flags) {
 
     do {
         n = recvmsg(socket, &message, MSG_PEEK | flags);
-    } while (n < 0 && errno == EINTR);
+    } while (n < 0 && is_passing(errno));
     if (n < 0)
         return -errno;
     return message.msg_flags & MSG_CTRUNC ? -EPROTO : 0;
@@ -134,7 +141,7 @@ int leat_packet_receive(int socket, struct leat_packet *ret_packet, void *ret_pa
     }
     do {
         n = recvmsg(socket, &message, flags);
-    } while (n < 0 && errno == EINTR);
+    } while (n < 0 && is_passing(errno));
     if (n < 0)
         return -errno;
     r = ret_fd ? take_descriptors(&message, ret_fd) : 0;

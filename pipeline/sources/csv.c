@@ -96,17 +96,14 @@ static int is_no_space(unsigned char byte) {
     return 0;
 }
 
-static int is_no_line_end(unsigned char byte) {
-    return byte == '\n';
-}
-
+/* libcsv ends a row at a CR too: records with a CR outside quotes are refused before it sees them,
+ * which costs less than a function of ours that it calls for each byte. */
 static int parser_init(struct csv_parser *parser, const struct csv *self) {
     if (csv_init(parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
         return -ENOMEM;
     csv_set_delim(parser, (unsigned char)self->delimiter[0]);
     csv_set_quote(parser, (unsigned char)self->quote[0]);
     csv_set_space_func(parser, is_no_space);
-    csv_set_term_func(parser, is_no_line_end);
     csv_set_blk_size(parser, 4096);
     return 0;
 }
@@ -180,9 +177,20 @@ static int first_record(const struct csv *self, const uint8_t *head, size_t n_by
 
 static int read_header(const struct csv *self, const uint8_t *record, size_t n_bytes,
                        const char *file, struct header *ret_header, struct leat_error *err) {
+    struct leat_cutter cutter_;
     struct csv_parser parser;
+    uint32_t line, column;
+    const char *wrong;
     int r = 0;
 
+    cutter(&self->source.base, &cutter_);
+    cutter_.max_record_bytes = INT32_MAX;
+    wrong = leat_cutter_check(&cutter_, record, n_bytes, &line, &column);
+    if (wrong) {
+        r = leat_error_set(err, -EINVAL, "the header %s", wrong);
+        leat_error_locate(err, file, line + 1, column);
+        return r;
+    }
     if (parser_init(&parser, self) < 0)
         return leat_error_oom(err);
     if (csv_parse(&parser, record, n_bytes, on_header_field, NULL, ret_header) != n_bytes ||
@@ -368,12 +376,16 @@ static void on_row(int end, void *user) {
     ((struct row *)user)->is_whole = true;
 }
 
-/* libcsv is strict: it stops at a quote that stands where none may. */
-static bool parse_fields(struct csv_parser *parser, const uint8_t *record, size_t n,
+/* libcsv is strict: it stops at a quote that stands where none may. has_end: behind the record is
+ * its line end, of which libcsv gets the first byte, CR or LF. */
+static bool parse_fields(struct csv_parser *parser, const uint8_t *record, size_t n, bool has_end,
                          struct row *row) {
     row->is_whole = false;
-    return csv_parse(parser, record, n, on_field, on_row, row) == n &&
-           csv_parse(parser, "\n", 1, on_field, on_row, row) == 1 && row->is_whole;
+    if (csv_parse(parser, record, n + has_end, on_field, on_row, row) != n + has_end)
+        return false;
+    if (!has_end && csv_parse(parser, "\n", 1, on_field, on_row, row) != 1)
+        return false;
+    return row->is_whole;
 }
 
 static bool is_suspect(const struct leat_map *map, const uint8_t *record, size_t n,
@@ -397,12 +409,14 @@ static bool parse_record(const struct csv *self, struct csv_parser *parser, stru
     const uint8_t *record = block->source + block->record_starts[row->row];
     size_t n = block->record_ends[row->row] - block->record_starts[row->row];
     uint32_t n_text = row->n_text;
-    bool is_good;
+    bool is_good, has_end;
 
     row->n_fields = 0;
     if (is_suspect(map, record, n, has_returns) && reject_quoting(map, row->row, record, n))
         return false;
-    is_good = self->quote[0] ? parse_fields(parser, record, n, row) : split(self, record, n, row);
+    has_end = block->record_ends[row->row] < block->n_source_bytes;
+    is_good = self->quote[0] ? parse_fields(parser, record, n, has_end, row)
+                             : split(self, record, n, row);
     if (is_good && row->n_fields == row->n_columns)
         return true;
     row->n_text = n_text;

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "pipeline/cutter.h"
-#include "pipeline/rng.h"
+#include "proto/rng.h"
 
 #define PIECE_BYTES (256U << 10)
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/rng.h"
+#include "proto/rng.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

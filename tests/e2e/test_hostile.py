@@ -240,6 +240,7 @@ def test_control_garbage(folder):
             client = RawClient(daemon, endpoint="control.sock", kind=socket.SOCK_STREAM)
             client.send(frame)
             client.close()
+        wait_until(lambda: daemon.ctl("status", check=False).returncode == 0, "an answer")
         waiting = [RawClient(daemon, endpoint="control.sock", kind=socket.SOCK_STREAM) for _ in range(20)]
         assert daemon.status()["pid"] == daemon.pid
         for client in waiting:

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "pipeline/rng.h"
+#include "proto/rng.h"
 #include "tests/pipeline/shared_source.h"
 #include "tests/pipeline/shared_source_cases.h"
 
@@ -61,7 +61,8 @@ static void tells_what_is_wrong(void **state) {
         {"", "\n\r\n", NULL, "in: is empty"},
         {"", "a,b,a\n", NULL, "fields 1 and 3 have the same name \"a\""},
         {"", "a,,b\n", NULL, "field 2 has no name"},
-        {"", "a,b\"\n", NULL, "in:1"},
+        {"", "a,b\"\n", NULL, "in:1:4: the header has a quote within an unquoted field"},
+        {"", "a\rb,c\n1,2\n", NULL, "in:1:2: the header has a carriage return"},
         {"names: [x]", "a,b\n", NULL, "1 names for 2 fields of in"},
         {"header: false", "1,2\n", NULL, "a file without a header needs `names`"},
         {"delimiter: \",,\"", "a\n", NULL, "\",,\" is not one byte"},

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "pipeline/cutter_blocks.h"
-#include "pipeline/rng.h"
+#include "proto/rng.h"
 #include "tests/pipeline/shared_cut.h"
 
 static const struct leat_cutter csv = {LEAT_CUTTER_CSV, ',', '"', 1 << 20};

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "pipeline/rng.h"
 #include "pipeline/tokenizer/json.h"
 #include "pipeline/tokenizer/json_locate.h"
+#include "proto/rng.h"
 
 static struct leat_json *json;
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "pipeline/rng.h"
+#include "proto/rng.h"
 #include "tests/pipeline/shared_source.h"
 #include "tests/pipeline/shared_source_cases.h"
 

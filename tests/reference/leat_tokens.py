@@ -138,5 +138,43 @@ class Tokenizer:
             path.append(number)
         return path[::-1]
 
+    def edges(self, text, at):
+        """(end, id, weight) from the longest token to the shortest; last, if no token is exactly the
+        character, an unknown one."""
+        found = [(end, number, 1.0 if self.scores is None else math.exp(-self.scores[number]))
+                 for end, number in self.matches(text, at)][::-1]
+        end = at + character_length(text, at)
+        return found if any(edge[0] == end for edge in found) else found + [(end, None, 1.0)]
+
     def random(self, text, rng):
-        raise NotImplementedError
+        """Drawn by backward filtering and forward sampling among what has the fewest unknown
+        characters; for texts of one window (65,536 bytes)."""
+        assert len(text) <= 65536
+        unknown, mass, exponent = {len(text): 0}, {len(text): 0.5}, {len(text): 1}
+        ways = {}  # position -> (edges that count, their terms, the sum)
+        for at in range(len(text) - 1, -1, -1):
+            edges = [(end, number, weight, unknown[end] + (number is None))
+                     for end, number, weight in self.edges(text, at) if end in unknown]
+            if not edges:
+                continue
+            unknown[at] = min(edge[3] for edge in edges)
+            edges = [edge for edge in edges if edge[3] == unknown[at]]
+            top = max(exponent[end] for end, *_ in edges)
+            terms = [math.ldexp(weight * mass[end], exponent[end] - top) for end, _, weight, _ in edges]
+            total = 0.0
+            for term in terms:
+                total += term
+            mass[at], shift = math.frexp(total)
+            exponent[at] = shift + top
+            ways[at] = edges, terms, total
+        at, path = 0, []
+        while at < len(text):
+            edges, terms, total = ways[at]
+            drawn, added = rng.unit() * total, 0.0
+            for edge, term in zip(edges, terms):
+                added += term
+                if added > drawn:
+                    break
+            path.append(edge[1])
+            at = edge[0]
+        return path

@@ -91,6 +91,12 @@ def test_random(folder):
                              LABEL, SELECT, seed=5), *RUNS)
 
 
+def test_random_scores(folder):
+    check(folder, csv_stream(TEMPLATE, tokenize(mode="random", scores="scores.txt", unknown="unk", unk_id=4),
+                             {"pad": {"input": "ids", "longest": True, "value": 0, "mask": "mask"}},
+                             LABEL, SELECT), *RUNS)
+
+
 def test_order_stages(folder):
     check(folder, csv_stream({"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}},
                              {"skip": {"count": 11}}, {"shuffle": {"buffer_size": 16, "seed": 1}},

@@ -1,0 +1,180 @@
+/* automaton.c: failure links, breadth first.
+ *
+ * While links are made, a node without children has base 0, which is nobody's, so that it has no
+ * transitions; in the end it gets the base of the nearest state along its failure links that has
+ * children. The children that the root lacks become states too, which stand for the root.
+ */
+#include "pipeline/tokenizer/automaton.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE LEAT_DOUBLE_ARRAY_NONE
+#define ROOT LEAT_DOUBLE_ARRAY_ROOT
+
+struct linker {
+    struct leat_automaton *automaton;
+    struct leat_double_array array;
+    uint32_t *index_of; /* node -> index into the array's order */
+    uint32_t *fails;    /* by that index: an index, NONE for the root */
+};
+
+static uint32_t base_of(const struct linker *linker, uint32_t index) {
+    return index == NONE ? ROOT : linker->array.nodes[linker->array.order[index]].base;
+}
+
+/* The longest proper suffix of the node's bytes that is a node: an index, NONE for the root. */
+static uint32_t find_fail(const struct linker *linker, uint32_t index) {
+    const struct leat_double_array *array = &linker->array;
+    uint32_t state = array->parents[index];
+    uint32_t label = array->order[index] ^ base_of(linker, state);
+
+    while (state != NONE) {
+        uint32_t base, child;
+
+        state = linker->fails[state];
+        base = base_of(linker, state);
+        child = base ^ label;
+        if (array->nodes[child].check == base)
+            return linker->index_of[child];
+    }
+    return NONE;
+}
+
+static uint64_t length_bit(uint32_t n_bytes) {
+    return n_bytes >= 64 ? LEAT_AUTOMATON_MASK_LONG : UINT64_C(1) << (n_bytes - 1);
+}
+
+static void link_node(struct linker *linker, uint32_t index) {
+    struct leat_automaton *automaton = linker->automaton;
+    uint32_t node = linker->array.order[index], key = linker->array.values[node];
+    uint32_t fail = linker->fails[index] = find_fail(linker, index);
+    uint64_t mask = fail == NONE ? 0 : automaton->masks[linker->array.order[fail]];
+    uint32_t match =
+        fail == NONE ? LEAT_AUTOMATON_NO_MATCH : automaton->first_match[linker->array.order[fail]];
+
+    if (key != NONE) {
+        automaton->matches[key].shorter = match;
+        mask |= length_bit(automaton->matches[key].n_bytes);
+        match = key;
+    }
+    automaton->masks[node] = mask;
+    automaton->first_match[node] = match;
+}
+
+/* Takes the array's nodes and gives every state its base and every base its failure. */
+static void finish(struct linker *linker) {
+    struct leat_automaton *automaton = linker->automaton;
+    struct leat_double_array *array = &linker->array;
+
+    automaton->fails[ROOT] = ROOT;
+    for (uint32_t i = 0; i < array->n_order; i++) {
+        struct leat_double_array_node *node = &array->nodes[array->order[i]];
+        uint32_t fail_base = base_of(linker, linker->fails[i]);
+
+        if (node->base == 0)
+            node->base = fail_base;
+        else
+            automaton->fails[node->base] = fail_base;
+    }
+    for (uint32_t node = ROOT; node < ROOT + 256; node++)
+        if (array->nodes[node].check == NONE)
+            array->nodes[node] = (struct leat_double_array_node){.base = ROOT, .check = ROOT};
+    automaton->nodes = array->nodes;
+    array->nodes = NULL;
+}
+
+static int allocate(struct leat_automaton *automaton, uint32_t n_nodes, size_t n_keys) {
+    automaton->n_nodes = n_nodes;
+    automaton->fails = calloc(n_nodes, sizeof(*automaton->fails));
+    automaton->masks = calloc(n_nodes, sizeof(*automaton->masks));
+    automaton->first_match = malloc(n_nodes * sizeof(*automaton->first_match));
+    automaton->matches = calloc(n_keys, sizeof(*automaton->matches));
+    if (!automaton->fails || !automaton->masks || !automaton->first_match || !automaton->matches)
+        return -1;
+    memset(automaton->first_match, 0xff, n_nodes * sizeof(*automaton->first_match));
+    return 0;
+}
+
+static int link_all(struct linker *linker, const struct leat_automaton_key *keys, size_t n_keys,
+                    struct leat_error *err) {
+    struct leat_automaton *automaton = linker->automaton;
+
+    linker->index_of = malloc(linker->array.n_nodes * sizeof(*linker->index_of));
+    linker->fails = malloc(linker->array.n_nodes * sizeof(*linker->fails));
+    if (!linker->index_of || !linker->fails ||
+        allocate(automaton, linker->array.n_nodes, n_keys) < 0)
+        return leat_error_oom(err);
+    for (size_t i = 0; i < n_keys; i++) {
+        automaton->matches[i].n_bytes = keys[i].n_bytes;
+        if (keys[i].n_bytes > automaton->max_bytes)
+            automaton->max_bytes = keys[i].n_bytes;
+    }
+    for (uint32_t i = 0; i < linker->array.n_order; i++)
+        linker->index_of[linker->array.order[i]] = i;
+    for (uint32_t i = 0; i < linker->array.n_order; i++)
+        link_node(linker, i);
+    finish(linker);
+    return 0;
+}
+
+static int compare_keys(const void *a, const void *b) {
+    return leat_double_array_compare(a, b);
+}
+
+/* The keys with their bytes reversed, sorted; *ret_bytes holds the bytes. */
+static struct leat_double_array_key *reverse(const struct leat_automaton_key *keys, size_t n_keys,
+                                             uint8_t **ret_bytes) {
+    struct leat_double_array_key *reversed = calloc(n_keys, sizeof(*reversed));
+    size_t n_bytes = 0;
+    uint8_t *at;
+
+    for (size_t i = 0; i < n_keys; i++)
+        n_bytes += keys[i].n_bytes;
+    at = *ret_bytes = malloc(n_bytes ? n_bytes : 1);
+    if (!reversed || !at) {
+        free(reversed);
+        return NULL;
+    }
+    for (size_t i = 0; i < n_keys; i++) {
+        reversed[i] = (struct leat_double_array_key){
+            .bytes = at, .n_bytes = keys[i].n_bytes, .value = (uint32_t)i};
+        for (uint32_t k = keys[i].n_bytes; k > 0; k--)
+            *at++ = keys[i].bytes[k - 1];
+    }
+    qsort(reversed, n_keys, sizeof(*reversed), compare_keys);
+    return reversed;
+}
+
+int leat_automaton_build(struct leat_automaton *automaton, const struct leat_automaton_key *keys,
+                         size_t n_keys, struct leat_error *err) {
+    struct linker linker = {.automaton = automaton};
+    struct leat_double_array_key *reversed;
+    uint8_t *bytes = NULL;
+    int r;
+
+    *automaton = (struct leat_automaton){.nodes = NULL};
+    reversed = reverse(keys, n_keys, &bytes);
+    r = reversed ? leat_double_array_build(&linker.array, reversed, n_keys, err)
+                 : leat_error_oom(err);
+    free(reversed);
+    free(bytes);
+    if (r == 0)
+        r = link_all(&linker, keys, n_keys, err);
+    leat_double_array_deinit(&linker.array);
+    free(linker.index_of);
+    free(linker.fails);
+    if (r < 0)
+        leat_automaton_deinit(automaton);
+    return r;
+}
+
+void leat_automaton_deinit(struct leat_automaton *automaton) {
+    free(automaton->nodes);
+    free(automaton->fails);
+    free(automaton->masks);
+    free(automaton->first_match);
+    free(automaton->matches);
+    *automaton = (struct leat_automaton){.nodes = NULL};
+}
