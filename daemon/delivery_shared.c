@@ -248,9 +248,9 @@ static int shared_deliver(struct leat_delivery *delivery, struct leat_feed *feed
         if (r > 0)
             n_done += (size_t)r;
     }
-    if (r < 0 && r != -EAGAIN)
+    if (r < 0 && r != -EAGAIN && n_done == 0)
         return r;
-    if (n_done < n_outputs) {
+    if (n_done < n_outputs) { /* what was sent counts; an error comes again with the next try */
         shared->wants_write = true;
         update_poll(shared);
     }

@@ -29,9 +29,22 @@ static FILE *create(const struct test_daemon *test, const char *name) {
     return file;
 }
 
+static void write_lists(const struct test_daemon *test) {
+    FILE *file = create(test, "lists.jsonl");
+
+    for (unsigned i = 0; i < TEST_N_LISTS; i++) {
+        (void)fputs("{\"ids\": [", file);
+        for (unsigned j = 0; j < TEST_LIST_LENGTH(i); j++)
+            (void)fprintf(file, "%s%u", j ? "," : "", i);
+        (void)fputs("]}\n", file);
+    }
+    (void)fclose(file);
+}
+
 static void write_files(const struct test_daemon *test, unsigned n_records, const char *settings) {
     FILE *data = create(test, "numbers.csv"), *config = create(test, "leatd.yaml");
 
+    write_lists(test);
     (void)fputs("id\n", data);
     for (unsigned i = 0; i < n_records; i++)
         (void)fprintf(data, "%u\n", i);
@@ -40,7 +53,10 @@ static void write_files(const struct test_daemon *test, unsigned n_records, cons
         config,
         "workers: 2\n%sstreams:\n  numbers:\n    source: { csv: { paths: [numbers.csv] } }\n"
         "    stages:\n      - cast: { input: id, dtype: int64 }\n"
-        "      - batch: { batch_size: 4 }\n",
+        "      - batch: { batch_size: 4 }\n"
+        "  lists:\n    source: { jsonl: { paths: [lists.jsonl], fields: { ids: list<int32> } } }\n"
+        "    stages:\n      - pad: { input: ids, longest: true, value: 0 }\n"
+        "      - batch: { batch_size: 2 }\n",
         settings);
     (void)fclose(config);
 }
@@ -71,7 +87,7 @@ void test_daemon_start(struct test_daemon *test, unsigned n_records, const char 
 }
 
 void test_daemon_stop(struct test_daemon *test) {
-    static const char *const names[] = {"numbers.csv", "leatd.yaml", "leatd.log"};
+    static const char *const names[] = {"numbers.csv", "lists.jsonl", "leatd.yaml", "leatd.log"};
     char path[256];
 
     leat_daemon_stop(test->daemon);
@@ -194,14 +210,22 @@ void test_send_open(int fd, const char *stream, uint32_t window, uint64_t n_epoc
     test_send(fd, &packet, payload);
 }
 
-int test_open(const struct test_daemon *test, uint32_t window, uint64_t n_epochs) {
+int test_welcome(const struct test_daemon *test) {
     int fd = test_connect(test, "trainer.sock", SOCK_SEQPACKET);
-    static uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
     struct leat_packet packet = test_hello();
 
     test_send(fd, &packet, NULL);
     assert_int_equal(test_receive(fd, &packet, NULL, NULL), LEAT_PACKET_WELCOME);
-    test_send_open(fd, "numbers", window, n_epochs);
+    return fd;
+}
+
+int test_open(const struct test_daemon *test, const char *stream, uint32_t window,
+              uint64_t n_epochs) {
+    static uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
+    int fd = test_welcome(test);
+    struct leat_packet packet;
+
+    test_send_open(fd, stream, window, n_epochs);
     assert_int_equal(test_receive(fd, &packet, payload, NULL), LEAT_PACKET_OPENED);
     return fd;
 }

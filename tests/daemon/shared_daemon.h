@@ -9,14 +9,17 @@
 #include "proto/leat.pb-c.h"
 
 struct test_daemon {
-    char folder[64]; /* of its own: leatd.yaml, numbers.csv, the sockets, leatd.log */
+    char folder[64]; /* of its own: leatd.yaml, the data, the sockets, leatd.log */
     int log_fd;
     struct leat_daemon *daemon;
     pthread_t thread;
 };
 
-/* Stream "numbers": one int64 column, n_records of them, 4 a batch. settings: further YAML lines.
- */
+#define TEST_N_LISTS        120
+#define TEST_LIST_LENGTH(i) (1 + 2 * (i) * (i))
+
+/* Stream "numbers": one int64 column, n_records of them, 4 a batch. Stream "lists": ever longer
+ * lists, 2 a batch, padded to the longest. settings: further YAML lines. */
 void test_daemon_start(struct test_daemon *test, unsigned n_records, const char *settings);
 void test_daemon_stop(struct test_daemon *test);
 /* What it logged so far; free it. */
@@ -33,8 +36,10 @@ uint16_t test_receive(int fd, struct leat_packet *ret_packet, void *ret_payload,
 struct leat_packet test_hello(void);
 /* OPEN of a stream by name. */
 void test_send_open(int fd, const char *stream, uint32_t window, uint64_t n_epochs);
-/* HELLO and OPEN, up to OPENED. */
-int test_open(const struct test_daemon *test, uint32_t window, uint64_t n_epochs);
+/* A connection that was welcomed; one whose stream was opened. */
+int test_welcome(const struct test_daemon *test);
+int test_open(const struct test_daemon *test, const char *stream, uint32_t window,
+              uint64_t n_epochs);
 /* The next BATCH, past RING and END. */
 struct leat_packet test_next_batch(int fd);
 void test_release(int fd, const struct leat_packet *batch);

@@ -1,0 +1,192 @@
+/* test_feed.c: rings that grow with their batches, and end while they do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/slot.h"
+#include "tests/daemon/shared_daemon.h"
+
+#define MAX_RINGS 32
+#define N_OPEN    8 /* at once */
+
+struct rings {
+    size_t n;
+    struct {
+        uint64_t generation;
+        size_t slot_bytes, size_bytes;
+        const uint8_t *memory;
+    } items[MAX_RINGS];
+};
+
+static void add_ring(struct rings *rings, const struct leat_packet *packet, int take_fd) {
+    size_t size_bytes = packet->ring.slot_bytes * packet->ring.n_slots;
+    void *memory = mmap(NULL, size_bytes, PROT_READ, MAP_SHARED, take_fd, 0);
+
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    assert_in_range(rings->n, 0, MAX_RINGS - 1);
+    if (rings->n > 0) {
+        assert_true(packet->ring.generation > rings->items[rings->n - 1].generation);
+        assert_true(packet->ring.slot_bytes > rings->items[rings->n - 1].slot_bytes);
+    }
+    rings->items[rings->n].generation = packet->ring.generation;
+    rings->items[rings->n].slot_bytes = packet->ring.slot_bytes;
+    rings->items[rings->n].size_bytes = size_bytes;
+    rings->items[rings->n++].memory = memory;
+    (void)close(take_fd);
+}
+
+static void check_batch(const struct rings *rings, const struct leat_packet *batch, unsigned step) {
+    size_t last = 2 * step + 1, length = TEST_LIST_LENGTH(last), i = 0;
+    const struct leat_slot_header *header;
+    const struct leat_slot_tensor *tensor;
+    const uint8_t *slot;
+    const int32_t *ids;
+
+    while (i < rings->n && rings->items[i].generation != batch->batch.generation)
+        i++;
+    assert_true(i < rings->n);
+    assert_in_range(batch->batch.used_bytes, 1, rings->items[i].slot_bytes);
+    slot = rings->items[i].memory + batch->batch.slot * rings->items[i].slot_bytes;
+    header = (const void *)slot;
+    tensor = (const void *)(header + 1);
+    assert_int_equal(batch->batch.step, step);
+    assert_int_equal(header->step, step);
+    assert_int_equal(tensor->shape[1], length);
+    ids = (const void *)(slot + tensor->offset);
+    assert_int_equal(ids[0], last - 1);
+    assert_int_equal(ids[length], last);
+    assert_int_equal(ids[2 * length - 1], last);
+}
+
+/* Releases are late, so that batches of several rings are held at once. */
+static void pull_epoch(int fd, struct rings *rings, uint32_t window) {
+    struct leat_packet held[16];
+    unsigned step = 0;
+
+    for (;;) {
+        struct leat_packet packet;
+        int ring_fd = -1;
+        uint16_t kind = test_receive(fd, &packet, NULL, &ring_fd);
+
+        if (kind == LEAT_PACKET_RING) {
+            add_ring(rings, &packet, ring_fd);
+            continue;
+        }
+        if (kind == LEAT_PACKET_END)
+            break;
+        assert_int_equal(kind, LEAT_PACKET_BATCH);
+        if (step >= window)
+            test_release(fd, &held[step % window]);
+        held[step % window] = packet;
+        check_batch(rings, &packet, step++);
+    }
+    assert_int_equal(step, TEST_N_LISTS / 2);
+    for (unsigned i = 0; i < window; i++)
+        test_release(fd, &held[i]);
+}
+
+static void test_growth(void **state) {
+    struct test_daemon server;
+
+    (void)state;
+    test_daemon_start(&server, 4, "");
+    for (uint32_t window = 1; window <= 7; window += 3) {
+        int fd = test_open(&server, "lists", window, 1);
+        struct rings rings = {.n = 0};
+
+        pull_epoch(fd, &rings, window);
+        assert_in_range(rings.n, 2, MAX_RINGS);
+        (void)close(fd);
+        test_daemon_wait_idle(&server);
+        for (size_t i = 0; i < rings.n; i++)
+            (void)munmap((void *)(uintptr_t)rings.items[i].memory, rings.items[i].size_bytes);
+    }
+    test_daemon_stop(&server);
+}
+
+/* Takes n batches, and keeps the last two. */
+static void pull(int fd, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        struct leat_packet batch = test_next_batch(fd);
+
+        if (i + 2 < n)
+            test_release(fd, &batch);
+    }
+}
+
+/* The connection ends after n batches, held or given back: in the middle of whatever goes on. */
+static void test_end_while_growing(void **state) {
+    struct leat_packet bye = {.kind = LEAT_PACKET_BYE};
+    struct test_daemon server;
+    int fds[N_OPEN];
+
+    (void)state;
+    test_daemon_start(&server, 4, "");
+    for (unsigned n = 0; n < TEST_N_LISTS / 2; n++) {
+        int fd = test_open(&server, "lists", 3, 0);
+
+        pull(fd, n);
+        test_send(fd, &bye, NULL);
+        (void)close(fd);
+    }
+    test_daemon_wait_idle(&server);
+    for (unsigned i = 0; i < N_OPEN; i++) { /* and now by the end of the daemon */
+        fds[i] = test_open(&server, "lists", 3, 0);
+        pull(fds[i], 7 * i);
+    }
+    test_daemon_stop(&server);
+    for (unsigned i = 0; i < N_OPEN; i++)
+        (void)close(fds[i]);
+}
+
+/* A ring that may not grow fails its stream, by name, and what was announced is still good. */
+static void test_quota(void **state) {
+    struct test_daemon server;
+    uint64_t n = 0;
+    int fd;
+
+    (void)state;
+    test_daemon_start(&server, 4, "max_user_ring_bytes: 1048576\n");
+    fd = test_open(&server, "lists", 2, 1);
+    for (;;) {
+        static uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
+        struct leat_packet packet;
+        uint16_t kind = test_receive(fd, &packet, payload, NULL);
+
+        if (kind == LEAT_PACKET_BATCH) {
+            n++;
+            test_release(fd, &packet);
+        } else if (kind == LEAT_PACKET_GOAWAY) {
+            Leat__Error *error = leat__error__unpack(NULL, packet.payload_bytes, payload);
+
+            assert_non_null(strstr(error->message, "max_user_ring_bytes"));
+            assert_string_equal(error->path, "streams.lists");
+            leat__error__free_unpacked(error, NULL);
+            break;
+        } else {
+            assert_int_equal(kind, LEAT_PACKET_RING);
+        }
+    }
+    assert_in_range(n, 1, TEST_N_LISTS / 2 - 1);
+    (void)close(fd);
+    test_daemon_wait_idle(&server);
+    test_daemon_stop(&server);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_end_while_growing),
+        cmocka_unit_test(test_quota),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,434 @@
+/* test_session.c: what a trainer may say and when; whatever else it says ends its session, and only
+ * that. Packets are sent by hand to a daemon on a thread. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/slot.h"
+#include "tests/daemon/shared_daemon.h"
+
+#define N_RECORDS  40 /* 10 batches of 4 */
+#define SILENCE_MS 150
+
+static struct test_daemon server;
+
+static int set_up(void **state) {
+    (void)state;
+    test_daemon_start(&server, N_RECORDS, "");
+    return 0;
+}
+
+/* Whatever a test did: the daemon still serves, and nothing of the test is left in it. */
+static int tear_down(void **state) {
+    int fd;
+
+    (void)state;
+    fd = test_open(&server, "numbers", 2, 1);
+    (void)test_next_batch(fd);
+    (void)close(fd);
+    test_daemon_stop(&server);
+    return 0;
+}
+
+static void expect_error(int fd, const char *says) {
+    char text[1024] = "";
+
+    if (!test_expect_error(fd, text, sizeof(text)) || !strstr(text, says))
+        fail_msg("expected \"%s\", got \"%s\"", says, text);
+    (void)close(fd);
+}
+
+static void expect_silence(int fd) {
+    struct pollfd item = {.fd = fd, .events = POLLIN};
+
+    assert_int_equal(poll(&item, 1, SILENCE_MS), 0);
+}
+
+static int connect_trainer(void) {
+    return test_connect(&server, "trainer.sock", SOCK_SEQPACKET);
+}
+
+static void send_bytes(int fd, const void *bytes, size_t n_bytes) {
+    assert_int_equal(send(fd, bytes, n_bytes, MSG_NOSIGNAL), n_bytes);
+}
+
+/* ---- before OPENED ---- */
+
+static void test_bad_hello(void **state) {
+    struct leat_packet hello = test_hello();
+    int fd = connect_trainer();
+
+    (void)state;
+    hello.hello.magic = 0x20544547;
+    test_send(fd, &hello, NULL);
+    expect_error(fd, "0x20544547");
+
+    hello = test_hello();
+    hello.hello.major = 9;
+    hello.hello.minor = 4;
+    fd = connect_trainer();
+    test_send(fd, &hello, NULL);
+    expect_error(fd, "protocol 9.4");
+
+    hello = test_hello();
+    hello.hello.minor = 77; /* later minors are welcome */
+    hello.hello.features = UINT64_MAX;
+    fd = connect_trainer();
+    test_send(fd, &hello, NULL);
+    assert_int_equal(test_receive(fd, &hello, NULL, NULL), LEAT_PACKET_WELCOME);
+    assert_int_equal(hello.hello.minor, LEAT_PROTOCOL_MINOR);
+    assert_true(hello.hello.session > 0);
+    (void)close(fd);
+}
+
+static void test_wrong_order(void **state) {
+    static const uint16_t kinds[] = {LEAT_PACKET_OPEN,
+                                     LEAT_PACKET_RELEASE,
+                                     LEAT_PACKET_WELCOME,
+                                     LEAT_PACKET_OPENED,
+                                     LEAT_PACKET_RING,
+                                     LEAT_PACKET_BATCH,
+                                     LEAT_PACKET_END,
+                                     LEAT_PACKET_GOAWAY,
+                                     LEAT_PACKET_REFUSE,
+                                     0,
+                                     12,
+                                     0x7fff};
+    struct leat_packet packet = {.kind = 0};
+    int fd;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        packet.kind = kinds[i];
+        fd = connect_trainer();
+        test_send(fd, &packet, NULL);
+        expect_error(fd, "not expected in state hello");
+        fd = test_open(&server, "numbers", 2, 1);
+        if (kinds[i] == LEAT_PACKET_RELEASE)
+            continue;
+        test_send(fd, &packet, NULL);
+        expect_error(fd, "not expected in state serving");
+    }
+    packet = test_hello();
+    fd = test_welcome(&server);
+    test_send(fd, &packet, NULL);
+    expect_error(fd, "not expected in state welcomed");
+}
+
+/* Kinds with bit 15 may be ignored by who does not know them. */
+static void test_optional_kind(void **state) {
+    static uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
+    struct leat_packet optional = {.kind = 0x8123}, packet = test_hello();
+    int fd = connect_trainer();
+
+    (void)state;
+    test_send(fd, &optional, NULL);
+    test_send(fd, &packet, NULL);
+    assert_int_equal(test_receive(fd, &packet, NULL, NULL), LEAT_PACKET_WELCOME);
+    optional.payload_bytes = 100;
+    test_send(fd, &optional, payload);
+    test_send_open(fd, "numbers", 2, 1);
+    optional.payload_bytes = 0;
+    test_send(fd, &optional, NULL);
+    assert_int_equal(test_receive(fd, &packet, payload, NULL), LEAT_PACKET_OPENED);
+    test_send(fd, &optional, NULL);
+    assert_int_equal(test_next_batch(fd).batch.step, 0);
+    (void)close(fd);
+}
+
+static void test_sizes(void **state) {
+    static uint8_t bytes[LEAT_PACKET_PAYLOAD_MAX + 4096];
+    struct leat_packet packet = test_hello();
+    int fd;
+
+    (void)state;
+    for (size_t n = 1; n < sizeof(packet) + 8; n += 8) { /* short, and longer than it says */
+        memcpy(bytes, &packet, sizeof(packet));
+        fd = connect_trainer();
+        send_bytes(fd, bytes, n);
+        expect_error(fd, "size");
+    }
+    packet.payload_bytes = 1000; /* says more than there is */
+    fd = connect_trainer();
+    send_bytes(fd, &packet, sizeof(packet));
+    expect_error(fd, "size");
+
+    packet = (struct leat_packet){.kind = LEAT_PACKET_OPEN,
+                                  .payload_bytes = sizeof(bytes) - sizeof(packet)};
+    memcpy(bytes, &packet, sizeof(packet));
+    fd = test_welcome(&server);
+    send_bytes(fd, bytes, sizeof(bytes));
+    expect_error(fd, "size");
+
+    fd = test_open(&server, "numbers", 2, 1);
+    send_bytes(fd, bytes, 65);
+    expect_error(fd, "size");
+}
+
+static void expect_refusal(Leat__OpenRequest *request, const char *says) {
+    struct leat_packet packet = {.kind = LEAT_PACKET_OPEN};
+    uint8_t payload[1024];
+    int fd = test_welcome(&server);
+
+    packet.payload_bytes = (uint32_t)leat__open_request__pack(request, payload);
+    test_send(fd, &packet, payload);
+    expect_error(fd, says);
+}
+
+static void test_bad_open(void **state) {
+    Leat__OpenRequest request = LEAT__OPEN_REQUEST__INIT;
+    Leat__Position start = LEAT__POSITION__INIT;
+    Leat__StreamSpec spec = LEAT__STREAM_SPEC__INIT;
+    uint8_t digest[32] = {1};
+    struct leat_packet packet = {.kind = LEAT_PACKET_OPEN, .payload_bytes = 3};
+    int fd = test_welcome(&server);
+
+    (void)state;
+    test_send(fd, &packet, "\x0a\x50x"); /* a text that is cut */
+    expect_error(fd, "protobuf");
+    request.stream = (char *)(uintptr_t) "nombers";
+    expect_refusal(&request, "did you mean \"numbers\"");
+    request.stream = (char *)(uintptr_t) "numbers";
+    request.rank = 2;
+    request.world_size = 2;
+    expect_refusal(&request, "rank 2 of 2");
+    request.rank = 0;
+    request.world_size = UINT32_MAX;
+    expect_refusal(&request, "world");
+    request.world_size = 1;
+    request.window = 100000;
+    expect_refusal(&request, "max_window");
+    request.window = 0;
+    request.has_n_steps = true;
+    expect_refusal(&request, "n_steps 0");
+    request.has_n_steps = false;
+    request.start = &start;
+    start.spec_digest = (ProtobufCBinaryData){.len = 5, .data = digest};
+    expect_refusal(&request, "a digest of 5 bytes");
+    start.spec_digest.len = sizeof(digest);
+    expect_refusal(&request, "another version of the stream");
+    request.start = NULL;
+    request.spec = &spec;
+    expect_refusal(&request, "names a stream and describes another");
+    request.stream = (char *)(uintptr_t) "";
+    expect_refusal(&request, "a stream needs a source");
+}
+
+/* ---- while it is served ---- */
+
+static void test_an_epoch(void **state) {
+    struct leat_packet packet, batch[16];
+    int fd = test_open(&server, "numbers", 4, 2), ring_fd = -1;
+    uint8_t *memory;
+    size_t size;
+
+    (void)state;
+    assert_int_equal(test_receive(fd, &packet, NULL, &ring_fd), LEAT_PACKET_RING);
+    assert_true(ring_fd >= 0);
+    size = packet.ring.slot_bytes * packet.ring.n_slots;
+    assert_ptr_equal(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, ring_fd, 0), MAP_FAILED);
+    memory = mmap(NULL, size, PROT_READ, MAP_SHARED, ring_fd, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    for (unsigned epoch = 0; epoch < 2; epoch++) {
+        for (unsigned step = 0; step < N_RECORDS / 4; step++) {
+            const struct leat_slot_header *header;
+
+            assert_int_equal(test_receive(fd, &batch[step], NULL, NULL), LEAT_PACKET_BATCH);
+            assert_int_equal(batch[step].batch.step, step);
+            assert_int_equal(batch[step].batch.epoch, epoch);
+            header = (const void *)(memory + batch[step].batch.slot * packet.ring.slot_bytes);
+            assert_int_equal(header->step, step);
+            test_release(fd, &batch[step]);
+        }
+        assert_int_equal(test_receive(fd, &batch[0], NULL, NULL), LEAT_PACKET_END);
+        assert_int_equal(batch[0].end.epoch, epoch);
+        assert_int_equal(batch[0].end.n_steps, N_RECORDS / 4);
+        assert_int_equal(batch[0].end.is_last, epoch == 1);
+    }
+    expect_silence(fd);
+    (void)munmap(memory, size);
+    (void)close(ring_fd);
+    (void)close(fd);
+    test_daemon_wait_idle(&server);
+}
+
+static void test_window(void **state) {
+    struct leat_packet batch[3];
+    int fd = test_open(&server, "numbers", 3, 1);
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        batch[i] = test_next_batch(fd);
+    expect_silence(fd);
+    test_release(fd, &batch[1]); /* in any order, one for one */
+    assert_int_equal(test_next_batch(fd).batch.step, 3);
+    expect_silence(fd);
+    test_release(fd, &batch[2]);
+    test_release(fd, &batch[0]);
+    assert_int_equal(test_next_batch(fd).batch.step, 4);
+    assert_int_equal(test_next_batch(fd).batch.step, 5);
+    expect_silence(fd);
+    (void)close(fd);
+}
+
+/* What is not held exactly so cannot be released. */
+static void test_bad_release(void **state) {
+    for (int i = 0; i < 6; i++) {
+        int fd = test_open(&server, "numbers", 2, 1);
+        struct leat_packet batch = test_next_batch(fd), wrong = batch;
+
+        (void)state;
+        switch (i) {
+        case 0:
+            wrong.batch.slot++;
+            break;
+        case 1:
+            wrong.batch.slot = UINT32_MAX;
+            break;
+        case 2:
+            wrong.batch.step += 7;
+            break;
+        case 3:
+            wrong.batch.epoch++;
+            break;
+        case 4:
+            wrong.batch.generation--;
+            break;
+        default: /* twice */
+            test_release(fd, &batch);
+        }
+        test_release(fd, &wrong);
+        expect_error(fd, "which is not held");
+    }
+}
+
+/* A client that lives may still read what it was given: its slots stay until BYE or its death. */
+static void test_bye(void **state) {
+    struct leat_packet bye = {.kind = LEAT_PACKET_BYE};
+    int fd = test_open(&server, "numbers", 3, 1);
+
+    (void)state;
+    (void)test_next_batch(fd);
+    (void)test_next_batch(fd);
+    test_send(fd, &bye, NULL);
+    assert_false(test_expect_error(fd, (char[64]){""}, 64));
+    test_daemon_wait_idle(&server);
+    (void)close(fd);
+    fd = connect_trainer();
+    test_send(fd, &bye, NULL); /* in any state */
+    assert_false(test_expect_error(fd, (char[64]){""}, 64));
+    (void)close(fd);
+}
+
+static void test_quarantine(void **state) {
+    Leat__StatusReply *status;
+
+    (void)state;
+    for (uint32_t n = 1; n <= 5; n++) { /* the end may come between two announcements */
+        int fd = test_open(&server, "numbers", 5, 1);
+
+        for (uint32_t i = 0; i < n; i++)
+            (void)test_next_batch(fd);
+        (void)close(fd);
+        (void)usleep(100000);
+        test_daemon_status(&server, &status);
+        assert_int_equal(status->n_sessions, n);
+        assert_in_range(status->n_slots - status->n_slots_free, n * (n + 1) / 2, 5 * n);
+        leat__status_reply__free_unpacked(status, NULL);
+    }
+}
+
+/* The end of the connection in every state, at once and after a while. */
+static void test_hang_up(void **state) {
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        int fd = i % 5 == 0 ? connect_trainer() : test_welcome(&server);
+        struct leat_packet packet;
+
+        if (i % 5 >= 2)
+            test_send_open(fd, "numbers", 2, 0);
+        if (i % 5 >= 3) {
+            static uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
+
+            assert_int_equal(test_receive(fd, &packet, payload, NULL), LEAT_PACKET_OPENED);
+        }
+        if (i >= 20)
+            (void)usleep((unsigned)i * 100);
+        if (i % 2)
+            (void)shutdown(fd, SHUT_WR);
+        (void)close(fd);
+    }
+}
+
+static void test_no_descriptors(void **state) {
+    struct leat_packet hello = test_hello(), batch;
+    Leat__StatusReply *before, *after;
+    int fd;
+
+    (void)state;
+    test_daemon_status(&server, &before);
+    for (int i = 0; i < 10; i++) {
+        fd = connect_trainer();
+        (void)leat_packet_send(fd, &hello, NULL, fd, 1); /* of itself: would keep itself open */
+        (void)close(fd);
+        fd = test_open(&server, "numbers", 2, 1);
+        batch = test_next_batch(fd);
+        batch.kind = LEAT_PACKET_RELEASE;
+        (void)leat_packet_send(fd, &batch, NULL, fd, 1);
+        batch.kind = LEAT_PACKET_BYE;
+        (void)leat_packet_send(fd, &batch, NULL, -1, 1);
+        (void)close(fd);
+    }
+    (void)usleep(200000);
+    test_daemon_status(&server, &after);
+    assert_true(after->n_fds <= before->n_fds + 2 * 10); /* a pidfd and a ring where quarantined */
+    leat__status_reply__free_unpacked(before, NULL);
+    leat__status_reply__free_unpacked(after, NULL);
+}
+
+static void test_rank_without_batches(void **state) {
+    Leat__OpenRequest request = LEAT__OPEN_REQUEST__INIT;
+    struct leat_packet packet = {.kind = LEAT_PACKET_OPEN};
+    uint8_t payload[1024];
+    int fd = test_welcome(&server);
+
+    (void)state;
+    request.stream = (char *)(uintptr_t) "numbers";
+    request.rank = 11;
+    request.world_size = 12;
+    packet.payload_bytes = (uint32_t)leat__open_request__pack(&request, payload);
+    test_send(fd, &packet, payload);
+    expect_error(fd, "rank 11 of 12 gets no batch");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_bad_hello),
+        TEST(test_wrong_order),
+        TEST(test_optional_kind),
+        TEST(test_sizes),
+        TEST(test_bad_open),
+        TEST(test_an_epoch),
+        TEST(test_window),
+        TEST(test_bad_release),
+        TEST(test_bye),
+        TEST(test_quarantine),
+        TEST(test_hang_up),
+        TEST(test_no_descriptors),
+        TEST(test_rank_without_batches),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
