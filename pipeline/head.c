@@ -120,13 +120,13 @@ static int read_on(struct head *head, struct leat_error *err) {
     int r = 0;
 
     while (r == 0 && head->n_left > 0 && !has_ended) {
-        struct leat_scan_job job = {.scan = &head->scan, .buffer = &head->buffer};
+        struct leat_scan_job job = {.scan = &head->scan, .n_pieces = 1, .buffers = {&head->buffer}};
         uint64_t n_bytes = 0;
 
         r = leat_scan_execute(&job, &n_bytes, err);
         has_ended = job.has_ended;
-        if (r == 0 && job.piece.n_records > 0)
-            r = map_and_render(head, &job.piece, err);
+        if (r == 0 && job.pieces[0].n_records > 0)
+            r = map_and_render(head, &job.pieces[0], err);
     }
     return r;
 }
