@@ -99,7 +99,7 @@ struct leat_collate_item {
     struct leat_output_entry *output;
 };
 
-#define LEAT_COLLATE_MAX 64
+#define LEAT_COLLATE_MAX 256
 
 struct leat_collate_job {
     const struct leat_plan *plan;

@@ -13,7 +13,7 @@
 
 #include "pipeline/run_internal.h"
 
-#define COLLATE_BYTES (1U << 20) /* batches of one COLLATE job, about */
+#define COLLATE_BYTES (2U << 20) /* batches of one COLLATE job, about */
 
 /* ---- pools ---- */
 
