@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define SCRATCH_BYTES_MIN 4096
+#define ROOM_MIN          64
 
 void *leat_encoder_scratch(struct leat_encoder *encoder, struct leat_encoder_buffer *buffer,
                            size_t n_bytes) {
@@ -30,6 +31,7 @@ int leat_encoder_make_room(struct leat_encoder *encoder, size_t n) {
 
     if (capacity <= encoder->ids_capacity)
         return 0;
+    capacity += ROOM_MIN; /* what comes one by one, bos and eos, must not cost a copy */
     if (capacity < encoder->n_ids + encoder->n_ids / 2)
         capacity = encoder->n_ids + encoder->n_ids / 2;
     ids = encoder->memory.reserve(encoder->memory.context, capacity * sizeof(*ids), &size);
