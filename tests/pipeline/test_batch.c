@@ -44,8 +44,8 @@ static void check_slots(const char *stages, uint32_t least, uint32_t most) {
 static void test_rings(void **state) {
     (void)state;
     folder_print("a.jsonl", "{\"a\": 1}\n");
-    check_slots("- batch: {batch_size: 1}\n- prefetch: {prefetch_size: 1}", 2,
-                64); /* costs little */
+    check_slots("- batch: {batch_size: 1}\n- prefetch: {prefetch_size: 1}", 16,
+                1024); /* costs little */
     check_slots("- batch: {batch_size: 1}\n- prefetch: {prefetch_size: 500}", 500, 500);
     check_slots("- batch: {batch_size: 1048576}\n- prefetch: {prefetch_size: 3}", 3, 3);
     check_slots("- batch: {batch_size: 1048576}\n- prefetch: {prefetch_size: 1}", 2, 2);
