@@ -12,7 +12,7 @@
  * the loop has to share its CPU, all the others wait for it. */
 static uint32_t n_mapping(uint32_t n_workers) {
     uint32_t n_cpus = uv_available_parallelism();
-    uint32_t n_left = n_cpus - n_cpus / CPUS_A_SPARE_ONE;
+    uint32_t n_left = n_cpus < MANY_THREADS ? n_cpus : n_cpus - n_cpus / CPUS_A_SPARE_ONE;
 
     return n_workers > n_left ? n_left : n_workers;
 }
