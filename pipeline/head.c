@@ -134,7 +134,7 @@ static int read_on(struct head *head, struct leat_error *err) {
 int leat_head(const struct leat_spec *spec, const struct leat_opener *opener, int after_stage,
               uint64_t n_records, struct leat_text *text, struct leat_error *err) {
     struct head head = {.n_left = n_records, .text = text};
-    int r = leat_plan_new(spec, opener, &head.plan, err);
+    int r = leat_plan_new_of_rows(spec, opener, &head.plan, err);
 
     if (r < 0)
         return r;
