@@ -383,7 +383,7 @@ int leat_feed_new(struct leat_daemon *daemon, struct leat_user *user, struct lea
 
     if (!feed)
         return leat_error_oom(err);
-    run_options.max_map_jobs = 2 * daemon->n_workers + 2;
+    run_options.max_map_jobs = 4 * daemon->n_workers + 2;
     run_options.now_ns = leat_daemon_now_ns;
     r = leat_run_new(plan, &run_options, &feed->run, err);
     if (r < 0) {

@@ -4,15 +4,30 @@
 #include <assert.h>
 #include <sched.h>
 
-#define CPUS_A_SPARE_ONE 5
+#define CPUS_A_SPARE_ONE   4
+#define MANY_THREADS       8
+#define LONG_TASKS_IN_LINE 3
 
-/* On a large machine a few CPUs are left to the loop, to short tasks and to a trainer: if the loop
- * has to share its CPU, all the others wait for it. */
-static uint32_t max_long_tasks(uint32_t n_workers) {
+/* A quarter of the CPUs of a large machine is left to the loop, to short tasks and to trainers: if
+ * the loop has to share its CPU, all the others wait for it. */
+static uint32_t n_mapping(uint32_t n_workers) {
     uint32_t n_cpus = uv_available_parallelism();
-    uint32_t n_left = n_cpus - n_cpus / CPUS_A_SPARE_ONE;
+    uint32_t n_left = n_cpus < MANY_THREADS ? n_cpus : n_cpus - n_cpus / CPUS_A_SPARE_ONE;
 
     return n_workers > n_left ? n_left : n_workers;
+}
+
+/* With few threads, a short task must find one that does not map. With many, one of them gets ready
+ * every moment anyhow; there it pays to keep long tasks in line, so that no thread falls asleep
+ * between two of them: waking it costs more than all else that the loop does for a task. */
+static uint32_t max_long_tasks(uint32_t n_workers) {
+    uint32_t n = n_mapping(n_workers);
+
+    return n < MANY_THREADS ? n : n + LONG_TASKS_IN_LINE;
+}
+
+uint32_t leat_scheduler_n_threads(uint32_t n_workers) {
+    return n_mapping(n_workers) + 1;
 }
 
 void leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers) {
@@ -32,10 +47,6 @@ void leat_task_queue_init(struct leat_task_queue *queue) {
     *queue = (struct leat_task_queue){.lists = {{.next = NULL}}};
     for (int i = 0; i < LEAT_N_TASK_CLASSES; i++)
         queue->lists[i].last = &queue->lists[i].first;
-}
-
-uint32_t leat_scheduler_n_threads(uint32_t n_workers) {
-    return n_workers + 1 + n_workers / 8;
 }
 
 static void append_list(struct leat_scheduler *scheduler, enum leat_task_class class,

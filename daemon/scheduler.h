@@ -1,10 +1,10 @@
 /* scheduler.h: everything that runs on libuv's pool: the jobs of all runs, and slow work.
  *
- * libuv's queue is first in, first out, and a task that maps a block takes milliseconds. So no more
- * of the long ones (mapping, slow work) than there are workers are handed to the pool at a time,
- * and the pool has a few threads more than that: what is near to a trainer (making batches, reading
- * on) takes microseconds, and finds a thread at once. What waits, waits here; within a class one
- * run after the other. Slow work (plans, shared memory) may take at most half of the workers.
+ * libuv's queue is first in, first out, and a task that maps a block takes milliseconds. So the
+ * long ones (mapping, slow work) are handed to the pool in small numbers, and the pool has a thread
+ * more than map: what is near to a trainer (making batches, reading on) takes microseconds, and
+ * finds a thread soon. What waits, waits here; within a class one run after the other. Slow work
+ * (plans, shared memory) may take at most half of the workers.
  * Owner: loop; a task's `work` runs on a thread of the pool and sees only the task.
  */
 #pragma once

@@ -50,6 +50,8 @@ static int bind_int(const struct leat_arg *arg, const struct leat_value *value, 
     r = leat_parse_int(value->text, strlen(value->text), &number);
     if (r == -EINVAL)
         return expected(value, "a whole number", err);
+    if (r == -ERANGE && arg->min == 0 && arg->max == 0)
+        return leat_error_set(err, -EINVAL, "%.32s does not fit 64 bits", value->text);
     if (r == -ERANGE || ((arg->min != 0 || arg->max != 0) &&
                          ((double)number < arg->min || (double)number > arg->max)))
         return leat_error_set(err, -EINVAL, "%.32s is outside %.0f..%.0f", value->text, arg->min,

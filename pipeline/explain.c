@@ -15,15 +15,30 @@ static const char *kind_name(enum leat_stage_kind kind) {
     return names[kind];
 }
 
+/* Names are foreign: what would write to the terminal is shown as in JSON. */
+static void add_name(struct leat_text *text, const char *name) {
+    size_t n = strlen(name);
+    bool is_plain = leat_text_is_utf8((const uint8_t *)name, n);
+
+    for (size_t i = 0; i < n; i++)
+        is_plain = is_plain && (unsigned char)name[i] >= 0x20 && name[i] != 0x7f;
+    if (is_plain)
+        leat_text_add_bytes(text, name, n);
+    else
+        leat_text_add_json(text, name, n);
+}
+
 /* "int32[<=128]", "text", "int64" */
 static void add_type(struct leat_text *text, const struct leat_plan *plan, uint32_t column) {
     const struct leat_field *field = &plan->fields[column];
 
     leat_text_add(text, "%s", leat_dtype_name(field->dtype));
-    if (field->mask_of >= 0)
-        leat_text_add(text, "[mask of %s]", plan->fields[field->mask_of].name);
-    else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT && field->is_padded &&
-             field->pad_length)
+    if (field->mask_of >= 0) {
+        leat_text_add(text, "[mask of ");
+        add_name(text, plan->fields[field->mask_of].name);
+        leat_text_add(text, "]");
+    } else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT && field->is_padded &&
+               field->pad_length)
         leat_text_add(text, "[%llu]", (unsigned long long)field->pad_length);
     else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT && field->max_length)
         leat_text_add(text, "[<=%llu]", (unsigned long long)field->max_length);
@@ -34,7 +49,9 @@ static void add_type(struct leat_text *text, const struct leat_plan *plan, uint3
 static void add_schema(struct leat_text *text, const struct leat_plan *plan,
                        char (*names)[LEAT_NAME_MAX + 1], const uint32_t *columns, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        leat_text_add(text, "%s%s ", i ? ", " : "", names[i]);
+        leat_text_add(text, "%s", i ? ", " : "");
+        add_name(text, names[i]);
+        leat_text_add(text, " ");
         add_type(text, plan, columns[i]);
         if (!plan->is_needed[columns[i]])
             leat_text_add(text, " (not made)");
@@ -107,8 +124,9 @@ static void explain_text(struct leat_text *text, const struct leat_plan *plan, u
     char hex[LEAT_DIGEST_HEX_SIZE];
 
     leat_digest_hex(plan->spec_digest, hex);
-    leat_text_add(text, "stream %s\n", plan->spec->name);
-    leat_text_add(text, "spec digest %s\n\n", hex);
+    leat_text_add(text, "stream ");
+    add_name(text, plan->spec->name);
+    leat_text_add(text, "\nspec digest %s\n\n", hex);
     leat_text_add(text, "  source   %-10s %zu file%s\n             ", plan->source_ops->name,
                   plan->source->files.n_paths, plan->source->files.n_paths == 1 ? "" : "s");
     add_schema(text, plan, plan->source_names, plan->source_columns, plan->n_source_fields);
@@ -130,7 +148,11 @@ static void explain_text(struct leat_text *text, const struct leat_plan *plan, u
     leat_text_add(text, "batch\n\ntensors of a batch of %llu\n",
                   (unsigned long long)plan->batch_size);
     for (size_t i = 0; i < plan->n_tensors; i++) {
-        leat_text_add(text, "  %-20s %-9s ", plan->tensors[i].name,
+        int n_name = (int)strlen(plan->tensors[i].name);
+
+        leat_text_add(text, "  ");
+        add_name(text, plan->tensors[i].name);
+        leat_text_add(text, "%*s %-9s ", n_name < 20 ? 20 - n_name : 0, "",
                       leat_dtype_name(plan->tensors[i].dtype));
         add_shape(text, &plan->tensors[i], "varies");
         leat_text_add(text, "\n");

@@ -28,8 +28,8 @@ static int place(struct head *head, int after_stage, struct leat_error *err) {
     struct leat_plan *plan = head->plan;
 
     if (after_stage >= (int)plan->n_stages)
-        return leat_error_set(err, -EINVAL, "stage %d is outside 0..%zu", after_stage,
-                              plan->n_stages - 1);
+        return leat_error_set(err, -EINVAL, "there is no stage %d: there are %zu, from 0",
+                              after_stage, plan->n_stages);
     head->columns =
         after_stage < 0 ? plan->source_columns : plan->stages[after_stage].columns_after;
     head->names = (const char(*)[LEAT_NAME_MAX + 1])(
@@ -50,10 +50,18 @@ static int place(struct head *head, int after_stage, struct leat_error *err) {
     return 0;
 }
 
-static void bad_to_error(const struct head *head, const struct leat_block *block,
-                         struct leat_error *err) {
-    const struct leat_bad_record *bad = &block->bad[0];
+/* Of the records; each stage adds those that it found. NULL: none. */
+static const struct leat_bad_record *first_bad(const struct leat_block *block) {
+    const struct leat_bad_record *first = NULL;
 
+    for (uint32_t i = 0; i < block->n_bad; i++)
+        if (!first || block->bad[i].record < first->record)
+            first = &block->bad[i];
+    return first;
+}
+
+static void bad_to_error(const struct head *head, const struct leat_block *block,
+                         const struct leat_bad_record *bad, struct leat_error *err) {
     leat_error_set(err, -EINVAL, "%s", bad->message);
     leat_error_locate(err, head->plan->source->files.paths[block->file], (uint32_t)bad->line,
                       bad->column);
@@ -64,17 +72,18 @@ static void bad_to_error(const struct head *head, const struct leat_block *block
 }
 
 static int render(struct head *head, const struct leat_block *block, struct leat_error *err) {
-    bool fails = head->plan->options.on_error == LEAT_ON_ERROR_FAIL && block->n_bad > 0;
+    const struct leat_bad_record *bad =
+        head->plan->options.on_error == LEAT_ON_ERROR_FAIL ? first_bad(block) : NULL;
 
     for (uint32_t row = 0; row < block->n_rows && head->n_left > 0; row++, head->n_left--) {
-        if (fails && block->records[row] > block->bad[0].record)
+        if (bad && block->records[row] > bad->record)
             break;
         leat_render_row(head->text, head->plan, block, row, head->columns, head->names,
                         head->n_fields);
         leat_text_add(head->text, "\n");
     }
-    if (fails && head->n_left > 0) {
-        bad_to_error(head, block, err);
+    if (bad && head->n_left > 0) {
+        bad_to_error(head, block, bad, err);
         return -EINVAL;
     }
     return head->text->failed ? leat_error_oom(err) : 0;
@@ -111,13 +120,13 @@ static int read_on(struct head *head, struct leat_error *err) {
     int r = 0;
 
     while (r == 0 && head->n_left > 0 && !has_ended) {
-        struct leat_scan_job job = {.scan = &head->scan, .buffer = &head->buffer};
+        struct leat_scan_job job = {.scan = &head->scan, .n_pieces = 1, .buffers = {&head->buffer}};
         uint64_t n_bytes = 0;
 
         r = leat_scan_execute(&job, &n_bytes, err);
         has_ended = job.has_ended;
-        if (r == 0 && job.piece.n_records > 0)
-            r = map_and_render(head, &job.piece, err);
+        if (r == 0 && job.pieces[0].n_records > 0)
+            r = map_and_render(head, &job.pieces[0], err);
     }
     return r;
 }
@@ -125,7 +134,7 @@ static int read_on(struct head *head, struct leat_error *err) {
 int leat_head(const struct leat_spec *spec, const struct leat_opener *opener, int after_stage,
               uint64_t n_records, struct leat_text *text, struct leat_error *err) {
     struct head head = {.n_left = n_records, .text = text};
-    int r = leat_plan_new(spec, opener, &head.plan, err);
+    int r = leat_plan_new_of_rows(spec, opener, &head.plan, err);
 
     if (r < 0)
         return r;

@@ -42,16 +42,22 @@ struct leat_piece {
     uint64_t offset, line, record;
 };
 
+/* Several pieces a job: a piece is read in less time than it takes to wake a thread for the next.
+ */
+#define LEAT_SCAN_MAX 4
+
 struct leat_scan_job {
     struct leat_scan *scan;
-    struct leat_buffer *buffer; /* in: empty; out: NULL if it went into the piece */
-    struct leat_piece piece;    /* out; n_records 0: none */
-    bool has_ended;             /* out: the pass has no more */
+    size_t n_pieces;                            /* in: at most so many */
+    struct leat_buffer *buffers[LEAT_SCAN_MAX]; /* in: empty; out: NULL if it went into its piece */
+    struct leat_piece pieces[LEAT_SCAN_MAX];    /* out, in order; n_records 0: none */
+    bool has_ended;                             /* out: the pass has no more */
 };
 
 void leat_scan_start(struct leat_scan *scan, const struct leat_plan *plan,
                      const struct leat_opener *opener);
 void leat_scan_stop(struct leat_scan *scan);
+/* A failure is of what follows the pieces that are there. */
 int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err);
 
 /* ---- MAP: all per-record stages over one block ---- */
@@ -93,7 +99,7 @@ struct leat_collate_item {
     struct leat_output_entry *output;
 };
 
-#define LEAT_COLLATE_MAX 32
+#define LEAT_COLLATE_MAX 256
 
 struct leat_collate_job {
     const struct leat_plan *plan;

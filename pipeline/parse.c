@@ -68,7 +68,8 @@ int leat_parse_float(const char *text, size_t n, double *ret_value) {
     if (parse_short_float(text, n, ret_value))
         return 0;
     if (n >= sizeof(buffer) || memchr(text, '\0', n) || memchr(text, 'x', n) ||
-        memchr(text, 'X', n) || text[0] == ' ' || (text[0] >= '\t' && text[0] <= '\r'))
+        memchr(text, 'X', n) || memchr(text, '(', n) /* nan(...) */ || text[0] == ' ' ||
+        (text[0] >= '\t' && text[0] <= '\r'))
         return -EINVAL;
     memcpy(buffer, text, n);
     buffer[n] = '\0';

@@ -183,15 +183,15 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
     return 0;
 }
 
-/* Everything stands in an order that makes sense: nothing but prefetch behind batch. */
+/* Everything stands in an order that makes sense: nothing but one prefetch behind one batch. */
 static int check_order(const struct leat_plan *plan, struct leat_error *err) {
     const char *closing = NULL;
 
     for (size_t i = 0; i < plan->n_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
 
-        if (closing &&
-            (stage->ops->kind != LEAT_STAGE_COLLATE || strcmp(closing, "prefetch") == 0)) {
+        if (closing && (stage->ops->kind != LEAT_STAGE_COLLATE || strcmp(closing, "batch") != 0 ||
+                        strcmp(stage->ops->name, "batch") == 0)) {
             leat_config_error(stage->config, NULL, err, "must stand before %s", closing);
             prefix_stage(err, i, stage->ops->name);
             return -EINVAL;
@@ -327,7 +327,7 @@ static int plan_stages(struct leat_plan *plan, struct leat_planner *planner,
 }
 
 static int build(struct leat_plan *plan, struct leat_planner *planner,
-                 const struct leat_opener *opener, struct leat_error *err) {
+                 const struct leat_opener *opener, bool with_batches, struct leat_error *err) {
     int r = bind_spec(plan, err);
 
     if (r == 0)
@@ -340,7 +340,7 @@ static int build(struct leat_plan *plan, struct leat_planner *planner,
         r = plan_stages(plan, planner, err);
     if (r == 0)
         r = leat_plan_arrange(plan, planner, err);
-    if (r == 0)
+    if (r == 0 && with_batches)
         r = leat_plan_lay_out(plan, planner, err);
     if (r < 0)
         return r;
@@ -365,15 +365,15 @@ static int plan_alloc(const struct leat_spec *spec, struct leat_plan **ret_plan,
     return 0;
 }
 
-int leat_plan_new(const struct leat_spec *spec, const struct leat_opener *opener,
-                  struct leat_plan **ret_plan, struct leat_error *err) {
+static int plan_new(const struct leat_spec *spec, const struct leat_opener *opener,
+                    bool with_batches, struct leat_plan **ret_plan, struct leat_error *err) {
     struct leat_planner planner = {.fields = NULL};
     struct leat_plan *plan = NULL;
     int r = plan_alloc(spec, &plan, err);
 
     if (r < 0)
         return r;
-    r = build(plan, &planner, opener, err);
+    r = build(plan, &planner, opener, with_batches, err);
     leat_planner_deinit(&planner);
     if (r < 0) {
         leat_error_prefix(err, "streams.%s", spec->name);
@@ -382,6 +382,16 @@ int leat_plan_new(const struct leat_spec *spec, const struct leat_opener *opener
     }
     *ret_plan = plan;
     return 0;
+}
+
+int leat_plan_new(const struct leat_spec *spec, const struct leat_opener *opener,
+                  struct leat_plan **ret_plan, struct leat_error *err) {
+    return plan_new(spec, opener, true, ret_plan, err);
+}
+
+int leat_plan_new_of_rows(const struct leat_spec *spec, const struct leat_opener *opener,
+                          struct leat_plan **ret_plan, struct leat_error *err) {
+    return plan_new(spec, opener, false, ret_plan, err);
 }
 
 int leat_plan_check(const struct leat_spec *spec, struct leat_error *err) {

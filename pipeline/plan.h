@@ -94,6 +94,10 @@ struct leat_plan {
  * -errno. May block. */
 int leat_plan_new(const struct leat_spec *spec, const struct leat_opener *opener,
                   struct leat_plan **ret_plan, struct leat_error *err);
+/* The same up to rows, for those who look at them alone: whether they fit into batches is not
+ * asked, and there are no tensors and slots. */
+int leat_plan_new_of_rows(const struct leat_spec *spec, const struct leat_opener *opener,
+                          struct leat_plan **ret_plan, struct leat_error *err);
 struct leat_plan *leat_plan_ref(struct leat_plan *plan);
 struct leat_plan *leat_plan_unref(struct leat_plan *plan);
 

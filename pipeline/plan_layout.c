@@ -14,7 +14,7 @@
 /* Rings of small batches get more slots than asked: memory in which what one core wrote has time to
  * leave its own cache before another reads it, and work for the time that it takes to wake a
  * thread. */
-#define SMALL_RING_BYTES (16U << 20)
+#define SMALL_RING_BYTES (6U << 20)
 #define SMALL_RING_SLOTS 256
 #define RING_MAX_SLOTS   4096
 #define UNKNOWN_LENGTH   512 /* elements of a row of unknown length, for the first ring */
@@ -122,18 +122,23 @@ int leat_plan_arrange(struct leat_plan *plan, const struct leat_planner *planner
 
 /* ---- how large ---- */
 
-static int stage_error(const struct leat_plan *plan, const char *kind, struct leat_error *err,
-                       const char *field, const char *what) {
-    for (size_t i = plan->n_stages; i > 0; i--) {
-        const struct leat_plan_stage *stage = &plan->stages[i - 1];
+/* Puts an error at `batch`, or at the stream if there is none. */
+__attribute__((format(printf, 3, 4))) static int
+batch_error(const struct leat_plan *plan, struct leat_error *err, const char *format, ...) {
+    va_list ap;
 
-        if (strcmp(stage->ops->name, kind) != 0)
+    va_start(ap, format);
+    leat_error_setv(err, -EINVAL, format, ap);
+    va_end(ap);
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        const struct leat_plan_stage *stage = &plan->stages[i];
+
+        if (strcmp(stage->ops->name, "batch") != 0)
             continue;
-        leat_config_error(stage->config, NULL, err, "the field \"%s\" %s", field, what);
-        leat_error_prefix(err, "stages[%zu].%s", stage->index, kind);
+        leat_error_locate(err, plan->spec->file, stage->config->line, stage->config->column);
+        leat_error_prefix(err, "stages[%zu].batch", i);
         return -EINVAL;
     }
-    leat_error_set(err, -EINVAL, "the field \"%s\" %s", field, what);
     leat_error_locate(err, plan->spec->file, plan->spec->line, plan->spec->column);
     return -EINVAL;
 }
@@ -141,14 +146,18 @@ static int stage_error(const struct leat_plan *plan, const char *kind, struct le
 static int check_tensor(const struct leat_plan *plan, const char *name,
                         const struct leat_field *field, struct leat_error *err) {
     if (field->dtype == LEAT_DTYPE_TEXT)
-        return stage_error(plan, "batch", err, name,
-                           "is text and cannot be in a batch: `cast` it to numbers, or name in "
-                           "`select` only what is wanted");
+        return batch_error(
+            plan, err,
+            "the field \"%s\" is text and cannot be in a batch: `cast` it to numbers, or name in "
+            "`select` only what is wanted",
+            name);
     if (field->mask_of >= 0)
         field = &plan->fields[field->mask_of];
     if (field->is_list && !field->is_padded && plan->is_batched && plan->batch_size > 1)
-        return stage_error(plan, "batch", err, name,
-                           "has rows of different lengths: `pad` it before `batch`");
+        return batch_error(plan, err,
+                           "the field \"%s\" has rows of different lengths: `pad` it before "
+                           "`batch`",
+                           name);
     return 0;
 }
 
@@ -207,12 +216,12 @@ static int size_slots(struct leat_plan *plan, struct leat_error *err) {
         if (add_bytes(plan, &plan->tensors[i], &total) < 0)
             total = UINT64_MAX / 2;
     if (total > (uint64_t)plan->options.max_batch_bytes && plan->is_bounded)
-        return leat_error_set(err, -EINVAL,
-                              "a batch of %llu rows may need %llu bytes, more than max_batch_bytes "
-                              "(%lld): make batch_size or "
-                              "the lengths smaller, or raise max_batch_bytes",
-                              (unsigned long long)plan->batch_size, (unsigned long long)total,
-                              (long long)plan->options.max_batch_bytes);
+        return batch_error(plan, err,
+                           "a batch of %llu rows may need %llu bytes, more than max_batch_bytes "
+                           "(%lld): make batch_size or "
+                           "the lengths smaller, or raise max_batch_bytes",
+                           (unsigned long long)plan->batch_size, (unsigned long long)total,
+                           (long long)plan->options.max_batch_bytes);
     if (total > (uint64_t)plan->options.max_batch_bytes)
         total = (uint64_t)plan->options.max_batch_bytes;
     plan->slot_bytes = (size_t)total;
@@ -232,9 +241,9 @@ int leat_plan_lay_out(struct leat_plan *plan, const struct leat_planner *planner
     plan->drop_last = planner->drop_last;
     plan->prefetch_size = planner->has_prefetch ? planner->prefetch_size : 2;
     if (planner->n_names > LEAT_SLOT_MAX_TENSORS)
-        return leat_error_set(
-            err, -EINVAL, "%zu fields are more than %d tensors: name what is wanted in `select`",
-            planner->n_names, LEAT_SLOT_MAX_TENSORS);
+        return batch_error(plan, err,
+                           "%zu fields are more than %d tensors: name what is wanted in `select`",
+                           planner->n_names, LEAT_SLOT_MAX_TENSORS);
     plan->tensors = calloc(planner->n_names ? planner->n_names : 1, sizeof(*plan->tensors));
     if (!plan->tensors)
         return leat_error_oom(err);

@@ -154,6 +154,13 @@ static void add_field(struct leat_text *text, const struct leat_field *field,
     leat_text_add(text, "]");
 }
 
+static void add_mask(struct leat_text *text, const char *name) {
+    char buffer[LEAT_NAME_MAX + 64];
+    int n = snprintf(buffer, sizeof(buffer), "(mask of %s, made with the batch)", name);
+
+    leat_text_add_json(text, buffer, (size_t)n);
+}
+
 void leat_render_row(struct leat_text *text, const struct leat_plan *plan,
                      const struct leat_block *block, uint32_t row, const uint32_t *columns,
                      const char (*names)[LEAT_NAME_MAX + 1], size_t n_fields) {
@@ -166,8 +173,7 @@ void leat_render_row(struct leat_text *text, const struct leat_plan *plan,
         leat_text_add_json(text, names[i], strlen(names[i]));
         leat_text_add(text, ": ");
         if (field->mask_of >= 0)
-            leat_text_add(text, "\"(mask of %s, made with the batch)\"",
-                          plan->fields[field->mask_of].name);
+            add_mask(text, plan->fields[field->mask_of].name);
         else if (!column->values)
             leat_text_add(text, "null");
         else

@@ -13,7 +13,7 @@
 
 #include "pipeline/run_internal.h"
 
-#define COLLATE_BYTES (256U << 10) /* batches of one COLLATE job, about */
+#define COLLATE_BYTES (2U << 20) /* batches of one COLLATE job, about */
 
 /* ---- pools ---- */
 
@@ -330,7 +330,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
     if (need > (size_t)run->plan->options.max_batch_bytes)
         return fail_too_large(run, need);
     if (need == 0 || run->slots.n_slots == 0 ||
-        (run->n_collate_out > 0 && run->slots.n_slots < max && run->slots.n_slots < 4))
+        (run->n_collate_out > 0 && run->slots.n_slots < max))
         return 0;
     job = job_take(run, LEAT_JOB_COLLATE);
     if (!job)
@@ -386,22 +386,41 @@ static int quarantine_job(struct leat_run *run, struct leat_job **ret_job) {
     return LEAT_RUN_JOB;
 }
 
+static int take_buffers(struct leat_run *run, struct leat_scan_job *scan) {
+    for (size_t i = 0; i < scan->n_pieces; i++) {
+        scan->buffers[i] = buffer_take(run);
+        if (!scan->buffers[i])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static void give_buffers(struct leat_run *run, struct leat_scan_job *scan) {
+    for (size_t i = 0; i < scan->n_pieces; i++) {
+        struct leat_piece unused = {.buffer = scan->buffers[i]};
+
+        leat_run_release_piece(run, &unused);
+    }
+}
+
 static int scan_job(struct leat_run *run, struct leat_job **ret_job) {
+    size_t limit = run->options.max_map_jobs + 1, n_room;
     struct leat_job *job;
-    struct leat_buffer *buffer;
 
     if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed ||
-        run->n_entries >= run->options.max_map_jobs + 1)
+        run->n_entries >= limit)
         return 0;
     job = job_take(run, LEAT_JOB_SCAN);
     if (!job)
         return out_of_memory(run);
-    buffer = buffer_take(run);
-    if (!buffer) {
+    n_room = limit - run->n_entries;
+    job->scan = (struct leat_scan_job){.scan = &run->scan,
+                                       .n_pieces = n_room < LEAT_SCAN_MAX ? n_room : LEAT_SCAN_MAX};
+    if (take_buffers(run, &job->scan) < 0) {
+        give_buffers(run, &job->scan);
         job_give(run, job);
         return out_of_memory(run);
     }
-    job->scan = (struct leat_scan_job){.scan = &run->scan, .buffer = buffer};
     run->scan_is_out = true;
     *ret_job = job;
     return LEAT_RUN_JOB;
@@ -509,29 +528,33 @@ static void fail_scan(struct leat_run *run, const struct leat_error *err) {
         out_of_memory(run);
 }
 
+static void take_piece(struct leat_run *run, struct leat_piece *piece) {
+    if (piece->n_records == 0)
+        return;
+    run->stats.n_source_records += piece->n_records;
+    if (leat_run_add_entry(run, LEAT_ENTRY_SCANNED, piece, NULL) == 0)
+        piece->buffer = NULL;
+    else
+        out_of_memory(run);
+}
+
 static void complete_scan(struct leat_run *run, struct leat_job *job) {
     struct leat_scan_job *scan = &job->scan;
-    struct leat_piece unused = {.buffer = scan->buffer};
     bool is_stale = run->scan_is_stale;
 
     run->scan_is_out = run->scan_is_stale = false;
-    leat_run_release_piece(run, &unused);
-    if (job->error.code && !is_stale) {
-        fail_scan(run, &job->error);
-        return;
-    }
     run->stats.n_source_bytes += job->n_bytes;
     run->stage_stats[0].busy_ns += job->busy_ns;
-    if (scan->piece.n_records > 0 && !is_stale) {
-        run->stats.n_source_records += scan->piece.n_records;
-        if (leat_run_add_entry(run, LEAT_ENTRY_SCANNED, &scan->piece, NULL) == 0)
-            scan->piece.buffer = NULL;
-        else
-            out_of_memory(run);
+    give_buffers(run, scan);
+    for (size_t i = 0; i < scan->n_pieces; i++) {
+        if (!is_stale)
+            take_piece(run, &scan->pieces[i]);
+        leat_run_release_piece(run, &scan->pieces[i]);
     }
-    leat_run_release_piece(run, &scan->piece);
     if (is_stale) {
         leat_run_next_pass(run, run->epoch != run->scan_epoch);
+    } else if (job->error.code) {
+        fail_scan(run, &job->error);
     } else if (scan->has_ended) {
         if (leat_run_add_entry(run, LEAT_ENTRY_PASS_END, NULL, NULL) < 0)
             out_of_memory(run);

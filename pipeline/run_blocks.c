@@ -214,6 +214,9 @@ static bool is_stale(const struct leat_run *run, const struct leat_queue_entry *
 }
 
 /* Batches that wait for slots hold on to their blocks: few, as the slots are what is kept ready. */
+/* Bad records that wait to be written are bounded too: a slow disk stops the line of blocks. */
+#define QUARANTINE_BYTES (4U << 20)
+
 static size_t ready_limit(const struct leat_run *run) {
     return 2 * leat_run_collate_max(run);
 }
@@ -246,6 +249,7 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
 
 void leat_run_consume(struct leat_run *run) {
     while (run->first && !run->has_failed && !run->is_cancelled &&
+           run->quarantine.n_bytes < QUARANTINE_BYTES &&
            run->order.batcher.n_ready < ready_limit(run)) {
         struct leat_queue_entry *entry = run->first;
 

@@ -146,9 +146,10 @@ int leat_scalar_store_double(void *values, enum leat_dtype dtype, size_t index, 
     return leat_scalar_store_int(values, dtype, index, (int64_t)value);
 }
 
-/* 1e16 -> "1e+16" and 3 -> "3.0", as Python's repr() has them. */
+/* The shortest digits that read back equal, in the form of Python's repr(): plain decimals from
+ * 1e-4 to 1e16, always with a point; else an exponent of two digits at least. */
 static size_t print_double(double value, char *buffer) {
-    size_t n = 0;
+    int n_digits = 0, exponent;
 
     if (isnan(value))
         return (size_t)snprintf(buffer, LEAT_SCALAR_TEXT_MAX, "nan");
@@ -156,20 +157,13 @@ static size_t print_double(double value, char *buffer) {
         return (size_t)snprintf(buffer, LEAT_SCALAR_TEXT_MAX, value > 0 ? "inf" : "-inf");
     if (value == trunc(value) && fabs(value) < 1e16)
         return (size_t)snprintf(buffer, LEAT_SCALAR_TEXT_MAX, "%.1f", value);
-    for (int precision = 1; precision <= 17; precision++) {
-        n = (size_t)snprintf(buffer, LEAT_SCALAR_TEXT_MAX, "%.*g", precision, value);
-        if (strtod(buffer, NULL) == value)
-            break;
-    }
-    if (fabs(value) < 1e-4 || fabs(value) >= 1e16 || !strchr(buffer, 'e'))
-        return n;
-    for (int precision = 1; precision <= 17;
-         precision++) { /* Python writes plain decimals from 1e-4 to 1e16 */
-        n = (size_t)snprintf(buffer, LEAT_SCALAR_TEXT_MAX, "%.*f", precision, value);
-        if (strtod(buffer, NULL) == value)
-            break;
-    }
-    return n;
+    do
+        (void)snprintf(buffer, LEAT_SCALAR_TEXT_MAX, "%.*e", n_digits++, value);
+    while (n_digits < 17 && strtod(buffer, NULL) != value);
+    exponent = atoi(strchr(buffer, 'e') + 1);
+    if (exponent < -4 || exponent >= 16)
+        return strlen(buffer);
+    return (size_t)snprintf(buffer, LEAT_SCALAR_TEXT_MAX, "%.*f", n_digits - 1 - exponent, value);
 }
 
 size_t leat_scalar_print(const void *values, enum leat_dtype dtype, size_t index, char *buffer) {

@@ -161,9 +161,10 @@ static int read_cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *
     }
 }
 
-int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err) {
+static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes,
+                      struct leat_error *err) {
     struct leat_scan *scan = job->scan;
-    struct leat_buffer *buffer = job->buffer;
+    struct leat_buffer *buffer = job->buffers[index];
     size_t n_filled = scan->n_carry, block_bytes = (size_t)scan->plan->options.block_bytes;
     struct leat_cut cut = {0};
     bool at_end = false;
@@ -181,7 +182,7 @@ int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
     if (r < 0)
         return r;
     if (cut.n_records > 0) {
-        job->piece = (struct leat_piece){
+        job->pieces[index] = (struct leat_piece){
             .buffer = buffer,
             .n_bytes = cut.n_bytes,
             .n_records = cut.n_records,
@@ -190,7 +191,7 @@ int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
             .line = scan->line,
             .record = scan->record,
         };
-        job->buffer = NULL;
+        job->buffers[index] = NULL;
     }
     scan->piece_offset += cut.n_bytes;
     scan->line += cut.n_lines;
@@ -200,4 +201,12 @@ int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
         close_file(scan);
     job->has_ended = scan->file == scan->plan->source->files.n_paths;
     return 0;
+}
+
+int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err) {
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < job->n_pieces && !job->has_ended; i++)
+        r = scan_piece(job, i, n_bytes, err);
+    return r;
 }

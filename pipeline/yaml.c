@@ -40,6 +40,21 @@ static bool is_null(const yaml_event_t *event) {
            (text[0] == '\0' || strcmp(text, "~") == 0 || strcmp(text, "null") == 0);
 }
 
+static bool has_extras(const yaml_event_t *event) {
+    switch (event->type) {
+    case YAML_ALIAS_EVENT:
+        return true;
+    case YAML_SCALAR_EVENT:
+        return event->data.scalar.anchor || event->data.scalar.tag;
+    case YAML_SEQUENCE_START_EVENT:
+        return event->data.sequence_start.anchor || event->data.sequence_start.tag;
+    case YAML_MAPPING_START_EVENT:
+        return event->data.mapping_start.anchor || event->data.mapping_start.tag;
+    default:
+        return false;
+    }
+}
+
 static int build(struct builder *builder, const yaml_event_t *event, int depth,
                  struct leat_value *value);
 
@@ -85,9 +100,11 @@ static int build_pair(struct builder *builder, const yaml_event_t *key, int dept
 
     if (key->type != YAML_SCALAR_EVENT)
         return fail(builder, &key->start_mark, "a key must be a plain text");
-    if (key->data.scalar.anchor)
+    if (has_extras(key))
         return fail(builder, &key->start_mark,
                     "anchors, aliases and tags are not used here: write the value out");
+    if (strlen((const char *)key->data.scalar.value) != key->data.scalar.length)
+        return fail(builder, &key->start_mark, "a key must not contain a NUL byte");
     r = leat_value_insert(value, (const char *)key->data.scalar.value, &item);
     if (r == -EEXIST)
         return fail(builder, &key->start_mark, "this key is there twice");
@@ -119,21 +136,6 @@ static int build_map(struct builder *builder, int depth, struct leat_value *valu
         yaml_event_delete(&event);
         if (r < 0)
             return r;
-    }
-}
-
-static bool has_extras(const yaml_event_t *event) {
-    switch (event->type) {
-    case YAML_ALIAS_EVENT:
-        return true;
-    case YAML_SCALAR_EVENT:
-        return event->data.scalar.anchor || event->data.scalar.tag;
-    case YAML_SEQUENCE_START_EVENT:
-        return event->data.sequence_start.anchor || event->data.sequence_start.tag;
-    case YAML_MAPPING_START_EVENT:
-        return event->data.mapping_start.anchor || event->data.mapping_start.tag;
-    default:
-        return false;
     }
 }
 

@@ -142,9 +142,12 @@ static int read_one(const struct reader *reader, const struct leat_value_key *ke
     size_t n = strlen(key->name);
     int r;
 
-    if (n == 0 || n > LEAT_NAME_MAX)
-        return fail(reader, key->line, key->column, "a stream's name has 1..%d bytes, not %zu",
-                    LEAT_NAME_MAX, n);
+    if (n == 0 || n > LEAT_NAME_MAX) {
+        fail(reader, key->line, key->column, "a stream's name has 1..%d bytes, not %zu",
+             LEAT_NAME_MAX, n);
+        leat_error_prefix(reader->err, "streams");
+        return -EINVAL;
+    }
     if (leat_spec_new(key->name, reader->file, &spec) < 0)
         return leat_error_oom(reader->err);
     spec->line = key->line;

@@ -10,6 +10,7 @@
 
 #include "pipeline/scalar.h"
 #include "pipeline/stage.h"
+#include "pipeline/stages/shared_text_index.h"
 
 struct cast {
     struct leat_config base;
@@ -21,7 +22,8 @@ struct cast {
 
     uint32_t from, to;
     uint64_t fallback_bits; /* one element */
-    uint64_t *map_bits;
+    uint64_t *map_bits;     /* [map.n_items] */
+    struct leat_text_index keys;
 };
 
 static const char *const dtypes[] = {"int32",   "int64",    "uint16", "uint8", "float32",
@@ -95,7 +97,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
     if (r < 0 || self->map.n_items == 0)
         return r;
     self->map_bits = calloc(self->map.n_items, sizeof(*self->map_bits));
-    if (!self->map_bits)
+    if (!self->map_bits || leat_text_index_init(&self->keys, self->map.keys, self->map.n_items) < 0)
         return leat_error_oom(err);
     for (size_t i = 0; r == 0 && i < self->map.n_items; i++)
         r = parse_constant(config, "map", self->map.values[i], &self->map_bits[i], err);
@@ -103,7 +105,29 @@ static int check(struct leat_config *config, struct leat_error *err) {
 }
 
 static void unload(struct leat_config *config) {
-    free(((struct cast *)config)->map_bits);
+    struct cast *self = (struct cast *)config;
+
+    free(self->map_bits);
+    leat_text_index_deinit(&self->keys);
+}
+
+/* What is padded goes on with the same value, if the new dtype has it. */
+static int plan_padding(const struct leat_config *config, const struct leat_field *from,
+                        struct leat_field *to, struct leat_error *err) {
+    const char *dtype = leat_dtype_name(to->dtype);
+    uint64_t element;
+
+    to->max_length = from->max_length;
+    to->is_padded = from->is_padded;
+    to->has_pad_value = from->has_pad_value;
+    to->pad_value = from->pad_value;
+    to->pad_length = from->pad_length;
+    to->pad_multiple = from->pad_multiple;
+    to->pad_left = from->pad_left;
+    if (from->is_padded && leat_scalar_store_double(&element, to->dtype, 0, from->pad_value) < 0)
+        return leat_config_error(config, "dtype", err, "it is padded with %g, which is no %s",
+                                 from->pad_value, dtype);
+    return 0;
 }
 
 static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
@@ -122,16 +146,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
         return leat_config_error(config, "map", err, "\"%s\" is not text", self->input);
     r = leat_planner_add(planner, config, self->output ? "output" : "input", output,
                          (enum leat_dtype)self->dtype, is_list, &self->to, &to, err);
-    if (r < 0 || !is_list)
-        return r;
-    to->max_length = from->max_length;
-    to->is_padded = from->is_padded;
-    to->has_pad_value = from->has_pad_value;
-    to->pad_value = from->pad_value;
-    to->pad_length = from->pad_length;
-    to->pad_multiple = from->pad_multiple;
-    to->pad_left = from->pad_left;
-    return 0;
+    return r < 0 || !is_list ? r : plan_padding(config, from, to, err);
 }
 
 static int cast_text(const struct cast *self, const char *text, size_t n, void *values,
@@ -140,9 +155,10 @@ static int cast_text(const struct cast *self, const char *text, size_t n, void *
     const uint64_t *bits = self->fallback ? &self->fallback_bits : NULL;
 
     if (n == 0 || self->map.n_items > 0) {
-        for (size_t i = 0; i < self->map.n_items; i++)
-            if (strlen(self->map.keys[i]) == n && memcmp(self->map.keys[i], text, n) == 0)
-                bits = &self->map_bits[i];
+        ptrdiff_t item = leat_text_index_find(&self->keys, text, n);
+
+        if (item >= 0)
+            bits = &self->map_bits[item];
         if (!bits)
             return -ENOENT;
         memcpy((char *)values + row * size, bits, size);

@@ -3,13 +3,23 @@
  * A text is compared as text by `equals` and `not_equals`, as a number by `min` and `max` (a text
  * that is no number is not kept), and has its length in characters. A list has only a length.
  */
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/scalar.h"
 #include "pipeline/stage.h"
+#include "pipeline/stages/shared_text_index.h"
 
 enum { EMPTY = 1, EQUALS = 2, NOT_EQUALS = 4, MIN = 8, MAX = 16, MIN_LENGTH = 32, MAX_LENGTH = 64 };
+
+/* Ascending. Wide enough for every double and every int64_t: numbers of records are often above
+ * 2^53. */
+struct numbers {
+    long double *values;
+    size_t n_values;
+};
 
 struct filter {
     struct leat_config base;
@@ -21,7 +31,8 @@ struct filter {
 
     uint32_t column;
     unsigned conditions;
-    double *equal_numbers, *unequal_numbers;
+    struct leat_text_index equal_texts, unequal_texts;
+    struct numbers equal_numbers, unequal_numbers;
 };
 
 static const struct leat_arg args[] = {
@@ -90,23 +101,53 @@ static int check(struct leat_config *config, struct leat_error *err) {
     return 0;
 }
 
-static int parse_numbers(struct leat_config *config, const char *arg,
-                         const struct leat_texts *texts, double **ret_numbers,
-                         struct leat_error *err) {
+static int parse_number(const char *text, long double *ret_number) {
+    int64_t integer;
+    double number;
     bool truth;
 
-    *ret_numbers = calloc(texts->n_items ? texts->n_items : 1, sizeof(**ret_numbers));
-    if (!*ret_numbers)
+    if (leat_parse_bool(text, strlen(text), &truth) == 0)
+        *ret_number = truth;
+    else if (leat_parse_int(text, strlen(text), &integer) == 0)
+        *ret_number = (long double)integer;
+    else if (leat_parse_float(text, strlen(text), &number) == 0)
+        *ret_number = (long double)number;
+    else
+        return -EINVAL;
+    return 0;
+}
+
+static int by_value(const void *a, const void *b) {
+    const long double *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static int parse_numbers(struct leat_config *config, const char *arg,
+                         const struct leat_texts *texts, struct numbers *numbers,
+                         struct leat_error *err) {
+    numbers->values = calloc(texts->n_items ? texts->n_items : 1, sizeof(*numbers->values));
+    if (!numbers->values)
         return leat_error_oom(err);
     for (size_t i = 0; i < texts->n_items; i++) {
-        const char *text = texts->items[i];
+        long double number;
 
-        if (leat_parse_bool(text, strlen(text), &truth) == 0)
-            (*ret_numbers)[i] = truth;
-        else if (leat_parse_float(text, strlen(text), &(*ret_numbers)[i]) < 0)
+        if (parse_number(texts->items[i], &number) < 0)
             return leat_config_error(config, arg, err,
-                                     "\"%.64s\" is no number, and the field holds numbers", text);
+                                     "\"%.64s\" is no number, and the field holds numbers",
+                                     texts->items[i]);
+        if (number == number) /* nan equals nothing */
+            numbers->values[numbers->n_values++] = number;
     }
+    qsort(numbers->values, numbers->n_values, sizeof(*numbers->values), by_value);
+    return 0;
+}
+
+static int index_texts(struct filter *self, struct leat_error *err) {
+    if (leat_text_index_init(&self->equal_texts, self->equals.items, self->equals.n_items) < 0 ||
+        leat_text_index_init(&self->unequal_texts, self->not_equals.items,
+                             self->not_equals.n_items) < 0)
+        return leat_error_oom(err);
     return 0;
 }
 
@@ -120,7 +161,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
         return r;
     field = leat_planner_field(planner, self->column);
     if (field->dtype == LEAT_DTYPE_TEXT)
-        return 0;
+        return index_texts(self, err);
     if (field->is_list && (self->conditions & ~of_lists))
         return leat_config_error(
             config, "input", err,
@@ -138,22 +179,15 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 static void unload(struct leat_config *config) {
     struct filter *self = (struct filter *)config;
 
-    free(self->equal_numbers);
-    free(self->unequal_numbers);
+    leat_text_index_deinit(&self->equal_texts);
+    leat_text_index_deinit(&self->unequal_texts);
+    free(self->equal_numbers.values);
+    free(self->unequal_numbers.values);
 }
 
-static bool is_text_among(const struct leat_texts *texts, const char *text, size_t n) {
-    for (size_t i = 0; i < texts->n_items; i++)
-        if (strlen(texts->items[i]) == n && memcmp(texts->items[i], text, n) == 0)
-            return true;
-    return false;
-}
-
-static bool is_number_among(const double *numbers, size_t n_numbers, double number) {
-    for (size_t i = 0; i < n_numbers; i++)
-        if (numbers[i] == number)
-            return true;
-    return false;
+static bool is_among(const struct numbers *numbers, long double number) {
+    return numbers->n_values > 0 &&
+           bsearch(&number, numbers->values, numbers->n_values, sizeof(number), by_value) != NULL;
 }
 
 static bool holds_length(const struct filter *self, uint64_t length) {
@@ -181,9 +215,9 @@ static uint64_t n_characters(const char *text, size_t n) {
 static bool holds_text(const struct filter *self, const char *text, size_t n) {
     double number;
 
-    if ((self->conditions & EQUALS) && !is_text_among(&self->equals, text, n))
+    if ((self->conditions & EQUALS) && leat_text_index_find(&self->equal_texts, text, n) < 0)
         return false;
-    if ((self->conditions & NOT_EQUALS) && is_text_among(&self->not_equals, text, n))
+    if ((self->conditions & NOT_EQUALS) && leat_text_index_find(&self->unequal_texts, text, n) >= 0)
         return false;
     if ((self->conditions & (MIN | MAX)) &&
         (leat_parse_float(text, n, &number) < 0 || !holds_range(self, number)))
@@ -192,12 +226,18 @@ static bool holds_text(const struct filter *self, const char *text, size_t n) {
                         self->conditions & (MIN_LENGTH | MAX_LENGTH) ? n_characters(text, n) : n);
 }
 
-static bool holds_number(const struct filter *self, double number) {
-    if ((self->conditions & EQUALS) &&
-        !is_number_among(self->equal_numbers, self->equals.n_items, number))
+static bool holds_number(const struct filter *self, const void *values, enum leat_dtype dtype,
+                         uint32_t row) {
+    double number = leat_scalar_double(values, dtype, row);
+    long double exact = leat_dtype_is_integer(dtype)
+                            ? (long double)leat_scalar_int(values, dtype, row)
+                            : (long double)number;
+
+    if (isnan(number))
+        return self->conditions == NOT_EQUALS;
+    if ((self->conditions & EQUALS) && !is_among(&self->equal_numbers, exact))
         return false;
-    if ((self->conditions & NOT_EQUALS) &&
-        is_number_among(self->unequal_numbers, self->not_equals.n_items, number))
+    if ((self->conditions & NOT_EQUALS) && is_among(&self->unequal_numbers, exact))
         return false;
     return holds_range(self, number);
 }
@@ -218,7 +258,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
         else if (column->lengths)
             holds = holds_length(self, column->lengths[row]);
         else
-            holds = holds_number(self, leat_scalar_double(column->values, dtype, row));
+            holds = holds_number(self, column->values, dtype, row);
         if (!holds)
             leat_map_drop(map, row);
     }

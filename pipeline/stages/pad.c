@@ -1,6 +1,7 @@
 /* pad.c: lists to equal lengths. A property of collation: rows are copied into the slot once and
  * filled up there; here are only the schema and the check that no row is longer than `length`.
  */
+#include "pipeline/scalar.h"
 #include "pipeline/stage.h"
 
 struct pad {
@@ -74,6 +75,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
 static int plan_value(struct leat_config *config, struct leat_field *field,
                       struct leat_error *err) {
     const struct pad *self = (const struct pad *)config;
+    uint64_t element;
 
     if (leat_config_given(config, "value"))
         field->pad_value = self->value;
@@ -82,6 +84,9 @@ static int plan_value(struct leat_config *config, struct leat_field *field,
                                  "the tokenizer of \"%s\" does not say what to pad with: give "
                                  "`value` (0 is rarely right)",
                                  self->input);
+    if (leat_scalar_store_double(&element, field->dtype, 0, field->pad_value) < 0)
+        return leat_config_error(config, "value", err, "%g is no %s, as is \"%s\"",
+                                 field->pad_value, leat_dtype_name(field->dtype), self->input);
     field->has_pad_value = true;
     return 0;
 }

@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NONE LEAT_DOUBLE_ARRAY_NONE
 #define ROOT LEAT_DOUBLE_ARRAY_ROOT
@@ -50,17 +49,15 @@ static void link_node(struct linker *linker, uint32_t index) {
     struct leat_automaton *automaton = linker->automaton;
     uint32_t node = linker->array.order[index], key = linker->array.values[node];
     uint32_t fail = linker->fails[index] = find_fail(linker, index);
-    uint64_t mask = fail == NONE ? 0 : automaton->masks[linker->array.order[fail]];
-    uint32_t match =
-        fail == NONE ? LEAT_AUTOMATON_NO_MATCH : automaton->first_match[linker->array.order[fail]];
+    uint32_t shorter = fail == NONE ? 0 : automaton->longest[linker->array.order[fail]];
 
-    if (key != NONE) {
-        automaton->matches[key].shorter = match;
-        mask |= length_bit(automaton->matches[key].n_bytes);
-        match = key;
-    }
-    automaton->masks[node] = mask;
-    automaton->first_match[node] = match;
+    automaton->longest[node] = shorter;
+    if (key == NONE)
+        return;
+    automaton->longest[node] = key + 1;
+    automaton->matches[key + 1].shorter = shorter;
+    automaton->masks[key + 1] =
+        automaton->masks[shorter] | length_bit(automaton->matches[key + 1].n_bytes);
 }
 
 /* Takes the array's nodes and gives every state its base and every base its failure. */
@@ -88,13 +85,12 @@ static void finish(struct linker *linker) {
 static int allocate(struct leat_automaton *automaton, uint32_t n_nodes, size_t n_keys) {
     automaton->n_nodes = n_nodes;
     automaton->fails = calloc(n_nodes, sizeof(*automaton->fails));
-    automaton->masks = calloc(n_nodes, sizeof(*automaton->masks));
-    automaton->first_match = malloc(n_nodes * sizeof(*automaton->first_match));
-    automaton->matches = calloc(n_keys, sizeof(*automaton->matches));
-    if (!automaton->fails || !automaton->masks || !automaton->first_match || !automaton->matches)
-        return -1;
-    memset(automaton->first_match, 0xff, n_nodes * sizeof(*automaton->first_match));
-    return 0;
+    automaton->longest = calloc(n_nodes, sizeof(*automaton->longest));
+    automaton->n_matches = (uint32_t)n_keys + 1;
+    automaton->matches = calloc(n_keys + 1, sizeof(*automaton->matches));
+    automaton->masks = calloc(n_keys + 1, sizeof(*automaton->masks));
+    return automaton->fails && automaton->longest && automaton->matches && automaton->masks ? 0
+                                                                                            : -1;
 }
 
 static int link_all(struct linker *linker, const struct leat_automaton_key *keys, size_t n_keys,
@@ -107,7 +103,7 @@ static int link_all(struct linker *linker, const struct leat_automaton_key *keys
         allocate(automaton, linker->array.n_nodes, n_keys) < 0)
         return leat_error_oom(err);
     for (size_t i = 0; i < n_keys; i++) {
-        automaton->matches[i].n_bytes = keys[i].n_bytes;
+        automaton->matches[i + 1].n_bytes = keys[i].n_bytes;
         if (keys[i].n_bytes > automaton->max_bytes)
             automaton->max_bytes = keys[i].n_bytes;
     }
@@ -174,7 +170,7 @@ void leat_automaton_deinit(struct leat_automaton *automaton) {
     free(automaton->nodes);
     free(automaton->fails);
     free(automaton->masks);
-    free(automaton->first_match);
+    free(automaton->longest);
     free(automaton->matches);
     *automaton = (struct leat_automaton){.nodes = NULL};
 }

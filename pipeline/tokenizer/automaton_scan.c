@@ -10,24 +10,28 @@
 #define N_LANES         4
 #define SPLIT_BYTES_MIN 1024
 
+/* The position before which a lane stands is counted by one pointer alone, so that all lanes fit
+ * into registers: the match of the byte at `text` goes to address 4 * text + matches. */
 struct lane {
     uint32_t base;
-    size_t n_left; /* bytes before the position */
-    const uint8_t *text;
-    uint32_t *states;
+    const uint8_t *end; /* of the bytes that are left */
+    const uint8_t *start;
+    uintptr_t matches;
 };
 
-static inline __attribute__((always_inline)) void
-step(struct lane *lane, const struct leat_double_array_node *nodes, const uint32_t *fails) {
-    size_t i = lane->n_left - 1;
-    uint32_t state = lane->base ^ lane->text[i];
+static inline __attribute__((always_inline)) void step(struct lane *lane,
+                                                       const struct leat_double_array_node *nodes,
+                                                       const uint32_t *fails,
+                                                       const uint32_t *longest) {
+    uint32_t state = lane->base ^ lane->end[-1];
     struct leat_double_array_node node = nodes[state];
     uint32_t fail = fails[lane->base];
     bool is_child = node.check == lane->base;
 
-    lane->states[i] = state; /* written again after a failure */
+    /* written again after a failure */
+    *(uint32_t *)(lane->matches + sizeof(uint32_t) * (uintptr_t)(lane->end - 1)) = longest[state];
     lane->base = is_child ? node.base : fail;
-    lane->n_left -= is_child;
+    lane->end -= is_child;
 }
 
 /* Where the automaton stands after the bytes behind the piece. */
@@ -48,35 +52,39 @@ static uint32_t look_ahead(const struct leat_automaton *automaton,
 
 static bool refill(struct lane *lane, const struct leat_automaton *automaton,
                    const struct leat_automaton_scan *scans, size_t n_scans, size_t *next) {
-    while (lane->n_left == 0 && *next < n_scans) {
+    while (lane->end == lane->start && *next < n_scans) {
         const struct leat_automaton_scan *scan = &scans[(*next)++];
 
         *lane = (struct lane){.base = look_ahead(automaton, scan),
-                              .n_left = scan->n_bytes,
-                              .text = scan->text,
-                              .states = scan->states};
+                              .end = scan->text + scan->n_bytes,
+                              .start = scan->text,
+                              .matches = (uintptr_t)scan->matches -
+                                         sizeof(uint32_t) * (uintptr_t)scan->text};
     }
-    return lane->n_left > 0;
+    return lane->end > lane->start;
 }
 
 static size_t least_left(const struct lane *lanes) {
-    size_t least = lanes[0].n_left;
+    size_t least = (size_t)(lanes[0].end - lanes[0].start);
 
-    for (int i = 1; i < N_LANES; i++)
-        least = lanes[i].n_left < least ? lanes[i].n_left : least;
+    for (int i = 1; i < N_LANES; i++) {
+        size_t n = (size_t)(lanes[i].end - lanes[i].start);
+
+        least = n < least ? n : least;
+    }
     return least;
 }
 
 static void advance(struct lane lanes[N_LANES], const struct leat_automaton *automaton) {
     const struct leat_double_array_node *nodes = automaton->nodes;
-    const uint32_t *fails = automaton->fails;
+    const uint32_t *fails = automaton->fails, *longest = automaton->longest;
     struct lane a = lanes[0], b = lanes[1], c = lanes[2], d = lanes[3];
 
     for (size_t n = least_left(lanes); n > 0; n--) {
-        step(&a, nodes, fails);
-        step(&b, nodes, fails);
-        step(&c, nodes, fails);
-        step(&d, nodes, fails);
+        step(&a, nodes, fails, longest);
+        step(&b, nodes, fails, longest);
+        step(&c, nodes, fails, longest);
+        step(&d, nodes, fails, longest);
     }
     lanes[0] = a;
     lanes[1] = b;
@@ -85,8 +93,8 @@ static void advance(struct lane lanes[N_LANES], const struct leat_automaton *aut
 }
 
 static void finish(struct lane lane, const struct leat_automaton *automaton) {
-    while (lane.n_left)
-        step(&lane, automaton->nodes, automaton->fails);
+    while (lane.end > lane.start)
+        step(&lane, automaton->nodes, automaton->fails, automaton->longest);
 }
 
 static void scan_all(const struct leat_automaton *automaton,
@@ -119,7 +127,7 @@ static void scan_split(const struct leat_automaton *automaton,
             .text = scan->text + first,
             .n_bytes = end - first,
             .n_ahead = n_ahead < automaton->max_bytes ? n_ahead : automaton->max_bytes,
-            .states = scan->states + first};
+            .matches = scan->matches + first};
     }
     scan_all(automaton, parts, N_LANES);
 }

@@ -8,27 +8,27 @@
 
 #include "pipeline/tokenizer/segment.h"
 
-#define BATCH_ROWS      16   /* whose states are found together */
+#define BATCH_ROWS      32   /* that are scanned together */
 #define BATCH_BYTES_MAX 4096 /* of a row that may be one of them */
 
-static int set_costs(struct leat_chartrie *trie, const struct leat_vocab *vocab,
-                     const struct leat_vocab_token *const *tokens, struct leat_error *err) {
+static int set_costs(struct leat_chartrie *trie, const struct leat_vocab_token *const *tokens,
+                     size_t n_tokens, struct leat_error *err) {
     bool is_random = trie->options.mode == LEAT_CHARTRIE_RANDOM;
 
-    trie->costs = malloc(trie->n_matches * sizeof(*trie->costs));
-    trie->weights = is_random ? malloc(trie->n_matches * sizeof(*trie->weights)) : NULL;
+    trie->costs = calloc(n_tokens + 1, sizeof(*trie->costs));
+    trie->weights = is_random ? calloc(n_tokens + 1, sizeof(*trie->weights)) : NULL;
     if (!trie->costs || (is_random && !trie->weights))
         return leat_error_oom(err);
-    for (size_t i = 0; vocab->has_costs && i < trie->n_matches; i++) {
-        trie->costs[i] = tokens[i]->cost;
+    for (size_t i = 0; i < n_tokens; i++) {
+        trie->costs[i + 1] = tokens[i]->cost;
         if (!is_random)
             continue;
-        if (fabs(trie->costs[i]) > LEAT_CHARTRIE_RANDOM_COST_MAX)
+        if (fabs(tokens[i]->cost) > LEAT_CHARTRIE_RANDOM_COST_MAX)
             return leat_error_set(err, -ERANGE,
                                   "id %d costs %g: in random mode costs must lie within -%g..%g",
-                                  tokens[i]->id, trie->costs[i], LEAT_CHARTRIE_RANDOM_COST_MAX,
+                                  tokens[i]->id, tokens[i]->cost, LEAT_CHARTRIE_RANDOM_COST_MAX,
                                   LEAT_CHARTRIE_RANDOM_COST_MAX);
-        trie->weights[i] = exp(-trie->costs[i]);
+        trie->weights[i + 1] = exp(-tokens[i]->cost);
     }
     return 0;
 }
@@ -36,24 +36,23 @@ static int set_costs(struct leat_chartrie *trie, const struct leat_vocab *vocab,
 static int build(struct leat_chartrie *trie, const struct leat_vocab *vocab,
                  struct leat_automaton_key *keys, const struct leat_vocab_token **tokens,
                  struct leat_error *err) {
+    size_t n = 0;
     int r;
 
+    trie->ids = calloc(vocab->n_tokens + 1, sizeof(*trie->ids));
+    if (!trie->ids)
+        return leat_error_oom(err);
     for (size_t i = 0; i < vocab->n_tokens; i++) {
         const struct leat_vocab_token *token = &vocab->tokens[i];
 
         if (token->is_hidden)
             continue;
-        keys[trie->n_matches] =
-            (struct leat_automaton_key){.bytes = token->bytes, .n_bytes = token->n_bytes};
-        tokens[trie->n_matches++] = token;
+        keys[n] = (struct leat_automaton_key){.bytes = token->bytes, .n_bytes = token->n_bytes};
+        tokens[n++] = token;
+        trie->ids[n] = token->id;
     }
-    trie->ids = malloc(trie->n_matches * sizeof(*trie->ids));
-    if (!trie->ids)
-        return leat_error_oom(err);
-    for (size_t i = 0; i < trie->n_matches; i++)
-        trie->ids[i] = tokens[i]->id;
-    r = leat_automaton_build(&trie->automaton, keys, trie->n_matches, err);
-    return r == 0 && vocab->has_costs ? set_costs(trie, vocab, tokens, err) : r;
+    r = leat_automaton_build(&trie->automaton, keys, n, err);
+    return r == 0 && vocab->has_costs ? set_costs(trie, tokens, n, err) : r;
 }
 
 int leat_chartrie_new(const struct leat_vocab *vocab, const struct leat_chartrie_options *options,
@@ -88,13 +87,13 @@ struct leat_chartrie *leat_chartrie_free(struct leat_chartrie *trie) {
 
 size_t leat_chartrie_n_bytes(const struct leat_chartrie *trie) {
     const struct leat_automaton *automaton = &trie->automaton;
-    size_t node_bytes = sizeof(*automaton->nodes) + sizeof(*automaton->fails) +
-                        sizeof(*automaton->masks) + sizeof(*automaton->first_match);
-    size_t match_bytes = sizeof(*automaton->matches) + sizeof(*trie->ids) +
-                         (trie->costs ? sizeof(*trie->costs) : 0) +
+    size_t node_bytes =
+        sizeof(*automaton->nodes) + sizeof(*automaton->fails) + sizeof(*automaton->longest);
+    size_t match_bytes = sizeof(*automaton->matches) + sizeof(*automaton->masks) +
+                         sizeof(*trie->ids) + (trie->costs ? sizeof(*trie->costs) : 0) +
                          (trie->weights ? sizeof(*trie->weights) : 0);
 
-    return sizeof(*trie) + automaton->n_nodes * node_bytes + trie->n_matches * match_bytes;
+    return sizeof(*trie) + automaton->n_nodes * node_bytes + automaton->n_matches * match_bytes;
 }
 
 static int encode_text(struct leat_segment *segment) {
@@ -151,30 +150,30 @@ static int encode_row(struct leat_segment *segment) {
     return 0;
 }
 
-/* Rows that are short enough to find their states together. */
+/* Rows that are short enough to be scanned together. */
 static int encode_batch(const struct leat_chartrie *trie, struct leat_encoder *encoder,
                         struct leat_encoder_row *rows, size_t n_rows) {
     struct leat_automaton_scan scans[BATCH_ROWS];
-    size_t n_states = 0;
-    uint32_t *states;
+    size_t n_positions = 0;
+    uint32_t *matches;
 
     for (size_t i = 0; i < n_rows; i++)
-        n_states += rows[i].n_bytes + 1;
-    states = leat_encoder_scratch(encoder, &encoder->states, n_states * sizeof(*states));
-    if (!states)
+        n_positions += rows[i].n_bytes + 1;
+    matches = leat_encoder_scratch(encoder, &encoder->matches, n_positions * sizeof(*matches));
+    if (!matches)
         return -ENOMEM;
     for (size_t i = 0; i < n_rows; i++) {
         scans[i] = (struct leat_automaton_scan){
-            .text = rows[i].text, .n_bytes = rows[i].n_bytes, .states = states};
-        states[rows[i].n_bytes] = 0;
-        states += rows[i].n_bytes + 1;
+            .text = rows[i].text, .n_bytes = rows[i].n_bytes, .matches = matches};
+        matches[rows[i].n_bytes] = 0;
+        matches += rows[i].n_bytes + 1;
     }
     leat_automaton_scan(&trie->automaton, scans, n_rows);
     for (size_t i = 0; i < n_rows; i++) {
         struct leat_segment segment = {.trie = trie,
                                        .encoder = encoder,
                                        .row = &rows[i],
-                                       .states = scans[i].states,
+                                       .matches = scans[i].matches,
                                        .end = rows[i].n_bytes};
 
         if (encode_row(&segment) < 0)
@@ -185,6 +184,12 @@ static int encode_batch(const struct leat_chartrie *trie, struct leat_encoder *e
 
 int leat_chartrie_encode(const struct leat_chartrie *trie, struct leat_encoder *encoder,
                          struct leat_encoder_row *rows, size_t n_rows, struct leat_error *err) {
+    size_t n_bytes = 0;
+
+    for (size_t i = 0; i < n_rows; i++)
+        n_bytes += rows[i].n_bytes;
+    if (leat_encoder_make_room(encoder, n_bytes / 4 + n_rows * 2) < 0) /* mostly enough */
+        return leat_error_oom(err);
     for (size_t i = 0; i < n_rows;) {
         struct leat_segment segment = {.trie = trie, .encoder = encoder, .row = &rows[i]};
         size_t n = 0;

@@ -75,7 +75,7 @@ struct leat_encoder {
     struct leat_encoder_memory memory;
     int32_t *ids; /* [n_ids]: of all rows, one behind the other */
     size_t n_ids, ids_capacity;
-    struct leat_encoder_buffer states, path, costs, marks; /* scratch of the modes */
+    struct leat_encoder_buffer matches, path, costs, marks; /* scratch of the modes */
 };
 
 #define LEAT_ENCODER_NO_UNKNOWN UINT32_MAX

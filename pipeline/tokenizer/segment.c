@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define SCRATCH_BYTES_MIN 4096
+#define ROOM_MIN          64
 
 void *leat_encoder_scratch(struct leat_encoder *encoder, struct leat_encoder_buffer *buffer,
                            size_t n_bytes) {
@@ -30,6 +31,7 @@ int leat_encoder_make_room(struct leat_encoder *encoder, size_t n) {
 
     if (capacity <= encoder->ids_capacity)
         return 0;
+    capacity += ROOM_MIN; /* what comes one by one, bos and eos, must not cost a copy */
     if (capacity < encoder->n_ids + encoder->n_ids / 2)
         capacity = encoder->n_ids + encoder->n_ids / 2;
     ids = encoder->memory.reserve(encoder->memory.context, capacity * sizeof(*ids), &size);
@@ -47,13 +49,13 @@ int leat_segment_load(struct leat_segment *segment, size_t first, size_t end, si
     struct leat_automaton_scan scan = {
         .text = segment->row->text + first, .n_bytes = end - first, .n_ahead = n_ahead};
 
-    scan.states =
-        leat_encoder_scratch(encoder, &encoder->states, (end - first + 1) * sizeof(uint32_t));
-    if (!scan.states)
+    scan.matches =
+        leat_encoder_scratch(encoder, &encoder->matches, (end - first + 1) * sizeof(uint32_t));
+    if (!scan.matches)
         return -ENOMEM;
     leat_automaton_scan(&segment->trie->automaton, &scan, 1);
-    scan.states[end - first] = 0;
-    segment->states = scan.states;
+    scan.matches[end - first] = 0;
+    segment->matches = scan.matches;
     segment->first = first;
     segment->end = end;
     return 0;
@@ -63,7 +65,7 @@ int leat_segment_load_window(struct leat_segment *segment, size_t first, size_t 
     size_t n = segment->row->n_bytes, end = first + (n_bytes < n - first ? n_bytes : n - first);
     size_t n_ahead = segment->trie->automaton.max_bytes;
 
-    if (first >= segment->first && end <= segment->end && segment->states)
+    if (first >= segment->first && end <= segment->end && segment->matches)
         return 0;
     return leat_segment_load(segment, first, end, n_ahead < n - end ? n_ahead : n - end);
 }

@@ -1,4 +1,4 @@
-/* segment.h: what the modes of the CharTrie share: the trie itself, the states of a text, and the
+/* segment.h: what the modes of the CharTrie share: the trie itself, the matches of a text, and the
  * emission of ids. Only for the files segment_*.c and chartrie.c.
  */
 #pragma once
@@ -12,15 +12,14 @@ struct leat_chartrie {
     int32_t *ids;    /* by match */
     double *costs;   /* by match; NULL: 1 each */
     double *weights; /* by match: exp(-cost), RANDOM mode; NULL: 1 each */
-    size_t n_matches;
 };
 
-/* One text on its way, and the states of a part of it. */
+/* One text on its way, and the longest tokens of a part of it. */
 struct leat_segment {
     const struct leat_chartrie *trie;
     struct leat_encoder *encoder;
     struct leat_encoder_row *row;
-    const uint32_t *states; /* of positions first..end, states[0] is that of `first` */
+    const uint32_t *matches; /* of positions first..end, matches[0] is that of `first` */
     size_t first, end;
 };
 
@@ -35,8 +34,8 @@ static inline void leat_encoder_put(struct leat_encoder *encoder, int32_t id) {
     encoder->ids[encoder->n_ids++] = id;
 }
 
-/* Makes the states of positions first..end-1 available, and of position `end` one at which nothing
- * begins. Tokens that end more than n_ahead bytes beyond `end` are not seen. 0 or -ENOMEM. */
+/* Makes the matches of positions first..end-1 available; that of position `end` is none. Tokens
+ * that end more than n_ahead bytes beyond `end` are not seen. 0 or -ENOMEM. */
 int leat_segment_load(struct leat_segment *segment, size_t first, size_t end, size_t n_ahead);
 
 /* The same for a window of n_bytes and all tokens that begin in it, unless it is there already. */

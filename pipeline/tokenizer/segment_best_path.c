@@ -86,19 +86,18 @@ static inline void relax(struct program *program, size_t position, double cost, 
 static void expand(struct program *program, size_t position) {
     const struct leat_chartrie *trie = program->segment->trie;
     const struct leat_encoder_row *row = program->segment->row;
-    uint32_t state = program->segment->states[position - program->segment->first];
+    uint32_t longest = program->segment->matches[position - program->segment->first];
     struct cell *cell = &program->ring[position & program->ring_mask], from = *cell;
     uint32_t n_bytes;
 
     if (from.n_unknown == NONE)
         return;
     cell->n_unknown = NONE;
-    for (uint32_t match = trie->automaton.first_match[state]; match != LEAT_AUTOMATON_NO_MATCH;
-         match = trie->automaton.matches[match].shorter)
+    for (uint32_t match = longest; match; match = trie->automaton.matches[match].shorter)
         relax(program, position + trie->automaton.matches[match].n_bytes,
               from.cost + (trie->costs ? trie->costs[match] : 1.0), from.n_unknown, match);
     n_bytes = leat_utf8_length(row->text + position, row->n_bytes - position);
-    if (!(trie->automaton.masks[state] >> (n_bytes - 1) & 1))
+    if (!(trie->automaton.masks[longest] >> (n_bytes - 1) & 1))
         relax(program, position + n_bytes, from.cost, from.n_unknown + 1, UNKNOWN + n_bytes);
 }
 

@@ -12,10 +12,9 @@ static size_t walk(struct leat_segment *segment, size_t position) {
     const struct leat_encoder_row *row = segment->row;
 
     while (position < segment->end) {
-        uint32_t state = segment->states[position - segment->first];
-        uint32_t match = trie->automaton.first_match[state];
+        uint32_t match = segment->matches[position - segment->first];
 
-        if (match != LEAT_AUTOMATON_NO_MATCH) {
+        if (match) {
             leat_encoder_put(segment->encoder, trie->ids[match]);
             position += trie->automaton.matches[match].n_bytes;
             continue;

@@ -24,8 +24,8 @@
  * before it passes over; if there is none, at the last reached position within that range.
  */
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
+#include <string.h>
 
 #include "pipeline/tokenizer/segment.h"
 #include "pipeline/tokenizer/utf8.h"
@@ -40,99 +40,88 @@ struct mass {
     uint32_t n_unknown; /* NO_VALUE: no way to the end of the window */
 };
 
+struct edge {
+    size_t end;
+    uint32_t match; /* 0: the unknown character */
+    int32_t exponent;
+    double mass; /* weight times that of the end; together with exponent one number */
+};
+
 struct window {
     struct leat_segment *segment;
     size_t first, end;
     struct mass *masses; /* [position - first], of 0..end - first */
+    struct edge *edges;  /* of one position: those with the fewest unknown characters, in order */
+    size_t n_edges;
+    uint32_t n_unknown;   /* of these edges, to the end of the window; NO_VALUE: there are none */
+    int32_t max_exponent; /* of these edges */
 };
 
-/* An edge of a position; next_edge() goes through them in order. */
-struct edge {
-    size_t position, end;
-    uint32_t match; /* NO_MATCH: the unknown character */
-    uint32_t next;  /* match that comes next */
-    bool is_last;
-};
+static void add_edge(struct window *window, size_t end, uint32_t match, double weight) {
+    const struct mass *to = &window->masses[end - window->first];
+    uint32_t n_unknown = to->n_unknown + (match == 0);
 
-static struct edge begin_edges(const struct window *window, size_t position) {
-    const struct leat_segment *segment = window->segment;
-    uint32_t state = segment->states[position - segment->first];
-
-    return (struct edge){.position = position, .next = segment->trie->automaton.first_match[state]};
+    if (to->n_unknown == NO_VALUE || n_unknown > window->n_unknown)
+        return;
+    if (n_unknown < window->n_unknown) {
+        window->n_unknown = n_unknown;
+        window->n_edges = 0;
+        window->max_exponent = to->exponent;
+    }
+    if (to->exponent > window->max_exponent)
+        window->max_exponent = to->exponent;
+    window->edges[window->n_edges++] = (struct edge){
+        .end = end, .match = match, .exponent = to->exponent, .mass = weight * to->mass};
 }
 
-/* The next edge that ends inside the window; false when there is none. */
-static bool next_edge(const struct window *window, struct edge *edge) {
-    const struct leat_segment *segment = window->segment;
-    const struct leat_automaton *automaton = &segment->trie->automaton;
+/* The bytes of the unknown character there, or 0 if a token is exactly that character. */
+static uint32_t unknown_bytes(const struct leat_segment *segment, size_t position) {
     const struct leat_encoder_row *row = segment->row;
+    uint32_t n_bytes = leat_utf8_length(row->text + position, row->n_bytes - position);
+    uint32_t match = segment->matches[position - segment->first];
+
+    return segment->trie->automaton.masks[match] >> (n_bytes - 1) & 1 ? 0 : n_bytes;
+}
+
+/* Finds the edges of a position. */
+static void collect(struct window *window, size_t position) {
+    const struct leat_segment *segment = window->segment;
+    const struct leat_automaton_match *matches = segment->trie->automaton.matches;
+    const double *weights = segment->trie->weights;
     uint32_t n_bytes;
 
-    while (edge->next != LEAT_AUTOMATON_NO_MATCH) {
-        edge->match = edge->next;
-        edge->next = automaton->matches[edge->match].shorter;
-        edge->end = edge->position + automaton->matches[edge->match].n_bytes;
-        if (edge->end <= window->end)
-            return true;
-    }
-    if (edge->is_last)
-        return false;
-    edge->is_last = true;
-    edge->match = LEAT_AUTOMATON_NO_MATCH;
-    n_bytes = leat_utf8_length(row->text + edge->position, row->n_bytes - edge->position);
-    edge->end = edge->position + n_bytes;
-    return edge->end <= window->end &&
-           !(automaton->masks[segment->states[edge->position - segment->first]] >> (n_bytes - 1) &
-             1);
+    window->n_edges = 0;
+    window->n_unknown = NO_VALUE;
+    for (uint32_t match = segment->matches[position - segment->first]; match;
+         match = matches[match].shorter)
+        if (position + matches[match].n_bytes <= window->end)
+            add_edge(window, position + matches[match].n_bytes, match,
+                     weights ? weights[match] : 1.0);
+    n_bytes = unknown_bytes(segment, position);
+    if (n_bytes && position + n_bytes <= window->end)
+        add_edge(window, position + n_bytes, 0, 1.0);
 }
 
-static uint32_t n_unknown_by(const struct window *window, const struct edge *edge) {
-    uint32_t n_unknown = window->masses[edge->end - window->first].n_unknown;
-
-    return n_unknown == NO_VALUE ? NO_VALUE : n_unknown + (edge->match == LEAT_AUTOMATON_NO_MATCH);
-}
-
-/* ldexp(value, shift), shift <= 0; the same bits. */
+/* ldexp(value, shift) for shift <= 0: a product with a power of two rounds in the same way. */
 static double scale(double value, int32_t shift) {
-    return shift == 0 ? value : ldexp(value, shift);
+    uint64_t bits = (uint64_t)(1023 + (int64_t)shift) << 52;
+    double power;
+
+    if (shift < -1022)
+        return ldexp(value, shift);
+    memcpy(&power, &bits, sizeof(power));
+    return value * power;
 }
 
-static double term(const struct window *window, const struct edge *edge, int32_t exponent) {
-    const struct mass *to = &window->masses[edge->end - window->first];
-    const double *weights = window->segment->trie->weights;
-    double weight = weights && edge->match != LEAT_AUTOMATON_NO_MATCH ? weights[edge->match] : 1.0;
-
-    return scale(weight * to->mass, to->exponent - exponent);
+static double term(const struct window *window, size_t i) {
+    return scale(window->edges[i].mass, window->edges[i].exponent - window->max_exponent);
 }
 
-/* The least number of unknown characters from there on, and the greatest exponent among its edges.
- */
-static uint32_t survey(const struct window *window, size_t position, int32_t *ret_exponent) {
-    struct edge edge = begin_edges(window, position);
-    uint32_t least = NO_VALUE;
-
-    *ret_exponent = INT_MIN;
-    while (next_edge(window, &edge)) {
-        uint32_t n_unknown = n_unknown_by(window, &edge);
-        int32_t exponent = window->masses[edge.end - window->first].exponent;
-
-        if (n_unknown == NO_VALUE || n_unknown > least)
-            continue;
-        if (n_unknown < least || exponent > *ret_exponent)
-            *ret_exponent = exponent;
-        least = n_unknown;
-    }
-    return least;
-}
-
-static double add_up(const struct window *window, size_t position, uint32_t least,
-                     int32_t exponent) {
-    struct edge edge = begin_edges(window, position);
+static double add_up(const struct window *window) {
     double sum = 0;
 
-    while (next_edge(window, &edge))
-        if (n_unknown_by(window, &edge) == least)
-            sum += term(window, &edge, exponent);
+    for (size_t i = 0; i < window->n_edges; i++)
+        sum += term(window, i);
     return sum;
 }
 
@@ -142,76 +131,84 @@ static void filter(struct window *window) {
     window->masses[n] = (struct mass){.mass = 0.5, .exponent = 1, .n_unknown = 0};
     for (size_t i = n; i-- > 0;) {
         struct mass *mass = &window->masses[i];
-        int32_t exponent;
         int shift;
 
-        mass->n_unknown = survey(window, window->first + i, &exponent);
+        collect(window, window->first + i);
+        mass->n_unknown = window->n_unknown;
         if (mass->n_unknown == NO_VALUE)
             continue;
-        mass->mass = frexp(add_up(window, window->first + i, mass->n_unknown, exponent), &shift);
-        mass->exponent = exponent + shift;
+        mass->mass = frexp(add_up(window), &shift);
+        mass->exponent = window->max_exponent + shift;
     }
 }
 
-/* Draws the edge that is taken from there. */
-static struct edge draw(const struct window *window, size_t position, struct leat_rng *rng) {
-    struct edge edge = begin_edges(window, position), taken = edge;
-    int32_t exponent;
-    uint32_t least = survey(window, position, &exponent);
-    double r = leat_rng_unit(rng) * add_up(window, position, least, exponent), sum = 0;
+/* Draws one of the edges of a position. */
+static const struct edge *draw(struct window *window, size_t position, struct leat_rng *rng) {
+    double r, sum = 0;
 
-    while (next_edge(window, &edge)) {
-        if (n_unknown_by(window, &edge) != least)
-            continue;
-        taken = edge;
-        sum += term(window, &edge, exponent);
+    collect(window, position);
+    r = leat_rng_unit(rng) * add_up(window);
+    for (size_t i = 0; i < window->n_edges; i++) {
+        sum += term(window, i);
         if (sum > r)
-            break;
+            return &window->edges[i];
     }
-    return taken;
+    return &window->edges[window->n_edges - 1];
 }
 
-static bool sample(const struct window *window, struct leat_rng *rng) {
+static bool sample(struct window *window, struct leat_rng *rng) {
     struct leat_segment *segment = window->segment;
 
     for (size_t position = window->first; position < window->end;) {
-        struct edge edge = draw(window, position, rng);
+        const struct edge *edge = draw(window, position, rng);
 
-        if (edge.match != LEAT_AUTOMATON_NO_MATCH)
-            leat_encoder_put(segment->encoder, segment->trie->ids[edge.match]);
+        if (edge->match)
+            leat_encoder_put(segment->encoder, segment->trie->ids[edge->match]);
         else if (!leat_segment_put_unknown(segment, position))
             return false;
-        position = edge.end;
+        position = edge->end;
     }
     return true;
 }
 
+/* The farthest end of an edge of a position; marks all ends up to `limit` as reached. */
+static size_t reach(struct window *window, size_t position, size_t limit) {
+    const struct leat_segment *segment = window->segment;
+    const struct leat_automaton_match *matches = segment->trie->automaton.matches;
+    uint32_t longest = segment->matches[position - segment->first];
+    size_t end = position + unknown_bytes(segment, position), farthest = end;
+
+    if (end > position && end <= limit)
+        window->masses[end - window->first].n_unknown = 0;
+    for (uint32_t match = longest; match; match = matches[match].shorter) {
+        end = position + matches[match].n_bytes;
+        farthest = end > farthest ? end : farthest;
+        if (end <= limit)
+            window->masses[end - window->first].n_unknown = 0;
+    }
+    return farthest;
+}
+
 /* Where a text that is longer than a window is cut. The masses serve as marks. */
 static size_t find_cut(struct window *window) {
-    size_t limit = window->end, farthest = window->first, safe = 0, reached = 0;
-    struct window whole = *window;
+    size_t limit = window->end, farthest = window->first, safe = 0, last = 0;
 
-    whole.end = window->segment->row->n_bytes;
     for (size_t i = 0; i <= limit - window->first; i++)
         window->masses[i].n_unknown = i == 0 ? 0 : NO_VALUE;
     for (size_t position = window->first; position <= limit; position++) {
-        struct edge edge;
+        size_t end;
 
         if (window->masses[position - window->first].n_unknown == NO_VALUE)
             continue;
-        reached = position;
+        last = position;
         if (position > window->first && farthest == position)
             safe = position;
         if (position == limit)
             break;
-        edge = begin_edges(&whole, position);
-        while (next_edge(&whole, &edge)) {
-            farthest = edge.end > farthest ? edge.end : farthest;
-            if (edge.end <= limit)
-                window->masses[edge.end - window->first].n_unknown = 0;
-        }
+        end = reach(window, position, limit);
+        farthest = end > farthest ? end : farthest;
     }
-    return safe ? safe : reached;
+    return safe ? safe : last;
 }
 
 static int encode_window(struct leat_segment *segment, size_t *first, struct leat_rng *rng) {
@@ -224,7 +221,10 @@ static int encode_window(struct leat_segment *segment, size_t *first, struct lea
     if (leat_segment_load_window(segment, *first, n) < 0)
         return -ENOMEM;
     window.masses = leat_encoder_scratch(encoder, &encoder->path, (n + 1) * sizeof(struct mass));
-    if (!window.masses || leat_encoder_make_room(encoder, n) < 0)
+    window.edges = leat_encoder_scratch(encoder, &encoder->costs,
+                                        (segment->trie->automaton.max_bytes + 1) *
+                                            sizeof(struct edge)); /* one for each length */
+    if (!window.masses || !window.edges || leat_encoder_make_room(encoder, n) < 0)
         return -ENOMEM;
     if (window.end < segment->row->n_bytes)
         window.end = find_cut(&window);

@@ -2,7 +2,7 @@
  *
  * The positions that k tokens reach, and fewer do not, are level k. Level k + 1 is the union of the
  * masks of token lengths at level k's positions, shifted there, less what was reached before: per
- * position one shift and one or, however many tokens begin there. The path is then found from the
+ * position two shifts and two ors, however many tokens begin there. The path is then found from the
  * end: before position j of level k stands the first position of level k - 1 at which a token
  * begins that ends at j. This is the rule of ties of chartrie.h.
  *
@@ -14,214 +14,246 @@
  */
 #include <errno.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "pipeline/tokenizer/segment.h"
 
-#define WINDOW_BYTES  32768 /* levels are numbered in 16 bits */
-#define UNREACHED     UINT16_MAX
-#define MAX_BYTES_MAX 512 /* of a token, for this search to be worth it */
+#define WINDOW_BYTES  32768 /* positions are numbered in 16 bits */
+#define MAX_BYTES_MAX 512   /* of a token, for this search to be worth it */
 
 struct search {
     const struct leat_automaton *automaton;
-    const uint32_t *states;
-    size_t n; /* positions 0..n */
-    size_t n_words;
+    const uint32_t *longest;          /* [n + 1]: match at each position; none at n */
+    size_t n;                         /* positions 0..n */
+    uint64_t *masks;                  /* [n + 1]: lengths below 64 of the tokens at each position */
+    bool has_long;                    /* there are tokens of 64 bytes and more */
     uint64_t *reached, *level, *next; /* bit a position */
-    uint16_t *levels; /* [0..n]: of each position; n_before words before it are UNREACHED */
-    size_t n_before;
+    uint16_t *order;                  /* [n + 1]: positions, level by level, each ascending */
+    uint16_t *starts;                 /* [n + 2]: of each level in `order`, and of the end */
+    size_t n_levels;
 };
+
+/* What the search needs of the automaton, in the order in which it is needed. */
+static void gather_masks(struct search *search) {
+    const uint64_t *masks = search->automaton->masks;
+    uint64_t all = 0;
+
+    for (size_t i = 0; i <= search->n; i++) {
+        uint64_t mask = masks[search->longest[i]];
+
+        all |= mask;
+        search->masks[i] = mask & ~LEAT_AUTOMATON_MASK_LONG;
+    }
+    search->has_long = all & LEAT_AUTOMATON_MASK_LONG;
+}
 
 static int search_init(struct search *search, struct leat_segment *segment, size_t first,
                        size_t end) {
     struct leat_encoder *encoder = segment->encoder;
-    size_t n_bytes;
+    size_t n = end - first, n_words = n / 64 + 2 + segment->trie->automaton.max_bytes / 64;
 
     search->automaton = &segment->trie->automaton;
-    search->states = segment->states + (first - segment->first);
-    search->n = end - first;
-    search->n_words = search->n / 64 + 2 + search->automaton->max_bytes / 64;
-    search->n_before = (search->automaton->max_bytes + 63) / 64 * 64;
-    n_bytes = (search->n + 1 + search->n_before) * sizeof(uint16_t);
-    search->reached =
-        leat_encoder_scratch(encoder, &encoder->path, search->n_words * 3 * sizeof(uint64_t));
-    search->levels = leat_encoder_scratch(encoder, &encoder->costs, n_bytes);
-    if (!search->reached || !search->levels)
+    search->longest = segment->matches + (first - segment->first);
+    search->n = n;
+    search->n_levels = 0;
+    search->masks =
+        leat_encoder_scratch(encoder, &encoder->path, (n + 1 + n_words * 3) * sizeof(uint64_t));
+    search->order = leat_encoder_scratch(encoder, &encoder->costs, (n * 2 + 3) * sizeof(uint16_t));
+    if (!search->masks || !search->order)
         return -ENOMEM;
-    search->level = search->reached + search->n_words;
-    search->next = search->level + search->n_words;
-    memset(search->reached, 0, search->n_words * 3 * sizeof(uint64_t));
-    memset(search->levels, 0xff, n_bytes);
-    search->levels += search->n_before;
+    search->reached = search->masks + n + 1;
+    search->level = search->reached + n_words;
+    search->next = search->level + n_words;
+    memset(search->reached, 0, n_words * 3 * sizeof(uint64_t));
+    search->starts = search->order + n + 1;
+    gather_masks(search);
     return 0;
 }
 
-/* Tokens of 64 bytes and more, which the mask does not hold: returns the last word touched. */
-static size_t spread_long(struct search *search, size_t position, size_t last_word) {
+/* Tokens of 64 bytes and more, which the masks do not hold; returns the last word touched. */
+static size_t spread_long(struct search *search, size_t word, uint64_t bits, size_t last_word) {
     const struct leat_automaton_match *matches = search->automaton->matches;
-    uint32_t match = search->automaton->first_match[search->states[position]];
 
-    for (; match != LEAT_AUTOMATON_NO_MATCH && matches[match].n_bytes >= 64;
-         match = matches[match].shorter) {
-        size_t end = position + matches[match].n_bytes;
+    for (; bits; bits &= bits - 1) {
+        size_t position = word * 64 + (size_t)__builtin_ctzll(bits);
 
-        search->next[end / 64] |= UINT64_C(1) << (end % 64);
-        last_word = end / 64 > last_word ? end / 64 : last_word;
+        for (uint32_t match = search->longest[position]; matches[match].n_bytes >= 64;
+             match = matches[match].shorter) {
+            size_t end = position + matches[match].n_bytes;
+
+            search->next[end / 64] |= UINT64_C(1) << (end % 64);
+            last_word = end / 64 > last_word ? end / 64 : last_word;
+        }
     }
     return last_word;
 }
 
-/* From all positions of the level in words first..*last to the next level's, and swaps the two. */
-static void spread(struct search *search, uint16_t number, size_t *first, size_t *last) {
-    const uint64_t *masks = search->automaton->masks;
-    uint64_t carry = 0, *level = search->level;
+/* What the positions of one word reach, in that word and in the next; and the end of `order`. */
+struct spread {
+    uint64_t low, high;
+    uint16_t *order;
+};
+
+static inline struct spread spread_word(const uint64_t *masks, size_t word, uint64_t bits,
+                                        uint16_t *order) {
+    struct spread spread = {.order = order};
+
+    for (; bits; bits &= bits - 1) {
+        unsigned bit = (unsigned)__builtin_ctzll(bits);
+        uint64_t mask = masks[word * 64 + bit];
+
+        *spread.order++ = (uint16_t)(word * 64 + bit);
+        spread.low |= (mask << bit) << 1;
+        spread.high |= mask >> (63 - bit);
+    }
+    return spread;
+}
+
+/* From all positions of the level, in words first..*last, to the next level's; swaps the two. */
+static void spread_level(struct search *search, size_t *first, size_t *last) {
+    uint64_t *level = search->level, *next = search->next, carry = 0;
+    uint16_t *order = search->order + search->starts[search->n_levels];
     size_t last_word = *last;
 
     for (size_t word = *first; word <= *last; word++) {
-        uint64_t bits = level[word] & ~search->reached[word], low = carry, high = 0;
+        uint64_t bits = level[word] & ~search->reached[word];
+        struct spread spread = spread_word(search->masks, word, bits, order);
 
+        order = spread.order;
         search->reached[word] |= bits;
         level[word] = 0;
-        for (; bits; bits &= bits - 1) {
-            unsigned bit = (unsigned)__builtin_ctzll(bits);
-            size_t position = word * 64 + bit;
-            uint64_t mask = masks[search->states[position]];
-
-            search->levels[position] = number;
-            if (__builtin_expect((mask & LEAT_AUTOMATON_MASK_LONG) != 0, 0)) {
-                last_word = spread_long(search, position, last_word);
-                mask &= ~LEAT_AUTOMATON_MASK_LONG;
-            }
-            low |= (mask << bit) << 1;
-            high |= mask >> (63 - bit);
-        }
-        search->next[word] |= low;
-        carry = high;
+        next[word] |= spread.low | carry;
+        carry = spread.high;
+        if (search->has_long)
+            last_word = spread_long(search, word, bits, last_word);
     }
-    search->next[*last + 1] |= carry;
+    search->starts[++search->n_levels] = (uint16_t)(order - search->order);
+    next[*last + 1] |= carry;
     if (carry && last_word == *last)
         last_word++;
     *last = last_word;
-    search->level = search->next;
+    search->level = next;
     search->next = level;
-    while (*first < *last && search->level[*first] == 0)
+    while (*first < *last && next[*first] == 0)
         ++*first;
 }
 
-/* Numbers the positions until position n has its number, or all that can be reached have. */
-static void search_run(struct search *search, bool is_whole) {
+/* Finds levels until one holds position n (of that level only n is then in `order`), or all there
+ * are; true if n was to be reached and was. */
+static bool search_run(struct search *search, bool is_whole) {
     size_t first = 0, last = 0;
 
     search->level[0] = 1;
-    for (uint16_t number = 0; search->level[first] || first < last; number++) {
-        if (!is_whole && search->level[search->n / 64] >> (search->n % 64) & 1) {
-            search->levels[search->n] = number;
-            return;
+    search->starts[0] = 0;
+    while (search->level[first] || first < last) {
+        if (is_whole && search->level[search->n / 64] >> (search->n % 64) & 1) {
+            size_t start = search->starts[search->n_levels++];
+
+            search->order[start] = (uint16_t)search->n;
+            search->starts[search->n_levels] = (uint16_t)(start + 1);
+            return true;
         }
-        spread(search, number, &first, &last);
+        spread_level(search, &first, &last);
     }
+    return false;
 }
 
-/* Which of 64 levels are that number: bit i for levels[i]. */
-static uint64_t find_equal(const uint16_t *levels, uint16_t number) {
-    uint64_t found = 0;
-
-#ifdef __SSE2__
-    __m128i wanted = _mm_set1_epi16((short)number);
-
-    for (int i = 0; i < 64; i += 16) {
-        __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(levels + i));
-        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(levels + i + 8));
-        __m128i both = _mm_packs_epi16(_mm_cmpeq_epi16(a, wanted), _mm_cmpeq_epi16(b, wanted));
-
-        found |= (uint64_t)(uint32_t)_mm_movemask_epi8(both) << i;
-    }
-#else
-    for (int i = 0; i < 64; i++)
-        found |= (uint64_t)(levels[i] == number) << i;
-#endif
-    return found;
-}
-
-static bool has_long(const struct search *search, size_t position, size_t n_bytes) {
+static bool has_match(const struct search *search, size_t position, size_t n_bytes) {
     const struct leat_automaton_match *matches = search->automaton->matches;
-    uint32_t match = search->automaton->first_match[search->states[position]];
+    uint32_t match = search->longest[position];
 
-    while (match != LEAT_AUTOMATON_NO_MATCH && matches[match].n_bytes > n_bytes)
+    while (matches[match].n_bytes > n_bytes)
         match = matches[match].shorter;
-    return match != LEAT_AUTOMATON_NO_MATCH && matches[match].n_bytes == n_bytes;
+    return matches[match].n_bytes == n_bytes;
 }
 
-/* The position before that one, which is above 0 and reached, on its best path. */
-static size_t find_before(const struct search *search, size_t position) {
-    const uint64_t *masks = search->automaton->masks;
-    uint16_t number = (uint16_t)(search->levels[position] - 1);
+/* The position before that one on its best path: the first of level `level`, the one before its
+ * own, at which a token begins that ends there. */
+static size_t find_before(const struct search *search, size_t position, size_t level) {
+    const uint16_t *at = search->order + search->starts[level];
 
-    for (size_t back = search->n_before; back > 64; back -= 64) {
-        uint64_t found = find_equal(search->levels + position - back, number);
-
-        for (; found; found &= found - 1) {
-            size_t n_bytes = back - (size_t)__builtin_ctzll(found);
-
-            if (has_long(search, position - n_bytes, n_bytes))
-                return position - n_bytes;
-        }
+    while (*at + 64U <= position) {
+        if (search->has_long && has_match(search, *at, position - *at))
+            return *at;
+        at++;
     }
-    for (uint64_t found = find_equal(search->levels + position - 64, number);; found &= found - 1) {
-        size_t n_bytes = 64 - (size_t)__builtin_ctzll(found);
-
-        if (n_bytes == 64 ? has_long(search, position - 64, 64)
-                          : masks[search->states[position - n_bytes]] >> (n_bytes - 1) & 1)
-            return position - n_bytes;
-    }
+    while (!(search->masks[*at] >> (position - *at - 1) & 1))
+        at++;
+    return *at;
 }
 
-static int emit(const struct search *search, struct leat_segment *segment, size_t end) {
+/* Puts the ids of the best path to a position of that level. */
+static int emit(const struct search *search, struct leat_segment *segment, size_t position,
+                size_t level) {
     struct leat_encoder *encoder = segment->encoder;
-    size_t n = search->levels[end];
     int32_t *at;
 
-    if (leat_encoder_make_room(encoder, n) < 0)
+    if (leat_encoder_make_room(encoder, level) < 0)
         return -ENOMEM;
-    encoder->n_ids += n;
+    encoder->n_ids += level;
     at = encoder->ids + encoder->n_ids;
-    while (end > 0) {
-        size_t before = find_before(search, end);
+    while (level > 0) {
+        size_t before = find_before(search, position, --level);
+        uint32_t match = search->longest[before];
 
-        *--at = segment->trie->ids[leat_automaton_match(search->automaton, search->states[before],
-                                                        end - before)];
-        end = before;
+        /* mostly the longest there: known without a look at the automaton */
+        if (search->has_long || search->masks[before] >> (position - before - 1) != 1)
+            match = leat_automaton_shorten(search->automaton, match, position - before);
+        *--at = segment->trie->ids[match];
+        position = before;
     }
     return 0;
 }
 
-/* The last position that the paths to all reached positions from `start` on have in common; n if
- * there are none. The levels are done with their bits. */
-static size_t find_meeting(struct search *search, size_t start) {
-    uint64_t *marks = search->next;
-    size_t n_marked = 0, word = search->n / 64;
+static bool is_marked(const uint64_t *marks, size_t position) {
+    return marks[position / 64] >> (position % 64) & 1;
+}
 
-    for (size_t i = start; i <= search->n; i++)
-        if (search->levels[i] != UNREACHED) {
-            marks[i / 64] |= UINT64_C(1) << (i % 64);
+static void mark(uint64_t *marks, size_t position) {
+    marks[position / 64] |= UINT64_C(1) << (position % 64);
+}
+
+/* Marks the positions of a level that are ends of paths: from `start` on. Returns how many of the
+ * level are marked then; *ret_last is the last of them. */
+static size_t mark_ends(const struct search *search, uint64_t *marks, size_t level, size_t start,
+                        size_t *n_ends, size_t *ret_last) {
+    size_t n_marked = 0;
+
+    for (size_t i = search->starts[level]; i < search->starts[level + 1]; i++) {
+        size_t position = search->order[i];
+
+        if (position >= start) {
+            mark(marks, position);
+            --*n_ends;
+        }
+        if (is_marked(marks, position)) {
+            *ret_last = position;
             n_marked++;
         }
-    if (n_marked == 0)
-        return 0;
-    for (;;) {
-        size_t i;
+    }
+    return n_marked;
+}
 
-        while (marks[word] == 0)
-            word--;
-        i = word * 64 + 63 - (size_t)__builtin_clzll(marks[word]);
-        if (n_marked == 1)
-            return i;
-        marks[word] &= ~(UINT64_C(1) << (i % 64));
-        i = find_before(search, i);
-        n_marked -= marks[i / 64] >> (i % 64) & 1;
-        marks[i / 64] |= UINT64_C(1) << (i % 64);
+/* The last position, and its level, that the paths to all reached positions from `start` on have in
+ * common: from the last level to the first, those positions and what comes before them on their
+ * paths, until there is only one. False if none is reached. `next` is empty and takes the marks. */
+static bool find_meeting(const struct search *search, size_t start, size_t *ret_position,
+                         size_t *ret_level) {
+    uint64_t *marks = search->next;
+    size_t n_ends = 0;
+
+    for (size_t i = 0; i < search->starts[search->n_levels]; i++)
+        n_ends += search->order[i] >= start;
+    *ret_level = search->n_levels;
+    if (n_ends == 0)
+        return false;
+    for (;;) {
+        size_t level = --*ret_level;
+
+        if (mark_ends(search, marks, level, start, &n_ends, ret_position) == 1 && n_ends == 0)
+            return true;
+        for (size_t i = search->starts[level]; i < search->starts[level + 1]; i++)
+            if (is_marked(marks, search->order[i]))
+                mark(marks, find_before(search, search->order[i], level - 1));
     }
 }
 
@@ -229,23 +261,25 @@ static size_t find_meeting(struct search *search, size_t start) {
  * this search cannot. */
 static int encode_window(struct leat_segment *segment, size_t *first) {
     size_t n = segment->row->n_bytes, max_bytes = segment->trie->automaton.max_bytes;
-    size_t end = n - *first > WINDOW_BYTES ? *first + WINDOW_BYTES : n, settled = end - *first;
+    size_t end = n - *first > WINDOW_BYTES ? *first + WINDOW_BYTES : n;
+    size_t settled = end - *first, level;
     struct search search;
-    int r;
+    bool is_found;
 
     if ((*first < segment->first || end != segment->end) &&
         leat_segment_load(segment, *first, end, 0) < 0)
         return -ENOMEM;
     if (search_init(&search, segment, *first, end) < 0)
         return -ENOMEM;
-    search_run(&search, end < n);
+    is_found = search_run(&search, end == n);
+    level = search.n_levels - 1;
     if (end < n)
-        settled = find_meeting(&search, search.n + 1 - max_bytes);
-    if (search.levels[settled] == UNREACHED || (end < n && settled < WINDOW_BYTES / 4))
+        is_found = find_meeting(&search, search.n + 1 - max_bytes, &settled, &level) &&
+                   settled >= WINDOW_BYTES / 4;
+    if (!is_found)
         return 0;
-    r = emit(&search, segment, settled);
     *first += settled;
-    return r;
+    return emit(&search, segment, settled, level);
 }
 
 int leat_segment_shortest(struct leat_segment *segment) {

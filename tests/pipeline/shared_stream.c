@@ -123,9 +123,11 @@ const char *stream_error(const char *source, const char *options, const char *st
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_plan *plan = NULL;
     size_t n_folder = strlen(folder) + 1;
+    int r = leat_plan_new(spec, &leat_opener_any, &plan, &err);
 
-    assert_int_equal(leat_plan_new(spec, &leat_opener_any, &plan, &err), err.code);
-    assert_true(err.code < 0);
+    if (r >= 0)
+        fail_msg("there is no error in\n%s", stages);
+    assert_int_equal(r, err.code);
     assert_null(plan);
     leat_spec_free(spec);
     (void)leat_error_print(&err, text, sizeof(text));
@@ -149,6 +151,38 @@ char *stream_head(const char *source, const char *options, const char *stages, i
     leat_spec_free(spec);
     leat_text_add(&text, "%s", "");
     return text.data;
+}
+
+static const char *write_source(const char *data) {
+    bool is_json = data[0] == '{';
+
+    folder_print(is_json ? "in.jsonl" : "in.csv", "%s", data);
+    return is_json ? "jsonl: {paths: [in.jsonl]}" : "csv: {paths: [in.csv]}";
+}
+
+void check_rows(const char *data, const char *stages, const char *expected) {
+    const char *source = write_source(data);
+    struct leat_spec *spec = stream_spec(source, "", stages);
+    int last = (int)spec->n_stages - 1;
+    struct leat_text all = {.data = NULL};
+    char *rows;
+
+    leat_spec_free(spec);
+    leat_text_add(&all, "%s\n%s", stages, /* something that can be in a batch */
+                  "- template: {output: end, parts: ['1']}\n- cast: {input: end, dtype: int32}\n"
+                  "- select: {fields: [end]}");
+    rows = stream_head(source, "", all.data, last, 1000);
+    free(all.data);
+    if (strcmp(rows, expected) != 0)
+        fail_msg("%s\nof\n%s\ngives\n%s\nexpected\n%s", stages, data, rows, expected);
+    free(rows);
+}
+
+void check_refused(const char *data, const char *stages, const char *expected) {
+    const char *printed = stream_error(write_source(data), "", stages);
+
+    if (strcmp(printed, expected) != 0)
+        fail_msg("%s\nof\n%s\ngives\n%s\nexpected\n%s", stages, data, printed, expected);
 }
 
 /* ---- runs ---- */

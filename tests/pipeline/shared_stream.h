@@ -39,6 +39,13 @@ const char *stream_error(const char *source, const char *options, const char *st
 char *stream_head(const char *source, const char *options, const char *stages, int after_stage,
                   uint64_t n);
 
+/* What one record a line of `data` (JSON Lines if it begins with '{', else CSV with a header) is
+ * after all of `stages`: the rows as JSON, and the error that ended them. Fails the test if it is
+ * not `expected`. */
+void check_rows(const char *data, const char *stages, const char *expected);
+/* The error of planning that is printed for `stages` on such data. */
+void check_refused(const char *data, const char *stages, const char *expected);
+
 /* ---- runs ---- */
 
 struct drive {
