@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "daemon/daemon.h"
+#include "daemon/delivery.h"
 #include "daemon/session.h"
 #include "proto/error_message.h"
 #include "proto/message.h"
@@ -201,6 +203,24 @@ static int start(struct leat_control *control, int take_fd, struct leat_error *e
     return r;
 }
 
+/* Tells a client why it gets no answers, if it takes that at once. */
+static void turn_away(struct leat_daemon *daemon, int take_fd, const struct leat_error *err) {
+    uint8_t bytes[LEAT_FRAME_HEAD_BYTES + LEAT_DELIVERY_ERROR_MAX];
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__Error message;
+    size_t n_bytes;
+
+    leat_error_to_message(err, &message);
+    reply.error = &message;
+    n_bytes = leat__control_reply__get_packed_size(&reply);
+    if (n_bytes <= LEAT_DELIVERY_ERROR_MAX) {
+        leat_frame_head(bytes, (uint32_t)n_bytes);
+        (void)leat__control_reply__pack(&reply, bytes + LEAT_FRAME_HEAD_BYTES);
+        (void)send(take_fd, bytes, LEAT_FRAME_HEAD_BYTES + n_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    leat_reaper_dispose(&daemon->reaper, take_fd);
+}
+
 int leat_control_accept(struct leat_daemon *daemon, int take_fd) {
     struct leat_control *control = calloc(1, sizeof(*control));
     struct leat_error err = LEAT_ERROR_INIT;
@@ -208,11 +228,13 @@ int leat_control_accept(struct leat_daemon *daemon, int take_fd) {
     (void)leat_reaper_refuse_descriptors(take_fd);
     if (control)
         control->daemon = daemon;
+    else
+        leat_error_oom(&err);
     if (!control || start(control, take_fd, &err) < 0) {
         if (control)
             leat_user_unref(control->user);
         free(control);
-        (void)close(take_fd);
+        turn_away(daemon, take_fd, &err);
         return 0;
     }
     control->next = daemon->controls;

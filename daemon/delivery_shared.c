@@ -76,16 +76,24 @@ static int receive_some(struct shared *shared, struct leat_packet *packets, int 
     return n;
 }
 
-/* How many packets may be received at once, -errno, or 0: the next must be looked at alone. */
+static int set_peek_offset(const struct shared *shared, int offset) {
+    return setsockopt(shared->fd, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof(offset));
+}
+
+/* How many packets may be received at once, -errno, or 0: the next must be looked at alone. Then
+ * peeking must begin at the front again: with an offset it would pass over that packet. */
 static int peek_many(struct shared *shared, struct leat_packet *packets) {
-    int from_start = 0;
     enum tail tail;
+    int n;
 
     if (!shared->needs_peek)
         return MAX_RECEIVED;
-    if (setsockopt(shared->fd, SOL_SOCKET, SO_PEEK_OFF, &from_start, sizeof(from_start)) < 0)
+    if (set_peek_offset(shared, 0) < 0)
         return 0;
-    return receive_some(shared, packets, MSG_PEEK, MAX_RECEIVED, &tail);
+    n = receive_some(shared, packets, MSG_PEEK, MAX_RECEIVED, &tail);
+    if (n <= 0)
+        (void)set_peek_offset(shared, -1);
+    return n;
 }
 
 /* Hands on what is in the queue while batches flow. 0, -EAGAIN, or 1: look at the next one alone.

@@ -176,11 +176,15 @@ static void emit(struct leat_log *log, struct line *line) {
         log->n_dropped++;
 }
 
+bool leat_log_wants(const struct leat_log *log, enum leat_event event) {
+    return events[event].level <= log->level;
+}
+
 void leat_log_write(struct leat_log *log, enum leat_event event,
                     const struct leat_log_field *fields) {
     struct line line = {.n = 0};
 
-    if (events[event].level > log->level)
+    if (!leat_log_wants(log, event))
         return;
     if (log->format == LEAT_LOG_JSON)
         format_json(&line, event, fields);

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -73,6 +74,8 @@ struct leat_log {
 /* fd: where text and JSON go; not closed. JOURNAL without one becomes TEXT. */
 void leat_log_init(struct leat_log *log, int fd, enum leat_log_format format,
                    enum leat_log_level level);
+/* Whether that event is important enough to be written. */
+bool leat_log_wants(const struct leat_log *log, enum leat_event event);
 void leat_log_write(struct leat_log *log, enum leat_event event,
                     const struct leat_log_field *fields);
 

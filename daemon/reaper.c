@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -118,22 +119,46 @@ bool leat_reaper_refuse_descriptors(int socket) {
     return setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no)) == 0;
 }
 
-/* Reads until nothing is left: 0, or -EPROTO if a descriptor is in the way. Peeking with no space
- * for control data installs nothing and says MSG_CTRUNC. */
+/* Looks at what comes next: its size, -EPROTO if it carries a descriptor, -ENODATA at the end of
+ * file, -errno. With no space for descriptors none is installed, and MSG_CTRUNC says that there was
+ * one. An empty packet looks like the end of file, but comes with its sender's credentials. */
+static ssize_t peek(int socket, char *bytes, size_t n_bytes, bool has_packets) {
+    union {
+        char bytes[CMSG_SPACE(sizeof(struct ucred))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {.iov_base = bytes, .iov_len = n_bytes};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control)};
+    ssize_t n;
+
+    do {
+        n = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
+    } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+    if (n < 0)
+        return -errno;
+    if (message.msg_flags & MSG_CTRUNC)
+        return -EPROTO;
+    return n > 0 || (has_packets && message.msg_controllen > 0) ? n : -ENODATA;
+}
+
+/* Reads until nothing is left: 0, or -EPROTO if a descriptor is in the way, or might be. */
 static int drain(int socket) {
+    int from_front = -1, yes = 1, type;
+    socklen_t size = sizeof(type);
     char bytes[4096];
-    struct iovec part = {.iov_base = bytes, .iov_len = sizeof(bytes)};
 
+    (void)setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &from_front, sizeof(from_front));
+    if (getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) < 0 ||
+        setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) < 0)
+        return -EPROTO;
     for (int i = 0; i < MAX_DRAIN; i++) {
-        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-        ssize_t n = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
+        ssize_t n = peek(socket, bytes, sizeof(bytes), type == SOCK_SEQPACKET);
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n >= 0 && message.msg_flags & MSG_CTRUNC)
-            return -EPROTO;
-        if (n <= 0)
-            return 0;
+        if (n < 0)
+            return n == -EPROTO ? -EPROTO : 0;
         (void)recv(socket, bytes, (size_t)n, MSG_DONTWAIT);
     }
     return -EPROTO;
@@ -150,4 +175,19 @@ void leat_reaper_close(struct leat_reaper *reaper, struct leat_reaper_item *item
     *reaper->last = item;
     reaper->last = &item->next;
     hand_over(reaper);
+}
+
+static void on_disposed(struct leat_reaper_item *item) {
+    free(item);
+}
+
+void leat_reaper_dispose(struct leat_reaper *reaper, int take_fd) {
+    struct leat_reaper_item *item = calloc(1, sizeof(*item));
+
+    if (!item) {
+        (void)close(take_fd);
+        return;
+    }
+    *item = (struct leat_reaper_item){.fd = take_fd, .on_closed = on_disposed};
+    leat_reaper_close(reaper, item);
 }

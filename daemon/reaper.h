@@ -38,3 +38,5 @@ bool leat_reaper_refuse_descriptors(int socket);
 
 /* Closes item->fd; on_closed is called then, perhaps before this returns. */
 void leat_reaper_close(struct leat_reaper *reaper, struct leat_reaper_item *item);
+/* The same where nobody waits for it. */
+void leat_reaper_dispose(struct leat_reaper *reaper, int take_fd);

@@ -39,7 +39,8 @@ static void log_session(struct leat_session *session, enum leat_event event,
     char text[LEAT_ERROR_PRINT_MAX] = "";
     uint32_t n_dropped = 0;
 
-    if (!leat_user_may_log(session->user, leat_daemon_now_ns(), &n_dropped))
+    if (!leat_log_wants(&daemon->log, event) ||
+        !leat_user_may_log(session->user, leat_daemon_now_ns(), &n_dropped))
         return;
     if (err)
         (void)leat_error_print(err, text, sizeof(text));
@@ -581,23 +582,12 @@ static void link_session(struct leat_session *session) {
     daemon->n_sessions++;
 }
 
-static void on_turned_away(struct leat_reaper_item *item) {
-    free(item);
-}
-
 /* Tells a client why it gets no session. */
 static void turn_away(struct leat_daemon *daemon, int take_fd,
                       const struct leat_delivery_ops *delivery_ops, const struct leat_error *err) {
-    struct leat_reaper_item *item = calloc(1, sizeof(*item));
-
     daemon->n_refused++;
     leat_delivery_refuse(take_fd, delivery_ops, err);
-    if (!item) {
-        (void)close(take_fd);
-        return;
-    }
-    *item = (struct leat_reaper_item){.fd = take_fd, .on_closed = on_turned_away};
-    leat_reaper_close(&daemon->reaper, item);
+    leat_reaper_dispose(&daemon->reaper, take_fd);
 }
 
 static int charge(struct leat_session *session, struct leat_error *err) {

@@ -87,10 +87,14 @@ void test_daemon_start(struct test_daemon *test, unsigned n_records, const char 
 }
 
 void test_daemon_stop(struct test_daemon *test) {
+    leat_daemon_stop(test->daemon);
+    test_daemon_join(test);
+}
+
+void test_daemon_join(struct test_daemon *test) {
     static const char *const names[] = {"numbers.csv", "lists.jsonl", "leatd.yaml", "leatd.log"};
     char path[256];
 
-    leat_daemon_stop(test->daemon);
     assert_int_equal(pthread_join(test->thread, NULL), 0);
     test->daemon = leat_daemon_free(test->daemon);
     (void)close(test->log_fd);

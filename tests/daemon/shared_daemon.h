@@ -22,6 +22,8 @@ struct test_daemon {
  * lists, 2 a batch, padded to the longest. settings: further YAML lines. */
 void test_daemon_start(struct test_daemon *test, unsigned n_records, const char *settings);
 void test_daemon_stop(struct test_daemon *test);
+/* Waits until it ends by itself. */
+void test_daemon_join(struct test_daemon *test);
 /* What it logged so far; free it. */
 char *test_daemon_log(const struct test_daemon *test);
 /* Asks for its status on the control socket. */

@@ -1,0 +1,257 @@
+/* test_control.c: the control socket: every verb, in any split, many at a time, and what is wrong.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/frame.h"
+#include "tests/daemon/shared_daemon.h"
+
+static struct test_daemon server;
+
+static int set_up(void **state) {
+    (void)state;
+    test_daemon_start(&server, 40, "");
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    test_daemon_stop(&server);
+    return 0;
+}
+
+static int connect_control(void) {
+    return test_connect(&server, "control.sock", SOCK_STREAM);
+}
+
+/* One frame into `bytes`: its size. */
+static size_t pack(const Leat__ControlRequest *request, uint8_t *bytes) {
+    size_t n = leat__control_request__pack(request, bytes + LEAT_FRAME_HEAD_BYTES);
+
+    leat_frame_head(bytes, (uint32_t)n);
+    return LEAT_FRAME_HEAD_BYTES + n;
+}
+
+static void send_all(int fd, const void *bytes, size_t n_bytes) {
+    assert_int_equal(send(fd, bytes, n_bytes, MSG_NOSIGNAL), n_bytes);
+}
+
+static int receive_all(int fd, void *bytes, size_t n_bytes) {
+    for (size_t n = 0; n < n_bytes;) {
+        ssize_t r = recv(fd, (uint8_t *)bytes + n, n_bytes - n, 0);
+
+        if (r <= 0)
+            return 0;
+        n += (size_t)r;
+    }
+    return 1;
+}
+
+/* The next reply, or NULL at the end of the connection. */
+static Leat__ControlReply *receive_reply(int fd) {
+    static uint8_t bytes[LEAT_CONTROL_FRAME_MAX];
+    Leat__ControlReply *reply;
+    uint32_t n_bytes;
+
+    if (!receive_all(fd, &n_bytes, sizeof(n_bytes)))
+        return NULL;
+    assert_in_range(n_bytes, 1, sizeof(bytes));
+    assert_true(receive_all(fd, bytes, n_bytes));
+    reply = leat__control_reply__unpack(NULL, n_bytes, bytes);
+    assert_non_null(reply);
+    return reply;
+}
+
+static void expect_verb(int fd, Leat__ControlReply__VerbCase verb) {
+    Leat__ControlReply *reply = receive_reply(fd);
+
+    assert_non_null(reply);
+    if (reply->error)
+        fail_msg("%s", reply->error->message);
+    assert_int_equal(reply->verb_case, verb);
+    leat__control_reply__free_unpacked(reply, NULL);
+}
+
+static void expect_error(int fd, const char *says) {
+    Leat__ControlReply *reply = receive_reply(fd);
+
+    assert_non_null(reply);
+    if (!reply->error || !strstr(reply->error->message, says))
+        fail_msg("expected \"%s\", got \"%s\"", says, reply->error ? reply->error->message : "");
+    leat__control_reply__free_unpacked(reply, NULL);
+}
+
+static struct {
+    Leat__ControlRequest__VerbCase verb;
+    Leat__ControlReply__VerbCase answer;
+} verbs[] = {
+    {LEAT__CONTROL_REQUEST__VERB_STATUS, LEAT__CONTROL_REPLY__VERB_STATUS},
+    {LEAT__CONTROL_REQUEST__VERB_EXPLAIN, LEAT__CONTROL_REPLY__VERB_EXPLAIN},
+    {LEAT__CONTROL_REQUEST__VERB_STREAMS, LEAT__CONTROL_REPLY__VERB_STREAMS},
+    {LEAT__CONTROL_REQUEST__VERB_CHECK, LEAT__CONTROL_REPLY__VERB_DONE},
+    {LEAT__CONTROL_REQUEST__VERB_STATS, LEAT__CONTROL_REPLY__VERB_STATS},
+};
+#define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
+/* All verbs one behind the other; those that plan take a while, and their answers keep the order.
+ */
+static size_t pack_all(uint8_t *bytes) {
+    Leat__Empty empty = LEAT__EMPTY__INIT;
+    Leat__StatsRequest stats = LEAT__STATS_REQUEST__INIT;
+    Leat__ExplainRequest explain = LEAT__EXPLAIN_REQUEST__INIT;
+    Leat__CheckRequest check = LEAT__CHECK_REQUEST__INIT;
+    size_t n = 0;
+
+    explain.stream = check.stream = (char *)(uintptr_t) "numbers";
+    for (size_t i = 0; i < N_VERBS; i++) {
+        Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+
+        request.version = 1;
+        request.verb_case = verbs[i].verb;
+        switch (verbs[i].verb) {
+        case LEAT__CONTROL_REQUEST__VERB_STATS:
+            request.stats = &stats;
+            break;
+        case LEAT__CONTROL_REQUEST__VERB_EXPLAIN:
+            request.explain = &explain;
+            break;
+        case LEAT__CONTROL_REQUEST__VERB_CHECK:
+            request.check = &check;
+            break;
+        default:
+            request.status = &empty;
+            break;
+        }
+        n += pack(&request, bytes + n);
+    }
+    return n;
+}
+
+static void test_verbs(void **state) {
+    uint8_t bytes[1024];
+    size_t n = pack_all(bytes);
+    int fd = connect_control(), trainer = test_open(&server, "numbers", 2, 1);
+
+    (void)state;
+    for (int turn = 0; turn < 20; turn++)
+        send_all(fd, bytes, n);
+    for (size_t i = 0; i < 20 * N_VERBS; i++)
+        expect_verb(fd, verbs[i % N_VERBS].answer);
+    (void)close(trainer);
+    (void)close(fd);
+}
+
+static void test_split(void **state) {
+    uint8_t bytes[1024];
+    size_t n = pack_all(bytes);
+    int fd = connect_control();
+
+    (void)state;
+    for (size_t size = 1; size < n; size += 7) {
+        for (size_t i = 0; i < n; i += size)
+            send_all(fd, bytes + i, size < n - i ? size : n - i);
+        for (size_t i = 0; i < N_VERBS; i++)
+            expect_verb(fd, verbs[i].answer);
+    }
+    (void)close(fd);
+}
+
+static void test_wrong(void **state) {
+    static const struct {
+        uint8_t bytes[16];
+        size_t n;
+        const char *says;
+        bool ends;
+    } cases[] = {
+        {{0, 0, 0, 0}, 4, "a frame of 0 bytes", true},
+        {{0xff, 0xff, 0xff, 0xff}, 4, "outside 1..1048576", true},
+        {{1, 0, 0, 0, 0x0a}, 5, "protobuf", false},
+        {{4, 0, 0, 0, 0x08, 2, 0x12, 0}, 8, "version 1", false},
+        {{2, 0, 0, 0, 0x08, 1}, 6, "does not know", false},
+        {{4, 0, 0, 0, 0x08, 1, 0x7a, 0}, 8, "does not know", false},
+        {{9, 0, 0, 0, 0x08, 1, 0x22, 5, 0x0a, 3, 'a', 'b', 'c'}, 13, "no stream \"abc\"", false},
+        {{9, 0, 0, 0, 0x08, 1, 0x2a, 5, 0x0a, 3, 'a', 'b', 'c'}, 13, "no stream \"abc\"", false},
+        {{6, 0, 0, 0, 0x08, 1, 0x32, 2, 0x12, 0}, 10, "needs a source", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int fd = connect_control();
+
+        send_all(fd, cases[i].bytes, cases[i].n);
+        expect_error(fd, cases[i].says);
+        if (cases[i].ends) {
+            assert_null(receive_reply(fd));
+        } else {
+            uint8_t bytes[1024];
+
+            (void)pack_all(bytes);
+            send_all(fd, bytes, LEAT_FRAME_HEAD_BYTES + bytes[0]);
+            expect_verb(fd, LEAT__CONTROL_REPLY__VERB_STATUS);
+        }
+        (void)close(fd);
+    }
+}
+
+/* Gone before the answer; half a frame; nothing at all. */
+static void test_hang_up(void **state) {
+    uint8_t bytes[1024];
+    size_t n = pack_all(bytes);
+
+    (void)state;
+    for (size_t i = 0; i <= n; i++) {
+        int fd = connect_control();
+
+        if (i > 0)
+            send_all(fd, bytes, i);
+        (void)close(fd);
+    }
+}
+
+/* One that asks and never reads is dropped before it costs much; others are answered. */
+static void test_never_reads(void **state) {
+    uint8_t bytes[1024];
+    size_t n = pack_all(bytes);
+    int fd = connect_control();
+    Leat__StatusReply *status;
+
+    (void)state;
+    for (int i = 0; i < 20000; i++)
+        if (send(fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+            break;
+    test_daemon_status(&server, &status);
+    assert_in_range(status->rss_bytes, 1, UINT64_C(1) << 30);
+    leat__status_reply__free_unpacked(status, NULL);
+    (void)close(fd);
+}
+
+static void test_limit(void **state) {
+    int fds[33];
+
+    (void)state;
+    for (size_t i = 0; i < 33; i++)
+        fds[i] = connect_control();
+    expect_error(fds[32], "control connections");
+    assert_null(receive_reply(fds[32]));
+    for (size_t i = 0; i < 33; i++)
+        (void)close(fds[i]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_verbs),   TEST(test_split),       TEST(test_wrong),
+        TEST(test_hang_up), TEST(test_never_reads), TEST(test_limit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
