@@ -142,7 +142,7 @@ static void test_trainer(void **state) {
                          : test_open(&server, "numbers", 4, 1);
         char text[1024] = "";
 
-        batch = hello;
+        batch = first = hello;
         if (i >= 3) {
             first = test_next_batch(fd);
             batch = test_next_batch(fd);

@@ -69,7 +69,7 @@ static void test_complaints(void **state) {
         {"\nworkers: 99999\n", 2, 10, "outside 1..1024"},
         {"workers: \"2\"\n", 1, 10, "whole number"},
         {"window: 200\n", 1, 9, "outside"},
-        {"window: 129\n", 1, 9, "max_window"},
+        {"max_window: 64\nwindow: 65\n", 2, 9, "max_window"},
         {"max_sessions: 5\nmax_user_sessions: 6\n", 2, 20, "max_sessions"},
         {"log: loud\n", 1, 6, "none of"},
         {"roots: {a: b}\n", 1, 8, "list"},
