@@ -79,10 +79,10 @@ char *folder_read(const char *name) {
 
 struct leat_spec *stream_spec(const char *source, const char *options, const char *stages) {
     struct leat_error err = LEAT_ERROR_INIT;
-    struct leat_spec **specs, *spec;
+    struct leat_spec **specs = NULL, *spec;
     struct leat_text yaml = {.data = NULL};
     struct leat_value document;
-    size_t n_specs;
+    size_t n_specs = 0;
 
     leat_text_add(&yaml, "streams:\n  x:\n    source: {%s}\n", source);
     if (options[0])
