@@ -170,11 +170,11 @@ static int make_ring(struct leat_feed *feed, size_t min_slot_bytes, uint32_t n_s
     return 0;
 }
 
-/* A batch does not fit: slots with a quarter more than it needs, so that the next ones do; fewer of
+/* A batch does not fit: slots with an eighth more than it needs, so that the next ones do; fewer of
  * them, where there were many because they were small. */
 static void grow(struct leat_feed *feed, size_t need) {
     struct leat_error err = LEAT_ERROR_INIT;
-    size_t slot_bytes = need + need / 4, limit = (size_t)feed->plan->options.max_batch_bytes;
+    size_t slot_bytes = need + need / 8, limit = (size_t)feed->plan->options.max_batch_bytes;
     size_t n_slots = 2 * feed->ring->size_bytes / slot_bytes;
 
     if (slot_bytes > limit && need <= limit)

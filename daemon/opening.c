@@ -126,7 +126,7 @@ void leat_opening_fit_window(const struct leat_opening *opening, struct leat_ses
 
     if (window > (uint64_t)opening->daemon->settings->max_window)
         window = (uint32_t)opening->daemon->settings->max_window;
-    if (!opening->has_window && window > session->window)
+    if (!opening->has_window && opening->plan->is_bounded && window > session->window)
         session->window = window;
 }
 

@@ -9,12 +9,13 @@
 #define LONG_TASKS_IN_LINE 3
 
 /* A quarter of the CPUs of a large machine is left to the loop, to short tasks and to trainers: if
- * the loop has to share its CPU, all the others wait for it. */
+ * the loop has to share its CPU, all the others wait for it. Who wants more workers than there are
+ * CPUs gets them. */
 static uint32_t n_mapping(uint32_t n_workers) {
     uint32_t n_cpus = uv_available_parallelism();
     uint32_t n_left = n_cpus < MANY_THREADS ? n_cpus : n_cpus - n_cpus / CPUS_A_SPARE_ONE;
 
-    return n_workers > n_left ? n_left : n_workers;
+    return n_workers > n_left && n_workers <= n_cpus ? n_left : n_workers;
 }
 
 /* With few threads, a short task must find one that does not map. With many, one of them gets ready

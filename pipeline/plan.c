@@ -276,6 +276,7 @@ static int probe(struct leat_plan *plan, struct leat_planner *planner,
         if (r != -EAGAIN || n_wanted >= PROBE_MAX_BYTES)
             break;
         n_wanted *= 4;
+        r = 0;
     }
     if (fd >= 0)
         (void)close(fd);

@@ -239,7 +239,7 @@ int leat_plan_lay_out(struct leat_plan *plan, const struct leat_planner *planner
     plan->is_batched = planner->has_batch;
     plan->batch_size = planner->has_batch ? planner->batch_size : 1;
     plan->drop_last = planner->drop_last;
-    plan->prefetch_size = planner->has_prefetch ? planner->prefetch_size : 2;
+    plan->prefetch_size = planner->has_prefetch ? planner->prefetch_size : 1;
     if (planner->n_names > LEAT_SLOT_MAX_TENSORS)
         return batch_error(plan, err,
                            "%zu fields are more than %d tensors: name what is wanted in `select`",

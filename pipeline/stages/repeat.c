@@ -2,6 +2,7 @@
  *
  * The run starts everything before this stage anew for each pass (a shuffle before it gets another
  * order each pass); what stands behind it sees one long stream. The references only walk through.
+ * After 100 passes in a row of which filters left nothing the epoch ends (order.h).
  */
 #include "pipeline/planner.h"
 

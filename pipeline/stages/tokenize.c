@@ -143,20 +143,21 @@ static int check(struct leat_config *config, struct leat_error *err) {
     return 0;
 }
 
-/* Reads the file of argument `arg`. The error names the file, or the argument if it cannot be read.
- */
+/* Reads the file of argument `arg`, at which an error is placed. */
 static int read_file(struct leat_config *config, const char *arg, const char *path,
                      size_t limit_bytes, const struct leat_opener *opener, char **ret_path,
                      char **ret_data, size_t *ret_size, struct leat_error *err) {
-    struct leat_error reason = LEAT_ERROR_INIT;
+    const struct leat_value *value = config->values ? leat_value_get(config->values, arg) : NULL;
     int r;
 
     *ret_path = leat_config_path(config, path);
     if (!*ret_path)
         return leat_error_oom(err);
-    r = leat_opener_read(opener, *ret_path, limit_bytes, ret_data, ret_size, &reason);
+    r = leat_opener_read(opener, *ret_path, limit_bytes, ret_data, ret_size, err);
     if (r < 0) {
-        leat_config_error(config, arg, err, "%s", reason.message);
+        leat_error_prefix(err, "%s", arg);
+        leat_error_locate(err, config->file, value ? value->line : config->line,
+                          value ? value->column : config->column);
         free(*ret_path);
         *ret_path = NULL;
     }

@@ -27,7 +27,7 @@
 #include "tests/daemon/shared_daemon.h"
 
 #define LINGER_S  2
-#define QUICKLY_S 1.0
+#define QUICKLY_S 5.0 /* sockets linger for a minute */
 
 static struct test_daemon server;
 static int listener = -1;

@@ -49,17 +49,17 @@ static void check_error(const char *args, const char *expected) {
 static void test_modes(void **state) {
     (void)state;
     write_files();
-    check_head("vocab: vocab.txt", "\"ids\":[4,2]");
-    check_head("vocab: vocab.txt", "\"ids\":[1,3,0]");
-    check_head("vocab: vocab.txt", "\"ids\":[]");
-    check_head("vocab: vocab.txt", "\"ids\":[2,5]");
-    check_head("vocab: vocab.txt, mode: greedy", "\"ids\":[5,2]");
-    check_head("vocab: vocab.txt, scores: scores.txt", "\"ids\":[0,1,2]");
-    check_head("vocab: vocab.txt, bos_id: 8, eos_id: 9, max_length: 3", "\"ids\":[8,4,9]");
-    check_head("vocab: vocab.txt, max_length: 2, truncation_side: left", "\"ids\":[3,0]");
-    check_head("vocab: tokenizer.json, unknown: unk", "\"ids\":[1,3,0]");
-    check_head("vocab: tokenizer.json, unknown: unk, unk_id: 7", "\"ids\":[1,7,0]");
-    check_head("vocab: tokenizer.json, unknown: skip", "\"ids\":[1,0]");
+    check_head("vocab: vocab.txt", "\"ids\": [4, 2]");
+    check_head("vocab: vocab.txt", "\"ids\": [1, 3, 0]");
+    check_head("vocab: vocab.txt", "\"ids\": []");
+    check_head("vocab: vocab.txt", "\"ids\": [2, 5]");
+    check_head("vocab: vocab.txt, mode: greedy", "\"ids\": [5, 2]");
+    check_head("vocab: vocab.txt, scores: scores.txt", "\"ids\": [0, 1, 2]");
+    check_head("vocab: vocab.txt, bos_id: 8, eos_id: 9, max_length: 3", "\"ids\": [8, 4, 9]");
+    check_head("vocab: vocab.txt, max_length: 2, truncation_side: left", "\"ids\": [3, 0]");
+    check_head("vocab: tokenizer.json, unknown: unk", "\"ids\": [1, 3, 0]");
+    check_head("vocab: tokenizer.json, unknown: unk, unk_id: 7", "\"ids\": [1, 7, 0]");
+    check_head("vocab: tokenizer.json, unknown: skip", "\"ids\": [1, 0]");
 }
 
 static void test_bad_arguments(void **state) {
