@@ -3,7 +3,8 @@
  *
  * Batches are compressed on the pool, several at a time, and leave in order. A slot is free again
  * as soon as its bytes are compressed; the window still bounds what is under way, since a place in
- * line is taken until the trainer's socket took the frame, and a hold until it was released.
+ * line is taken until the trainer's socket took the frame, and a hold until it was released. The
+ * copies' memory is charged like a ring's.
  */
 #include <assert.h>
 #include <errno.h>
@@ -42,7 +43,8 @@ struct copy {
     uint32_t n_tasks;   /* on the pool */
     struct entry *line; /* [n_line], a ring: first .. first + n_used */
     uint32_t n_line, first, n_used;
-    uint32_t n_sending; /* of them, at the front */
+    uint32_t n_sending;     /* of them, at the front */
+    uint64_t charged_bytes; /* all buffers */
 };
 
 static struct copy *copy_of(struct leat_channel *channel) {
@@ -174,22 +176,38 @@ static void send_ready(struct copy *copy) {
     }
 }
 
-static int compress(struct entry *entry) {
-    int bound =
-        entry->source_bytes <= LZ4_MAX_INPUT_SIZE ? LZ4_compressBound((int)entry->source_bytes) : 0;
-    int n;
+/* Room for what `source_bytes` may be at worst, charged to the trainer's user like a ring. */
+static int make_room(struct copy *copy, struct entry *entry, uint64_t source_bytes) {
+    int bound = source_bytes <= LZ4_MAX_INPUT_SIZE ? LZ4_compressBound((int)source_bytes) : 0;
+    struct leat_user *user = copy->base.session->user;
+    struct leat_error err = LEAT_ERROR_INIT;
+    size_t n_bytes = (size_t)bound;
+    char *buffer;
+    int r;
 
-    if (bound <= 0 || (uint32_t)bound > LEAT_COPY_PAYLOAD_MAX)
+    if (bound <= 0 || n_bytes > LEAT_COPY_PAYLOAD_MAX)
         return -EMSGSIZE;
-    if (entry->buffer_bytes < (size_t)bound) {
-        free(entry->buffer);
-        entry->buffer_bytes = 0;
-        entry->buffer = malloc((size_t)bound);
-        if (!entry->buffer)
-            return -ENOMEM;
-        entry->buffer_bytes = (size_t)bound;
+    if (n_bytes <= entry->buffer_bytes)
+        return 0;
+    r = leat_user_charge(user, LEAT_CHARGE_RING_BYTES, n_bytes - entry->buffer_bytes, &err);
+    if (r < 0)
+        return r;
+    buffer = malloc(n_bytes);
+    if (!buffer) {
+        leat_user_discharge(user, LEAT_CHARGE_RING_BYTES, n_bytes - entry->buffer_bytes);
+        return -ENOMEM;
     }
-    n = LZ4_compress_default(entry->source, entry->buffer, (int)entry->source_bytes, bound);
+    copy->charged_bytes += n_bytes - entry->buffer_bytes;
+    free(entry->buffer);
+    entry->buffer = buffer;
+    entry->buffer_bytes = n_bytes;
+    return 0;
+}
+
+static int compress(struct entry *entry) {
+    int n = LZ4_compress_default(entry->source, entry->buffer, (int)entry->source_bytes,
+                                 (int)entry->buffer_bytes);
+
     if (n <= 0)
         return -EIO;
     entry->packet.payload_bytes = (uint32_t)n;
@@ -248,16 +266,21 @@ static int copy_deliver(struct leat_delivery *delivery, struct leat_feed *feed,
     size_t n_done = 0;
 
     while (n_done < n_outputs && copy->n_used < copy->n_line) {
-        struct entry *entry = &copy->line[(copy->first + copy->n_used++) % copy->n_line];
+        struct entry *entry = &copy->line[(copy->first + copy->n_used) % copy->n_line];
 
         assert(entry->state == ENTRY_FREE);
         entry->copy = copy;
         if (outputs[n_done].kind == LEAT_OUTPUT_BATCH) {
+            int r = make_room(copy, entry, outputs[n_done].used_bytes);
+
+            if (r < 0)
+                return n_done > 0 ? (int)n_done : r;
             start_compressing(copy, entry, feed, &outputs[n_done]);
         } else {
             leat_delivery_end_packet(&outputs[n_done], &entry->packet);
             entry->state = ENTRY_READY;
         }
+        copy->n_used++;
         n_done++;
     }
     return (int)n_done;
@@ -287,6 +310,7 @@ static void copy_free(struct leat_delivery *delivery) {
 
     for (uint32_t i = 0; i < copy->n_line; i++)
         free(copy->line[i].buffer);
+    leat_user_discharge(delivery->session->user, LEAT_CHARGE_RING_BYTES, copy->charged_bytes);
     free(copy->line);
     free(copy);
 }

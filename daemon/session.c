@@ -311,7 +311,10 @@ static void delivery_failed(struct leat_session *session, int r) {
 
     if (r == -EPIPE || r == -ECONNRESET)
         return; /* it has gone; its last words are still to be read, then comes the end of file */
-    leat_error_set(&err, r, "announcing a batch: %s", strerror(-r));
+    leat_error_set(&err, r, "sending a batch: %s",
+                   r == -EDQUOT ? "its copy would be over the limit of this user's, or all users' "
+                                  "memory (max_user_ring_bytes, max_ring_bytes)"
+                                : strerror(-r));
     refuse(session, &err);
 }
 
