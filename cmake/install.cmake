@@ -7,6 +7,8 @@ install(TARGETS leat EXPORT leatTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBD
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES client/leat.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT leatTargets NAMESPACE leat:: DESTINATION ${leat_package_dir})
+# Relative to the .pc file, so that it is right wherever --prefix puts it.
+file(RELATIVE_PATH leat_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/leat.pc.in leat.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/leat.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 configure_package_config_file(cmake/leatConfig.cmake.in leatConfig.cmake INSTALL_DESTINATION ${leat_package_dir})
