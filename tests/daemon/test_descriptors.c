@@ -26,8 +26,8 @@
 #include "proto/frame.h"
 #include "tests/daemon/shared_daemon.h"
 
-#define LINGER_S  2
-#define QUICKLY_S 5.0 /* sockets linger for a minute */
+#define LINGER_S  3
+#define QUICKLY_S 2.0
 
 static struct test_daemon server;
 static int listener = -1;
@@ -179,7 +179,8 @@ static void test_behind_nothing(void **state) {
 
         if (i >= 2)
             test_send(fd, &bye, NULL);
-        assert_int_equal(send(fd, "", 0, MSG_NOSIGNAL), 0);
+        if (send(fd, "", 0, MSG_NOSIGNAL) < 0) /* behind BYE the daemon may be gone already */
+            assert_true(i >= 2 && (errno == EPIPE || errno == ECONNRESET));
         send_lingering(fd, &bye, i == 3 ? 0 : sizeof(bye));
         expect_quick_answers();
         (void)close(fd);
