@@ -213,10 +213,10 @@ static bool is_stale(const struct leat_run *run, const struct leat_queue_entry *
     return entry->epoch < run->epoch || (entry->epoch == run->epoch && entry->pass < run->pass);
 }
 
-/* Batches that wait for slots hold on to their blocks: few, as the slots are what is kept ready. */
 /* Bad records that wait to be written are bounded too: a slow disk stops the line of blocks. */
 #define QUARANTINE_BYTES (4U << 20)
 
+/* Batches that wait for slots hold on to their blocks: few, as the slots are what is kept ready. */
 static size_t ready_limit(const struct leat_run *run) {
     return 2 * leat_run_collate_max(run);
 }
