@@ -1,0 +1,44 @@
+/* encoding.h: the token ids of one text or of a pair, with what is known of each token.
+ *
+ * Columns of equal length that grow together; those not asked for are NULL and cost nothing.
+ * Owner: the job.
+ */
+#pragma once
+
+#include "pipeline/tokenizer/text.h"
+
+enum leat_encoding_column { /* bits */
+                            LEAT_ENCODING_TYPE_IDS = 1,
+                            LEAT_ENCODING_OFFSETS = 2,
+                            LEAT_ENCODING_SPECIAL =
+                                4, /* 1: added by the post-processor, or padding */
+                            LEAT_ENCODING_ATTENTION = 8, /* 0: padding */
+};
+
+struct leat_encoding {
+    int32_t *ids;
+    uint32_t *type_ids;
+    struct leat_range *offsets; /* bytes of the text; 0..0 for tokens that stand for none */
+    uint8_t *special;
+    uint8_t *attention;
+    size_t n;        /* tokens */
+    size_t capacity; /* of ids; the other columns have as much if they are wanted */
+    uint32_t columns;
+};
+
+void leat_encoding_deinit(struct leat_encoding *encoding); /* of a zeroed one too */
+
+/* Empties it and says which columns it has from now on. */
+void leat_encoding_reset(struct leat_encoding *encoding, uint32_t columns);
+
+/* Room for n_more tokens. 0, -ENOMEM. */
+int leat_encoding_reserve(struct leat_encoding *encoding, size_t n_more);
+
+/* Appends one token; room must have been reserved. */
+void leat_encoding_push(struct leat_encoding *encoding, int32_t id, uint32_t type_id,
+                        struct leat_range offsets, bool is_special);
+
+/* Appends tokens start..end - 1 of another with the same columns, all with this type id. 0,
+ * -ENOMEM. */
+int leat_encoding_append(struct leat_encoding *encoding, const struct leat_encoding *other,
+                         size_t start, size_t end, uint32_t type_id);

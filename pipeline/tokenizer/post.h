@@ -1,0 +1,85 @@
+/* post.h: from the tokens of one or two texts to what a trainer gets: truncation, special tokens,
+ * padding: `truncation`, `post_processor` and `padding` of a tokenizer.json.
+ *
+ * A post-processor is flattened at load: for one text and for a pair, with special tokens and
+ * without, a list of items, each a special token or one of the texts, with a type id. Types:
+ * BertProcessing, RobertaProcessing, ByteLevel (offsets only), TemplateProcessing, Sequence.
+ *
+ * Truncation comes first, to max_length less the special tokens that will be added; what is cut off
+ * becomes further encodings (the overflow), each of the full length, that overlap by `stride`.
+ *
+ * A post is immutable: any thread.
+ */
+#pragma once
+
+#include "pipeline/tokenizer/component.h"
+#include "pipeline/tokenizer/encoding.h"
+
+struct leat_truncation {
+    bool is_on;
+    bool cuts_left; /* direction Left: the tail is kept */
+    enum {
+        LEAT_TRUNCATE_LONGEST_FIRST,
+        LEAT_TRUNCATE_ONLY_FIRST,
+        LEAT_TRUNCATE_ONLY_SECOND
+    } strategy;
+    uint32_t max_length;
+    uint32_t stride;
+};
+
+struct leat_padding {
+    bool is_on;
+    bool pads_left;
+    uint32_t fixed_length; /* 0: the longest of the batch */
+    uint32_t multiple_of;  /* 0: any */
+    int32_t pad_id;
+    uint32_t pad_type_id;
+};
+
+int leat_truncation_read(const struct leat_component *component /* NULL: off */,
+                         struct leat_truncation *ret_truncation, struct leat_error *err);
+int leat_padding_read(const struct leat_component *component /* NULL: off */,
+                      struct leat_padding *ret_padding, struct leat_error *err);
+
+#define LEAT_POST_FIRST  (-1)
+#define LEAT_POST_SECOND (-2)
+
+struct leat_post_item {
+    int32_t id; /* of a special token, or LEAT_POST_FIRST, LEAT_POST_SECOND */
+    uint32_t type_id;
+};
+
+struct leat_post_layout {
+    struct leat_post_item *items;
+    size_t n_items;
+    size_t n_added; /* special tokens among them */
+};
+
+struct leat_post {
+    struct leat_post_layout layouts[2][2]; /* [is_pair][adds_special_tokens] */
+    bool trims_offsets;                    /* blanks around a token do not belong to its offsets */
+    bool trims_prefix_space;               /* RobertaProcessing/ByteLevel add_prefix_space */
+    char description[256];
+};
+
+int leat_post_new(const struct leat_component *component /* NULL: none */,
+                  struct leat_post **ret_post, struct leat_error *err);
+struct leat_post *leat_post_free(struct leat_post *post);
+
+/* How the file spells a token: its text, or NULL. */
+struct leat_post_speller {
+    const void *context;
+    const uint8_t *(*text)(const void *context, int32_t id, uint32_t *ret_n_bytes);
+};
+
+/* Truncates first and second (second NULL: one text), puts special tokens around them and pads.
+ * encodings[0] is the result, those behind it the overflow; the array grows as needed and is
+ * reused: *n_encodings says how many count, *capacity how many are initialised. first and second
+ * have the columns that the results get; speller is asked where offsets are trimmed. 0, -ENOMEM, or
+ * -EINVAL where the file's truncation cannot be carried out (as in HF: a stride that is not below
+ * the length). */
+int leat_post_run(const struct leat_post *post, const struct leat_truncation *truncation,
+                  const struct leat_padding *padding, const struct leat_encoding *first,
+                  const struct leat_encoding *second, bool adds_special_tokens,
+                  const struct leat_post_speller *speller, struct leat_encoding **encodings,
+                  size_t *n_encodings, size_t *capacity, struct leat_error *err);

@@ -1,0 +1,113 @@
+/* tokenizer.h: text to token ids exactly as Hugging Face `tokenizers` does it: the public header of
+ * libleat-tokenizer.
+ *
+ * A tokenizer is loaded once, from a tokenizer.json, a vocab.txt (BERT), a vocab.json with
+ * merges.txt beside it (GPT-2), or a directory that holds one of these, as Hugging Face models do.
+ * It is immutable and shared by any number of threads. A context holds the memory and the caches of
+ * one encoder; it is used by one thread at a time and stays warm from text to text. Once its
+ * buffers have grown to the longest text, encoding allocates nothing.
+ *
+ * Ids, type ids and offsets equal those of the wheel `tokenizers` 0.23 on the same file ("table set
+ * u16": the Unicode versions that it uses). Text is UTF-8; what is not valid becomes U+FFFD, one
+ * for each maximal part, as Python's errors="replace" does.
+ *
+ * Errors: 0 or a negative errno, and a struct leat_error (proto/error.h) that names file, line,
+ * column and the path within the document.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pipeline/tokenizer/encoding.h"
+#include "pipeline/tokenizer/post.h"
+#include "proto/error.h"
+
+#define LEAT_TOKENIZER_FILE_BYTES_MAX (UINT32_C(256) << 20)
+
+struct leat_tokenizer;
+struct leat_tokenizer_context;
+
+/* Where files come from. Reads a whole file: *ret_data is malloc'ed, terminated by a NUL that does
+ * not count. 0, -ENOENT if there is no such file (err not set), or another negative errno with err
+ * set. is_directory tells whether a path names a directory. */
+struct leat_tokenizer_reader {
+    void *context;
+    int (*read)(void *context, const char *path, size_t max_bytes, char **ret_data, size_t *ret_n,
+                struct leat_error *err);
+    bool (*is_directory)(void *context, const char *path);
+};
+
+/* Loads a tokenizer by its path; reader NULL: plain files. With a directory, or beside a
+ * tokenizer.json, tokenizer_config.json is read for the padding token (leat_tokenizer_pad_id). */
+int leat_tokenizer_open(const char *path, const struct leat_tokenizer_reader *reader,
+                        struct leat_tokenizer **ret_tokenizer, struct leat_error *err);
+
+/* Loads a tokenizer.json that is in memory; `file` is its name, for errors. */
+int leat_tokenizer_new(const char *json, size_t n_bytes, const char *file,
+                       struct leat_tokenizer **ret_tokenizer, struct leat_error *err);
+struct leat_tokenizer *leat_tokenizer_free(struct leat_tokenizer *tokenizer);
+
+/* ---- what it knows */
+
+/* Ids are 0..n - 1; not each of them need have a token. */
+uint32_t leat_tokenizer_n_ids(const struct leat_tokenizer *tokenizer);
+/* The id of a token spelled as in the file, added tokens included; -1: none. */
+int32_t leat_tokenizer_id(const struct leat_tokenizer *tokenizer, const char *token,
+                          size_t n_bytes);
+/* The spelling of an id, not terminated; NULL: none. Lives as long as the tokenizer. */
+const uint8_t *leat_tokenizer_token(const struct leat_tokenizer *tokenizer, int32_t id,
+                                    uint32_t *ret_n_bytes);
+bool leat_tokenizer_is_special(const struct leat_tokenizer *tokenizer, int32_t id);
+/* The id to pad with: `padding.pad_id` of the file, else `pad_token` of tokenizer_config.json, else
+ * -1. */
+int32_t leat_tokenizer_pad_id(const struct leat_tokenizer *tokenizer);
+const struct leat_truncation *leat_tokenizer_truncation(const struct leat_tokenizer *tokenizer);
+const struct leat_padding *leat_tokenizer_padding(const struct leat_tokenizer *tokenizer);
+/* How many special tokens it puts around one text or a pair. */
+size_t leat_tokenizer_n_added(const struct leat_tokenizer *tokenizer, bool is_pair);
+
+/* What it is made of, for people: lines of `name: value`, malloc'ed; NULL when memory is out. */
+char *leat_tokenizer_describe(const struct leat_tokenizer *tokenizer);
+size_t leat_tokenizer_n_bytes(const struct leat_tokenizer *tokenizer); /* of memory */
+
+/* ---- encode */
+
+int leat_tokenizer_context_new(const struct leat_tokenizer *tokenizer,
+                               struct leat_tokenizer_context **ret_context);
+struct leat_tokenizer_context *leat_tokenizer_context_free(struct leat_tokenizer_context *context);
+/* Forgets all cached words, for measurements from cold. */
+void leat_tokenizer_context_clear(struct leat_tokenizer_context *context);
+
+struct leat_encode_options {
+    bool adds_special_tokens;
+    bool encodes_special_tokens;              /* special tokens in the text are text */
+    uint32_t columns;                         /* enum leat_encoding_column; ids always */
+    const struct leat_truncation *truncation; /* NULL: as the file says */
+    const struct leat_padding *padding;       /* NULL: as the file says */
+};
+
+/* Encodes a text, or a pair of texts (pair NULL: none; n_pair bytes). *ret_encodings is an array
+ * that belongs to the context, valid until its next use: [0] is the result; if it was truncated,
+ * the others are the overflow. Offsets are in bytes of the text (leat_tokenizer_offsets_to_chars).
+ * 0; -E2BIG: a text is longer than LEAT_TEXT_BYTES_MAX; -ENOMEM; -EINVAL: the model has no token
+ * for some part of the text and no unknown token. */
+int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
+                          struct leat_tokenizer_context *context, const void *text, size_t n_text,
+                          const void *pair, size_t n_pair,
+                          const struct leat_encode_options *options,
+                          const struct leat_encoding **ret_encodings, size_t *ret_n_encodings,
+                          struct leat_error *err);
+
+/* Turns byte offsets into offsets in characters, as Python counts them. */
+void leat_tokenizer_offsets_to_chars(const void *text, size_t n_text, struct leat_range *offsets,
+                                     size_t n_offsets);
+
+/* ---- decode */
+
+/* The text of ids, special tokens left out if skips_special: malloc'ed, terminated. An id without a
+ * token is left out. 0, -ENOMEM, -E2BIG. */
+int leat_tokenizer_decode(const struct leat_tokenizer *tokenizer, const int32_t *ids, size_t n_ids,
+                          bool skips_special, char **ret_text, size_t *ret_n_bytes,
+                          struct leat_error *err);
