@@ -18,19 +18,20 @@
 #define LEAT_TOKEN_TABLE_ID_MAX     ((UINT32_C(16) << 20) - 1)
 #define LEAT_TOKEN_TABLE_BYTES_MAX  (UINT32_C(256) << 20)
 
-struct leat_token_table_entry {
-    uint32_t start;   /* of its text, in the pool */
-    uint32_t n_bytes; /* UINT32_MAX: no such id */
+struct leat_token_table_text {
+    uint32_t start, n_bytes; /* in the pool */
+    uint32_t id;
 };
 
 struct leat_token_table {
-    struct leat_token_table_entry *entries; /* [n_ids], by id */
-    uint32_t n_ids;                         /* the highest id + 1 */
+    struct leat_token_table_text *texts; /* [n_tokens], in the order in which they came */
+    uint32_t n_tokens, tokens_capacity;
+    uint32_t *by_id; /* [n_ids]: index into texts, UINT32_MAX: no such id */
+    uint32_t n_ids;  /* the highest id + 1 */
     uint32_t ids_capacity;
-    uint32_t n_tokens; /* different texts */
     uint8_t *pool;
     size_t n_pool, pool_capacity;
-    uint32_t *slots; /* hash table of ids, open addressing */
+    uint32_t *slots; /* hash table of indices into texts, open addressing */
     uint32_t n_slots;
 };
 
@@ -53,10 +54,13 @@ int32_t leat_token_table_find(const struct leat_token_table *table, const void *
 /* The text of an id, or NULL. Not terminated. */
 static inline const uint8_t *leat_token_table_text(const struct leat_token_table *table, int64_t id,
                                                    uint32_t *ret_n_bytes) {
-    if (id < 0 || id >= table->n_ids || table->entries[id].n_bytes == UINT32_MAX)
+    const struct leat_token_table_text *text;
+
+    if (id < 0 || id >= table->n_ids || table->by_id[id] == UINT32_MAX)
         return NULL;
-    *ret_n_bytes = table->entries[id].n_bytes;
-    return table->pool + table->entries[id].start;
+    text = &table->texts[table->by_id[id]];
+    *ret_n_bytes = text->n_bytes;
+    return table->pool + text->start;
 }
 
 size_t leat_token_table_n_bytes(const struct leat_token_table *table); /* of memory */

@@ -1,0 +1,207 @@
+/* token_table.c: a pool of texts, an array by id, and a hash table of texts. See token_table.h. */
+#include "pipeline/tokenizer/token_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+void leat_token_table_deinit(struct leat_token_table *table) {
+    free(table->texts);
+    free(table->by_id);
+    free(table->pool);
+    free(table->slots);
+    *table = (struct leat_token_table){0};
+}
+
+/* Multiply and fold, 8 bytes at a time; short keys dominate. */
+static uint32_t hash(const uint8_t *text, size_t n) {
+    uint64_t h = n * UINT64_C(0x9e3779b97f4a7c15), word;
+
+    for (; n >= 8; text += 8, n -= 8) {
+        memcpy(&word, text, 8);
+        h = (h ^ word) * UINT64_C(0xd6e8feb86659fd93);
+        h ^= h >> 32;
+    }
+    word = 0;
+    if (n)
+        memcpy(&word, text, n);
+    h = (h ^ word) * UINT64_C(0xd6e8feb86659fd93);
+    h ^= h >> 32;
+    h *= UINT64_C(0xd6e8feb86659fd93);
+    return (uint32_t)(h >> 32);
+}
+
+static bool is_text(const struct leat_token_table *table, uint32_t index, const void *text,
+                    size_t n) {
+    const struct leat_token_table_text *entry = &table->texts[index];
+
+    return entry->n_bytes == n && (n == 0 || memcmp(table->pool + entry->start, text, n) == 0);
+}
+
+/* The slot that holds that text, or the free one where it would be. */
+static uint32_t *find_slot(const struct leat_token_table *table, const void *text, size_t n) {
+    uint32_t mask = table->n_slots - 1, i = hash(text, n) & mask;
+
+    while (table->slots[i] != NONE && !is_text(table, table->slots[i], text, n))
+        i = (i + 1) & mask;
+    return &table->slots[i];
+}
+
+static int reserve_slots(struct leat_token_table *table, size_t n_tokens) {
+    uint32_t n_slots = 16;
+    uint32_t *slots;
+
+    while (n_slots < n_tokens + n_tokens / 2)
+        n_slots *= 2;
+    if (n_slots <= table->n_slots)
+        return 0;
+    slots = malloc(n_slots * sizeof(*slots));
+    if (!slots)
+        return -ENOMEM;
+    memset(slots, 0xff, n_slots * sizeof(*slots));
+    free(table->slots);
+    table->slots = slots;
+    table->n_slots = n_slots;
+    for (uint32_t i = 0; i < table->n_tokens; i++)
+        *find_slot(table, table->pool + table->texts[i].start, table->texts[i].n_bytes) = i;
+    return 0;
+}
+
+static int reserve_pool(struct leat_token_table *table, size_t n_bytes) {
+    size_t capacity = table->pool_capacity ? table->pool_capacity : 256;
+    uint8_t *pool;
+
+    while (capacity < n_bytes)
+        capacity += capacity / 2;
+    if (capacity == table->pool_capacity)
+        return 0;
+    pool = realloc(table->pool, capacity);
+    if (!pool)
+        return -ENOMEM;
+    table->pool = pool;
+    table->pool_capacity = capacity;
+    return 0;
+}
+
+static int reserve_texts(struct leat_token_table *table, size_t n_tokens) {
+    size_t capacity = table->tokens_capacity ? table->tokens_capacity : 64;
+    struct leat_token_table_text *texts;
+
+    while (capacity < n_tokens)
+        capacity += capacity / 2;
+    if (capacity == table->tokens_capacity)
+        return 0;
+    texts = realloc(table->texts, capacity * sizeof(*texts));
+    if (!texts)
+        return -ENOMEM;
+    table->texts = texts;
+    table->tokens_capacity = (uint32_t)capacity;
+    return 0;
+}
+
+static int reserve_ids(struct leat_token_table *table, size_t n_ids) {
+    size_t capacity = table->ids_capacity ? table->ids_capacity : 64;
+    uint32_t *by_id;
+
+    while (capacity < n_ids)
+        capacity += capacity / 2;
+    if (capacity == table->ids_capacity)
+        return 0;
+    by_id = realloc(table->by_id, capacity * sizeof(*by_id));
+    if (!by_id)
+        return -ENOMEM;
+    memset(by_id + table->ids_capacity, 0xff, (capacity - table->ids_capacity) * sizeof(*by_id));
+    table->by_id = by_id;
+    table->ids_capacity = (uint32_t)capacity;
+    return 0;
+}
+
+int leat_token_table_reserve(struct leat_token_table *table, size_t n_tokens, size_t n_bytes) {
+    if (n_tokens > LEAT_TOKEN_TABLE_TOKENS_MAX || n_bytes > LEAT_TOKEN_TABLE_BYTES_MAX)
+        return 0; /* add will say so */
+    if (reserve_slots(table, n_tokens) < 0 || reserve_pool(table, n_bytes) < 0 ||
+        reserve_texts(table, n_tokens) < 0 || reserve_ids(table, n_tokens) < 0)
+        return -ENOMEM;
+    return 0;
+}
+
+static int check(const struct leat_token_table *table, size_t n_bytes, uint32_t id,
+                 struct leat_error *err) {
+    if (table->n_tokens >= LEAT_TOKEN_TABLE_TOKENS_MAX)
+        return leat_error_set(err, -E2BIG, "more than %u tokens", LEAT_TOKEN_TABLE_TOKENS_MAX);
+    if (id > LEAT_TOKEN_TABLE_ID_MAX)
+        return leat_error_set(err, -E2BIG, "id %u is above %u", id, LEAT_TOKEN_TABLE_ID_MAX);
+    if (n_bytes > LEAT_TOKEN_TABLE_BYTES_MAX - table->n_pool)
+        return leat_error_set(err, -E2BIG, "the tokens are longer than %u bytes together",
+                              LEAT_TOKEN_TABLE_BYTES_MAX);
+    return 0;
+}
+
+static void append(struct leat_token_table *table, const void *text, size_t n_bytes) {
+    table->texts[table->n_tokens++] = (struct leat_token_table_text){
+        .start = (uint32_t)table->n_pool, .n_bytes = (uint32_t)n_bytes};
+    if (n_bytes)
+        memcpy(table->pool + table->n_pool, text, n_bytes);
+    table->n_pool += n_bytes;
+}
+
+int leat_token_table_add(struct leat_token_table *table, const void *text, size_t n_bytes,
+                         uint32_t id, struct leat_error *err) {
+    uint32_t *slot;
+    int r = check(table, n_bytes, id, err);
+
+    if (r < 0)
+        return r;
+    if (reserve_slots(table, (size_t)table->n_tokens + 1) < 0 ||
+        reserve_pool(table, table->n_pool + n_bytes) < 0 ||
+        reserve_texts(table, (size_t)table->n_tokens + 1) < 0 ||
+        reserve_ids(table, (size_t)id + 1) < 0)
+        return leat_error_oom(err);
+    slot = find_slot(table, text, n_bytes);
+    if (*slot == NONE) {
+        *slot = table->n_tokens;
+        append(table, text, n_bytes);
+    } else if (table->by_id[table->texts[*slot].id] == *slot) {
+        table->by_id[table->texts[*slot].id] = NONE;
+    }
+    table->texts[*slot].id = id;
+    table->by_id[id] = *slot;
+    if (id >= table->n_ids)
+        table->n_ids = id + 1;
+    return 0;
+}
+
+static void *shrink(void *memory, size_t n_bytes) {
+    void *smaller = n_bytes ? realloc(memory, n_bytes) : NULL;
+
+    return smaller ? smaller : memory;
+}
+
+void leat_token_table_shrink(struct leat_token_table *table) {
+    table->pool = shrink(table->pool, table->n_pool);
+    if (table->n_pool)
+        table->pool_capacity = table->n_pool;
+    table->texts = shrink(table->texts, table->n_tokens * sizeof(*table->texts));
+    if (table->n_tokens)
+        table->tokens_capacity = table->n_tokens;
+    table->by_id = shrink(table->by_id, table->n_ids * sizeof(*table->by_id));
+    if (table->n_ids)
+        table->ids_capacity = table->n_ids;
+}
+
+int32_t leat_token_table_find(const struct leat_token_table *table, const void *text,
+                              size_t n_bytes) {
+    uint32_t index;
+
+    if (!table->n_slots)
+        return -1;
+    index = *find_slot(table, text, n_bytes);
+    return index == NONE ? -1 : (int32_t)table->texts[index].id;
+}
+
+size_t leat_token_table_n_bytes(const struct leat_token_table *table) {
+    return table->pool_capacity + table->tokens_capacity * sizeof(*table->texts) +
+           table->ids_capacity * sizeof(*table->by_id) + table->n_slots * sizeof(*table->slots);
+}
