@@ -1,0 +1,343 @@
+/* word_cache.c: see word_cache.h. Tables come from mmap, aligned for huge pages: a table of 2 MB
+ * then costs one entry of the TLB instead of 512, and pages that no word has touched cost nothing.
+ */
+#define _GNU_SOURCE
+#include "pipeline/tokenizer/model/word_cache.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define SLOTS      (UINT64_C(1) << 16) /* at first, 2 MB */
+#define SLOTS_MAX  (UINT64_C(1) << 18)
+#define LONG_SLOTS (UINT64_C(1) << 13) /* at first, 1 MB */
+#define LONG_MAX   (UINT64_C(1) << 15)
+#define HUGE_PAGE  (UINT64_C(2) << 20)
+#define BATCH      16
+#define IDS_MAX    15 /* of a word that is kept */
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "keys are loaded as they lie");
+
+/* Zeroed memory on a border of huge pages, or NULL. */
+static void *table_new(size_t n_bytes) {
+    size_t n_mapped = n_bytes + HUGE_PAGE, n_head;
+    uint8_t *memory =
+        mmap(NULL, n_mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED)
+        return NULL;
+    n_head = (size_t)(-(uintptr_t)memory & (HUGE_PAGE - 1));
+    if (n_head)
+        (void)munmap(memory, n_head);
+    memory += n_head;
+    (void)munmap(memory + n_bytes, HUGE_PAGE - n_head);
+    (void)madvise(memory, n_bytes, MADV_HUGEPAGE);
+    return memory;
+}
+
+static void table_free(void *table, size_t n_bytes) {
+    if (table)
+        (void)munmap(table, n_bytes);
+}
+
+static size_t slots_bytes(const struct leat_word_cache *cache) {
+    return (cache->mask + 1) * sizeof(*cache->slots);
+}
+
+static size_t long_slots_bytes(const struct leat_word_cache *cache) {
+    return (cache->long_mask + 1) * sizeof(*cache->long_slots);
+}
+
+int leat_word_cache_init(struct leat_word_cache *cache) {
+    *cache = (struct leat_word_cache){.mask = SLOTS - 1,
+                                      .long_mask = LONG_SLOTS - 1,
+                                      .arena_capacity = 2 * SLOTS,
+                                      .may_grow = true,
+                                      .may_grow_long = true};
+    cache->slots = table_new(slots_bytes(cache));
+    cache->long_slots = table_new(long_slots_bytes(cache));
+    cache->arena = malloc(cache->arena_capacity * sizeof(*cache->arena));
+    if (cache->slots && cache->long_slots && cache->arena)
+        return 0;
+    leat_word_cache_deinit(cache);
+    return -ENOMEM;
+}
+
+void leat_word_cache_deinit(struct leat_word_cache *cache) {
+    table_free(cache->slots, slots_bytes(cache));
+    table_free(cache->long_slots, long_slots_bytes(cache));
+    free(cache->arena);
+    *cache = (struct leat_word_cache){.slots = NULL};
+}
+
+static void clear_short(struct leat_word_cache *cache) {
+    memset(cache->slots, 0, slots_bytes(cache));
+    cache->n_arena = 0;
+}
+
+void leat_word_cache_clear(struct leat_word_cache *cache) {
+    clear_short(cache);
+    memset(cache->long_slots, 0, long_slots_bytes(cache));
+}
+
+size_t leat_word_cache_n_bytes(const struct leat_word_cache *cache) {
+    return slots_bytes(cache) + long_slots_bytes(cache) +
+           cache->arena_capacity * sizeof(*cache->arena);
+}
+
+/* ---- words of 1 to 15 bytes */
+
+/* The slot for a new word of that home. True if another word had to go. */
+static bool take_slot(struct leat_word_slot *slots, uint64_t home,
+                      struct leat_word_slot **ret_slot) {
+    struct leat_word_slot *slot = &slots[home], *other = &slots[home ^ 1];
+    bool drops = slot->key[1] && other->key[1];
+
+    if (slot->key[1])
+        *other = *slot;
+    *ret_slot = slot;
+    return drops;
+}
+
+static void rehash(const struct leat_word_cache *cache, struct leat_word_slot *slots,
+                   uint64_t mask) {
+    for (uint64_t i = 0; i <= cache->mask; i++) {
+        const struct leat_word_slot *old = &cache->slots[i];
+        struct leat_word_slot *slot;
+
+        if (!old->key[1])
+            continue;
+        (void)take_slot(slots, leat_word_hash(old->key[0], old->key[1]) & mask, &slot);
+        *slot = *old;
+    }
+}
+
+static void grow(struct leat_word_cache *cache) {
+    uint64_t n_slots = 2 * (cache->mask + 1);
+    struct leat_word_slot *slots = table_new(n_slots * sizeof(*slots));
+    int32_t *arena = reallocarray(cache->arena, 2 * n_slots, sizeof(*arena));
+
+    if (arena) {
+        cache->arena = arena;
+        cache->arena_capacity = 2 * n_slots;
+    }
+    cache->may_grow = slots && n_slots < SLOTS_MAX;
+    if (!slots)
+        return;
+    rehash(cache, slots, n_slots - 1);
+    table_free(cache->slots, slots_bytes(cache));
+    cache->slots = slots;
+    cache->mask = n_slots - 1;
+    cache->n_dropped = 0;
+}
+
+void leat_word_cache_add(struct leat_word_cache *cache, const struct leat_word_key *key,
+                         const int32_t *ids, size_t n_ids) {
+    struct leat_word_slot *slot;
+
+    if (n_ids > IDS_MAX || !key->high)
+        return;
+    if (cache->may_grow && cache->n_dropped > cache->mask / 4)
+        grow(cache);
+    if (n_ids > 3 && n_ids > cache->arena_capacity - cache->n_arena)
+        clear_short(cache);
+    cache->n_dropped += take_slot(cache->slots, key->hash & cache->mask, &slot);
+    *slot = (struct leat_word_slot){.key = {key->low, key->high}, .n_ids = (uint32_t)n_ids};
+    if (n_ids <= 3) {
+        memcpy(slot->ids, ids, n_ids * sizeof(*ids));
+        return;
+    }
+    slot->ids[0] = (int32_t)cache->n_arena;
+    memcpy(cache->arena + cache->n_arena, ids, n_ids * sizeof(*ids));
+    cache->n_arena += n_ids;
+}
+
+/* ---- words of 16 to 63 bytes */
+
+static uint64_t load(const void *bytes) {
+    uint64_t value;
+
+    memcpy(&value, bytes, sizeof(value));
+    return value;
+}
+
+static uint64_t hash_long(const uint8_t *word, uint32_t n_bytes) {
+    uint64_t hash = n_bytes;
+
+    for (uint32_t i = 0; i + 16 < n_bytes; i += 16)
+        hash = leat_word_hash(load(word + i) ^ hash, load(word + i + 8));
+    return leat_word_hash(load(word + n_bytes - 16) ^ hash, load(word + n_bytes - 8));
+}
+
+static uint32_t long_slot_length(const struct leat_long_word_slot *slot) {
+    return (uint32_t)(slot->key[7] >> 56);
+}
+
+static bool is_word(const struct leat_long_word_slot *slot, const uint8_t *word, uint32_t n_bytes) {
+    return long_slot_length(slot) == n_bytes && memcmp(slot->key, word, n_bytes) == 0;
+}
+
+static const struct leat_long_word_slot *find_long(const struct leat_word_cache *cache,
+                                                   uint64_t hash, const uint8_t *word,
+                                                   uint32_t n_bytes) {
+    uint64_t home = hash & cache->long_mask;
+
+    if (is_word(&cache->long_slots[home], word, n_bytes))
+        return &cache->long_slots[home];
+    if (is_word(&cache->long_slots[home ^ 1], word, n_bytes))
+        return &cache->long_slots[home ^ 1];
+    return NULL;
+}
+
+static bool take_long_slot(struct leat_long_word_slot *slots, uint64_t home,
+                           struct leat_long_word_slot **ret_slot) {
+    struct leat_long_word_slot *slot = &slots[home], *other = &slots[home ^ 1];
+    bool drops = slot->key[7] && other->key[7];
+
+    if (slot->key[7])
+        *other = *slot;
+    *ret_slot = slot;
+    return drops;
+}
+
+static void grow_long(struct leat_word_cache *cache) {
+    uint64_t n_slots = 2 * (cache->long_mask + 1);
+    struct leat_long_word_slot *slots = table_new(n_slots * sizeof(*slots)), *slot;
+
+    cache->may_grow_long = slots && n_slots < LONG_MAX;
+    if (!slots)
+        return;
+    for (uint64_t i = 0; i <= cache->long_mask; i++) {
+        const struct leat_long_word_slot *old = &cache->long_slots[i];
+        uint64_t hash;
+
+        if (!old->key[7])
+            continue;
+        hash = hash_long((const uint8_t *)old->key, long_slot_length(old));
+        (void)take_long_slot(slots, hash & (n_slots - 1), &slot);
+        *slot = *old;
+    }
+    table_free(cache->long_slots, long_slots_bytes(cache));
+    cache->long_slots = slots;
+    cache->long_mask = n_slots - 1;
+    cache->n_long_dropped = 0;
+}
+
+static void add_long(struct leat_word_cache *cache, uint64_t hash, const uint8_t *word,
+                     uint32_t n_bytes, const int32_t *ids, size_t n_ids) {
+    struct leat_long_word_slot *slot;
+
+    if (n_ids > IDS_MAX)
+        return;
+    if (cache->may_grow_long && cache->n_long_dropped > cache->long_mask / 4)
+        grow_long(cache);
+    cache->n_long_dropped += take_long_slot(cache->long_slots, hash & cache->long_mask, &slot);
+    memset(slot->key, 0, sizeof(slot->key));
+    memcpy(slot->key, word, n_bytes);
+    slot->key[7] |= (uint64_t)n_bytes << 56;
+    slot->n_ids = (uint32_t)n_ids;
+    memcpy(slot->ids, ids, n_ids * sizeof(*ids));
+}
+
+/* ---- the loop */
+
+struct run {
+    struct leat_word_cache *cache;
+    leat_word_encode *encode;
+    void *context;
+    struct leat_error *err;
+};
+
+/* Keys of a batch; of a longer word the hash alone. Fetches the slots. */
+static void prepare(const struct leat_word_cache *cache, const uint8_t *bytes,
+                    const struct leat_range *words, size_t n, struct leat_word_key *keys) {
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *word = bytes + words[i].start;
+        uint32_t n_bytes = words[i].end - words[i].start;
+
+        if (__builtin_expect(n_bytes <= LEAT_WORD_CACHE_SHORT_MAX, 1)) {
+            keys[i] = leat_word_key(word, n_bytes);
+            leat_word_cache_prefetch(cache, &keys[i]);
+        } else if (n_bytes <= LEAT_WORD_CACHE_LONG_MAX) {
+            const struct leat_long_word_slot *slot;
+
+            keys[i].hash = hash_long(word, n_bytes);
+            slot = &cache->long_slots[keys[i].hash & cache->long_mask];
+            __builtin_prefetch(slot);
+            __builtin_prefetch(&slot->n_ids);
+        }
+    }
+}
+
+__attribute__((noinline)) static int encode_new(const struct run *run,
+                                                const struct leat_word_key *key,
+                                                const uint8_t *word, uint32_t n_bytes, int32_t *ids,
+                                                size_t *ret_n) {
+    int r = run->encode(run->context, word, n_bytes, ids, ret_n, run->err);
+
+    if (r == 0)
+        leat_word_cache_add(run->cache, key, ids, *ret_n);
+    return r;
+}
+
+__attribute__((noinline)) static int encode_long(const struct run *run, uint64_t hash,
+                                                 const uint8_t *word, uint32_t n_bytes,
+                                                 int32_t *ids, size_t *ret_n) {
+    const struct leat_long_word_slot *slot;
+    int r;
+
+    if (n_bytes > LEAT_WORD_CACHE_LONG_MAX)
+        return run->encode(run->context, word, n_bytes, ids, ret_n, run->err);
+    slot = find_long(run->cache, hash, word, n_bytes);
+    if (slot) {
+        memcpy(ids, slot->ids, sizeof(slot->ids));
+        *ret_n = slot->n_ids;
+        return 0;
+    }
+    r = run->encode(run->context, word, n_bytes, ids, ret_n, run->err);
+    if (r == 0)
+        add_long(run->cache, hash, word, n_bytes, ids, *ret_n);
+    return r;
+}
+
+static int encode_batch(const struct run *run, const uint8_t *bytes, const struct leat_range *words,
+                        size_t n, int32_t **ids) {
+    struct leat_word_key keys[BATCH];
+
+    prepare(run->cache, bytes, words, n, keys);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t n_bytes = words[i].end - words[i].start;
+        size_t n_ids;
+        int r = -1;
+
+        if (__builtin_expect(n_bytes <= LEAT_WORD_CACHE_SHORT_MAX, 1)) {
+            int found = leat_word_cache_find(run->cache, &keys[i], *ids);
+
+            if (__builtin_expect(found >= 0, 1)) {
+                *ids += found;
+                continue;
+            }
+            r = encode_new(run, &keys[i], bytes + words[i].start, n_bytes, *ids, &n_ids);
+        } else {
+            r = encode_long(run, keys[i].hash, bytes + words[i].start, n_bytes, *ids, &n_ids);
+        }
+        if (r < 0)
+            return r;
+        *ids += n_ids;
+    }
+    return 0;
+}
+
+int leat_word_cache_encode(struct leat_word_cache *cache, const struct leat_text *text,
+                           const struct leat_range *words, size_t n_words, leat_word_encode *encode,
+                           void *context, int32_t *ids, size_t *ret_n_ids, struct leat_error *err) {
+    struct run run = {.cache = cache, .encode = encode, .context = context, .err = err};
+    int32_t *end = ids;
+    int r = 0;
+
+    for (size_t at = 0; r == 0 && at < n_words; at += BATCH)
+        r = encode_batch(&run, text->bytes, words + at, n_words - at < BATCH ? n_words - at : BATCH,
+                         &end);
+    *ret_n_ids = (size_t)(end - ids);
+    return r;
+}

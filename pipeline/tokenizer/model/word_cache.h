@@ -1,0 +1,118 @@
+/* word_cache.h: the ids of words that have been seen, so that most words cost a load and a compare.
+ *
+ * Two tables without locks or chains. Words of up to 15 bytes lie in slots of 32 bytes: key (the
+ * bytes, zeros behind them, the length in byte 15), number of ids, and up to three ids or the place
+ * of more in an arena. Two slots are a bucket, in one cache line: a word is at home in one of them
+ * and may have been moved to the other by a newer word; the next one to come drops it. Words of 16
+ * to 63 bytes lie in slots of 128 bytes with up to 15 ids, in buckets of two as well. Longer ones,
+ * and those of more ids, are not kept.
+ *
+ * When many words drop out, the table doubles, up to a limit. A full arena empties the first table.
+ * Nothing here changes ids: a cache may forget at any time.
+ *
+ * The hash is a folded 64 x 64 bit product (as in wyhash): as fast as CRC32C, on any machine.
+ *
+ * Owner: the job.
+ */
+#pragma once
+
+#include "pipeline/tokenizer/text.h"
+
+#define LEAT_WORD_CACHE_SHORT_MAX 15
+#define LEAT_WORD_CACHE_LONG_MAX  63
+
+struct leat_word_slot {
+    uint64_t key[2]; /* 0, 0: free */
+    uint32_t n_ids;
+    int32_t ids[3]; /* n_ids > 3: ids[0] is their place in the arena */
+};
+
+struct leat_long_word_slot {
+    uint64_t key[8]; /* the length in byte 63 */
+    uint32_t n_ids;
+    int32_t ids[15];
+};
+
+struct leat_word_cache {
+    struct leat_word_slot *slots;
+    uint64_t mask; /* slots - 1 */
+    struct leat_long_word_slot *long_slots;
+    uint64_t long_mask;
+    int32_t *arena;
+    size_t n_arena, arena_capacity;
+    size_t n_dropped, n_long_dropped; /* since the tables last changed their size */
+    bool may_grow, may_grow_long;
+};
+
+/* The ids of one word: the model's own work, on a miss. Writes at most n_bytes ids and
+ * LEAT_MODEL_IDS_SLACK more. 0 or a negative errno with err set. */
+typedef int leat_word_encode(void *context, const uint8_t *word, uint32_t n_bytes, int32_t *ids,
+                             size_t *ret_n_ids, struct leat_error *err);
+
+/* 0 or -ENOMEM. */
+int leat_word_cache_init(struct leat_word_cache *cache);
+void leat_word_cache_deinit(struct leat_word_cache *cache); /* of a zeroed one too */
+void leat_word_cache_clear(struct leat_word_cache *cache);  /* keeps its size */
+size_t leat_word_cache_n_bytes(const struct leat_word_cache *cache);
+
+/* The ids of all words, one behind the other: what leat_model_ops.encode must do. `encode` is asked
+ * for those that are not known. The slots of a batch of words are fetched ahead. */
+int leat_word_cache_encode(struct leat_word_cache *cache, const struct leat_text *text,
+                           const struct leat_range *words, size_t n_words, leat_word_encode *encode,
+                           void *context, int32_t *ids, size_t *ret_n_ids, struct leat_error *err);
+
+/* ---- for loops of one's own over words of 1 to 15 bytes */
+
+struct leat_word_key {
+    uint64_t low, high;
+    uint64_t hash;
+};
+
+static inline uint64_t leat_word_hash(uint64_t low, uint64_t high) {
+    unsigned __int128 product = (unsigned __int128)(low ^ UINT64_C(0xa0761d6478bd642f)) *
+                                (high ^ UINT64_C(0xe7037ed1a0b428db));
+
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* word: n_bytes in 1..15, padded (text.h). */
+static inline struct leat_word_key leat_word_key(const uint8_t *word, uint32_t n_bytes) {
+    static const uint8_t mask[32] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                     255, 255, 255, 255, 255, 255, 255, 255};
+    struct leat_word_key key;
+    uint64_t bytes[2], masks[2];
+
+    memcpy(bytes, word, 16);
+    memcpy(masks, mask + 16 - n_bytes, 16);
+    key.low = bytes[0] & masks[0];
+    key.high = (bytes[1] & masks[1]) | (uint64_t)n_bytes << 56;
+    key.hash = leat_word_hash(key.low, key.high);
+    return key;
+}
+
+static inline void leat_word_cache_prefetch(const struct leat_word_cache *cache,
+                                            const struct leat_word_key *key) {
+    __builtin_prefetch(&cache->slots[key->hash & cache->mask]);
+}
+
+/* Writes the ids of the word, and up to 3 more than there are; returns their number, or -1 if the
+ * word is not known. */
+static inline int leat_word_cache_find(const struct leat_word_cache *cache,
+                                       const struct leat_word_key *key, int32_t *ids) {
+    uint64_t home = key->hash & cache->mask;
+    const struct leat_word_slot *slot = &cache->slots[home];
+    uint64_t differs = (slot->key[0] ^ key->low) | (slot->key[1] ^ key->high);
+
+    slot = &cache->slots[home ^ (differs != 0)];
+    if (__builtin_expect(((slot->key[0] ^ key->low) | (slot->key[1] ^ key->high)) != 0, 0))
+        return -1;
+    if (__builtin_expect(slot->n_ids <= 3, 1))
+        memcpy(ids, slot->ids, sizeof(slot->ids));
+    else
+        memcpy(ids, cache->arena + slot->ids[0], slot->n_ids * sizeof(*ids));
+    return (int)slot->n_ids;
+}
+
+/* Keeps the ids of a word that is not there. */
+void leat_word_cache_add(struct leat_word_cache *cache, const struct leat_word_key *key,
+                         const int32_t *ids, size_t n_ids);
