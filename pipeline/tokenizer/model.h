@@ -34,6 +34,8 @@ struct leat_model_ops {
     struct leat_model_context *(*context_free)(struct leat_model_context *context);
     /* Forgets all words it has seen, for measurements from cold. */
     void (*context_clear)(struct leat_model_context *context);
+    /* NULL for a model without chance: where its random numbers start. */
+    void (*context_seed)(struct leat_model_context *context, uint64_t seed);
 
     /* The ids of all words, one behind the other. A word of n bytes gives at most n ids; `ids` has
      * room for that and LEAT_MODEL_IDS_SLACK more. text: padded (text.h). 0; -ENOMEM; -EINVAL: the

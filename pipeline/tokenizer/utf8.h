@@ -1,4 +1,4 @@
-/* utf8.h: where a character of UTF-8 ends (RFC 3629). Pure. */
+/* utf8.h: where a character of UTF-8 ends, and which it is (RFC 3629). Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -28,4 +28,20 @@ static inline uint32_t leat_utf8_length(const uint8_t *text, size_t n) {
         if ((text[i] & 0xc0) != 0x80)
             return 1;
     return n_bytes;
+}
+
+/* The character at text[0]; a byte that begins no valid one is U+FFFD. */
+static inline uint32_t leat_utf8_code_point(const uint8_t *text, size_t n) {
+    switch (leat_utf8_length(text, n)) {
+    case 1:
+        return text[0] < 0x80 ? text[0] : 0xfffd;
+    case 2:
+        return (uint32_t)(text[0] & 0x1f) << 6 | (text[1] & 0x3f);
+    case 3:
+        return (uint32_t)(text[0] & 0x0f) << 12 | (uint32_t)(text[1] & 0x3f) << 6 |
+               (text[2] & 0x3f);
+    default:
+        return (uint32_t)(text[0] & 0x07) << 18 | (uint32_t)(text[1] & 0x3f) << 12 |
+               (uint32_t)(text[2] & 0x3f) << 6 | (text[3] & 0x3f);
+    }
 }

@@ -1,0 +1,249 @@
+/* bpe.c: words through the cache to ids. See bpe.h for the parts.
+ *
+ * A word that a cut can be made in is first cut into parts (bpe_cut.h), each of which goes through
+ * the cache as if it were a word. With dropout nothing is cached.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "pipeline/tokenizer/model/bpe.h"
+#include "pipeline/tokenizer/model/bpe_load.h"
+#include "pipeline/tokenizer/utf8.h"
+
+#define N_PARTS 512 /* that are handed to the cache at once */
+
+static struct leat_model *bpe_free(struct leat_model *model) {
+    struct leat_bpe *bpe = (struct leat_bpe *)model;
+
+    if (!bpe)
+        return NULL;
+    leat_token_table_deinit(&bpe->model.tokens);
+    leat_bpe_pairs_deinit(&bpe->pairs);
+    leat_bpe_joins_deinit(&bpe->joins);
+    free(bpe);
+    return NULL;
+}
+
+static void describe(struct leat_bpe *bpe) {
+    (void)snprintf(bpe->model.algorithm, sizeof(bpe->model.algorithm),
+                   "merges by rank, words cached%s%s%s%s",
+                   bpe->ignore_merges ? "; whole words first (ignore_merges)" : "",
+                   bpe->can_cut ? "; long words cut where no merge joins the characters" : "",
+                   bpe->byte_fallback ? "; unknown characters as bytes" : "",
+                   bpe->dropout > 0 ? "; dropout, so no cache" : "");
+}
+
+static int bpe_new(const struct leat_component *component, bool is_byte_level,
+                   struct leat_model **ret_model, struct leat_error *err) {
+    struct leat_bpe *bpe = calloc(1, sizeof(*bpe));
+    int r;
+
+    if (!bpe)
+        return leat_error_oom(err);
+    bpe->model.ops = &leat_model_bpe;
+    bpe->is_byte_level = is_byte_level;
+    r = leat_bpe_load(bpe, component, err);
+    if (r < 0) {
+        bpe_free(&bpe->model);
+        return r;
+    }
+    bpe->model.n_bytes = sizeof(*bpe) + bpe->pairs.n_slots * sizeof(*bpe->pairs.slots) +
+                         leat_bpe_joins_n_bytes(&bpe->joins);
+    describe(bpe);
+    *ret_model = &bpe->model;
+    return 0;
+}
+
+static struct leat_model_context *bpe_context_free(struct leat_model_context *context) {
+    if (!context)
+        return NULL;
+    leat_word_cache_deinit(&context->cache);
+    leat_bpe_scratch_deinit(&context->scratch);
+    free(context);
+    return NULL;
+}
+
+static int bpe_context_new(const struct leat_model *model,
+                           struct leat_model_context **ret_context) {
+    struct leat_model_context *context = calloc(1, sizeof(*context));
+
+    if (!context)
+        return -ENOMEM;
+    context->bpe = (const struct leat_bpe *)model;
+    if (leat_word_cache_init(&context->cache) < 0) {
+        bpe_context_free(context);
+        return -ENOMEM;
+    }
+    *ret_context = context;
+    return 0;
+}
+
+static void bpe_context_clear(struct leat_model_context *context) {
+    leat_word_cache_clear(&context->cache);
+}
+
+static void bpe_context_seed(struct leat_model_context *context, uint64_t seed) {
+    context->scratch.random.state = seed;
+}
+
+/* The symbols that are left of a word, in scratch; or a negative errno. */
+static int64_t merge_word(struct leat_model_context *context, const uint8_t *word, uint32_t n_bytes,
+                          struct leat_error *err) {
+    const struct leat_bpe *bpe = context->bpe;
+    struct leat_bpe_scratch *scratch = &context->scratch;
+    uint32_t n_symbols;
+    int64_t n;
+    int r;
+
+    if (bpe->ignore_merges && bpe->dropout == 0) {
+        int32_t id = leat_bpe_find_word(bpe, scratch, word, n_bytes);
+
+        if (id >= 0 && leat_bpe_scratch_reserve(scratch, 1) == 0) {
+            scratch->symbols[0] = (struct leat_bpe_symbol){.id = id, .n_bytes = n_bytes};
+            return 1;
+        }
+    }
+    r = leat_bpe_make_symbols(bpe, scratch, word, n_bytes, &n_symbols, err);
+    if (r < 0)
+        return r;
+    n = leat_bpe_merge(bpe, scratch, n_symbols);
+    return n < 0 ? leat_error_oom(err) : n;
+}
+
+static int encode_word(void *userdata, const uint8_t *word, uint32_t n_bytes, int32_t *ids,
+                       size_t *ret_n_ids, struct leat_error *err) {
+    struct leat_model_context *context = userdata;
+    int64_t n = merge_word(context, word, n_bytes, err);
+
+    if (n < 0)
+        return (int)n;
+    for (int64_t i = 0; i < n; i++)
+        ids[i] = context->scratch.symbols[i].id;
+    *ret_n_ids = (size_t)n;
+    return 0;
+}
+
+static bool is_known(const struct leat_bpe *bpe, const uint8_t *character, uint32_t n_bytes) {
+    if (n_bytes == 1)
+        return bpe->single[*character] >= 0;
+    return leat_token_table_find(&bpe->model.tokens, character, n_bytes) >= 0;
+}
+
+/* Cuts a word, from `at` on, into at most N_PARTS parts; returns where it stopped. */
+static uint32_t cut(const struct leat_bpe *bpe, const uint8_t *bytes, uint32_t at, uint32_t end,
+                    struct leat_range *parts, size_t *ret_n_parts) {
+    uint32_t start = at, n = leat_utf8_length(bytes + at, end - at), previous = at;
+    uint32_t left = leat_utf8_code_point(bytes + at, end - at);
+    size_t n_parts = 0;
+
+    for (at += n; at < end && n_parts + 1 < N_PARTS; at += n) {
+        uint32_t right = bytes[at];
+
+        n = 1;
+        if (right >= 128) {
+            n = leat_utf8_length(bytes + at, end - at);
+            right = leat_utf8_code_point(bytes + at, end - at);
+        }
+        if (!leat_bpe_joins_has(&bpe->joins, left, right) &&
+            is_known(bpe, bytes + previous, at - previous) && is_known(bpe, bytes + at, n)) {
+            parts[n_parts++] = (struct leat_range){.start = start, .end = at};
+            start = at;
+        }
+        left = right;
+        previous = at;
+    }
+    if (at >= end) {
+        parts[n_parts++] = (struct leat_range){.start = start, .end = end};
+        start = end;
+    }
+    *ret_n_parts = n_parts;
+    return start;
+}
+
+static int encode_parts(struct leat_model_context *context, const struct leat_text *text,
+                        struct leat_range word, int32_t *ids, size_t *ret_n_ids,
+                        struct leat_error *err) {
+    struct leat_range parts[N_PARTS];
+    size_t n_parts, n_ids;
+    int r = 0;
+
+    *ret_n_ids = 0;
+    n_ids = 0;
+    for (uint32_t at = word.start; r == 0 && at < word.end;) {
+        at = cut(context->bpe, text->bytes, at, word.end, parts, &n_parts);
+        r = leat_word_cache_encode(&context->cache, text, parts, n_parts, encode_word, context,
+                                   ids + *ret_n_ids, &n_ids, err);
+        *ret_n_ids += n_ids;
+    }
+    return r;
+}
+
+static int encode_uncached(struct leat_model_context *context, const struct leat_text *text,
+                           const struct leat_range *words, size_t n_words, int32_t *ids,
+                           size_t *ret_n_ids, struct leat_error *err) {
+    size_t n_ids;
+    int r = 0;
+
+    *ret_n_ids = 0;
+    for (size_t i = 0; r == 0 && i < n_words; i++) {
+        r = encode_word(context, text->bytes + words[i].start, words[i].end - words[i].start,
+                        ids + *ret_n_ids, &n_ids, err);
+        *ret_n_ids += r == 0 ? n_ids : 0;
+    }
+    return r;
+}
+
+static int bpe_encode(const struct leat_model *model, struct leat_model_context *context,
+                      const struct leat_text *text, const struct leat_range *words, size_t n_words,
+                      int32_t *ids, size_t *ret_n_ids, struct leat_error *err) {
+    const struct leat_bpe *bpe = (const struct leat_bpe *)model;
+    size_t n_ids;
+    int r = 0;
+
+    if (bpe->dropout > 0)
+        return encode_uncached(context, text, words, n_words, ids, ret_n_ids, err);
+    if (!bpe->can_cut)
+        return leat_word_cache_encode(&context->cache, text, words, n_words, encode_word, context,
+                                      ids, ret_n_ids, err);
+    *ret_n_ids = 0;
+    n_ids = 0;
+    for (size_t i = 0; r == 0 && i < n_words; i++) {
+        r = encode_parts(context, text, words[i], ids + *ret_n_ids, &n_ids, err);
+        *ret_n_ids += n_ids;
+    }
+    return r;
+}
+
+static int bpe_encode_tokens(const struct leat_model *model, struct leat_model_context *context,
+                             const struct leat_text *text, struct leat_range word,
+                             struct leat_token *tokens, size_t *ret_n_tokens,
+                             struct leat_error *err) {
+    int64_t n = merge_word(context, text->bytes + word.start, word.end - word.start, err);
+    uint32_t at = word.start;
+
+    (void)model;
+    if (n < 0)
+        return (int)n;
+    for (int64_t i = 0; i < n; i++) {
+        const struct leat_bpe_symbol *symbol = &context->scratch.symbols[i];
+
+        tokens[i] = (struct leat_token){.id = symbol->id,
+                                        .range = {.start = at, .end = at + symbol->n_bytes}};
+        at += symbol->n_bytes;
+    }
+    *ret_n_tokens = (size_t)n;
+    return 0;
+}
+
+const struct leat_model_ops leat_model_bpe = {
+    .name = "BPE",
+    .new = bpe_new,
+    .free = bpe_free,
+    .context_new = bpe_context_new,
+    .context_free = bpe_context_free,
+    .context_clear = bpe_context_clear,
+    .context_seed = bpe_context_seed,
+    .encode = bpe_encode,
+    .encode_tokens = bpe_encode_tokens,
+};

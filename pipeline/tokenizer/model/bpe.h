@@ -1,0 +1,82 @@
+/* bpe.h: the parts of the BPE model (Sennrich et al. 2016) as Hugging Face `tokenizers` runs it.
+ *
+ * A word becomes symbols, one for each of its characters (bpe_symbols.c); then, as long as some two
+ * neighbours are a pair of the merges, the pair of the least rank is merged, of equal ranks the
+ * leftmost (bpe_merge.c). What a word became is cached (bpe.c). Where words are long because
+ * nothing splits the text, they are cut at boundaries that no merge crosses (bpe_cut.h).
+ *
+ * In a byte-level model words are raw bytes, and each byte is a character of GPT-2's alphabet.
+ */
+#pragma once
+
+#include "pipeline/tokenizer/model.h"
+#include "pipeline/tokenizer/model/bpe_cut.h"
+#include "pipeline/tokenizer/model/bpe_pairs.h"
+#include "pipeline/tokenizer/model/word_cache.h"
+#include "proto/rng.h"
+
+#define LEAT_BPE_AFFIX_MAX  64  /* bytes of prefix and suffix */
+#define LEAT_BPE_SMALL_WORD 250 /* symbols that are merged by scanning, not by a heap */
+
+struct leat_bpe {
+    struct leat_model model;
+    struct leat_bpe_pairs pairs;
+    struct leat_bpe_joins joins;
+    bool is_byte_level;
+    bool can_cut;
+    bool ignore_merges;
+    bool fuse_unk;
+    bool byte_fallback;
+    bool has_unk;
+    uint32_t n_longest;  /* bytes of the longest token, as the file spells it */
+    int32_t unk_id;      /* -1: the unknown token is not in the vocabulary */
+    double dropout;      /* 0: none */
+    int32_t bytes[256];  /* byte_fallback: the ids of <0x00>.., -1: none */
+    int32_t single[256]; /* ids of single characters: of a byte-level model each byte; else ASCII */
+    char prefix[LEAT_BPE_AFFIX_MAX], suffix[LEAT_BPE_AFFIX_MAX];
+    uint32_t n_prefix, n_suffix;
+    char unk_token[64];
+};
+
+struct leat_bpe_symbol {
+    int32_t id;
+    uint32_t n_bytes; /* of the word */
+};
+
+/* Owner: the job. */
+struct leat_bpe_scratch {
+    struct leat_bpe_symbol *symbols;
+    uint32_t *next, *previous;
+    uint32_t capacity; /* of the three */
+    uint64_t *heap;
+    size_t heap_capacity;
+    struct leat_text_buffer mapped; /* a word in GPT-2's alphabet */
+    struct leat_rng random;         /* for dropout */
+};
+
+struct leat_model_context {
+    const struct leat_bpe *bpe;
+    struct leat_word_cache cache;
+    struct leat_bpe_scratch scratch;
+};
+
+/* GPT-2's alphabet: the UTF-8 of the character for a byte; returns 1 or 2 bytes. */
+uint32_t leat_bpe_map_byte(uint8_t byte, uint8_t *ret_utf8);
+
+void leat_bpe_scratch_deinit(struct leat_bpe_scratch *scratch);
+/* Room for a word of that many symbols. 0 or -ENOMEM. */
+int leat_bpe_scratch_reserve(struct leat_bpe_scratch *scratch, size_t n_symbols);
+
+/* The symbols of a word (padded), into scratch. Their lengths are what HF counts offsets with. 0,
+ * -ENOMEM, or -EINVAL: it needs an unknown token and there is none in the vocabulary. */
+int leat_bpe_make_symbols(const struct leat_bpe *bpe, struct leat_bpe_scratch *scratch,
+                          const uint8_t *word, uint32_t n_bytes, uint32_t *ret_n_symbols,
+                          struct leat_error *err);
+
+/* Merges symbols in place; returns how many are left, or -ENOMEM. */
+int64_t leat_bpe_merge(const struct leat_bpe *bpe, struct leat_bpe_scratch *scratch,
+                       uint32_t n_symbols);
+
+/* The id of a word that is a token as a whole, or -1. */
+int32_t leat_bpe_find_word(const struct leat_bpe *bpe, struct leat_bpe_scratch *scratch,
+                           const uint8_t *word, uint32_t n_bytes);
