@@ -182,7 +182,7 @@ static int encode_parts(struct leat_model_context *context, const struct leat_te
 static int encode_uncached(struct leat_model_context *context, const struct leat_text *text,
                            const struct leat_range *words, size_t n_words, int32_t *ids,
                            size_t *ret_n_ids, struct leat_error *err) {
-    size_t n_ids;
+    size_t n_ids = 0;
     int r = 0;
 
     *ret_n_ids = 0;

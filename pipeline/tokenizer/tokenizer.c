@@ -1,0 +1,297 @@
+/* tokenizer.c: a tokenizer.json to a tokenizer, and what it can tell of itself. See tokenizer.h.
+ *
+ * The order of loading is that of Hugging Face `tokenizers`: components first, then added tokens,
+ * for which both model and normalizer are needed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "pipeline/tokenizer/files.h"
+#include "pipeline/tokenizer/tokenizer_plan.h"
+
+static const struct leat_model_ops *const models[] = {&leat_model_bpe, &leat_model_wordpiece,
+                                                      &leat_model_wordlevel, &leat_model_unigram};
+
+struct leat_tokenizer *leat_tokenizer_free(struct leat_tokenizer *tokenizer) {
+    if (!tokenizer)
+        return NULL;
+    leat_added_tokens_deinit(&tokenizer->added);
+    leat_decoder_free(tokenizer->decoder);
+    leat_post_free(tokenizer->post);
+    if (tokenizer->model)
+        tokenizer->model->ops->free(tokenizer->model);
+    leat_splitter_free(tokenizer->splitter);
+    leat_normalizer_free(tokenizer->normalizer);
+    free(tokenizer);
+    return NULL;
+}
+
+static bool has(const struct leat_component *component, const char *key) {
+    struct leat_component child;
+
+    return leat_component_get(component, key, &child);
+}
+
+/* A model without `type`: by the fields that each type must have, in HF's order. */
+static const struct leat_model_ops *guess_model(const struct leat_component *model) {
+    struct leat_component vocab;
+
+    if (has(model, "merges"))
+        return &leat_model_bpe;
+    if (has(model, "continuing_subword_prefix") && has(model, "max_input_chars_per_word"))
+        return &leat_model_wordpiece;
+    if (leat_component_get(model, "vocab", &vocab) && leat_json_kind(vocab.node) == LEAT_JSON_ARRAY)
+        return &leat_model_unigram;
+    return &leat_model_wordlevel;
+}
+
+static int find_model(const struct leat_component *model, const struct leat_model_ops **ret_ops,
+                      struct leat_error *err) {
+    const char *names[sizeof(models) / sizeof(models[0]) + 1] = {NULL};
+    int choice, r;
+
+    *ret_ops = guess_model(model);
+    if (!has(model, "type"))
+        return 0;
+    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
+        names[i] = models[i]->name;
+    r = leat_component_choice(model, "type", names, -1, &choice, err);
+    if (r == 0)
+        *ret_ops = models[choice];
+    return r;
+}
+
+static int load_model(struct leat_tokenizer *tokenizer, const struct leat_component *root,
+                      struct leat_error *err) {
+    const struct leat_model_ops *ops;
+    struct leat_component model;
+    int r = leat_component_child(root, "model", LEAT_JSON_OBJECT, &model, err);
+
+    if (r == 0)
+        r = find_model(&model, &ops, err);
+    if (r == 0)
+        r = ops->new (&model, leat_splitter_is_byte_level(tokenizer->splitter), &tokenizer->model,
+                      err);
+    return r;
+}
+
+static int check_version(const struct leat_component *root, struct leat_error *err) {
+    struct leat_component child;
+    const char *version;
+    size_t n;
+    int r = leat_component_string(root, "version", "1.0", &version, &n, err);
+
+    if (r < 0)
+        return r;
+    if ((n != 3 || memcmp(version, "1.0", 3) != 0) && leat_component_get(root, "version", &child))
+        return leat_component_error(&child, err, "\"%.*s\" is not known, only \"1.0\" is",
+                                    (int)(n > 32 ? 32 : n), version);
+    return 0;
+}
+
+/* The child of that key if there is one, else NULL. */
+static const struct leat_component *optional(const struct leat_component *root, const char *key,
+                                             struct leat_component *child) {
+    return leat_component_get(root, key, child) ? child : NULL;
+}
+
+static int load_parts(struct leat_tokenizer *tokenizer, const struct leat_component *root,
+                      struct leat_error *err) {
+    struct leat_component child;
+    int r = check_version(root, err);
+
+    if (r == 0)
+        r = leat_truncation_read(optional(root, "truncation", &child), &tokenizer->truncation, err);
+    if (r == 0)
+        r = leat_padding_read(optional(root, "padding", &child), &tokenizer->padding, err);
+    if (r == 0)
+        r = leat_normalizer_new(optional(root, "normalizer", &child), &tokenizer->normalizer, err);
+    if (r == 0)
+        r = leat_splitter_new(optional(root, "pre_tokenizer", &child), &tokenizer->splitter, err);
+    if (r == 0)
+        r = load_model(tokenizer, root, err);
+    if (r == 0)
+        r = leat_post_new(optional(root, "post_processor", &child), &tokenizer->post, err);
+    if (r == 0)
+        r = leat_decoder_new(optional(root, "decoder", &child), &tokenizer->decoder, err);
+    if (r == 0)
+        r = leat_added_tokens_init(&tokenizer->added, optional(root, "added_tokens", &child),
+                                   &tokenizer->model->tokens, tokenizer->normalizer, err);
+    return r;
+}
+
+static double seconds(void) {
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int load(struct leat_tokenizer *tokenizer, struct leat_json *json,
+                const struct leat_document *document, struct leat_error *err) {
+    struct leat_json_node node;
+    struct leat_component root;
+    int r = leat_json_parse(json, document->data, document->n_bytes, document->n_bytes, &node, err);
+
+    if (r == 0) {
+        root = leat_component_root(document, node);
+        if (leat_json_kind(node) == LEAT_JSON_OBJECT)
+            r = load_parts(tokenizer, &root, err);
+        else
+            r = leat_component_error(&root, err, "%s, but a tokenizer is an object",
+                                     leat_json_kind_name(leat_json_kind(node)));
+    }
+    if (r < 0)
+        leat_error_locate(err, document->file, 0, 0);
+    return r;
+}
+
+int leat_tokenizer_new(const char *data, size_t n_bytes, const char *file,
+                       struct leat_tokenizer **ret_tokenizer, struct leat_error *err) {
+    struct leat_document document = {.data = data, .n_bytes = n_bytes, .file = file};
+    struct leat_tokenizer *tokenizer;
+    struct leat_json *json;
+    double start = seconds();
+    int r;
+
+    if (n_bytes > LEAT_TOKENIZER_FILE_BYTES_MAX) {
+        r = leat_error_set(err, -E2BIG, "%zu bytes, above %u", n_bytes,
+                           LEAT_TOKENIZER_FILE_BYTES_MAX);
+        leat_error_locate(err, file, 0, 0);
+        return r;
+    }
+    tokenizer = calloc(1, sizeof(*tokenizer));
+    if (!tokenizer)
+        return leat_error_oom(err);
+    r = leat_json_new(n_bytes, &json);
+    if (r < 0) {
+        leat_tokenizer_free(tokenizer);
+        return leat_error_oom(err);
+    }
+    r = load(tokenizer, json, &document, err);
+    leat_json_free(json);
+    if (r < 0) {
+        leat_tokenizer_free(tokenizer);
+        return r;
+    }
+    tokenizer->pad_id = tokenizer->padding.is_on ? tokenizer->padding.pad_id : -1;
+    tokenizer->file_bytes = n_bytes;
+    tokenizer->load_seconds = seconds() - start;
+    *ret_tokenizer = tokenizer;
+    return 0;
+}
+
+int leat_tokenizer_open(const char *path, const struct leat_tokenizer_reader *reader,
+                        struct leat_tokenizer **ret_tokenizer, struct leat_error *err) {
+    struct leat_tokenizer_files files;
+    int r = leat_tokenizer_files_read(path, reader, &files, err);
+
+    if (r < 0)
+        return r;
+    r = leat_tokenizer_new(files.json, files.n, files.file, ret_tokenizer, err);
+    if (r == 0 && files.pad_token && (*ret_tokenizer)->pad_id < 0)
+        (*ret_tokenizer)->pad_id =
+            leat_tokenizer_id(*ret_tokenizer, files.pad_token, strlen(files.pad_token));
+    leat_tokenizer_files_deinit(&files);
+    return r;
+}
+
+uint32_t leat_tokenizer_n_ids(const struct leat_tokenizer *tokenizer) {
+    uint32_t n_model = tokenizer->model->tokens.n_ids, n_added = tokenizer->added.table.n_ids;
+
+    return n_model > n_added ? n_model : n_added;
+}
+
+int32_t leat_tokenizer_id(const struct leat_tokenizer *tokenizer, const char *token,
+                          size_t n_bytes) {
+    int32_t id = leat_token_table_find(&tokenizer->added.table, token, n_bytes);
+
+    return id >= 0 ? id : leat_token_table_find(&tokenizer->model->tokens, token, n_bytes);
+}
+
+const uint8_t *leat_tokenizer_token(const struct leat_tokenizer *tokenizer, int32_t id,
+                                    uint32_t *ret_n_bytes) {
+    const uint8_t *text = leat_token_table_text(&tokenizer->added.table, id, ret_n_bytes);
+
+    return text ? text : leat_token_table_text(&tokenizer->model->tokens, id, ret_n_bytes);
+}
+
+bool leat_tokenizer_is_special(const struct leat_tokenizer *tokenizer, int32_t id) {
+    const struct leat_added_token *token = leat_added_tokens_find(&tokenizer->added, id);
+
+    return token && token->is_special;
+}
+
+int32_t leat_tokenizer_pad_id(const struct leat_tokenizer *tokenizer) {
+    return tokenizer->pad_id;
+}
+
+const struct leat_truncation *leat_tokenizer_truncation(const struct leat_tokenizer *tokenizer) {
+    return &tokenizer->truncation;
+}
+
+const struct leat_padding *leat_tokenizer_padding(const struct leat_tokenizer *tokenizer) {
+    return &tokenizer->padding;
+}
+
+size_t leat_tokenizer_n_added(const struct leat_tokenizer *tokenizer, bool is_pair) {
+    return tokenizer->post->layouts[is_pair][1].n_added;
+}
+
+size_t leat_tokenizer_n_bytes(const struct leat_tokenizer *tokenizer) {
+    return sizeof(*tokenizer) + leat_normalizer_n_bytes(tokenizer->normalizer) +
+           leat_splitter_n_bytes(tokenizer->splitter) +
+           leat_token_table_n_bytes(&tokenizer->model->tokens) + tokenizer->model->n_bytes +
+           tokenizer->added.n_bytes;
+}
+
+static void describe_limits(const struct leat_tokenizer *tokenizer, FILE *out) {
+    const struct leat_truncation *truncation = &tokenizer->truncation;
+    const struct leat_padding *padding = &tokenizer->padding;
+
+    if (truncation->is_on)
+        fprintf(out, "truncation: to %u tokens, stride %u, the %s is cut\n", truncation->max_length,
+                truncation->stride, truncation->cuts_left ? "beginning" : "end");
+    else
+        fprintf(out, "truncation: none\n");
+    if (padding->is_on && padding->fixed_length)
+        fprintf(out, "padding: to %u tokens with id %d, on the %s\n", padding->fixed_length,
+                padding->pad_id, padding->pads_left ? "left" : "right");
+    else if (padding->is_on)
+        fprintf(out, "padding: to the longest of a batch with id %d, on the %s\n", padding->pad_id,
+                padding->pads_left ? "left" : "right");
+    else if (tokenizer->pad_id >= 0)
+        fprintf(out, "padding: none; the padding token is %d\n", tokenizer->pad_id);
+    else
+        fprintf(out, "padding: none\n");
+}
+
+char *leat_tokenizer_describe(const struct leat_tokenizer *tokenizer) {
+    char *text = NULL;
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+
+    if (!out)
+        return NULL;
+    fprintf(out, "normalizer: %s\n", leat_normalizer_describe(tokenizer->normalizer));
+    fprintf(out, "pre-tokenizer: %s\n", leat_splitter_describe(tokenizer->splitter));
+    fprintf(out, "model: %s, %u tokens\n", tokenizer->model->ops->name,
+            tokenizer->model->tokens.n_tokens);
+    fprintf(out, "algorithm: %s\n", tokenizer->model->algorithm);
+    fprintf(out, "added tokens: %u, of which %u special and %u matched after normalization\n",
+            tokenizer->added.table.n_tokens, tokenizer->added.n_special,
+            tokenizer->added.n_normalized);
+    fprintf(out, "post-processor: %s\n", tokenizer->post->description);
+    fprintf(out, "decoder: %s\n", leat_decoder_describe(tokenizer->decoder));
+    describe_limits(tokenizer, out);
+    fprintf(out, "tables: Unicode set u16\n");
+    fprintf(out, "memory: %zu bytes (the file has %zu)\n", leat_tokenizer_n_bytes(tokenizer),
+            tokenizer->file_bytes);
+    fprintf(out, "load time: %.1f ms\n", tokenizer->load_seconds * 1e3);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
