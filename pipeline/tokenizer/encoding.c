@@ -1,68 +1,59 @@
-/* encoding.c: see encoding.h. Columns are grown one by one, ids last: `capacity` never says more
- * than every column that is wanted has. */
+/* encoding.c: see encoding.h. The columns are described once, in a table, and handled alike; `ids`
+ * is the one that is always wanted. `capacity` never says more than every wanted column has. */
 #include "pipeline/tokenizer/encoding.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define TOKENS_MIN 64
+#define ALWAYS     (UINT32_C(1) << 31)
+#define N_COLUMNS  5
+
+static const struct {
+    uint32_t bit;
+    size_t field, item_bytes;
+} columns[N_COLUMNS] = {
+    {ALWAYS, offsetof(struct leat_encoding, ids), sizeof(int32_t)},
+    {LEAT_ENCODING_TYPE_IDS, offsetof(struct leat_encoding, type_ids), sizeof(uint32_t)},
+    {LEAT_ENCODING_OFFSETS, offsetof(struct leat_encoding, offsets), sizeof(struct leat_range)},
+    {LEAT_ENCODING_SPECIAL, offsetof(struct leat_encoding, special), 1},
+    {LEAT_ENCODING_ATTENTION, offsetof(struct leat_encoding, attention), 1},
+};
+
+static void *get(const struct leat_encoding *encoding, size_t column) {
+    void *items;
+
+    memcpy(&items, (const char *)encoding + columns[column].field, sizeof(items));
+    return items;
+}
+
+static void set(struct leat_encoding *encoding, size_t column, void *items) {
+    memcpy((char *)encoding + columns[column].field, &items, sizeof(items));
+}
 
 void leat_encoding_deinit(struct leat_encoding *encoding) {
-    free(encoding->ids);
-    free(encoding->type_ids);
-    free(encoding->offsets);
-    free(encoding->special);
-    free(encoding->attention);
+    for (size_t i = 0; i < N_COLUMNS; i++)
+        free(get(encoding, i));
     *encoding = (struct leat_encoding){.n = 0};
 }
 
-/* Columns that come to be wanted only now have no memory yet. */
-static bool has_columns(const struct leat_encoding *encoding, uint32_t columns) {
-    return (!(columns & LEAT_ENCODING_TYPE_IDS) || encoding->type_ids) &&
-           (!(columns & LEAT_ENCODING_OFFSETS) || encoding->offsets) &&
-           (!(columns & LEAT_ENCODING_SPECIAL) || encoding->special) &&
-           (!(columns & LEAT_ENCODING_ATTENTION) || encoding->attention);
-}
-
-/* Columns that are no longer wanted would fall behind when the others grow. */
-static void drop(void **column) {
-    free(*column);
-    *column = NULL;
-}
-
-void leat_encoding_reset(struct leat_encoding *encoding, uint32_t columns) {
+void leat_encoding_reset(struct leat_encoding *encoding, uint32_t wanted) {
     encoding->n = 0;
-    if (encoding->columns == columns)
-        return;
-    if (!(columns & LEAT_ENCODING_TYPE_IDS))
-        drop((void **)&encoding->type_ids);
-    if (!(columns & LEAT_ENCODING_OFFSETS))
-        drop((void **)&encoding->offsets);
-    if (!(columns & LEAT_ENCODING_SPECIAL))
-        drop((void **)&encoding->special);
-    if (!(columns & LEAT_ENCODING_ATTENTION))
-        drop((void **)&encoding->attention);
-    if (!has_columns(encoding, columns))
-        encoding->capacity = 0;
-    encoding->columns = columns;
-}
-
-static int grow(void **column, bool is_wanted, size_t capacity, size_t size) {
-    void *grown;
-
-    if (!is_wanted)
-        return 0;
-    grown = reallocarray(*column, capacity, size);
-    if (!grown)
-        return -ENOMEM;
-    *column = grown;
-    return 0;
+    encoding->columns = wanted;
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        void *items = get(encoding, i);
+        if ((wanted | ALWAYS) & columns[i].bit) {
+            if (!items)
+                encoding->capacity = 0;
+        } else if (items) {
+            free(items); /* it would fall behind when the others grow */
+            set(encoding, i, NULL);
+        }
+    }
 }
 
 int leat_encoding_reserve(struct leat_encoding *encoding, size_t n_more) {
     size_t capacity = encoding->capacity + encoding->capacity / 2;
-    uint32_t columns = encoding->columns;
 
     if (n_more <= encoding->capacity - encoding->n)
         return 0;
@@ -72,16 +63,15 @@ int leat_encoding_reserve(struct leat_encoding *encoding, size_t n_more) {
         capacity = encoding->n + n_more;
     if (capacity < TOKENS_MIN)
         capacity = TOKENS_MIN;
-    if (grow((void **)&encoding->type_ids, columns & LEAT_ENCODING_TYPE_IDS, capacity,
-             sizeof(*encoding->type_ids)) < 0 ||
-        grow((void **)&encoding->offsets, columns & LEAT_ENCODING_OFFSETS, capacity,
-             sizeof(*encoding->offsets)) < 0 ||
-        grow((void **)&encoding->special, columns & LEAT_ENCODING_SPECIAL, capacity,
-             sizeof(*encoding->special)) < 0 ||
-        grow((void **)&encoding->attention, columns & LEAT_ENCODING_ATTENTION, capacity,
-             sizeof(*encoding->attention)) < 0 ||
-        grow((void **)&encoding->ids, true, capacity, sizeof(*encoding->ids)) < 0)
-        return -ENOMEM;
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        void *grown;
+        if (!((encoding->columns | ALWAYS) & columns[i].bit))
+            continue;
+        grown = reallocarray(get(encoding, i), capacity, columns[i].item_bytes);
+        if (!grown)
+            return -ENOMEM;
+        set(encoding, i, grown);
+    }
     encoding->capacity = capacity;
     return 0;
 }
@@ -107,17 +97,14 @@ int leat_encoding_append(struct leat_encoding *encoding, const struct leat_encod
 
     if (leat_encoding_reserve(encoding, n) < 0)
         return -ENOMEM;
-    if (n == 0)
-        return 0;
-    memcpy(encoding->ids + at, other->ids + start, n * sizeof(*encoding->ids));
+    for (size_t i = 0; n > 0 && i < N_COLUMNS; i++) {
+        size_t size = columns[i].item_bytes;
+        if ((encoding->columns | ALWAYS) & columns[i].bit)
+            memcpy((char *)get(encoding, i) + at * size,
+                   (const char *)get(other, i) + start * size, n * size);
+    }
     for (size_t i = 0; encoding->type_ids && i < n; i++)
         encoding->type_ids[at + i] = type_id;
-    if (encoding->offsets)
-        memcpy(encoding->offsets + at, other->offsets + start, n * sizeof(*encoding->offsets));
-    if (encoding->special)
-        memcpy(encoding->special + at, other->special + start, n);
-    if (encoding->attention)
-        memcpy(encoding->attention + at, other->attention + start, n);
     encoding->n += n;
     return 0;
 }
