@@ -100,8 +100,8 @@ int leat_encoding_append(struct leat_encoding *encoding, const struct leat_encod
     for (size_t i = 0; n > 0 && i < N_COLUMNS; i++) {
         size_t size = columns[i].item_bytes;
         if ((encoding->columns | ALWAYS) & columns[i].bit)
-            memcpy((char *)get(encoding, i) + at * size,
-                   (const char *)get(other, i) + start * size, n * size);
+            memcpy((char *)get(encoding, i) + at * size, (const char *)get(other, i) + start * size,
+                   n * size);
     }
     for (size_t i = 0; encoding->type_ids && i < n; i++)
         encoding->type_ids[at + i] = type_id;
