@@ -41,24 +41,35 @@ int leat_truncation_read(const struct leat_component *component /* NULL: off */,
 int leat_padding_read(const struct leat_component *component /* NULL: off */,
                       struct leat_padding *ret_padding, struct leat_error *err);
 
+/* The most that padding may ask for. */
+#define LEAT_PADDING_LENGTH_MAX (UINT32_C(16) << 20)
+
 #define LEAT_POST_FIRST  (-1)
 #define LEAT_POST_SECOND (-2)
+
+#define LEAT_POST_ITEMS_MAX 1024 /* of a layout */
+#define LEAT_POST_TEXTS_MAX 8    /* among them */
+#define LEAT_POST_TRIMS_MAX 4
 
 struct leat_post_item {
     int32_t id; /* of a special token, or LEAT_POST_FIRST, LEAT_POST_SECOND */
     uint32_t type_id;
+    uint32_t overflow_type_id; /* of what was cut off a text: HF does not set that to type_id */
 };
 
 struct leat_post_layout {
     struct leat_post_item *items;
     size_t n_items;
+    size_t n_texts;
     size_t n_added; /* special tokens among them */
 };
 
 struct leat_post {
     struct leat_post_layout layouts[2][2]; /* [is_pair][adds_special_tokens] */
-    bool trims_offsets;                    /* blanks around a token do not belong to its offsets */
-    bool trims_prefix_space;               /* RobertaProcessing/ByteLevel add_prefix_space */
+    /* how often blanks around a token are taken off its offsets (trim_offsets), and whether that
+     * leaves the single blank of a first token (add_prefix_space) */
+    uint32_t n_trims;
+    bool trim_leaves_first[LEAT_POST_TRIMS_MAX];
     char description[256];
 };
 
@@ -73,11 +84,19 @@ struct leat_post_speller {
 };
 
 /* Truncates first and second (second NULL: one text), puts special tokens around them and pads.
- * encodings[0] is the result, those behind it the overflow; the array grows as needed and is
- * reused: *n_encodings says how many count, *capacity how many are initialised. first and second
- * have the columns that the results get; speller is asked where offsets are trimmed. 0, -ENOMEM, or
- * -EINVAL where the file's truncation cannot be carried out (as in HF: a stride that is not below
- * the length). */
+ * encodings[0] is the result, those behind it the overflow, in HF's order: each part of the first
+ * with each of the second. The array grows as needed and is reused: *n_encodings says how many
+ * count, *capacity how many are initialised; n_encodings NULL: no overflow is made. first and
+ * second have the columns that the results get; speller is asked where offsets are trimmed (NULL:
+ * they are not). Padding to the longest of a batch is the batch's business: a single text is padded
+ * to its own length, rounded up to multiple_of.
+ *
+ * 0; -ENOMEM; -E2BIG: the overflow is above LEAT_POST_TOKENS_MAX; -EINVAL: the truncation cannot be
+ * carried out: a stride that is not below the length, OnlySecond without a second text, a text that
+ * is too short to take all from (as in HF), or a max_length below the number of special tokens
+ * (where HF does not truncate at all). */
+#define LEAT_POST_TOKENS_MAX (UINT32_C(256) << 20)
+
 int leat_post_run(const struct leat_post *post, const struct leat_truncation *truncation,
                   const struct leat_padding *padding, const struct leat_encoding *first,
                   const struct leat_encoding *second, bool adds_special_tokens,

@@ -1,0 +1,146 @@
+/* truncation.c: `truncation` of a tokenizer.json, and the lengths that it leaves. See cut.h.
+ *
+ * The rules are those of truncate_encodings and Encoding::truncate of Hugging Face `tokenizers`,
+ * its special cases included: a length of 0 makes the whole text one part of overflow.
+ */
+#include <errno.h>
+
+#include "pipeline/tokenizer/post/cut.h"
+
+int leat_truncation_read(const struct leat_component *component,
+                         struct leat_truncation *ret_truncation, struct leat_error *err) {
+    static const char *const directions[] = {"Right", "Left", NULL};
+    static const char *const strategies[] = {"LongestFirst", "OnlyFirst", "OnlySecond", NULL};
+    uint64_t max_length = 0, stride = 0;
+    int direction = 0, strategy = 0, r;
+
+    *ret_truncation = (struct leat_truncation){.is_on = false};
+    if (!component)
+        return 0;
+    r = leat_component_choice(component, "direction", directions, 0, &direction, err);
+    if (r == 0)
+        r = leat_component_choice(component, "strategy", strategies, -1, &strategy, err);
+    if (r == 0)
+        r = leat_component_uint(component, "max_length", -1, UINT64_MAX, &max_length, err);
+    if (r == 0)
+        r = leat_component_uint(component, "stride", -1, UINT64_MAX, &stride, err);
+    if (r < 0)
+        return r;
+    ret_truncation->is_on = true;
+    ret_truncation->cuts_left = direction == 1;
+    ret_truncation->strategy = (unsigned)strategy;
+    ret_truncation->max_length = max_length > UINT32_MAX ? UINT32_MAX : (uint32_t)max_length;
+    ret_truncation->stride = stride > UINT32_MAX ? UINT32_MAX : (uint32_t)stride;
+    return 0;
+}
+
+/* Lengths of a pair that is longer than max: the shorter text is left whole if it fits in less than
+ * half, else both get half. */
+static void share(size_t max, size_t keep[2]) {
+    size_t shorter = keep[1] < keep[0];
+    size_t n1 = keep[shorter], n2;
+
+    if (n1 > max)
+        n2 = n1;
+    else
+        n2 = n1 > max - n1 ? n1 : max - n1;
+    if (n1 + n2 > max) {
+        n1 = max / 2;
+        n2 = n1 + max % 2;
+    }
+    keep[shorter] = n1;
+    keep[!shorter] = n2;
+}
+
+static int take_from_one(const struct leat_truncation *truncation, size_t n_remove, size_t n_texts,
+                         size_t keep[2], struct leat_error *err) {
+    size_t target = truncation->strategy == LEAT_TRUNCATE_ONLY_SECOND;
+
+    if (target >= n_texts)
+        return leat_error_set(err, -EINVAL,
+                              "truncation is OnlySecond, but there is no second text");
+    if (keep[target] <= n_remove)
+        return leat_error_set(err, -EINVAL,
+                              "truncation is %s: %zu tokens must go, but the %s text has %zu",
+                              target ? "OnlySecond" : "OnlyFirst", n_remove,
+                              target ? "second" : "first", keep[target]);
+    keep[target] -= n_remove;
+    return 0;
+}
+
+/* What each text keeps. */
+static int choose_lengths(const struct leat_truncation *truncation, size_t max, size_t n_texts,
+                          size_t keep[2], struct leat_error *err) {
+    size_t total = keep[0] + (n_texts > 1 ? keep[1] : 0);
+
+    if (max == 0) {
+        keep[0] = keep[1] = 0;
+        return 0;
+    }
+    if (total <= max)
+        return 0;
+    if (truncation->strategy != LEAT_TRUNCATE_LONGEST_FIRST)
+        return take_from_one(truncation, total - max, n_texts, keep, err);
+    if (n_texts > 1)
+        share(max, keep);
+    else
+        keep[0] = max;
+    return 0;
+}
+
+static int cut(struct leat_cut *cut, size_t keep, struct leat_error *err) {
+    size_t step;
+
+    if (keep >= cut->n)
+        return 0;
+    cut->keep = keep;
+    if (keep == 0) {
+        cut->n_parts = 2;
+        return 0;
+    }
+    if (cut->stride >= keep)
+        return leat_error_set(err, -EINVAL,
+                              "truncation leaves %zu tokens of a text, but parts must overlap by "
+                              "the stride of %zu, which must be less",
+                              keep, cut->stride);
+    step = keep - cut->stride;
+    cut->n_parts = 1 + (cut->n - keep + step - 1) / step;
+    return 0;
+}
+
+int leat_cut_plan(const struct leat_truncation *truncation, size_t n_added, const size_t *n_tokens,
+                  size_t n_texts, struct leat_cut cuts[2], struct leat_error *err) {
+    size_t keep[2] = {n_tokens[0], n_texts > 1 ? n_tokens[1] : 0};
+    int r;
+
+    for (size_t i = 0; i < n_texts; i++)
+        cuts[i] = (struct leat_cut){.n = keep[i], .keep = keep[i], .n_parts = 1};
+    if (!truncation || !truncation->is_on)
+        return 0;
+    if (truncation->max_length < n_added)
+        return leat_error_set(err, -EINVAL,
+                              "truncation to %u tokens leaves no room for the %zu special tokens",
+                              truncation->max_length, n_added);
+    r = choose_lengths(truncation, truncation->max_length - n_added, n_texts, keep, err);
+    for (size_t i = 0; i < n_texts && r == 0; i++) {
+        cuts[i].stride = truncation->stride;
+        cuts[i].from_left = truncation->cuts_left;
+        r = cut(&cuts[i], keep[i], err);
+    }
+    return r;
+}
+
+void leat_cut_part(const struct leat_cut *cut, size_t i, size_t *ret_start, size_t *ret_end) {
+    size_t skipped = i * (cut->keep - cut->stride);
+
+    if (cut->n_parts == 1 || cut->keep == 0) { /* all, or nothing with all as its overflow */
+        *ret_start = 0;
+        *ret_end = cut->keep == 0 && i == 0 ? 0 : cut->n;
+    } else if (cut->from_left) {
+        *ret_end = cut->n - skipped;
+        *ret_start = *ret_end < cut->keep ? 0 : *ret_end - cut->keep;
+    } else {
+        *ret_start = skipped;
+        *ret_end = cut->n - skipped < cut->keep ? cut->n : skipped + cut->keep;
+    }
+}
