@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pipeline/tokenizer/json_path.h"
+
 struct leat_component leat_component_root(const struct leat_document *document,
                                           struct leat_json_node node) {
     return (struct leat_component){.node = node, .document = document};
@@ -37,13 +39,30 @@ static void prefix_part(const struct leat_component *component, struct leat_erro
         leat_error_prefix(err, "[%zu]", component->index);
 }
 
+/* A key that was made up for the path alone, as "foo" in quotes, leads nowhere; then it is the
+ * parent that is shown. */
+static void locate(const struct leat_component *component, struct leat_error *err) {
+    const struct leat_document *document = component->document;
+    struct leat_json_step steps[LEAT_COMPONENT_DEPTH_MAX + 8];
+    size_t n = sizeof(steps) / sizeof(steps[0]), first = n;
+    uint32_t line = 0, column = 0;
+
+    for (const struct leat_component *at = component; at->parent && first > 0; at = at->parent)
+        steps[--first] = (struct leat_json_step){
+            .key = at->key, .n_key = at->key ? strlen(at->key) : 0, .index = at->index};
+    while (n >= first && !leat_json_locate_value((const uint8_t *)document->data, document->n_bytes,
+                                                 steps + first, n - first, &line, &column))
+        n--;
+    leat_error_locate(err, document->file, line, column);
+}
+
 int leat_component_place(const struct leat_component *component, struct leat_error *err) {
     if (!err)
         return -EINVAL;
     for (const struct leat_component *at = component; at->parent; at = at->parent)
         prefix_part(at, err);
     if (component->document)
-        leat_error_locate(err, component->document->file, 0, 0);
+        locate(component, err);
     return err->code;
 }
 

@@ -175,6 +175,16 @@ static int copy_text(const struct encoding_run *run, const uint8_t *text, size_t
 
 /* ---- words to tokens */
 
+/* The other columns of tokens of one text, before special tokens are put around them. */
+static void fill_columns(struct leat_encoding *out, size_t n) {
+    if (out->type_ids)
+        memset(out->type_ids + out->n, 0, n * sizeof(*out->type_ids));
+    if (out->special)
+        memset(out->special + out->n, 0, n);
+    if (out->attention)
+        memset(out->attention + out->n, 1, n);
+}
+
 static int encode_words(const struct encoding_run *run, const struct leat_text *text,
                         size_t n_words) {
     struct leat_tokenizer_context *context = run->context;
@@ -186,6 +196,8 @@ static int encode_words(const struct encoding_run *run, const struct leat_text *
         return fail(run, r);
     r = context->ops->encode(run->tokenizer->model, context->model, text, context->words, n_words,
                              run->out->ids + run->out->n, &n_ids, run->err);
+    if (r == 0)
+        fill_columns(run->out, n_ids);
     run->out->n += n_ids;
     return r;
 }
@@ -243,7 +255,7 @@ static int encode_piece(const struct encoding_run *run, const struct leat_text *
     text = leat_splitter_text(context->splitter);
     while (r == 0 &&
            (n = leat_splitter_next(splitter, context->splitter, context->words, N_WORDS)) > 0) {
-        if (run->out->columns == 0)
+        if (!wants_origins(run))
             r = encode_words(run, text, n);
         else
             for (size_t i = 0; r == 0 && i < n; i++)

@@ -147,6 +147,10 @@ uint64_t leat_json_uint(struct leat_json_node node) {
     return value_of<uint64_t>(node);
 }
 
+bool leat_json_is_utf8(const void *data, size_t n_bytes) {
+    return n_bytes == 0 || simdjson::validate_utf8(static_cast<const char *>(data), n_bytes);
+}
+
 double leat_json_double(struct leat_json_node node) {
     return value_of<double>(node);
 }

