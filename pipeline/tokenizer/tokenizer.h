@@ -82,8 +82,9 @@ void leat_tokenizer_context_clear(struct leat_tokenizer_context *context);
 
 struct leat_encode_options {
     bool adds_special_tokens;
-    bool encodes_special_tokens;              /* special tokens in the text are text */
-    uint32_t columns;                         /* enum leat_encoding_column; ids always */
+    bool encodes_special_tokens; /* special tokens in the text are text */
+    uint64_t seed;               /* of models with chance (dropout): another one draws anew */
+    uint32_t columns;            /* enum leat_encoding_column; ids always */
     const struct leat_truncation *truncation; /* NULL: as the file says */
     const struct leat_padding *padding;       /* NULL: as the file says */
 };
