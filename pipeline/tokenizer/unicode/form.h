@@ -1,0 +1,56 @@
+/* form.h: what normalization forms (Unicode Standard Annex 15) and lower case do to a character.
+ *
+ * The forms are those of Unicode 9, lower case that of Unicode 16, as `tokenizers` has them.
+ * Immutable: any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum leat_unicode_stable {
+    /* The character stays as it is, whatever stands before it, and nothing moves across it. */
+    LEAT_UNICODE_NFC_STABLE = 1 << 0,
+    LEAT_UNICODE_NFD_STABLE = 1 << 1,
+    LEAT_UNICODE_NFKC_STABLE = 1 << 2,
+    LEAT_UNICODE_NFKD_STABLE = 1 << 3,
+};
+
+/* What is known of a character: three places in a pool of code points, 0 long where the mapping
+ * leaves the character alone (Hangul syllables decompose by arithmetic). */
+struct leat_unicode_form {
+    uint16_t canonical, compatible, lower;
+    uint8_t n_canonical, n_compatible, n_lower;
+    uint8_t combining_class;
+    uint8_t stable; /* enum leat_unicode_stable */
+};
+
+struct leat_unicode_pair {
+    uint32_t first, second, composed;
+};
+
+#define LEAT_UNICODE_DECOMPOSITION_MAX 18
+#define LEAT_UNICODE_LOWER_MAX         3
+
+extern const uint16_t leat_unicode_u16_form_blocks[];
+extern const uint16_t leat_unicode_u16_form[];
+extern const struct leat_unicode_form leat_unicode_u16_forms[];
+extern const uint32_t leat_unicode_u16_form_pool[];
+extern const struct leat_unicode_pair leat_unicode_u16_pairs[];
+
+static inline const struct leat_unicode_form *leat_unicode_form_of(uint32_t code_point) {
+    uint32_t block = leat_unicode_u16_form_blocks[code_point >> 7];
+
+    return &leat_unicode_u16_forms[leat_unicode_u16_form[block << 7 | (code_point & 127)]];
+}
+
+/* Writes the full decomposition of a character, which may be the character itself; returns its
+ * length, at most LEAT_UNICODE_DECOMPOSITION_MAX. */
+uint32_t leat_unicode_decompose(uint32_t code_point, bool is_compatible, uint32_t *ret_code_points);
+
+/* The character that two compose to, 0 if they do not. */
+uint32_t leat_unicode_compose(uint32_t first, uint32_t second);
+
+/* Writes the lower case of a character, by itself (no rule looks at what is around it); returns its
+ * length, at most LEAT_UNICODE_LOWER_MAX. */
+uint32_t leat_unicode_lower(uint32_t code_point, uint32_t *ret_code_points);
