@@ -77,10 +77,13 @@ int leat_post_new(const struct leat_component *component /* NULL: none */,
                   struct leat_post **ret_post, struct leat_error *err);
 struct leat_post *leat_post_free(struct leat_post *post);
 
-/* How the file spells a token: its text, or NULL. */
+/* How a token is spelled, or NULL: as in the file, but one that was added (added_tokens) as it
+ * stands in its text, with the blanks that it took along: the bytes `offsets` of the first or
+ * second text. */
 struct leat_post_speller {
     const void *context;
-    const uint8_t *(*text)(const void *context, int32_t id, uint32_t *ret_n_bytes);
+    const uint8_t *(*text)(const void *context, int32_t id, bool is_second,
+                           struct leat_range offsets, uint32_t *ret_n_bytes);
 };
 
 /* Truncates first and second (second NULL: one text), puts special tokens around them and pads.

@@ -55,13 +55,14 @@ static void trim(struct leat_range *range, const uint8_t *text, uint32_t n, bool
             range->end - behind.n_bytes > range->start ? range->end - behind.n_bytes : range->start;
 }
 
-void leat_offsets_trim(struct leat_encoding *encoding, size_t start, bool leaves_first,
-                       const struct leat_post_speller *speller) {
+void leat_offsets_trim(struct leat_encoding *encoding, size_t start, bool is_second,
+                       bool leaves_first, const struct leat_post_speller *speller) {
     for (size_t i = start; i < encoding->n; i++) {
         struct leat_range *range = &encoding->offsets[i];
         bool is_first = i == start || range->start == 0;
         uint32_t n;
-        const uint8_t *text = speller->text(speller->context, encoding->ids[i], &n);
+        const uint8_t *text =
+            speller->text(speller->context, encoding->ids[i], is_second, *range, &n);
         if (text)
             trim(range, text, n, is_first && leaves_first);
     }
