@@ -240,11 +240,11 @@ const struct leat_added_token *leat_added_tokens_find(const struct leat_added_to
 /* ---- the walk */
 
 static bool is_space(uint32_t code) {
-    return leat_unicode_is(code, LEAT_UNICODE_RUST_WHITESPACE);
+    return leat_unicode_classes(code) & LEAT_UNICODE_RUST_SPACE;
 }
 
 static bool is_word(uint32_t code) {
-    return leat_unicode_is(code, LEAT_UNICODE_RUST_WORD);
+    return leat_unicode_classes(code) & LEAT_UNICODE_RUST_WORD;
 }
 
 /* Where the character before `at` begins; at > 0. */
