@@ -251,8 +251,8 @@ static int read(struct unigram *model, const struct leat_component *component,
     if (r < 0)
         return r;
     leat_token_table_shrink(&model->base.tokens);
-    if (leat_word_trie_build(&model->plan.trie, &model->base.tokens, model->plan.is_byte_level,
-                             err) < 0)
+    if (leat_word_trie_build(&model->plan.trie, &model->base.tokens, model->plan.is_byte_level, "",
+                             0, err) < 0)
         return leat_component_place(&vocab, err);
     return 0;
 }
