@@ -1,6 +1,7 @@
-/* word_trie.c: see word_trie.h. Tokens are sorted by their first eight bytes as a number, which
- * tells nearly all of them apart. The keys of the double array are cut where they differ from both
- * neighbours; their values are places in the sorted list. */
+/* word_trie.c: see word_trie.h. Tokens are sorted by their first eight bytes as a number, byte
+ * by byte from the last, and only those that agree in all eight are compared. The keys of the
+ * double array are cut where they differ from both neighbours; their values are places in the
+ * sorted list. */
 #include "pipeline/tokenizer/model/word_trie.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ struct entry {
 };
 
 struct keys {
-    struct entry *entries;             /* sorted */
+    struct entry *entries, *spare;     /* sorted; as many more */
     struct leat_double_array_key *cut; /* the same, as far as they have nodes */
     uint8_t *pool;                     /* of decoded tokens */
     size_t n;
@@ -25,16 +26,9 @@ struct keys {
 
 static void keys_deinit(struct keys *keys) {
     free(keys->entries);
+    free(keys->spare);
     free(keys->cut);
     free(keys->pool);
-}
-
-static int compare(const void *a, const void *b) {
-    const struct entry *x = a, *y = b;
-
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    return leat_double_array_compare(&x->key, &y->key);
 }
 
 static void add_key(struct keys *keys, const uint8_t *bytes, size_t n_bytes, uint32_t id) {
@@ -78,14 +72,60 @@ static void collect(struct keys *keys, const struct leat_token_table *tokens, bo
     }
 }
 
+/* ---- sorting */
+
+static int compare(const void *a, const void *b) {
+    return leat_double_array_compare(&((const struct entry *)a)->key,
+                                     &((const struct entry *)b)->key);
+}
+
+static uint8_t digit(const struct entry *entry, int shift) {
+    return (uint8_t)(entry->first >> shift);
+}
+
+/* One pass of a radix sort: from entries to spare, and swaps the two. */
+static void sort_by_digit(struct keys *keys, int shift) {
+    size_t starts[256] = {0}, n = 0;
+    struct entry *sorted = keys->spare;
+
+    for (size_t i = 0; i < keys->n; i++)
+        starts[digit(&keys->entries[i], shift)]++;
+    if (starts[digit(&keys->entries[0], shift)] == keys->n)
+        return;
+    for (int c = 0; c < 256; c++) {
+        size_t count = starts[c];
+
+        starts[c] = n;
+        n += count;
+    }
+    for (size_t i = 0; i < keys->n; i++)
+        sorted[starts[digit(&keys->entries[i], shift)]++] = keys->entries[i];
+    keys->spare = keys->entries;
+    keys->entries = sorted;
+}
+
+static void sort(struct keys *keys) {
+    size_t end;
+
+    for (int shift = 0; keys->n && shift < 64; shift += 8)
+        sort_by_digit(keys, shift);
+    for (size_t i = 0; i < keys->n; i = end) {
+        for (end = i + 1; end < keys->n && keys->entries[end].first == keys->entries[i].first;)
+            end++;
+        if (end - i > 1)
+            qsort(keys->entries + i, end - i, sizeof(*keys->entries), compare);
+    }
+}
+
 static int keys_init(struct keys *keys, const struct leat_token_table *tokens, bool is_byte_level) {
     *keys = (struct keys){.entries = malloc((tokens->n_tokens + 1) * sizeof(*keys->entries)),
+                          .spare = malloc((tokens->n_tokens + 1) * sizeof(*keys->spare)),
                           .cut = malloc((tokens->n_tokens + 1) * sizeof(*keys->cut)),
                           .pool = is_byte_level ? malloc(tokens->n_pool + 1) : NULL};
-    if (!keys->entries || !keys->cut || (is_byte_level && !keys->pool))
+    if (!keys->entries || !keys->spare || !keys->cut || (is_byte_level && !keys->pool))
         return -ENOMEM;
     collect(keys, tokens, is_byte_level);
-    qsort(keys->entries, keys->n, sizeof(*keys->entries), compare);
+    sort(keys);
     return 0;
 }
 
