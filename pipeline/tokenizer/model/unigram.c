@@ -16,6 +16,8 @@
 
 #define SCORE_MAX       1e290
 #define UNKNOWN_PENALTY 10.0
+#define PIECE_BYTES     8 /* on average, to begin with */
+#define AHEAD           8 /* pieces whose slots are fetched */
 
 struct unigram {
     struct leat_model base;
@@ -154,28 +156,26 @@ static int read_item(struct unigram *model, const struct leat_component *item,
     return 0;
 }
 
-static size_t pool_bytes(const struct leat_component *vocab) {
+static void prefetch(const struct leat_token_table *tokens, struct leat_json_iterator *ahead) {
+    struct leat_json_iterator it;
     struct leat_json_node item, piece;
-    struct leat_json_iterator it, inner;
-    size_t n_bytes = 0, n;
+    const char *text;
+    size_t n_bytes;
 
-    leat_json_iterate(vocab->node, &it);
-    while (leat_json_next(&it, &item)) {
-        if (leat_json_kind(item) != LEAT_JSON_ARRAY)
-            continue;
-        leat_json_iterate(item, &inner);
-        if (!leat_json_next(&inner, &piece) || leat_json_kind(piece) != LEAT_JSON_STRING)
-            continue;
-        (void)leat_json_string(piece, &n);
-        n_bytes += n;
-    }
-    return n_bytes;
+    if (!leat_json_next(ahead, &item) || leat_json_kind(item) != LEAT_JSON_ARRAY)
+        return;
+    leat_json_iterate(item, &it);
+    if (!leat_json_next(&it, &piece) || leat_json_kind(piece) != LEAT_JSON_STRING)
+        return;
+    text = leat_json_string(piece, &n_bytes);
+    leat_token_table_prefetch(tokens, text, n_bytes);
 }
 
 static int read_vocab(struct unigram *model, const struct leat_component *vocab,
                       struct leat_error *err) {
     size_t n_items = leat_json_n_items(vocab->node);
     struct leat_component_iterator it;
+    struct leat_json_iterator ahead;
     struct leat_score_reader reader;
     struct leat_component item;
     int r = 0;
@@ -185,12 +185,17 @@ static int read_vocab(struct unigram *model, const struct leat_component *vocab,
                                     LEAT_TOKEN_TABLE_TOKENS_MAX);
     model->plan.scores = malloc((n_items + 1) * sizeof(double));
     if (!model->plan.scores ||
-        leat_token_table_reserve(&model->base.tokens, n_items, pool_bytes(vocab)) < 0)
+        leat_token_table_reserve(&model->base.tokens, n_items, n_items * PIECE_BYTES) < 0)
         return leat_error_oom(err);
     leat_score_reader_init(&reader, vocab);
+    leat_json_iterate(vocab->node, &ahead);
+    for (int i = 0; i < AHEAD; i++)
+        prefetch(&model->base.tokens, &ahead);
     leat_component_iterate(vocab, &it);
-    while (r == 0 && leat_component_next(&it, &item))
+    while (r == 0 && leat_component_next(&it, &item)) {
+        prefetch(&model->base.tokens, &ahead);
         r = read_item(model, &item, &reader, err);
+    }
     return r;
 }
 
@@ -251,8 +256,8 @@ static int read(struct unigram *model, const struct leat_component *component,
     if (r < 0)
         return r;
     leat_token_table_shrink(&model->base.tokens);
-    if (leat_word_trie_build(&model->plan.trie, &model->base.tokens, model->plan.is_byte_level,
-                             err) < 0)
+    if (leat_word_trie_build(&model->plan.trie, &model->base.tokens, model->plan.is_byte_level, "",
+                             0, err) < 0)
         return leat_component_place(&vocab, err);
     return 0;
 }

@@ -1,7 +1,6 @@
 /* word_cache.c: see word_cache.h. Tables come from mmap, aligned for huge pages: a table of 2 MB
  * then costs one entry of the TLB instead of 512, and pages that no word has touched cost nothing.
  */
-#define _GNU_SOURCE
 #include "pipeline/tokenizer/model/word_cache.h"
 
 #include <errno.h>
