@@ -1,9 +1,10 @@
 /* regex.h: the regular expressions of a tokenizer.json.
  *
  * They are written in Ruby's syntax, for Oniguruma with the tables of Unicode 16. Here they run on
- * PCRE2 with JIT: the pattern is parsed, every class, shorthand and letter without case is written
- * out as ranges of code points from our tables, and what PCRE2 would read otherwise is put
- * differently. Constructs that cannot be had alike are refused at load, with the reason.
+ * PCRE2 with JIT, but with neither its syntax nor its tables: the pattern is parsed, every class,
+ * shorthand and letter without case becomes a set of code points from our tables, and what is
+ * matched are strings of the few kinds of characters that these sets tell apart. Constructs that
+ * cannot be had alike are refused at load, with the reason.
  *
  * A regex is immutable: any thread. A context is one job's memory.
  */
@@ -30,14 +31,19 @@ struct leat_regex *leat_regex_free(struct leat_regex *regex);
 int leat_regex_context_new(struct leat_regex_context **ret_context);
 struct leat_regex_context *leat_regex_context_free(struct leat_regex_context *context);
 
-/* A search for all matches in a text of valid UTF-8; the text begins and ends where assertions (^,
- * \b, lookarounds) see it begin and end. Set text and n_bytes, zero the rest. */
+/* A search for all matches in a text of valid UTF-8. Assertions (^, \b, lookarounds) see the text
+ * begin and end where it does. Set text and n_bytes, zero the rest. A context serves one search at a
+ * time, from its first call of leat_regex_next to its last. */
 struct leat_regex_search {
     const uint8_t *text;
     uint32_t n_bytes;
-    uint32_t at;       /* where the search goes on */
-    bool has_match;    /* whether there was one, */
-    uint32_t last_end; /* which ended here */
+    /* the search's own: */
+    bool has_begun;
+    bool has_match;        /* there was one, */
+    uint32_t last_letter;  /* which ended before this character */
+    uint32_t next_letter;  /* where the search goes on */
+    uint32_t at, letter;   /* a place in the text: its byte, its character */
+    uint32_t n_letters;    /* characters of the text */
 };
 
 /* The next match. Matches do not overlap; one that is empty is found unless the match before ended
