@@ -342,8 +342,21 @@ static int encode_sequence(struct encoding_run *run, const void *text, size_t n,
     return r < 0 ? r : encode_text(run, &copy);
 }
 
-static const uint8_t *spell(const void *context, int32_t id, uint32_t *ret_n_bytes) {
-    return leat_tokenizer_token(context, id, ret_n_bytes);
+/* What spelling tokens takes: the texts are the user's. */
+struct spelling {
+    const struct leat_tokenizer *tokenizer;
+    const uint8_t *texts[2];
+};
+
+static const uint8_t *spell(const void *context, int32_t id, bool is_second,
+                            struct leat_range offsets, uint32_t *ret_n_bytes) {
+    const struct spelling *spelling = context;
+
+    if (leat_added_tokens_find(&spelling->tokenizer->added, id) && offsets.start < offsets.end) {
+        *ret_n_bytes = offsets.end - offsets.start;
+        return spelling->texts[is_second] + offsets.start;
+    }
+    return leat_tokenizer_token(spelling->tokenizer, id, ret_n_bytes);
 }
 
 int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
@@ -354,7 +367,8 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
                           struct leat_error *err) {
     struct encoding_run run = {
         .tokenizer = tokenizer, .context = context, .options = options, .err = err};
-    const struct leat_post_speller speller = {.context = tokenizer, .text = spell};
+    const struct spelling spelling = {.tokenizer = tokenizer, .texts = {text, pair}};
+    const struct leat_post_speller speller = {.context = &spelling, .text = spell};
     int r;
 
     if (context->ops->context_seed)
