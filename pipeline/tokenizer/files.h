@@ -5,10 +5,12 @@
  *     NAME.json          a tokenizer.json; or, if it is a flat {token: id} with a merges.txt beside
  *                        it (vocab.json of GPT-2), byte-level BPE as ByteLevelBPETokenizer of
  *                        Hugging Face `tokenizers` makes it
- *     any other name     a vocab.txt, one token a line: WordPiece as BertWordPieceTokenizer makes it
+ *     any other name     a vocab.txt, one token a line: WordPiece as BertWordPieceTokenizer makes
+ * it
  *
  * tokenizer_config.json beside these files gives the padding token; for vocab files also do_lower_
- * case, strip_accents, tokenize_chinese_chars and add_prefix_space. Errors name the user's own file.
+ * case, strip_accents, tokenize_chinese_chars and add_prefix_space. Errors name the user's own
+ * file.
  *
  * Owner: the thread that loads.
  */
