@@ -15,7 +15,7 @@ def require():
         import tokenizers
     except ImportError:
         python = os.environ.get("LEAT_ORACLE_PYTHON")
-        if python and os.path.realpath(python) != os.path.realpath(sys.executable):
+        if python and python != sys.executable:
             os.execv(python, [python, *sys.argv])
         print(f"skipped: no Python module tokenizers (pip install tokenizers=={VERSION}, or LEAT_ORACLE_PYTHON=a Python that has it)")
         sys.exit(77)
