@@ -16,11 +16,13 @@ import lzma
 import pathlib
 import random
 import sys
+import tempfile
 
 import kinds
 import oracle
 import parts
 import texts
+import vocab_files
 
 N_SHARED, N_OWN, N_PART = 50, 30, 20
 FIXED = ["", " ", "  ", "\n", "a", "Hello, world!", "  Hello  world  ", "don't you've I'LL we'Re 'ſ", "a\r\n\r\n b\n \tc", "éÅﬁ½²Ⅷ", "日本語テスト 你好,世界", "👩‍👩‍👧‍👦 ok",
@@ -100,6 +102,9 @@ def main():
         cases += cases_of(name, text, shared, N_OWN)
     for name in tokenizers:
         cases += cases_of(name, compact(parts.compose(collection, name)), FIXED, N_PART)
+    with tempfile.TemporaryDirectory() as temporary:
+        for name in vocab_files.WRITERS:
+            cases += cases_of(name, vocab_files.oracle_text(temporary, name), shared, N_PART)
     data = "".join(compact(case) + "\n" for case in cases).encode()
     (folder / "cases.jsonl.xz").write_bytes(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
     print(f"{len(files)} tokenizers, {len(tokenizers)} parts, {len(cases)} cases ({sum('refused' in case for case in cases)} refused), {len(data)} bytes")

@@ -5,6 +5,7 @@ import lzma
 
 import leat_tokenize
 import parts
+import vocab_files
 from leat_tokenize import DATA, Failed, difference, show
 
 MAX_SHOWN = 40
@@ -99,6 +100,11 @@ def test_kinds(_folder):
     names = sorted(path.stem for path in DATA.glob("*.json") if path.name != "parts.json")
     assert names and not set(names) - set(cases)
     return report({name: list(check_all(DATA / f"{name}.json", cases[name])) for name in names}, "tokenizers")
+
+
+def test_vocab_files(folder):
+    cases = read_cases()
+    return report({name: list(check_all(vocab_files.write(folder, name), cases[name])) for name in vocab_files.WRITERS}, "folders")
 
 
 def check_parts(folder, prefix):
