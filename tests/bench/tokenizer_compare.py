@@ -75,7 +75,7 @@ def main():
     parser.add_argument("--threads", type=lambda text: [int(word) for word in text.split(",")], default=[1])
     parser.add_argument("--wheel-mb", type=float, default=2)
     parser.add_argument("--passes", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     oracle.require()
     print("MB/s".ljust(42), "   wheel, 1 thread       leat             leat / batch_fast")
     print(f"{'tokenizer':24} {'text':9} {'threads':>7} {'batch':>8} {'fast':>8} {'cold':>9} {'warm':>9} {'cold':>8} {'warm':>8}")

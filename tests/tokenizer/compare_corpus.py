@@ -136,7 +136,7 @@ def main():
     parser.add_argument("--kinds", type=lambda text: text.split(","))
     parser.add_argument("--cache", type=pathlib.Path)
     parser.add_argument("--offsets", action="store_true")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     oracle.require()
     leat_tokenize.BIN = arguments.bin.resolve()
     texts = read_documents(arguments.corpus, arguments.kinds)

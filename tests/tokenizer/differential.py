@@ -250,7 +250,7 @@ def main():
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little"))
     parser.add_argument("--only", default="")
     parser.add_argument("tokenizers", nargs="*", type=pathlib.Path)
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     oracle.require()
     leat_tokenize.BIN = arguments.bin.resolve()
     print(f"seed {arguments.seed}", flush=True)

@@ -1,6 +1,7 @@
 """The judge: what Hugging Face `tokenizers` says. Needs the wheel; if this Python has none, and
 LEAT_ORACLE_PYTHON names one that has, the script starts again with that one.
 """
+import contextlib
 import os
 import sys
 
@@ -10,7 +11,7 @@ VERSION = "0.23.2"
 def require():
     """The module, or the end of the program: 77, which ctest shows as skipped."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    os.environ["RUST_BACKTRACE"] = "0"  # its panics are answers like any other
+    os.environ["RUST_BACKTRACE"] = "0"
     try:
         import tokenizers
     except ImportError:
@@ -29,31 +30,42 @@ class Refused(Exception):
     """The oracle gives no answer, for the reason given."""
 
 
+@contextlib.contextmanager
+def judging():
+    """Turns whatever goes wrong into Refused. A panic of the wheel is no Exception, and it speaks of
+    itself on stderr, which is turned off meanwhile."""
+    saved = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        raise Refused(str(error)[:200]) from None
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(nowhere)
+
+
 class Oracle:
     """One tokenizer.json."""
 
     def __init__(self, text):
-        try:
-            self.tokenizer = require().Tokenizer.from_str(text)
-        except BaseException as error:  # a panic of the wheel is no Exception
-            raise_interrupt(error)
-            raise Refused(str(error)[:200]) from None
+        tokenizers = require()
+        with judging():
+            self.tokenizer = tokenizers.Tokenizer.from_str(text)
 
     def encode(self, case):
         """The answer as `leatctl tokenize --jsonl` gives it."""
-        try:
+        with judging():
             found = self.tokenizer.encode(case["t"], case.get("pair"), add_special_tokens=bool(case.get("special")))
-        except BaseException as error:
-            raise_interrupt(error)
-            raise Refused(str(error)[:200]) from None
         return {"ids": found.ids, "type_ids": found.type_ids, "off": [list(pair) for pair in found.offsets]}
 
     def decode(self, case):
-        try:
+        with judging():
             return {"t": self.tokenizer.decode(case["ids"], skip_special_tokens=bool(case.get("skip_special")))}
-        except BaseException as error:
-            raise_interrupt(error)
-            raise Refused(str(error)[:200]) from None
 
     @property
     def n_ids(self):
@@ -62,8 +74,3 @@ class Oracle:
     @property
     def vocabulary(self):
         return sorted(self.tokenizer.get_vocab())
-
-
-def raise_interrupt(error):
-    if isinstance(error, (KeyboardInterrupt, SystemExit)):
-        raise error
