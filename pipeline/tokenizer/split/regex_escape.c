@@ -75,8 +75,9 @@ static int take_hex(struct leat_regex_reader *reader, uint32_t *ret_code) {
         return take_braced(reader, 16, ret_code);
     (void)take_digits(reader, 16, 2, ret_code);
     if (*ret_code >= 0x80)
-        return leat_regex_fail(reader, "\\x%02X stands for a byte of UTF-8, which is not supported;"
-                                       " write the character or \\x{...}",
+        return leat_regex_fail(reader,
+                               "\\x%02X stands for a byte of UTF-8, which is not supported;"
+                               " write the character or \\x{...}",
                                (unsigned)*ret_code);
     return 0;
 }
@@ -150,9 +151,9 @@ static int take_letter(struct leat_regex_reader *reader, uint8_t letter, bool is
         take_shorthand(letter, escape);
         return 0;
     case 'x':
-        return take_hex(reader, &escape->code);
+        return leat_regex_is_done(reader) ? 0 : take_hex(reader, &escape->code);
     case 'u':
-        return take_unicode(reader, &escape->code);
+        return leat_regex_is_done(reader) ? 0 : take_unicode(reader, &escape->code);
     case 'b': /* elsewhere an assertion */
         escape->code = 0x08;
         return 0;
