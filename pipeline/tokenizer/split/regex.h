@@ -32,18 +32,18 @@ int leat_regex_context_new(struct leat_regex_context **ret_context);
 struct leat_regex_context *leat_regex_context_free(struct leat_regex_context *context);
 
 /* A search for all matches in a text of valid UTF-8. Assertions (^, \b, lookarounds) see the text
- * begin and end where it does. Set text and n_bytes, zero the rest. A context serves one search at a
- * time, from its first call of leat_regex_next to its last. */
+ * begin and end where it does. Set text and n_bytes, zero the rest. A context serves one search at
+ * a time, from its first call of leat_regex_next to its last. */
 struct leat_regex_search {
     const uint8_t *text;
     uint32_t n_bytes;
     /* the search's own: */
     bool has_begun;
-    bool has_match;        /* there was one, */
-    uint32_t last_letter;  /* which ended before this character */
-    uint32_t next_letter;  /* where the search goes on */
-    uint32_t at, letter;   /* a place in the text: its byte, its character */
-    uint32_t n_letters;    /* characters of the text */
+    bool has_match;       /* there was one, */
+    uint32_t last_letter; /* which ended before this character */
+    uint32_t next_letter; /* where the search goes on */
+    uint32_t at, letter;  /* a place in the text: its byte, its character */
+    uint32_t n_letters;   /* characters of the text */
 };
 
 /* The next match. Matches do not overlap; one that is empty is found unless the match before ended

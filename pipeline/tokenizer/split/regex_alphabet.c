@@ -122,8 +122,8 @@ void leat_regex_alphabet_deinit(struct leat_regex_alphabet *alphabet) {
 }
 
 static uint8_t letter_at(const struct leat_regex_alphabet *alphabet, uint32_t code) {
-    return alphabet->blocks[alphabet->block_of[code / LEAT_REGEX_BLOCK_CODES]]
-                           [code % LEAT_REGEX_BLOCK_CODES];
+    return alphabet
+        ->blocks[alphabet->block_of[code / LEAT_REGEX_BLOCK_CODES]][code % LEAT_REGEX_BLOCK_CODES];
 }
 
 uint32_t leat_regex_alphabet_spell(const struct leat_regex_alphabet *alphabet, const uint8_t *text,
@@ -140,8 +140,8 @@ uint32_t leat_regex_alphabet_spell(const struct leat_regex_alphabet *alphabet, c
             *out++ = letter_at(alphabet, (s[0] & 0x1fU) << 6 | (s[1] & 0x3fU));
             at += 2;
         } else if (s[0] < 0xf0) {
-            *out++ = letter_at(alphabet,
-                               (s[0] & 0x0fU) << 12 | (s[1] & 0x3fU) << 6 | (s[2] & 0x3fU));
+            *out++ =
+                letter_at(alphabet, (s[0] & 0x0fU) << 12 | (s[1] & 0x3fU) << 6 | (s[2] & 0x3fU));
             at += 3;
         } else {
             *out++ = letter_at(alphabet, (s[0] & 0x07U) << 18 | (s[1] & 0x3fU) << 12 |

@@ -204,8 +204,9 @@ static int finish(struct leat_regex_reader *reader, struct bracket *bracket, boo
     if (reader->ignores_case && reader->bracket_depth == 1) {
         odd = is_not ? 0 : leat_regex_find_long_case(&bracket->set);
         if (odd)
-            return leat_regex_fail(reader, "brackets under (?i) hold U+%04X, which is several "
-                                           "characters in another case; that is not supported",
+            return leat_regex_fail(reader,
+                                   "brackets under (?i) hold U+%04X, which is several "
+                                   "characters in another case; that is not supported",
                                    (unsigned)odd);
         leat_regex_add_cases(&bracket->set);
     }

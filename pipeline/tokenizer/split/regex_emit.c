@@ -79,10 +79,17 @@ static void emit_children(struct emitter *emitter, const struct leat_regex_node 
     }
 }
 
+/* A group of the node's child. Its alternatives stand in it without another group around them:
+ * PCRE2 looks behind for alternatives of different lengths only so. */
 static void emit_group(struct emitter *emitter, const char *open,
                        const struct leat_regex_node *node) {
+    const struct leat_regex_node *child = unwrap(emitter, &emitter->tree->nodes[node->first]);
+
     (void)fputs(open, emitter->out);
-    emit_children(emitter, node, "");
+    if (child->kind == LEAT_REGEX_ALTERNATION)
+        emit_children(emitter, child, "|");
+    else
+        emit(emitter, child);
     (void)fputc(')', emitter->out);
 }
 
@@ -100,8 +107,7 @@ static void emit_bounds(struct emitter *emitter, const struct leat_regex_node *n
 }
 
 static void emit_repeat(struct emitter *emitter, const struct leat_regex_node *node) {
-    const struct leat_regex_node *child =
-        unwrap(emitter, &emitter->tree->nodes[node->first]);
+    const struct leat_regex_node *child = unwrap(emitter, &emitter->tree->nodes[node->first]);
 
     if (child->kind == LEAT_REGEX_SET)
         emit_set(emitter, child->set);

@@ -84,7 +84,7 @@ static int add_set(struct leat_regex_reader *reader, struct leat_code_set *take_
 
 struct item {
     uint32_t node;
-    uint32_t code;        /* if it is a single character under (?i), else 0 */
+    struct leat_regex_ends ends;
     bool is_unrepeatable; /* an assertion */
 };
 
@@ -97,12 +97,13 @@ static int add_code(struct leat_regex_reader *reader, uint32_t code, struct item
         odd = leat_regex_find_long_case(&set);
         leat_regex_add_cases(&set);
         leat_code_set_sort(&set);
-        ret->code = set.ranges ? set.ranges[0].first : code;
+        ret->ends.first = ret->ends.last = set.ranges ? set.ranges[0].first : code;
     }
     if (odd) {
         leat_code_set_deinit(&set);
-        return leat_regex_fail(reader, "U+%04X under (?i) is several characters in another case; "
-                                       "that is not supported",
+        return leat_regex_fail(reader,
+                               "U+%04X under (?i) is several characters in another case; "
+                               "that is not supported",
                                (unsigned)odd);
     }
     return add_set(reader, &set, &ret->node);
@@ -163,7 +164,7 @@ static int need_set(struct leat_regex_reader *reader, bool is_word, uint32_t *re
     struct leat_code_set set = {0};
 
     if (is_word)
-        leat_regex_add_shorthand(&set, 'w');
+        leat_regex_add_shorthand(&set, 'w', false);
     else
         leat_code_set_add(&set, '\n', '\n');
     return intern(reader, &set, ret);
@@ -351,9 +352,8 @@ struct opening {
 };
 
 static const struct opening openings[] = {
-    {"(?:", LEAT_REGEX_EMPTY},      {"(?=", LEAT_REGEX_AHEAD},
-    {"(?!", LEAT_REGEX_NOT_AHEAD},  {"(?>", LEAT_REGEX_ATOMIC},
-    {"(?<=", LEAT_REGEX_BEHIND},    {"(?<!", LEAT_REGEX_NOT_BEHIND},
+    {"(?:", LEAT_REGEX_EMPTY},  {"(?=", LEAT_REGEX_AHEAD},   {"(?!", LEAT_REGEX_NOT_AHEAD},
+    {"(?>", LEAT_REGEX_ATOMIC}, {"(?<=", LEAT_REGEX_BEHIND}, {"(?<!", LEAT_REGEX_NOT_BEHIND},
 };
 
 static int take_group(struct leat_regex_reader *reader, struct item *ret) {
@@ -409,6 +409,7 @@ static int skip_layout(struct leat_regex_reader *reader) {
 
 static int take_atom(struct leat_regex_reader *reader, struct item *ret) {
     uint8_t c = leat_regex_peek(reader, 0);
+    int r;
 
     switch (c) {
     case '\\':
@@ -416,7 +417,10 @@ static int take_atom(struct leat_regex_reader *reader, struct item *ret) {
     case '[':
         return add_bracket(reader, &ret->node);
     case '(':
-        return take_group(reader, ret);
+        reader->ends = (struct leat_regex_ends){0};
+        r = take_group(reader, ret);
+        ret->ends = reader->ends;
+        return r;
     case '.':
         reader->at++;
         return add_any(reader, reader->dot_is_all, &ret->node);
@@ -503,8 +507,26 @@ static int take_repeat(struct leat_regex_reader *reader, struct repeat *ret) {
     return 1;
 }
 
+/* Whether something can match nothing. */
+static bool is_nullable(const struct leat_regex_tree *tree, uint32_t node) {
+    const struct leat_regex_node *at = &tree->nodes[node];
+    bool is_any = at->kind == LEAT_REGEX_ALTERNATION;
+
+    if (at->kind == LEAT_REGEX_SET)
+        return false;
+    if (at->kind == LEAT_REGEX_REPEAT && at->min == 0)
+        return true;
+    if (at->kind != LEAT_REGEX_SEQUENCE && at->kind != LEAT_REGEX_ALTERNATION &&
+        at->kind != LEAT_REGEX_REPEAT && at->kind != LEAT_REGEX_ATOMIC)
+        return true;
+    for (uint32_t child = at->first; child != LEAT_REGEX_NO_NODE; child = tree->nodes[child].next)
+        if (is_nullable(tree, child) == is_any)
+            return is_any;
+    return !is_any;
+}
+
 static int take_repeats(struct leat_regex_reader *reader, struct item *item) {
-    struct repeat repeat;
+    struct repeat repeat = {0};
     uint32_t child;
     int r, n = 0;
 
@@ -516,6 +538,10 @@ static int take_repeats(struct leat_regex_reader *reader, struct item *item) {
             return r;
         if (item->is_unrepeatable)
             return leat_regex_fail(reader, "an assertion is repeated");
+        /* When the loop ends that a round without progress would make endless is where matchers
+         * differ. */
+        if (repeat.max > 1 && is_nullable(reader->tree, item->node))
+            return leat_regex_fail(reader, "what is repeated can be empty; that is not supported");
         if (++n > 8)
             return leat_regex_fail(reader, "repeats are repeated more than 8 times");
         child = item->node;
@@ -525,7 +551,7 @@ static int take_repeats(struct leat_regex_reader *reader, struct item *item) {
         node_of(reader, item->node)->min = repeat.min;
         node_of(reader, item->node)->max = repeat.max;
         node_of(reader, item->node)->greed = repeat.greed;
-        item->code = 0;
+        item->ends = (struct leat_regex_ends){0};
     }
 }
 
@@ -550,14 +576,16 @@ static bool is_option(const struct leat_regex_reader *reader) {
 /* In Oniguruma `ss` under (?i) is U+00DF too. */
 static int check_long_case(struct leat_regex_reader *reader, uint32_t before, uint32_t code) {
     if (before && code && leat_regex_is_long_case(before, code))
-        return leat_regex_fail(reader, "U+%04X U+%04X under (?i) is a single character in another "
-                                       "case; that is not supported",
+        return leat_regex_fail(reader,
+                               "U+%04X U+%04X under (?i) is a single character in another "
+                               "case; that is not supported",
                                (unsigned)before, (unsigned)code);
     return 0;
 }
 
 static int take_sequence(struct leat_regex_reader *reader, uint32_t *ret) {
-    uint32_t last = LEAT_REGEX_NO_NODE, before = 0;
+    struct leat_regex_ends ends = {0};
+    uint32_t last = LEAT_REGEX_NO_NODE;
     int r = add_node(reader, LEAT_REGEX_SEQUENCE, ret);
 
     while (r == 0) {
@@ -572,16 +600,19 @@ static int take_sequence(struct leat_regex_reader *reader, uint32_t *ret) {
         if (r == 0 && !takes_rest)
             r = take_repeats(reader, &item);
         if (r == 0)
-            r = check_long_case(reader, before, item.code);
+            r = check_long_case(reader, ends.last, item.ends.first);
         if (r < 0)
             break;
-        before = item.code;
-        if (last == LEAT_REGEX_NO_NODE)
+        if (last == LEAT_REGEX_NO_NODE) {
             node_of(reader, *ret)->first = item.node;
-        else
+            ends.first = item.ends.first;
+        } else {
             node_of(reader, last)->next = item.node;
+        }
+        ends.last = item.ends.last;
         last = item.node;
     }
+    reader->ends = ends;
     return r;
 }
 
@@ -600,6 +631,7 @@ static int take_alternatives(struct leat_regex_reader *reader, uint32_t *ret) {
         if (r == 0)
             node_of(reader, last)->next = branch;
         last = branch;
+        reader->ends = (struct leat_regex_ends){0};
     }
     reader->depth--;
     return r;
@@ -614,6 +646,9 @@ int leat_regex_parse(const char *pattern, size_t n_bytes, struct leat_regex_tree
     int r;
 
     *ret_tree = (struct leat_regex_tree){0};
+    ret_tree->sets = calloc(LEAT_REGEX_SETS_MAX, sizeof(*ret_tree->sets));
+    if (!ret_tree->sets)
+        return leat_error_oom(err);
     r = take_alternatives(&reader, &ret_tree->root);
     if (r == 0 && !leat_regex_is_done(&reader))
         r = leat_regex_fail(&reader, "a `)` closes nothing");

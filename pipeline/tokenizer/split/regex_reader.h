@@ -7,13 +7,20 @@
 
 #include "pipeline/tokenizer/split/regex_tree.h"
 
+/* The first and the last character of something that is a string under (?i), each as the least of
+ * those that it equals; 0: it is not known to begin, or to end, so. */
+struct leat_regex_ends {
+    uint32_t first, last;
+};
+
 struct leat_regex_reader {
     const uint8_t *pattern;
     uint32_t n_bytes;
     uint32_t at;
-    uint32_t depth;         /* of groups */
+    uint32_t depth; /* of groups */
     uint32_t bracket_depth;
     bool ignores_case, dot_is_all, is_extended;
+    struct leat_regex_ends ends; /* of the group that was taken last */
     struct leat_regex_tree *tree;
     struct leat_error *err;
 };
@@ -61,10 +68,11 @@ int leat_regex_take_bracket(struct leat_regex_reader *reader, struct leat_code_s
 /* ---- named sets of code points (regex_property.c) */
 
 /* Adds the class that `\p{name}` or `[:name:]` stands for. False: there is none of that name. */
-bool leat_regex_add_property(struct leat_code_set *set, const uint8_t *name, uint32_t n_bytes);
+bool leat_regex_add_property(struct leat_code_set *set, const uint8_t *name, uint32_t n_bytes,
+                             bool is_bracket);
 bool leat_regex_add_posix(struct leat_code_set *set, const uint8_t *name, uint32_t n_bytes);
 /* \s, \w, \d, \h by their letter. */
-void leat_regex_add_shorthand(struct leat_code_set *set, uint8_t letter);
+void leat_regex_add_shorthand(struct leat_code_set *set, uint8_t letter, bool is_bracket);
 
 /* ---- case (regex_case.c) */
 
