@@ -309,10 +309,30 @@ def emit_compositions(out, pairs):
               ("{0x%x, 0x%x, 0x%x}" % row for row in table))
 
 
+# Letters that ignore case.
+
+
+def folding_file():
+    out = C("folding_tables.c", "characters that equal others but for case.", "folding.h")
+    facts = {names[0]: [[int(x, 16) for x in line.split()] for line in lines]
+             for names, lines in sections("folding")}
+    folds = facts["fold"]
+    first_of = {c: fold[0] for fold in folds for c in fold}
+    out.array(f"const struct leat_unicode_fold leat_unicode_{SET}_folds[{len(folds)}]",
+              ("{%d, {%s}}" % (len(fold), ", ".join(f"0x{c:x}" for c in fold)) for fold in folds))
+    out.text += f"\nconst size_t leat_unicode_{SET}_n_folds = {len(folds)};\n"
+    rows = [(c, *(first_of.get(x, x) for x in to[:2])) for c, *to in facts["long_fold"]]
+    out.array(f"const struct leat_unicode_long_fold leat_unicode_{SET}_long_folds[{len(rows)}]",
+              ("{0x%x, 0x%x, 0x%x}" % row for row in rows))
+    out.text += f"\nconst size_t leat_unicode_{SET}_n_long_folds = {len(rows)};\n"
+    return out.done()
+
+
 def main():
     check = sys.argv[1:] == ["--check"]
     stale = []
-    for path, text in classes_file(), names_file(), graphemes_file(), normalization_file():
+    for path, text in classes_file(), names_file(), graphemes_file(), normalization_file(), \
+            folding_file():
         if check:
             with open(path, encoding="ascii") as f:
                 if f.read() != text:

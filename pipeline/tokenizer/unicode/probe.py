@@ -70,6 +70,10 @@ Tamil=Taml Tangsa=Tnsa Tangut=Tang Telugu=Telu Thaana=Thaa Thai Tibetan=Tibt Tif
 Tirhuta=Tirh Todhri=Todr Toto Tulu_Tigalari=Tutg Ugaritic=Ugar Unknown=Zzzz Vai=Vaii Vithkuqi=Vith
 Wancho=Wcho Warang_Citi=Wara Yezidi=Yezi Yi=Yiii Zanabazar_Square=Zanb""".split()
 
+# Code points that got cases after Unicode 14, which Python may be at.
+PROBABLY_CASED = frozenset([0x1C89, 0x1C8A, *range(0xA7C0, 0xA800), *range(0x10D50, 0x10D90),
+                            *range(0x16EA0, 0x16EE0)])
+
 POSIX = "alnum alpha ascii blank cntrl digit graph lower print punct space upper xdigit word".split()
 
 
@@ -153,6 +157,31 @@ def probe_classes(directory):
         out.section(["posix", name], ranges(onig(f"[:{name}:]")))
     for name, letter in ("space", "s"), ("word", "w"), ("digit", "d"), ("hex", "h"):
         out.section(["escape", name], ranges(onig("\\" + letter)))
+    out.close()
+
+
+def probe_folding(directory):
+    """Only cased letters and what Python does not know yet can have cases."""
+    import unicodedata
+
+    cased = [c for c in EVERY if unicodedata.category(chr(c)) in ("Lu", "Ll", "Lt") or
+             len({chr(c), *(f(chr(c)) for f in (str.lower, str.upper, str.title, str.casefold))}) > 1
+             or c in PROBABLY_CASED]
+    text = "".join(map(chr, cased))
+    folds, long_folds = set(), []
+    for c in cased:
+        keep = normalizers.Replace(Regex(r"(?i)[^\x{%X}]" % c), "")
+        fold = tuple(sorted(set(map(ord, keep.normalize_str(text)))))
+        if len(fold) > 1:
+            folds.add(fold)
+        to = chr(c).casefold()
+        whole = normalizers.Replace(Regex(r"(?i)\A[\x{%X}]\z" % c), "")
+        if len(to) > 1 and whole.normalize_str(to) == "":
+            long_folds.append([c] + [ord(x) for x in to])
+    out = File(directory + "/folding.txt", ["What regular expressions that ignore case take for the",
+                                            "same: characters, and characters and strings."])
+    out.section(["fold"], mapping_lines({fold[0]: list(fold[1:]) for fold in folds}))
+    out.section(["long_fold"], mapping_lines({to[0]: to[1:] for to in long_folds}))
     out.close()
 
 
@@ -372,6 +401,7 @@ def probe_graphemes(directory):
 def main():
     directory = sys.argv[1]
     probe_classes(directory)
+    probe_folding(directory)
     probe_predicates(directory)
     probe_normalization(directory)
     probe_graphemes(directory)

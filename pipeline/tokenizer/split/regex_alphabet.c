@@ -1,0 +1,153 @@
+/* regex_alphabet.c: see regex_alphabet.h. The ends of all ranges, sorted, cut the code points into
+ * stretches; within a stretch no set begins or ends. */
+#include "pipeline/tokenizer/split/regex_alphabet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct edge {
+    uint32_t code; /* the set begins or ends before it */
+    uint32_t set;
+};
+
+static int compare(const void *a, const void *b) {
+    const struct edge *left = a, *right = b;
+
+    return (left->code > right->code) - (left->code < right->code);
+}
+
+static struct edge *collect(const struct leat_regex_tree *tree, size_t *ret_n) {
+    struct edge *edges;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < tree->n_sets; i++)
+        n += 2 * (size_t)tree->sets[i].n_ranges;
+    edges = malloc((n + 1) * sizeof(*edges));
+    if (!edges)
+        return NULL;
+    n = 0;
+    for (uint32_t i = 0; i < tree->n_sets; i++)
+        for (uint32_t k = 0; k < tree->sets[i].n_ranges; k++) {
+            edges[n++] = (struct edge){tree->sets[i].ranges[k].first, i};
+            edges[n++] = (struct edge){tree->sets[i].ranges[k].last + 1, i};
+        }
+    edges[n] = (struct edge){LEAT_CODE_MAX + 1, 0};
+    qsort(edges, n, sizeof(*edges), compare);
+    *ret_n = n;
+    return edges;
+}
+
+/* The letter of the characters in just these sets; -1: there are too many. */
+static int letter_of(struct leat_regex_alphabet *alphabet, const uint64_t *members) {
+    uint32_t n = alphabet->n_letters;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (memcmp(alphabet->members[i], members, sizeof(alphabet->members[i])) == 0)
+            return (int)i;
+    if (n == LEAT_REGEX_LETTERS_MAX)
+        return -1;
+    memcpy(alphabet->members[n], members, sizeof(alphabet->members[n]));
+    alphabet->n_letters++;
+    return (int)n;
+}
+
+static int put_block(struct leat_regex_alphabet *alphabet, uint32_t number, const uint8_t *block) {
+    uint32_t i = alphabet->n_blocks;
+
+    while (i > 0 && memcmp(alphabet->blocks[i - 1], block, LEAT_REGEX_BLOCK_CODES) != 0)
+        i--;
+    if (i > 0) {
+        alphabet->block_of[number] = (uint16_t)(i - 1);
+        return 0;
+    }
+    if (alphabet->n_blocks == alphabet->blocks_capacity) {
+        uint32_t capacity = alphabet->blocks_capacity * 2 + 64;
+        uint8_t(*blocks)[LEAT_REGEX_BLOCK_CODES] =
+            realloc(alphabet->blocks, capacity * sizeof(*blocks));
+        if (!blocks)
+            return -ENOMEM;
+        alphabet->blocks = blocks;
+        alphabet->blocks_capacity = capacity;
+    }
+    memcpy(alphabet->blocks[alphabet->n_blocks], block, LEAT_REGEX_BLOCK_CODES);
+    alphabet->block_of[number] = (uint16_t)alphabet->n_blocks++;
+    return 0;
+}
+
+/* Goes through all stretches and blocks at once. */
+static int fill(struct leat_regex_alphabet *alphabet, const struct edge *edges, size_t n_edges,
+                struct leat_error *err) {
+    uint64_t members[LEAT_REGEX_SETS_MAX / 64] = {0};
+    uint8_t block[LEAT_REGEX_BLOCK_CODES];
+    int letter = 0;
+    size_t at = 0;
+
+    for (uint32_t code = 0; code <= LEAT_CODE_MAX; code++) {
+        if (code == 0 || (at < n_edges && edges[at].code == code)) {
+            for (; at < n_edges && edges[at].code == code; at++)
+                members[edges[at].set / 64] ^= UINT64_C(1) << (edges[at].set % 64);
+            letter = letter_of(alphabet, members);
+            if (letter < 0)
+                return leat_error_set(err, -EINVAL,
+                                      "the regex tells more than %d kinds of characters apart",
+                                      LEAT_REGEX_LETTERS_MAX);
+        }
+        block[code % LEAT_REGEX_BLOCK_CODES] = (uint8_t)letter;
+        if (code % LEAT_REGEX_BLOCK_CODES == LEAT_REGEX_BLOCK_CODES - 1 &&
+            put_block(alphabet, code / LEAT_REGEX_BLOCK_CODES, block) < 0)
+            return leat_error_oom(err);
+    }
+    return 0;
+}
+
+int leat_regex_alphabet_init(struct leat_regex_alphabet *alphabet,
+                             const struct leat_regex_tree *tree, struct leat_error *err) {
+    struct edge *edges;
+    size_t n_edges = 0;
+    int r;
+
+    *alphabet = (struct leat_regex_alphabet){0};
+    edges = collect(tree, &n_edges);
+    if (!edges)
+        return leat_error_oom(err);
+    r = fill(alphabet, edges, n_edges, err);
+    free(edges);
+    return r;
+}
+
+void leat_regex_alphabet_deinit(struct leat_regex_alphabet *alphabet) {
+    free(alphabet->blocks);
+    alphabet->blocks = NULL;
+}
+
+static uint8_t letter_at(const struct leat_regex_alphabet *alphabet, uint32_t code) {
+    return alphabet
+        ->blocks[alphabet->block_of[code / LEAT_REGEX_BLOCK_CODES]][code % LEAT_REGEX_BLOCK_CODES];
+}
+
+uint32_t leat_regex_alphabet_spell(const struct leat_regex_alphabet *alphabet, const uint8_t *text,
+                                   uint32_t n_bytes, uint8_t *letters) {
+    const uint8_t *ascii = alphabet->blocks[alphabet->block_of[0]];
+    uint8_t *out = letters;
+
+    for (uint32_t at = 0; at < n_bytes;) {
+        const uint8_t *s = text + at;
+        if (s[0] < 0x80) {
+            *out++ = ascii[s[0]];
+            at += 1;
+        } else if (s[0] < 0xe0) {
+            *out++ = letter_at(alphabet, (s[0] & 0x1fU) << 6 | (s[1] & 0x3fU));
+            at += 2;
+        } else if (s[0] < 0xf0) {
+            *out++ =
+                letter_at(alphabet, (s[0] & 0x0fU) << 12 | (s[1] & 0x3fU) << 6 | (s[2] & 0x3fU));
+            at += 3;
+        } else {
+            *out++ = letter_at(alphabet, (s[0] & 0x07U) << 18 | (s[1] & 0x3fU) << 12 |
+                                             (s[2] & 0x3fU) << 6 | (s[3] & 0x3fU));
+            at += 4;
+        }
+    }
+    return (uint32_t)(out - letters);
+}

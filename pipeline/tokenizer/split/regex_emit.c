@@ -1,0 +1,201 @@
+/* regex_emit.c: see regex_emit.h. Letters are written as \xHH, so that none means anything else. */
+#include "pipeline/tokenizer/split/regex_emit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct emitter {
+    const struct leat_regex_tree *tree;
+    const struct leat_regex_alphabet *alphabet;
+    FILE *out;
+};
+
+static void emit_letter(struct emitter *emitter, uint32_t letter) {
+    (void)fprintf(emitter->out, "\\x%02x", (unsigned)letter);
+}
+
+static void emit_set(struct emitter *emitter, uint32_t set) {
+    uint32_t n = emitter->alphabet->n_letters, n_in = 0, first = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (leat_regex_letter_is_in(emitter->alphabet, i, set) && n_in++ == 0)
+            first = i;
+    if (n_in == 0 || n_in == n) {
+        (void)fputs(n_in ? "." : "(?!)", emitter->out);
+        return;
+    }
+    if (n_in == 1) {
+        emit_letter(emitter, first);
+        return;
+    }
+    (void)fputc('[', emitter->out);
+    for (uint32_t i = first; i < n; i++) {
+        if (!leat_regex_letter_is_in(emitter->alphabet, i, set))
+            continue;
+        emit_letter(emitter, i);
+        first = i;
+        while (i + 1 < n && leat_regex_letter_is_in(emitter->alphabet, i + 1, set))
+            i++;
+        if (i > first) {
+            (void)fputc('-', emitter->out);
+            emit_letter(emitter, i);
+        }
+    }
+    (void)fputc(']', emitter->out);
+}
+
+/* Text in which `@` is the set. */
+static void emit_assertion(struct emitter *emitter, const char *text, uint32_t set) {
+    for (; *text; text++)
+        if (*text == '@')
+            emit_set(emitter, set);
+        else
+            (void)fputc(*text, emitter->out);
+}
+
+/* A sequence or an alternation of one is that one. */
+static const struct leat_regex_node *unwrap(const struct emitter *emitter,
+                                            const struct leat_regex_node *node) {
+    const struct leat_regex_node *nodes = emitter->tree->nodes;
+
+    while ((node->kind == LEAT_REGEX_SEQUENCE || node->kind == LEAT_REGEX_ALTERNATION) &&
+           node->first != LEAT_REGEX_NO_NODE && nodes[node->first].next == LEAT_REGEX_NO_NODE)
+        node = &nodes[node->first];
+    return node;
+}
+
+static void emit(struct emitter *emitter, const struct leat_regex_node *node);
+
+static void emit_children(struct emitter *emitter, const struct leat_regex_node *node,
+                          const char *separator) {
+    const struct leat_regex_node *nodes = emitter->tree->nodes;
+
+    for (uint32_t child = node->first; child != LEAT_REGEX_NO_NODE; child = nodes[child].next) {
+        if (child != node->first)
+            (void)fputs(separator, emitter->out);
+        emit(emitter, &nodes[child]);
+    }
+}
+
+/* A group of the node's child. Its alternatives stand in it without another group around them:
+ * PCRE2 looks behind for alternatives of different lengths only so. */
+static void emit_group(struct emitter *emitter, const char *open,
+                       const struct leat_regex_node *node) {
+    const struct leat_regex_node *child = unwrap(emitter, &emitter->tree->nodes[node->first]);
+
+    (void)fputs(open, emitter->out);
+    if (child->kind == LEAT_REGEX_ALTERNATION)
+        emit_children(emitter, child, "|");
+    else
+        emit(emitter, child);
+    (void)fputc(')', emitter->out);
+}
+
+static void emit_bounds(struct emitter *emitter, const struct leat_regex_node *node) {
+    static const char *const suffixes[] = {
+        [LEAT_REGEX_GREEDY] = "", [LEAT_REGEX_LAZY] = "?", [LEAT_REGEX_POSSESSIVE] = "+"};
+
+    if (node->max == LEAT_REGEX_FOREVER && node->min <= 1)
+        (void)fputc(node->min ? '+' : '*', emitter->out);
+    else if (node->max == LEAT_REGEX_FOREVER)
+        (void)fprintf(emitter->out, "{%u,}", (unsigned)node->min);
+    else
+        (void)fprintf(emitter->out, "{%u,%u}", (unsigned)node->min, (unsigned)node->max);
+    (void)fputs(suffixes[node->greed], emitter->out);
+}
+
+static void emit_repeat(struct emitter *emitter, const struct leat_regex_node *node) {
+    const struct leat_regex_node *child = unwrap(emitter, &emitter->tree->nodes[node->first]);
+
+    if (child->kind == LEAT_REGEX_SET)
+        emit_set(emitter, child->set);
+    else
+        emit_group(emitter, "(?:", node);
+    emit_bounds(emitter, node);
+}
+
+static void emit(struct emitter *emitter, const struct leat_regex_node *node) {
+    const struct leat_regex_tree *tree = emitter->tree;
+
+    node = unwrap(emitter, node);
+    switch (node->kind) {
+    case LEAT_REGEX_EMPTY:
+        break;
+    case LEAT_REGEX_SET:
+        emit_set(emitter, node->set);
+        break;
+    case LEAT_REGEX_SEQUENCE:
+        emit_children(emitter, node, "");
+        break;
+    case LEAT_REGEX_ALTERNATION:
+        (void)fputs("(?:", emitter->out);
+        emit_children(emitter, node, "|");
+        (void)fputc(')', emitter->out);
+        break;
+    case LEAT_REGEX_REPEAT:
+        emit_repeat(emitter, node);
+        break;
+    case LEAT_REGEX_ATOMIC:
+        emit_group(emitter, "(?>", node);
+        break;
+    case LEAT_REGEX_AHEAD:
+        emit_group(emitter, "(?=", node);
+        break;
+    case LEAT_REGEX_NOT_AHEAD:
+        emit_group(emitter, "(?!", node);
+        break;
+    case LEAT_REGEX_BEHIND:
+        emit_group(emitter, "(?<=", node);
+        break;
+    case LEAT_REGEX_NOT_BEHIND:
+        emit_group(emitter, "(?<!", node);
+        break;
+    case LEAT_REGEX_LINE_START:
+        emit_assertion(emitter, "(?:\\A|(?<=@)(?!\\z))", tree->newline_set);
+        break;
+    case LEAT_REGEX_LINE_END:
+        emit_assertion(emitter, "(?=@|\\z)", tree->newline_set);
+        break;
+    case LEAT_REGEX_TEXT_START:
+        (void)fputs("\\A", emitter->out);
+        break;
+    case LEAT_REGEX_TEXT_END:
+        (void)fputs("\\z", emitter->out);
+        break;
+    case LEAT_REGEX_LAST_LINE_END:
+        emit_assertion(emitter, "(?=@?\\z)", tree->newline_set);
+        break;
+    case LEAT_REGEX_SEARCH_START:
+        (void)fputs("\\G", emitter->out);
+        break;
+    case LEAT_REGEX_WORD_EDGE:
+        emit_assertion(emitter, "(?:(?<=@)(?!@)|(?<!@)(?=@))", tree->word_set);
+        break;
+    case LEAT_REGEX_NO_WORD_EDGE:
+        emit_assertion(emitter, "(?:(?<=@)(?=@)|(?<!@)(?!@))", tree->word_set);
+        break;
+    }
+}
+
+int leat_regex_emit(const struct leat_regex_tree *tree, const struct leat_regex_alphabet *alphabet,
+                    char **ret_pattern, size_t *ret_n_bytes, struct leat_error *err) {
+    struct emitter emitter = {.tree = tree, .alphabet = alphabet};
+
+    *ret_pattern = NULL;
+    emitter.out = open_memstream(ret_pattern, ret_n_bytes);
+    if (!emitter.out)
+        return leat_error_oom(err);
+    emit(&emitter, &tree->nodes[tree->root]);
+    if (fclose(emitter.out) != 0) {
+        free(*ret_pattern);
+        *ret_pattern = NULL;
+        return leat_error_oom(err);
+    }
+    if (*ret_n_bytes <= LEAT_REGEX_EMITTED_BYTES_MAX)
+        return 0;
+    free(*ret_pattern);
+    *ret_pattern = NULL;
+    return leat_error_set(err, -EINVAL, "the regex is too large");
+}
