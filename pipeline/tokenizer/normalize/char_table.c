@@ -50,6 +50,7 @@ struct builder {
     struct leat_char_table *table;
     leat_char_fn *function;
     uint32_t options;
+    bool is_by_class;
     size_t entries_capacity, pool_capacity;
 };
 
@@ -112,6 +113,23 @@ static uint32_t largest(const uint16_t *blocks) {
     return max;
 }
 
+/* A block that is as one that is known is that one. */
+static int make_block_of(struct builder *builder, uint32_t first, uint16_t *known) {
+    struct leat_char_table *table = builder->table;
+    const uint32_t *made, *old;
+    int r = make_block(builder, first);
+
+    if (r < 0)
+        return r;
+    made = table->entries + table->n_entries - 128;
+    old = *known == NO_BLOCK ? NULL : table->entries + *known * (size_t)128;
+    if (old && memcmp(made, old, 128 * sizeof(*made)) == 0)
+        table->n_entries -= 128;
+    else
+        *known = (uint16_t)(table->n_entries / 128 - 1);
+    return 0;
+}
+
 /* known: which block of the table there is for a block of classes and one of forms. */
 static int make_blocks(struct builder *builder, uint16_t *known, size_t n_forms) {
     struct leat_char_table *table = builder->table;
@@ -121,20 +139,19 @@ static int make_blocks(struct builder *builder, uint16_t *known, size_t n_forms)
         uint16_t *block =
             known + leat_unicode_u16_class_blocks[i] * n_forms + leat_unicode_u16_form_blocks[i];
 
-        if (*block == NO_BLOCK) {
-            *block = (uint16_t)(table->n_entries / 128);
-            r = make_block(builder, i * 128);
-        }
+        if (*block == NO_BLOCK || (!builder->is_by_class && i < 0x10000 / 128))
+            r = make_block_of(builder, i * 128, block);
         table->blocks[i] = *block;
     }
     return r;
 }
 
 int leat_char_table_init(struct leat_char_table *table, leat_char_fn *function, uint32_t options,
-                         bool is_lowering) {
+                         bool is_lowering, bool is_by_class) {
     size_t n_forms = largest(leat_unicode_u16_form_blocks) + 1;
     size_t n_known = (largest(leat_unicode_u16_class_blocks) + 1) * n_forms;
-    struct builder builder = {.table = table, .function = function, .options = options};
+    struct builder builder = {
+        .table = table, .function = function, .options = options, .is_by_class = is_by_class};
     uint16_t *known = malloc(n_known * sizeof(*known));
     int r = -ENOMEM;
 

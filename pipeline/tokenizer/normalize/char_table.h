@@ -28,10 +28,11 @@ struct leat_char_table {
     bool is_lowering; /* ' ' to '~' stay, but for capital letters, which become small */
 };
 
-/* The function must map ' ' to '~' as is_lowering says, and may depend on nothing but what
- * leat_unicode_classes and leat_unicode_form_of say, and on Hangul syllables. 0, -ENOMEM. */
+/* The function must map ' ' to '~' as is_lowering says. Above U+FFFF, and if is_by_class below too,
+ * it may depend on nothing but what leat_unicode_classes and leat_unicode_form_of say, and on
+ * Hangul syllables. 0, -ENOMEM. */
 int leat_char_table_init(struct leat_char_table *table, leat_char_fn *function, uint32_t options,
-                         bool is_lowering);
+                         bool is_lowering, bool is_by_class);
 void leat_char_table_deinit(struct leat_char_table *table);
 
 /* Rewrites a text without origins. 1: done; 0: it holds a difficult character, and is as it was;

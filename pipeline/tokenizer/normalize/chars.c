@@ -167,7 +167,7 @@ static int new_chars(leat_char_fn *function, uint32_t options, bool is_lowering,
         return -ENOMEM;
     chars->function = function;
     chars->options = options;
-    r = leat_char_table_init(&chars->table, function, options, is_lowering);
+    r = leat_char_table_init(&chars->table, function, options, is_lowering, function != nmt);
     if (r < 0) {
         free_chars(&chars->base);
         return r;

@@ -5,7 +5,6 @@
  * expressions that are runs of one kind of character have a search of their own; an empty string
  * matches between all characters.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
 
