@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum leat_unicode_stable {
-    /* The character stays as it is, whatever stands before it, and nothing moves across it. */
-    LEAT_UNICODE_NFC_STABLE = 1 << 0,
-    LEAT_UNICODE_NFD_STABLE = 1 << 1,
-    LEAT_UNICODE_NFKC_STABLE = 1 << 2,
-    LEAT_UNICODE_NFKD_STABLE = 1 << 3,
+/* The normalization forms, in the order of the bits of `stable` and `boundary`. */
+enum leat_form {
+    LEAT_FORM_NFC,
+    LEAT_FORM_NFD,
+    LEAT_FORM_NFKC,
+    LEAT_FORM_NFKD,
 };
 
 /* What is known of a character: three places in a pool of code points, 0 long where the mapping
@@ -22,7 +22,8 @@ struct leat_unicode_form {
     uint16_t canonical, compatible, lower;
     uint8_t n_canonical, n_compatible, n_lower;
     uint8_t combining_class;
-    uint8_t stable; /* enum leat_unicode_stable */
+    uint8_t stable : 4;   /* bit: the form leaves it alone, and it is a boundary */
+    uint8_t boundary : 4; /* bit: what comes before has no effect on it, nor it on that */
 };
 
 struct leat_unicode_pair {

@@ -237,9 +237,6 @@ def graphemes_file():
 
 # Normalization forms.
 
-FLAGS = """NFC_STABLE NFD_STABLE NFKC_STABLE NFKD_STABLE""".split()
-
-
 def normalization_file():
     out = C("form_tables.c", "decompositions, compositions, lower case.", "form.h")
     facts = {}
@@ -275,9 +272,15 @@ def normalization_file():
         for form, to in (0, can), (2, com):
             if to and (ccc[to[0]] or to[0] in seconds):
                 flags[form] = False
+        for to in can, com:
+            first = to[0] if to else c
+            flags.append(ccc[first] == 0 and first not in seconds)  # composing
+            flags.append(ccc[first] == 0)
+        flags = [bool(flag) for flag in flags]
+        assert all(not stable or boundary for stable, boundary in zip(flags, flags[4:])), hex(c)
         bits = sum(1 << i for i, flag in enumerate(flags) if flag)
         return (place(can) if can else 0, place(com) if com else 0, place(low) if low else 0,
-                len(can), len(com), len(low), ccc[c], bits)
+                len(can), len(com), len(low), ccc[c], bits & 15, bits >> 4)
 
     records, values = {}, []
     for c in range(N_CODE_POINTS):
@@ -285,7 +288,7 @@ def normalization_file():
     assert len(records) < 65536 and len(pool) < 65536
     emit_two_stages(out, "form", values, 7, "uint16_t")
     out.array(f"const struct leat_unicode_form leat_unicode_{SET}_forms[{len(records)}]",
-              ("{%d, %d, %d, %d, %d, %d, %d, %d}" % r for r in records))
+              ("{%d, %d, %d, %d, %d, %d, %d, %d, %d}" % r for r in records))
     out.array(f"const uint32_t leat_unicode_{SET}_form_pool[{len(pool)}]",
               (f"0x{c:x}" for c in pool))
     emit_compositions(out, pairs)

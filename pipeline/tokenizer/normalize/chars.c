@@ -1,0 +1,231 @@
+/* chars.c: the steps that take each character by itself: Lowercase, StripAccents, Nmt, and, but for
+ * the order of marks, BertNormalizer. See char_table.h.
+ *
+ * BertNormalizer cleans, sets blanks around Chinese characters, decomposes and drops accents, and
+ * turns to lower case, in this order. All of this is one table, unless a mark stays that would
+ * have to be put in order: then it is done in passes, as it is where origins are wanted.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pipeline/tokenizer/normalize/char_table.h"
+#include "pipeline/tokenizer/normalize/forms.h"
+#include "pipeline/tokenizer/unicode/form.h"
+#include "pipeline/tokenizer/unicode/unicode.h"
+
+enum bert_option {
+    BERT_CLEAN = 1 << 0,
+    BERT_CHINESE = 1 << 1,
+    BERT_STRIP = 1 << 2,
+    BERT_LOWER = 1 << 3,
+};
+
+struct chars {
+    struct leat_step base;
+    leat_char_fn *function;
+    uint32_t options;
+    struct leat_char_table table;
+};
+
+static uint32_t same(uint32_t c, uint32_t *ret_code_points) {
+    ret_code_points[0] = c;
+    return 1;
+}
+
+static uint32_t lower(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
+    (void)options;
+    return leat_unicode_lower(c, ret_code_points);
+}
+
+static uint32_t strip_accent(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
+    (void)options;
+    if (leat_unicode_classes(c) & LEAT_UNICODE_COMBINING_MARK)
+        return 0;
+    return same(c, ret_code_points);
+}
+
+/* Of the NMT normalization of SentencePiece. */
+static uint32_t nmt(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
+    (void)options;
+    if ((c >= 0x1 && c <= 0x8) || c == 0xb || (c >= 0xe && c <= 0x1f) || c == 0x7f || c == 0x8f ||
+        c == 0x9f)
+        return 0;
+    if (c == 0x9 || c == 0xa || c == 0xc || c == 0xd || c == 0x1680 ||
+        (c >= 0x200b && c <= 0x200f) || c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xfeff ||
+        c == 0xfffd)
+        return same(' ', ret_code_points);
+    return same(c, ret_code_points);
+}
+
+/* The passes of BertNormalizer. */
+
+static uint32_t clean(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
+    uint32_t classes = leat_unicode_classes(c);
+
+    (void)options;
+    if (classes & LEAT_UNICODE_BERT_REMOVED)
+        return 0;
+    return same(classes & LEAT_UNICODE_BERT_BLANK ? ' ' : c, ret_code_points);
+}
+
+static uint32_t space_chinese(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
+    (void)options;
+    if (!(leat_unicode_classes(c) & LEAT_UNICODE_BERT_CHINESE))
+        return same(c, ret_code_points);
+    ret_code_points[0] = ret_code_points[2] = ' ';
+    ret_code_points[1] = c;
+    return 3;
+}
+
+static uint32_t strip_mark(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
+    (void)options;
+    if (leat_unicode_classes(c) & LEAT_UNICODE_BERT_MARK)
+        return 0;
+    return same(c, ret_code_points);
+}
+
+/* Decomposed, without marks, in lower case. Appends to what there is; returns how many. */
+static uint32_t bert_rest(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
+    uint32_t to[LEAT_UNICODE_DECOMPOSITION_MAX], n = 1, n_out = 0;
+
+    to[0] = c;
+    if (options & BERT_STRIP)
+        n = leat_unicode_decompose(c, false, to);
+    for (uint32_t i = 0; i < n; i++) {
+        if (options & BERT_STRIP && leat_unicode_classes(to[i]) & LEAT_UNICODE_BERT_MARK)
+            continue;
+        if (options & BERT_STRIP && leat_unicode_form_of(to[i])->combining_class)
+            return LEAT_CHAR_DIFFICULT;
+        if (options & BERT_LOWER)
+            n_out += leat_unicode_lower(to[i], ret_code_points + n_out);
+        else
+            ret_code_points[n_out++] = to[i];
+    }
+    return n_out;
+}
+
+/* A Chinese character that decomposes (to another one) is no case for the table's SPACED. */
+static uint32_t bert(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
+    uint32_t n;
+
+    if (options & BERT_CLEAN && clean(0, c, &c) == 0)
+        return 0;
+    if (!(options & BERT_CHINESE) || !(leat_unicode_classes(c) & LEAT_UNICODE_BERT_CHINESE))
+        return bert_rest(options, c, ret_code_points);
+    ret_code_points[0] = ' ';
+    n = bert_rest(options, c, ret_code_points + 1);
+    if (n == LEAT_CHAR_DIFFICULT)
+        return n;
+    ret_code_points[1 + n] = ' ';
+    return n + 2;
+}
+
+static int run_bert_passes(uint32_t options, struct leat_step_memory *memory,
+                           struct leat_text *text) {
+    int r = 0;
+
+    if (options & BERT_CLEAN)
+        r = leat_char_run(clean, 0, memory, text);
+    if (options & BERT_CHINESE && r == 0)
+        r = leat_char_run(space_chinese, 0, memory, text);
+    if (options & BERT_STRIP && r == 0)
+        r = leat_form_run(LEAT_FORM_NFD, memory, text);
+    if (options & BERT_STRIP && r == 0)
+        r = leat_char_run(strip_mark, 0, memory, text);
+    if (options & BERT_LOWER && r == 0)
+        r = leat_char_run(lower, 0, memory, text);
+    return r;
+}
+
+static int run_chars(const struct leat_step *step, struct leat_step_memory *memory,
+                     struct leat_text *text, struct leat_error *err) {
+    const struct chars *chars = (const struct chars *)step;
+
+    (void)err;
+    if (!text->origins) {
+        int r = leat_char_table_run(&chars->table, memory, text);
+
+        if (r != 0)
+            return r < 0 ? r : 0;
+    }
+    if (chars->function == bert)
+        return run_bert_passes(chars->options, memory, text);
+    return leat_char_run(chars->function, chars->options, memory, text);
+}
+
+static void free_chars(struct leat_step *step) {
+    leat_char_table_deinit(&((struct chars *)step)->table);
+    free(step);
+}
+
+static int new_chars(leat_char_fn *function, uint32_t options, bool is_lowering,
+                     struct leat_step **ret_step) {
+    struct chars *chars = leat_step_allocate(sizeof(*chars));
+    int r;
+
+    if (!chars)
+        return -ENOMEM;
+    chars->function = function;
+    chars->options = options;
+    r = leat_char_table_init(&chars->table, function, options, is_lowering, function != nmt);
+    if (r < 0) {
+        free_chars(&chars->base);
+        return r;
+    }
+    chars->base.n_bytes += chars->table.n_bytes;
+    *ret_step = &chars->base;
+    return 0;
+}
+
+static int load_lowercase(const struct leat_component *component, struct leat_step **ret_step,
+                          struct leat_error *err) {
+    (void)component;
+    (void)err;
+    return new_chars(lower, 0, true, ret_step);
+}
+
+static int load_strip_accents(const struct leat_component *component, struct leat_step **ret_step,
+                              struct leat_error *err) {
+    (void)component;
+    (void)err;
+    return new_chars(strip_accent, 0, false, ret_step);
+}
+
+static int load_nmt(const struct leat_component *component, struct leat_step **ret_step,
+                    struct leat_error *err) {
+    (void)component;
+    (void)err;
+    return new_chars(nmt, 0, false, ret_step);
+}
+
+static int load_bert(const struct leat_component *component, struct leat_step **ret_step,
+                     struct leat_error *err) {
+    bool is_clean, is_chinese, is_strip, is_lower;
+    int r;
+
+    r = leat_component_bool(component, "clean_text", -1, &is_clean, err);
+    if (r == 0)
+        r = leat_component_bool(component, "handle_chinese_chars", -1, &is_chinese, err);
+    if (r == 0)
+        r = leat_component_bool(component, "lowercase", -1, &is_lower, err);
+    if (r == 0)
+        r = leat_component_bool(component, "strip_accents", is_lower, &is_strip, err);
+    if (r == 0)
+        r = new_chars(bert,
+                      (is_clean ? BERT_CLEAN : 0U) | (is_chinese ? BERT_CHINESE : 0U) |
+                          (is_strip ? BERT_STRIP : 0U) | (is_lower ? BERT_LOWER : 0U),
+                      is_lower, ret_step);
+    if (r < 0)
+        return r;
+    leat_step_describe(*ret_step, "BertNormalizer(%s%s%s%s )", is_clean ? " clean" : "",
+                       is_chinese ? " chinese" : "", is_strip ? " strip" : "",
+                       is_lower ? " lower" : "");
+    return 0;
+}
+
+const struct leat_step_kind leat_step_lowercase = {"Lowercase", load_lowercase, free_chars,
+                                                   run_chars};
+const struct leat_step_kind leat_step_strip_accents = {"StripAccents", load_strip_accents,
+                                                       free_chars, run_chars};
+const struct leat_step_kind leat_step_nmt = {"Nmt", load_nmt, free_chars, run_chars};
+const struct leat_step_kind leat_step_bert = {"BertNormalizer", load_bert, free_chars, run_chars};

@@ -1,0 +1,35 @@
+/* charsmap.h: the `precompiled_charsmap` of a Precompiled normalizer: SentencePiece's rules of
+ * normalization, compiled to a trie.
+ *
+ * The bytes are, in base64, the size of the trie in bytes (32 bits, little-endian), a trie of
+ * darts-clone (32-bit units), and the replacements, UTF-8, each ending with NUL. All of it is
+ * foreign: every unit is looked at with care, and a replacement that does not begin at a character
+ * within the text is none.
+ *
+ * Immutable: any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/error.h"
+
+#define LEAT_CHARSMAP_BYTES_MAX (64u << 20)
+
+struct leat_charsmap {
+    uint32_t *units;
+    uint32_t n_units;
+    uint8_t *replacements; /* with NUL bytes behind them */
+    uint32_t n_replacements;
+};
+
+/* 0; -EINVAL with err set (no path); -ENOMEM. */
+int leat_charsmap_init(struct leat_charsmap *map, const char *base64, size_t n_base64,
+                       struct leat_error *err);
+void leat_charsmap_deinit(struct leat_charsmap *map);
+
+/* What the shortest entry that some bytes begin with becomes; NULL if there is none. */
+const uint8_t *leat_charsmap_find(const struct leat_charsmap *map, const uint8_t *bytes,
+                                  uint32_t n_bytes, uint32_t *ret_n_bytes);

@@ -1,0 +1,165 @@
+/* edges.c: the steps that look at the ends of a text: Strip and Prepend; and ByteLevel.
+ *
+ * Strip is no rewriting: what is left is a part of the text.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pipeline/tokenizer/normalize/step.h"
+#include "pipeline/tokenizer/unicode/unicode.h"
+
+struct strip {
+    struct leat_step base;
+    bool is_left, is_right;
+};
+
+struct prepend {
+    struct leat_step base;
+    uint32_t n_bytes;
+    uint8_t bytes[];
+};
+
+struct byte_level {
+    struct leat_step base;
+    uint8_t characters[256][2]; /* of GPT-2's alphabet, in UTF-8 */
+    uint8_t lengths[256];
+};
+
+static void free_step(struct leat_step *step) {
+    free(step);
+}
+
+/* Strip. */
+
+static bool is_space(const uint8_t *bytes, uint32_t *ret_n_bytes) {
+    return leat_unicode_classes(leat_unicode_decode(bytes, ret_n_bytes)) & LEAT_UNICODE_RUST_SPACE;
+}
+
+static int run_strip(const struct leat_step *step, struct leat_step_memory *memory,
+                     struct leat_text *text, struct leat_error *err) {
+    const struct strip *strip = (const struct strip *)step;
+    struct leat_range rest = {0, text->n_bytes};
+    uint32_t n_bytes;
+
+    (void)memory;
+    (void)err;
+    while (strip->is_left && rest.start < rest.end && is_space(text->bytes + rest.start, &n_bytes))
+        rest.start += n_bytes;
+    while (strip->is_right && rest.start < rest.end) {
+        uint32_t at = rest.end - 1;
+
+        while ((text->bytes[at] & 0xc0) == 0x80)
+            at--;
+        if (!is_space(text->bytes + at, &n_bytes))
+            break;
+        rest.end = at;
+    }
+    *text = leat_text_part(text, rest);
+    return 0;
+}
+
+static int load_strip(const struct leat_component *component, struct leat_step **ret_step,
+                      struct leat_error *err) {
+    struct strip *strip;
+    bool is_left, is_right;
+    int r;
+
+    r = leat_component_bool(component, "strip_left", -1, &is_left, err);
+    if (r == 0)
+        r = leat_component_bool(component, "strip_right", -1, &is_right, err);
+    if (r < 0)
+        return r;
+    strip = leat_step_allocate(sizeof(*strip));
+    if (!strip)
+        return -ENOMEM;
+    strip->is_left = is_left;
+    strip->is_right = is_right;
+    leat_step_describe(&strip->base, "Strip%s%s", is_left ? " left" : "", is_right ? " right" : "");
+    *ret_step = &strip->base;
+    return 0;
+}
+
+/* Prepend. The new characters share the origin of the first one; nothing before an empty text. */
+
+static int run_prepend(const struct leat_step *step, struct leat_step_memory *memory,
+                       struct leat_text *text, struct leat_error *err) {
+    const struct prepend *prepend = (const struct prepend *)step;
+    struct leat_writer writer;
+    int r;
+
+    (void)err;
+    if (text->n_bytes == 0 || prepend->n_bytes == 0)
+        return 0;
+    leat_writer_begin(&writer, &memory->writer, text);
+    r = leat_writer_replace(&writer, 0, prepend->bytes, prepend->n_bytes);
+    if (r < 0)
+        return r;
+    leat_writer_keep(&writer, text->n_bytes);
+    return leat_writer_end(&writer, text);
+}
+
+static int load_prepend(const struct leat_component *component, struct leat_step **ret_step,
+                        struct leat_error *err) {
+    struct prepend *prepend;
+    const char *bytes;
+    size_t n_bytes;
+    int r;
+
+    r = leat_component_string(component, "prepend", NULL, &bytes, &n_bytes, err);
+    if (r < 0)
+        return r;
+    prepend = leat_step_allocate(sizeof(*prepend) + n_bytes);
+    if (!prepend)
+        return -ENOMEM;
+    prepend->n_bytes = (uint32_t)n_bytes;
+    memcpy(prepend->bytes, bytes, n_bytes);
+    leat_step_describe(&prepend->base, "Prepend \"%.64s\"", bytes);
+    *ret_step = &prepend->base;
+    return 0;
+}
+
+/* ByteLevel. */
+
+static int run_byte_level(const struct leat_step *step, struct leat_step_memory *memory,
+                          struct leat_text *text, struct leat_error *err) {
+    const struct byte_level *byte_level = (const struct byte_level *)step;
+    struct leat_writer writer;
+    int r = 0;
+
+    (void)err;
+    leat_writer_begin(&writer, &memory->writer, text);
+    for (uint32_t at = 0; at < text->n_bytes && r == 0; at++) {
+        uint8_t byte = text->bytes[at];
+
+        if (byte_level->lengths[byte] == 1)
+            leat_writer_keep(&writer, 1);
+        else
+            r = leat_writer_replace(&writer, 1, byte_level->characters[byte], 2);
+    }
+    return r < 0 ? r : leat_writer_end(&writer, text);
+}
+
+/* Printable bytes of Latin-1 stand for themselves, the others for U+0100 on, in order. */
+static int load_byte_level(const struct leat_component *component, struct leat_step **ret_step,
+                           struct leat_error *err) {
+    struct byte_level *byte_level = leat_step_allocate(sizeof(*byte_level));
+    uint32_t next = 0x100;
+
+    (void)component;
+    (void)err;
+    if (!byte_level)
+        return -ENOMEM;
+    for (uint32_t b = 0; b < 256; b++) {
+        bool is_itself = (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174;
+
+        byte_level->lengths[b] =
+            (uint8_t)leat_unicode_encode(is_itself ? b : next++, byte_level->characters[b]);
+    }
+    *ret_step = &byte_level->base;
+    return 0;
+}
+
+const struct leat_step_kind leat_step_strip = {"Strip", load_strip, free_step, run_strip};
+const struct leat_step_kind leat_step_prepend = {"Prepend", load_prepend, free_step, run_prepend};
+const struct leat_step_kind leat_step_byte_level = {"ByteLevel", load_byte_level, free_step,
+                                                    run_byte_level};

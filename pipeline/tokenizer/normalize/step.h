@@ -1,0 +1,50 @@
+/* step.h: one step of a normalizer, and the kinds there are.
+ *
+ * A step is loaded from one component, is immutable, and rewrites a text in place: what *text says
+ * is replaced by a view of the result. Its kind is a row of functions.
+ */
+#pragma once
+
+#include "pipeline/tokenizer/component.h"
+#include "pipeline/tokenizer/normalize/writer.h"
+
+#define LEAT_STEP_DESCRIPTION_MAX 128
+
+struct leat_regex_context;
+struct leat_form_item;
+
+/* Owner: the job. */
+struct leat_step_memory {
+    struct leat_writer_memory writer;
+    struct leat_form_item *forms; /* of NFC and its like: 2 * forms_capacity */
+    size_t forms_capacity;
+    struct leat_regex_context *regex; /* NULL before the first search */
+};
+
+struct leat_step {
+    const struct leat_step_kind *kind;
+    size_t n_bytes; /* of memory */
+    char description[LEAT_STEP_DESCRIPTION_MAX];
+};
+
+struct leat_step_kind {
+    const char *name; /* the `type` */
+    /* Loads a step (kind is set by the caller). 0 or a negative errno with err set. */
+    int (*load)(const struct leat_component *component, struct leat_step **ret_step,
+                struct leat_error *err);
+    void (*free)(struct leat_step *step);
+    /* 0, -ENOMEM, -E2BIG; other errors with err set. */
+    int (*run)(const struct leat_step *step, struct leat_step_memory *memory,
+               struct leat_text *text, struct leat_error *err);
+};
+
+extern const struct leat_step_kind leat_step_bert, leat_step_strip, leat_step_strip_accents,
+    leat_step_nfc, leat_step_nfd, leat_step_nfkc, leat_step_nfkd, leat_step_lowercase,
+    leat_step_nmt, leat_step_precompiled, leat_step_replace, leat_step_prepend,
+    leat_step_byte_level;
+
+/* Zeroed memory for a step that is n_bytes large, NULL if there is none. */
+void *leat_step_allocate(size_t n_bytes);
+/* Appends to a description what fits. */
+__attribute__((format(printf, 2, 3))) void leat_step_describe(struct leat_step *step,
+                                                              const char *format, ...);

@@ -1,0 +1,122 @@
+/* writer.c: see writer.h. */
+#include "pipeline/tokenizer/normalize/writer.h"
+
+#include "pipeline/tokenizer/unicode/unicode.h"
+
+void leat_writer_memory_deinit(struct leat_writer_memory *memory) {
+    leat_text_buffer_deinit(&memory->buffers[0]);
+    leat_text_buffer_deinit(&memory->buffers[1]);
+}
+
+void leat_writer_begin(struct leat_writer *writer, struct leat_writer_memory *memory,
+                       const struct leat_text *source) {
+    const struct leat_text_buffer *first = &memory->buffers[0];
+    uintptr_t at = (uintptr_t)source->bytes, start = (uintptr_t)first->bytes;
+    bool is_first = first->bytes && at >= start && at <= start + first->capacity;
+
+    *writer = (struct leat_writer){
+        .source = *source, .target = &memory->buffers[is_first ? 1 : 0], .start = memory->start};
+    writer->target->n_bytes = 0;
+}
+
+int leat_writer_flush(struct leat_writer *writer, size_t n_more) {
+    const struct leat_text *source = &writer->source;
+    struct leat_text_buffer *target = writer->target;
+    uint32_t n = writer->at - writer->kept;
+    int r;
+
+    r = leat_text_buffer_reserve(target,
+                                 writer->has_changed ? n + n_more : source->n_bytes + n_more,
+                                 source->origins != NULL);
+    if (r < 0)
+        return r;
+    memcpy(target->bytes + target->n_bytes, source->bytes + writer->kept, n);
+    if (source->origins)
+        memcpy(target->origins + target->n_bytes, source->origins + writer->kept,
+               n * sizeof(*source->origins));
+    target->n_bytes += n;
+    writer->kept = writer->at;
+    writer->has_changed = true;
+    return 0;
+}
+
+static int put(struct leat_writer *writer, const void *bytes, uint32_t n_bytes,
+               struct leat_range origin) {
+    struct leat_text_buffer *target = writer->target;
+    int r = leat_writer_flush(writer, n_bytes);
+
+    if (r < 0)
+        return r;
+    memcpy(target->bytes + target->n_bytes, bytes, n_bytes);
+    if (writer->source.origins)
+        for (uint32_t i = 0; i < n_bytes; i++)
+            target->origins[target->n_bytes + i] = origin;
+    target->n_bytes += n_bytes;
+    return 0;
+}
+
+static struct leat_range origin_of(const struct leat_writer *writer, uint32_t at) {
+    if (!writer->source.origins || at >= writer->source.n_bytes)
+        return (struct leat_range){writer->start, writer->start};
+    return writer->source.origins[at];
+}
+
+int leat_writer_skip(struct leat_writer *writer, uint32_t n_bytes) {
+    int r = leat_writer_flush(writer, 0);
+
+    writer->at += n_bytes;
+    writer->kept = writer->at;
+    return r;
+}
+
+int leat_writer_insert(struct leat_writer *writer, const void *bytes, uint32_t n_bytes) {
+    return put(writer, bytes, n_bytes, origin_of(writer, writer->at - 1));
+}
+
+int leat_writer_replace(struct leat_writer *writer, uint32_t n_source, const void *bytes,
+                        uint32_t n_bytes) {
+    int r = put(writer, bytes, n_bytes, origin_of(writer, writer->at));
+
+    writer->at += n_source;
+    writer->kept = writer->at;
+    return r;
+}
+
+/* Bytes of the next n characters of the source, as far as it goes. */
+static uint32_t measure(const struct leat_writer *writer, uint32_t at, uint32_t n) {
+    uint32_t start = at, n_bytes;
+
+    for (; n > 0 && at < writer->source.n_bytes; n--) {
+        leat_unicode_decode(writer->source.bytes + at, &n_bytes);
+        at += n_bytes;
+    }
+    return at - start;
+}
+
+int leat_writer_put(struct leat_writer *writer, uint32_t code_point, int32_t change) {
+    uint32_t at = writer->at, n, n_next;
+    uint8_t bytes[4];
+    int r = 0;
+
+    n = leat_unicode_encode(code_point, bytes);
+    if (change > 0)
+        return leat_writer_insert(writer, bytes, n);
+    n_next = measure(writer, at, 1);
+    if (n_next == n && memcmp(writer->source.bytes + at, bytes, n) == 0)
+        leat_writer_keep(writer, n);
+    else
+        r = leat_writer_replace(writer, n_next, bytes, n);
+    if (change == 0 || r < 0)
+        return r;
+    return leat_writer_skip(writer, measure(writer, writer->at, (uint32_t)-change));
+}
+
+int leat_writer_end(struct leat_writer *writer, struct leat_text *text) {
+    int r = 0;
+
+    if (!writer->has_changed && writer->at == writer->source.n_bytes)
+        return 0;
+    r = leat_writer_flush(writer, 0);
+    *text = leat_text_buffer_view(writer->target, writer->source.origins != NULL);
+    return r;
+}
