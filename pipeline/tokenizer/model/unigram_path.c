@@ -230,7 +230,7 @@ static inline bool step(struct walk *walk) {
             if (n_piece == i + 1)
                 break;
         }
-        offer(&nodes[n_piece], plan->scores[plan->trie.ids[leaf]] + score, at, leaf);
+        offer(&nodes[n_piece], plan->scores[leaf] + score, at, leaf);
         is_char |= n_piece == n_char;
         n_last = n_piece;
         if (base & LEAT_WORD_TRIE_TAIL)

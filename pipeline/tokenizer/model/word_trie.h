@@ -49,6 +49,11 @@ static inline uint32_t leat_word_trie_step(const struct leat_word_trie *trie, ui
     return trie->nodes[node].check == base ? node : 0;
 }
 
+/* Whether ids[node] is an id. */
+static inline bool leat_word_trie_has_id(const struct leat_word_trie *trie, uint32_t node) {
+    return trie->ids[node] != LEAT_DOUBLE_ARRAY_NONE;
+}
+
 /* The bytes of a node's tail, if the word goes on with them; else 0. */
 static inline uint32_t leat_word_trie_tail(const struct leat_word_trie *trie, uint32_t base,
                                            const uint8_t *word, uint32_t n_bytes) {
