@@ -381,11 +381,12 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
             tokenizer->post, options->truncation ? options->truncation : &tokenizer->truncation,
             options->padding ? options->padding : &tokenizer->padding, &context->sequences[0],
             pair ? &context->sequences[1] : NULL, options->adds_special_tokens, &speller,
-            &context->encodings, &context->n_encodings, &context->encodings_capacity, err);
+            &context->encodings, options->drops_overflow ? NULL : &context->n_encodings,
+            &context->encodings_capacity, err);
     if (r < 0)
         return r;
     *ret_encodings = context->encodings;
-    *ret_n_encodings = context->n_encodings;
+    *ret_n_encodings = options->drops_overflow ? 1 : context->n_encodings;
     return 0;
 }
 

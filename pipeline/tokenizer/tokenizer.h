@@ -67,6 +67,8 @@ const struct leat_truncation *leat_tokenizer_truncation(const struct leat_tokeni
 const struct leat_padding *leat_tokenizer_padding(const struct leat_tokenizer *tokenizer);
 /* How many special tokens it puts around one text or a pair. */
 size_t leat_tokenizer_n_added(const struct leat_tokenizer *tokenizer, bool is_pair);
+/* The special token that it puts in front of all others, or behind them; -1: none. */
+int32_t leat_tokenizer_outer_id(const struct leat_tokenizer *tokenizer, bool is_pair, bool is_last);
 
 /* What it is made of, for people: lines of `name: value`, malloc'ed; NULL when memory is out. */
 char *leat_tokenizer_describe(const struct leat_tokenizer *tokenizer);
@@ -77,6 +79,8 @@ size_t leat_tokenizer_n_bytes(const struct leat_tokenizer *tokenizer); /* of mem
 int leat_tokenizer_context_new(const struct leat_tokenizer *tokenizer,
                                struct leat_tokenizer_context **ret_context);
 struct leat_tokenizer_context *leat_tokenizer_context_free(struct leat_tokenizer_context *context);
+/* Bytes that the caches of one context may grow to; buffers for its longest text come on top. */
+size_t leat_tokenizer_context_max_bytes(const struct leat_tokenizer *tokenizer);
 /* Forgets all cached words, for measurements from cold. */
 void leat_tokenizer_context_clear(struct leat_tokenizer_context *context);
 
@@ -84,6 +88,7 @@ struct leat_encode_options {
     bool adds_special_tokens;
     bool encodes_special_tokens; /* special tokens in the text are text */
     uint64_t seed;               /* of models with chance (dropout): another one draws anew */
+    bool drops_overflow;         /* what truncation cuts off is not made */
     uint32_t columns;            /* enum leat_encoding_column; ids always */
     const struct leat_truncation *truncation; /* NULL: as the file says */
     const struct leat_padding *padding;       /* NULL: as the file says */
