@@ -89,6 +89,7 @@ struct leat_encode_options {
     bool encodes_special_tokens; /* special tokens in the text are text */
     uint64_t seed;               /* of models with chance (dropout): another one draws anew */
     bool drops_overflow;         /* what truncation cuts off is not made */
+    bool offsets_in_chars;       /* as Python counts them; else in bytes */
     uint32_t columns;            /* enum leat_encoding_column; ids always */
     const struct leat_truncation *truncation; /* NULL: as the file says */
     const struct leat_padding *padding;       /* NULL: as the file says */
@@ -96,7 +97,7 @@ struct leat_encode_options {
 
 /* Encodes a text, or a pair of texts (pair NULL: none; n_pair bytes). *ret_encodings is an array
  * that belongs to the context, valid until its next use: [0] is the result; if it was truncated,
- * the others are the overflow. Offsets are in bytes of the text (leat_tokenizer_offsets_to_chars).
+ * the others are the overflow. Offsets are those of the text that a token comes from.
  * 0; -E2BIG: a text is longer than LEAT_TEXT_BYTES_MAX; -ENOMEM; -EINVAL: the model has no token
  * for some part of the text and no unknown token. */
 int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
@@ -106,7 +107,7 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
                           const struct leat_encoding **ret_encodings, size_t *ret_n_encodings,
                           struct leat_error *err);
 
-/* Turns byte offsets into offsets in characters, as Python counts them. */
+/* Turns byte offsets of one text into offsets in characters: what offsets_in_chars does. */
 void leat_tokenizer_offsets_to_chars(const void *text, size_t n_text, struct leat_range *offsets,
                                      size_t n_offsets);
 
