@@ -79,6 +79,12 @@ static bool read_counters(const struct pull *pull, struct counters *ret_counters
     return is_found;
 }
 
+/* A daemon that ended has nothing to tell, and asking would start it again where systemd keeps its
+ * sockets. */
+static bool is_daemon_gone(int r) {
+    return r == -ESHUTDOWN || r == -ECONNRESET;
+}
+
 /* Tokens are counted where they are made, for all who pull the stream: our part of those made
  * meanwhile is taken by batches (all of them, if nobody else pulls). */
 static void count_tokens(struct pull *pull, const struct counters *before) {
@@ -151,7 +157,8 @@ static int pull_stream(struct pull *pull, struct leat_error *err) {
                          delivery_name(pull->arguments));
     r = pull_batches(pull, stream, err);
     leat_cli_report_stop(&pull->report);
-    count_tokens(pull, &before);
+    if (!is_daemon_gone(r))
+        count_tokens(pull, &before);
     leat_stream_close(stream);
     leat_client_free(client);
     leat_cli_report_finish(&pull->report);
