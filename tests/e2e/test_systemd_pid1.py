@@ -253,7 +253,7 @@ def test_drain(folder):
 
 
 def test_stop(folder):
-    """In time under load, cleanly; nothing is left."""
+    """In time under load, cleanly; nobody starts it again unasked, and nothing is left."""
     machine.restart()
     client = machine.start("leatctl", "pull", "titanic", "--epochs", "1000000")
     wait_until(lambda: json.loads(machine.run("leatctl", "status", "--json"))["n_sessions"] == 1, "a session")
@@ -263,6 +263,8 @@ def test_stop(folder):
     output = client.communicate(timeout=20)[0]
     assert client.returncode == 1 and b"the daemon is shutting down" in output, output
     assert machine.show("leatd.service", "Result") == "success"
+    time.sleep(0.5)
+    assert machine.states() == ["inactive", "active", "active", "active"]
     machine.run("systemctl", "stop", "leatd*")
     assert machine.states() == ["inactive"] * 4
     assert machine.run("ls", "/run/leat") == ""
