@@ -217,7 +217,8 @@ const struct leat_cli_command leat_cli_commands[] = {
     {.name = "check",
      .summary = "say everything that is wrong with a file",
      .description = "Checks every stream, with the files that it names, and the daemon's settings. "
-                    "Exit status 1 if\nanything is wrong.",
+                    "Exit status 1\n"
+                    "(never 3) if anything is wrong.",
      .operand = "FILE",
      .examples = "  leatctl check /etc/leat/leatd.yaml\n",
      .options = check_options,
@@ -293,7 +294,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .options = json_options,
      .run = leat_cli_stats},
     {.name = "drain",
-     .summary = "let trainers finish, then stop the daemon",
+     .summary = "let trainers give back what they hold, then stop the daemon",
      .description = SOCKET_TEXT,
      .examples = "  leatctl drain --timeout 60\n",
      .options = drain_options,
