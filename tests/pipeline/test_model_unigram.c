@@ -105,6 +105,16 @@ static void test_refusals(void **state) {
                        "model.byte_fallback", "true or false");
 }
 
+static void test_too_long_piece(void **state) {
+    char json[20000];
+    int at = sprintf(json, "{\"vocab\": [[\"");
+
+    (void)state;
+    memset(json + at, 'a', 16385);
+    (void)sprintf(json + at + 16385, "\", 1]]}");
+    test_model_refuses(&leat_model_unigram, json, "model.vocab", "16384");
+}
+
 /* ---- random vocabularies */
 
 #define N_PIECES 24
@@ -373,11 +383,11 @@ static void test_scores_are_found(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unknowns),         cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_no_unknown),       cmocka_unit_test(test_odd_pieces),
-        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_random),
-        cmocka_unit_test(test_long_texts),       cmocka_unit_test(test_scores),
-        cmocka_unit_test(test_scores_are_found),
+        cmocka_unit_test(test_unknowns),   cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_no_unknown), cmocka_unit_test(test_odd_pieces),
+        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_too_long_piece),
+        cmocka_unit_test(test_random),     cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_scores),     cmocka_unit_test(test_scores_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,8 @@
 #include "pipeline/tokenizer/double_array.h"
 #include "pipeline/tokenizer/token_table.h"
 
+#define LEAT_WORD_TRIE_TOKEN_MAX 16384 /* bytes: time to encode grows with the longest */
+
 #define LEAT_WORD_TRIE_ROOT LEAT_DOUBLE_ARRAY_ROOT
 #define LEAT_WORD_TRIE_END  UINT32_C(0x80000000)
 #define LEAT_WORD_TRIE_TAIL UINT32_C(0x40000000)
@@ -30,7 +32,8 @@ struct leat_word_trie {
 };
 
 /* prefix: of tokens that start with it, at least one more byte has nodes, so that
- * leat_word_trie_base leads there. 0, -ENOMEM, -E2BIG. */
+ * leat_word_trie_base leads there. 0, -ENOMEM, -E2BIG: too many nodes, or a token
+ * above LEAT_WORD_TRIE_TOKEN_MAX. */
 int leat_word_trie_build(struct leat_word_trie *trie, const struct leat_token_table *tokens,
                          bool is_byte_level, const void *prefix, size_t n_prefix,
                          struct leat_error *err);
