@@ -40,6 +40,7 @@ extern const struct leat_scanner leat_scanner_nonspace;       /* WhitespaceSplit
 extern const struct leat_scanner leat_scanner_numeric_runs;   /* Digits, contiguous */
 extern const struct leat_scanner leat_scanner_numeric_single; /* Digits, individual */
 extern const struct leat_scanner leat_scanner_punctuation;    /* Punctuation, contiguous */
+extern const struct leat_scanner leat_scanner_metaspace;      /* Metaspace, for U+2581 */
 /* Digits, contiguous and individual, of a text in GPT-2's byte alphabet whose map is not carried
  * out. */
 extern const struct leat_scanner leat_scanner_mapped_numeric_runs;

@@ -1,5 +1,5 @@
 /* scan_classes.c: scanners that go by the class of each character: CLIP's regex, and the
- * pre-tokenizers Whitespace, BertPreTokenizer, WhitespaceSplit, Digits and Punctuation. */
+ * pre-tokenizers Whitespace, BertPreTokenizer, WhitespaceSplit, Digits, Punctuation, Metaspace. */
 #include "pipeline/tokenizer/split/scan_text.h"
 
 #define LETTER      LEAT_UNICODE_LETTER
@@ -60,7 +60,7 @@ LEAT_ALWAYS_INLINE const uint8_t *step_bert(const uint8_t *at, const uint8_t *en
 
     if (leat_scan_classes(at, &n) & PUNCTUATION)
         return at + n;
-    return leat_scan_until(letters(at, end), end, SEPARATOR);
+    return leat_scan_gap(at, end, SEPARATOR, letters);
 }
 
 LEAT_ALWAYS_INLINE const uint8_t *step_nonspace(const uint8_t *at, const uint8_t *end,
@@ -92,14 +92,7 @@ LEAT_ALWAYS_INLINE const uint8_t *step_punctuation(const uint8_t *at, const uint
 
     if (leat_scan_classes(at, &n) & PUNCTUATION)
         return leat_scan_while(at, end, PUNCTUATION);
-    for (;;) {
-        at = letters(at, end);
-        if (at >= end)
-            return end;
-        if (leat_scan_classes(at, &n) & PUNCTUATION)
-            return at;
-        at += n;
-    }
+    return leat_scan_gap(at, end, PUNCTUATION, letters);
 }
 
 LEAT_ALWAYS_INLINE bool is_digit(uint8_t c) {
@@ -146,6 +139,15 @@ LEAT_ALWAYS_INLINE const uint8_t *step_mapped_single(const uint8_t *at, const ui
     return is_mapped_numeric(*at) ? at + 1 : take_mapped(at, end, false, others);
 }
 
+/* Words begin at each U+2581. `run`: runs of bytes that are not its first. */
+LEAT_ALWAYS_INLINE const uint8_t *step_metaspace(const uint8_t *at, const uint8_t *end,
+                                                 leat_run_fn *run) {
+    do
+        at = run(at + 1, end);
+    while (at < end && !(at[1] == 0x96 && at[2] == 0x81));
+    return at < end ? at : end;
+}
+
 LEAT_DEFINE_SCAN_SOME(clip, skip_space, step_clip, leat_letters)
 LEAT_DEFINE_SCAN_SOME(words, skip_rust_space, step_words, leat_letters)
 LEAT_DEFINE_SCAN_SOME(bert, skip_rust_space, step_bert, leat_letters)
@@ -153,6 +155,8 @@ LEAT_DEFINE_SCAN_SOME(nonspace, skip_rust_space, step_nonspace, visible)
 LEAT_DEFINE_SCAN(numeric_runs, step_numeric_runs, others)
 LEAT_DEFINE_SCAN(numeric_single, step_numeric_single, others)
 LEAT_DEFINE_SCAN(punctuation, step_punctuation, leat_letters)
+LEAT_DEFINE_RUN(not_e2, 0, 0xe3, 254, false)
+LEAT_DEFINE_SCAN(metaspace, step_metaspace, not_e2)
 LEAT_DEFINE_SCAN(digits3, step_digits3, others)
 LEAT_DEFINE_SCAN(mapped_numeric_runs, step_mapped_runs, others)
 LEAT_DEFINE_SCAN(mapped_numeric_single, step_mapped_single, others)
@@ -169,3 +173,4 @@ const struct leat_scanner leat_scanner_mapped_numeric_runs =
     LEAT_SCANNER("numbers", mapped_numeric_runs);
 const struct leat_scanner leat_scanner_mapped_numeric_single =
     LEAT_SCANNER("digits", mapped_numeric_single);
+const struct leat_scanner leat_scanner_metaspace = LEAT_SCANNER("words from U+2581 on", metaspace);
