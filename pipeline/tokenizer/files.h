@@ -1,12 +1,11 @@
 /* files.h: a tokenizer as people have it: reads what is at a path, and makes of it the text of a
  * tokenizer.json.
  *
- *     a directory        tokenizer.json, else vocab.json with merges.txt, else vocab.txt
- *     NAME.json          a tokenizer.json; or, if it is a flat {token: id} with a merges.txt beside
- *                        it (vocab.json of GPT-2), byte-level BPE as ByteLevelBPETokenizer of
- *                        Hugging Face `tokenizers` makes it
- *     any other name     a vocab.txt, one token a line: WordPiece as BertWordPieceTokenizer makes
- * it
+ *     a directory          tokenizer.json, else vocab.json with merges.txt, else vocab.txt
+ *     ...vocab.json,       byte-level BPE as ByteLevelBPETokenizer of Hugging Face `tokenizers`
+ *     ...merges.txt        makes it (GPT-2), with the other one beside it; <|endoftext|> is special
+ *     other ....txt        one token a line: WordPiece as BertWordPieceTokenizer makes it
+ *     anything else        a tokenizer.json
  *
  * tokenizer_config.json beside these files gives the padding token; for vocab files also do_lower_
  * case, strip_accents, tokenize_chinese_chars and add_prefix_space. Errors name the user's own
