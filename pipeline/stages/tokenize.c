@@ -95,10 +95,10 @@ static const struct leat_arg args[] = {
     {.name = "truncation_side",
      .type = LEAT_ARG_CHOICE,
      .offset = offsetof(struct leat_tokenize, truncation_side),
-     .fallback = "right",
      .choices = sides,
-     .help =
-         "which end of a text that is too long is cut off. With `tokenizer` its file may say it"},
+     .help = "which end of a text that is too long is cut off: right, unless the file of the "
+             "`tokenizer` "
+             "says left"},
     {.name = "seed",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct leat_tokenize, seed),
@@ -118,10 +118,9 @@ static const struct leat_arg args[] = {
     {.name = "truncation",
      .type = LEAT_ARG_CHOICE,
      .offset = offsetof(struct leat_tokenize, truncation),
-     .fallback = "longest_first",
      .choices = truncations,
-     .help = "`tokenizer`: which of two texts is cut; do_not_truncate: none, whatever its file "
-             "says. The file may say it"},
+     .help = "`tokenizer`: which of two texts is cut: as its file says, else the longer one first; "
+             "do_not_truncate: none, whatever the file says"},
     {.name = "bos",
      .type = LEAT_ARG_TEXT,
      .offset = offsetof(struct leat_tokenize, bos),

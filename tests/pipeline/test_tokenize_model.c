@@ -3,6 +3,7 @@
  * which job had which workspace. Whether ids are right is the business of the tokenizer's own
  * tests.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,6 +233,33 @@ static void test_pad_token(void **state) {
     assert_int_equal(rmdir(folder_path("model")), 0);
 }
 
+/* Files come through the opener, so what it refuses is not read. */
+static int open_some(const struct leat_opener *opener, const char *path, struct leat_error *err) {
+    (void)opener;
+    if (strstr(path, ".json") && !strstr(path, ".jsonl"))
+        return leat_error_set(err, -EACCES, "%s: is not below a root", path);
+    return leat_opener_any.open_file(&leat_opener_any, path, err);
+}
+
+static void test_opener(void **state) {
+    const struct leat_opener opener = {.open_file = open_some,
+                                       .open_directory = leat_opener_any.open_directory};
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_plan *plan = NULL;
+    struct leat_spec *spec;
+
+    (void)state;
+    write_files();
+    spec = stream_spec(SOURCE, "",
+                       "- tokenize: {input: text, output: ids, tokenizer: t.json}\n"
+                       "- select: {fields: [ids]}\n- batch: {batch_size: 1}");
+    assert_int_equal(leat_plan_new(spec, &opener, &plan, &err), -EACCES);
+    assert_non_null(strstr(err.message, "is not below a root"));
+    assert_string_equal(err.path, "streams.x.stages[0].tokenize.tokenizer");
+    assert_true(err.line > 0);
+    leat_spec_free(spec);
+}
+
 static void test_bad_record(void **state) {
     const char *stages = "- tokenize: {input: text, output: ids, tokenizer: strict.json}\n"
                          "- select: {fields: [ids]}\n- pad: {input: ids, length: 8, value: 0}\n"
@@ -337,12 +365,12 @@ static void test_any_order(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids),       cmocka_unit_test(test_truncation),
-        cmocka_unit_test(test_ends),      cmocka_unit_test(test_more_fields),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_padding),
-        cmocka_unit_test(test_pad_token), cmocka_unit_test(test_bad_record),
-        cmocka_unit_test(test_digest),    cmocka_unit_test(test_explain),
-        cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_ids),        cmocka_unit_test(test_truncation),
+        cmocka_unit_test(test_ends),       cmocka_unit_test(test_more_fields),
+        cmocka_unit_test(test_refused),    cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_pad_token),  cmocka_unit_test(test_opener),
+        cmocka_unit_test(test_bad_record), cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_explain),    cmocka_unit_test(test_any_order),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
