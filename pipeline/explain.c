@@ -40,6 +40,8 @@ static void add_type(struct leat_text *text, const struct leat_plan *plan, uint3
     } else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT && field->is_padded &&
                field->pad_length)
         leat_text_add(text, "[%llu]", (unsigned long long)field->pad_length);
+    else if (field->is_list && !field->is_padded && field->width)
+        leat_text_add(text, "[%llu]", (unsigned long long)field->width);
     else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT && field->max_length)
         leat_text_add(text, "[<=%llu]", (unsigned long long)field->max_length);
     else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT)

@@ -34,6 +34,7 @@ struct leat_field {
     enum leat_dtype dtype;
     bool is_list;        /* text or a list: a view a row; else a scalar */
     uint64_t max_length; /* elements a row at most; 0: unknown */
+    uint64_t width;      /* of a list: elements of every row; 0: they differ */
     bool has_pad_value;  /* the stage that made it knows what it is padded with (a tokenizer) */
     double pad_value;
     /* set by `pad`, used by collation */
