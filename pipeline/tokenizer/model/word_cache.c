@@ -11,6 +11,7 @@
 #define LONG_SLOTS (UINT64_C(1) << 13) /* at first, 1 MB */
 #define HUGE_PAGE  (UINT64_C(2) << 20)
 #define BATCH      16
+#define GROW_AT    32 /* one slot in so many dropped its word */
 #define IDS_MAX    15 /* of a word that is kept */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "keys are loaded as they lie");
@@ -144,7 +145,7 @@ void leat_word_cache_add(struct leat_word_cache *cache, const struct leat_word_k
 
     if (n_ids > IDS_MAX || !key->high)
         return;
-    if (cache->may_grow && cache->n_dropped > cache->mask / 4)
+    if (cache->may_grow && cache->n_dropped > cache->mask / GROW_AT)
         grow(cache);
     if (n_ids > 3 && n_ids > cache->arena_capacity - cache->n_arena)
         clear_short(cache);
@@ -236,7 +237,7 @@ static void add_long(struct leat_word_cache *cache, uint64_t hash, const uint8_t
 
     if (n_ids > IDS_MAX)
         return;
-    if (cache->may_grow_long && cache->n_long_dropped > cache->long_mask / 4)
+    if (cache->may_grow_long && cache->n_long_dropped > cache->long_mask / GROW_AT)
         grow_long(cache);
     cache->n_long_dropped += take_long_slot(cache->long_slots, hash & cache->long_mask, &slot);
     memset(slot->key, 0, sizeof(slot->key));

@@ -109,13 +109,13 @@ static inline bool leat_word_slot_is(const struct leat_word_slot *slot,
 static inline int leat_word_slots_find(const struct leat_word_slot *slots, uint64_t mask,
                                        const int32_t *arena, const struct leat_word_key *key,
                                        int32_t *ids) {
-    const struct leat_word_slot *slot = &slots[key->hash & mask];
+    uint64_t home = key->hash & mask;
+    const struct leat_word_slot *slot = &slots[home];
 
-    if (__builtin_expect(!leat_word_slot_is(slot, key), 0)) {
-        slot = &slots[(key->hash & mask) ^ 1];
-        if (!leat_word_slot_is(slot, key))
-            return -1;
-    }
+    /* which of the two it is cannot be foreseen: no branch */
+    slot = &slots[home ^ (uint64_t)!leat_word_slot_is(slot, key)];
+    if (__builtin_expect(!leat_word_slot_is(slot, key), 0))
+        return -1;
     memcpy(ids, slot->ids, 4 * sizeof(*ids));
     if (__builtin_expect(slot->n_ids > 3, 0))
         memcpy(ids, arena + slot->ids[0], slot->n_ids * sizeof(*ids));
