@@ -16,10 +16,15 @@ write_basic_package_version_file(leatConfigVersion.cmake COMPATIBILITY SameMinor
 install(FILES ${CMAKE_BINARY_DIR}/leatConfig.cmake ${CMAKE_BINARY_DIR}/leatConfigVersion.cmake
         DESTINATION ${leat_package_dir})
 
-# The units of systemd, the groups they name, and an example of /etc/leat/leatd.yaml. systemd looks
-# for units of packages below /usr/lib and /usr/local/lib, never in the multiarch directory.
-configure_file(systemd/leatd.service.in leatd.service @ONLY)
+# The units of systemd, the groups they name, and examples: an /etc/leat/leatd.yaml and the files it
+# names. systemd looks for units of packages below /usr/lib and /usr/local/lib, never in the multiarch
+# directory. The service names the daemon by its full path, which `cmake --install --prefix` decides.
+install(CODE "
+    set(CMAKE_INSTALL_BINDIR ${CMAKE_INSTALL_BINDIR})
+    cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_BINDIR BASE_DIRECTORY \"\${CMAKE_INSTALL_PREFIX}\"
+               OUTPUT_VARIABLE CMAKE_INSTALL_FULL_BINDIR)
+    configure_file(${CMAKE_SOURCE_DIR}/systemd/leatd.service.in ${CMAKE_BINARY_DIR}/leatd.service @ONLY)")
 install(FILES ${CMAKE_BINARY_DIR}/leatd.service systemd/leatd.socket systemd/leatd-copy.socket
         systemd/leatd-control.socket DESTINATION lib/systemd/system)
 install(FILES systemd/leatd.sysusers.conf RENAME leat.conf DESTINATION lib/sysusers.d)
-install(FILES config/leatd.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leat)
+install(DIRECTORY config/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leat)

@@ -192,6 +192,10 @@ static void grow(struct leat_feed *feed, size_t need) {
 
 /* ---- jobs ---- */
 
+static void job_start(struct leat_task *task) {
+    leat_job_start(((struct leat_feed_job *)task)->job);
+}
+
 static void job_work(struct leat_task *task) {
     leat_job_execute(((struct leat_feed_job *)task)->job);
 }
@@ -230,6 +234,7 @@ static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struc
     feed_job->feed = feed;
     feed_job->job = job;
     feed_job->task.class = classes[leat_job_kind(job)];
+    feed_job->task.start = job_start;
     feed_job->task.work = job_work;
     feed_job->task.done = job_done;
     feed->n_jobs++;

@@ -143,6 +143,8 @@ static void submit_waiting(struct leat_scheduler *scheduler) {
         scheduler->n_slow += task->class == LEAT_TASK_SLOW;
         scheduler->n_long += is_long(task->class);
         task->request.data = task;
+        if (task->start)
+            task->start(task);
         r = uv_queue_work(scheduler->loop, &task->request, on_work, on_done);
         assert(r == 0); /* it fails only without a work function */
         (void)r;

@@ -26,8 +26,9 @@ struct leat_task {
     struct leat_task *next;
     struct leat_scheduler *scheduler;
     enum leat_task_class class;
-    void (*work)(struct leat_task *task); /* on a worker */
-    void (*done)(struct leat_task *task); /* on the loop; the task is its owner's again */
+    void (*start)(struct leat_task *task); /* on the loop, when it goes to the pool; may be NULL */
+    void (*work)(struct leat_task *task);  /* on a worker */
+    void (*done)(struct leat_task *task);  /* on the loop; the task is its owner's again */
 };
 
 /* Tasks of one class of one owner, in order. */
@@ -59,6 +60,6 @@ void leat_scheduler_deinit(struct leat_scheduler *scheduler);
 
 void leat_task_queue_init(struct leat_task_queue *queue);
 
-/* queue NULL: the one for others. class, work and done are set by the caller. */
+/* queue NULL: the one for others. class, start, work and done are set by the caller. */
 void leat_scheduler_add(struct leat_scheduler *scheduler, struct leat_task_queue *queue,
                         struct leat_task *task);

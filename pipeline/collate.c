@@ -39,6 +39,8 @@ static uint64_t row_length(const struct leat_plan *plan, const struct leat_plan_
         return 1;
     if (field->is_padded && field->pad_length > 0)
         return field->pad_length;
+    if (!field->is_padded && field->width > 0)
+        return field->width;
     length = longest(batch, column);
     if (field->is_padded && field->pad_multiple > 1)
         length = (length + field->pad_multiple - 1) / field->pad_multiple * field->pad_multiple;

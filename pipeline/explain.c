@@ -40,6 +40,8 @@ static void add_type(struct leat_text *text, const struct leat_plan *plan, uint3
     } else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT && field->is_padded &&
                field->pad_length)
         leat_text_add(text, "[%llu]", (unsigned long long)field->pad_length);
+    else if (field->is_list && !field->is_padded && field->width)
+        leat_text_add(text, "[%llu]", (unsigned long long)field->width);
     else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT && field->max_length)
         leat_text_add(text, "[<=%llu]", (unsigned long long)field->max_length);
     else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT)
@@ -93,9 +95,22 @@ static const char *remark(const struct leat_plan *plan, const struct leat_plan_s
 
 /* Memory that the run may take, by part; shared by both forms. */
 struct memory {
-    uint64_t blocks, ring;
+    uint64_t blocks, ring, loaded, workspaces;
     uint32_t n_blocks;
 };
+
+/* What stages have loaded is there once; each has as many workspaces as there are workers. */
+static void add_stages(struct memory *memory, const struct leat_plan *plan, uint32_t n_workers) {
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        const struct leat_plan_stage *stage = &plan->stages[i];
+        size_t loaded = 0, workspace = 0;
+
+        if (stage->ops->memory)
+            stage->ops->memory(stage->config, &loaded, &workspace);
+        memory->loaded += loaded;
+        memory->workspaces += runs_in_map(plan, stage) ? (uint64_t)n_workers * workspace : 0;
+    }
+}
 
 static struct memory plan_memory(const struct leat_plan *plan, uint32_t n_workers) {
     struct memory memory = {.n_blocks = 2 * n_workers + 3};
@@ -103,6 +118,7 @@ static struct memory plan_memory(const struct leat_plan *plan, uint32_t n_worker
     /* source bytes, and about three times as much for what the stages make of them */
     memory.blocks = (uint64_t)memory.n_blocks * 4 * (uint64_t)plan->options.block_bytes;
     memory.ring = (uint64_t)plan->n_slots * plan->slot_bytes;
+    add_stages(&memory, plan, n_workers);
     return memory;
 }
 
@@ -161,6 +177,12 @@ static void explain_text(struct leat_text *text, const struct leat_plan *plan, u
     leat_text_add(text, "  blocks   about %.1f MiB: %u at once, of %lld bytes of source each\n",
                   (double)memory.blocks / 1048576, memory.n_blocks,
                   (long long)plan->options.block_bytes);
+    if (memory.loaded > 0 || memory.workspaces > 0)
+        leat_text_add(text,
+                      "  stages   %.1f MiB loaded once, and up to %.1f MiB for caches of %u "
+                      "workers\n",
+                      (double)memory.loaded / 1048576, (double)memory.workspaces / 1048576,
+                      n_workers);
     leat_text_add(text,
                   "  ring     %.2f MiB: %u slots of %zu bytes%s, and one for each batch that a "
                   "trainer may hold\n",
@@ -207,10 +229,12 @@ static void explain_json(struct leat_text *text, const struct leat_plan *plan, u
     leat_text_add(text,
                   "], \"batch_size\": %llu, \"slot_bytes\": %zu, \"n_slots\": %u, \"is_bounded\": "
                   "%s, \"memory\": "
-                  "{\"blocks_bytes\": %llu, \"n_blocks\": %u, \"ring_bytes\": %llu}}\n",
+                  "{\"blocks_bytes\": %llu, \"n_blocks\": %u, \"loaded_bytes\": %llu, "
+                  "\"workspaces_bytes\": %llu, \"ring_bytes\": %llu}}\n",
                   (unsigned long long)plan->batch_size, plan->slot_bytes, plan->n_slots,
                   plan->is_bounded ? "true" : "false", (unsigned long long)memory.blocks,
-                  memory.n_blocks, (unsigned long long)memory.ring);
+                  memory.n_blocks, (unsigned long long)memory.loaded,
+                  (unsigned long long)memory.workspaces, (unsigned long long)memory.ring);
 }
 
 char *leat_plan_explain(const struct leat_plan *plan, uint32_t n_workers, bool as_json) {

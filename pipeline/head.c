@@ -14,6 +14,7 @@ struct head {
     struct leat_buffer buffer;
     struct leat_block_pool pool;
     struct leat_arena scratch;
+    struct leat_workspace *workspace;
     int stop_after; /* index into plan->map; -1: the source */
     const uint32_t *columns;
     const char (*names)[LEAT_NAME_MAX + 1];
@@ -96,6 +97,7 @@ static int map_and_render(struct head *head, const struct leat_piece *piece,
         .piece = *piece,
         .block = leat_block_pool_take(&head->pool),
         .scratch = &head->scratch,
+        .workspace = head->workspace,
         .seed = (uint64_t)head->plan->options.seed,
         .stop_after = head->stop_after,
         .counts = calloc(head->plan->n_map + 1, sizeof(struct leat_stage_count)),
@@ -141,10 +143,16 @@ int leat_head(const struct leat_spec *spec, const struct leat_opener *opener, in
     leat_arena_init(&head.scratch);
     r = place(&head, after_stage, err);
     if (r == 0) {
+        head.workspace = leat_workspace_new(head.plan);
+        if (!head.workspace)
+            r = leat_error_oom(err);
+    }
+    if (r == 0) {
         leat_scan_start(&head.scan, head.plan, opener);
         r = read_on(&head, err);
         leat_scan_stop(&head.scan);
     }
+    leat_workspace_free(head.workspace, head.plan);
     leat_block_pool_deinit(&head.pool);
     leat_arena_deinit(&head.scratch);
     free(head.buffer.data);

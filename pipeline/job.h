@@ -6,6 +6,7 @@
 #pragma once
 
 #include "pipeline/run.h"
+#include "pipeline/workspace.h"
 
 /* Bytes of source, used again and again. */
 struct leat_buffer {
@@ -71,6 +72,7 @@ struct leat_map_job {
     struct leat_piece piece;
     struct leat_block *block;
     struct leat_arena *scratch;
+    struct leat_workspace *workspace;
     uint64_t seed, epoch;
     int stop_after; /* index into plan->map of the last stage to run; -1: only the source; n_map:
                        all */

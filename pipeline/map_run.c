@@ -113,6 +113,8 @@ static int step(struct leat_map_job *job, struct leat_map *map, size_t count_ind
     else if (set_marks(stage, map, err) < 0)
         r = -ENOMEM;
     else
+        r = leat_workspace_get(job->workspace, job->plan, count_index - 1, &map->workspace, err);
+    if (r == 0 && stage)
         r = stage->ops->map(stage->config, map, err);
     map->marks = NULL;
     squeeze(map);

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "pipeline/stage.h"
-#include "proto/blake2b.h"
 
 enum leat_on_error {
     LEAT_ON_ERROR_FAIL,

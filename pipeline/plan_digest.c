@@ -2,8 +2,9 @@
  * it was written.
  *
  * Hashed are the kind and every argument of source and stages by its value after binding (defaults
- * included), in the order of the tables. Not hashed: names of streams, places in files, and options
- * that change only speed (block_bytes).
+ * included), in the order of the tables, and the contents of vocabularies and tokenizers. Not
+ * hashed: the data, names of streams, places in files, and options that change only speed
+ * (block_bytes).
  */
 #include "pipeline/plan_internal.h"
 
@@ -84,6 +85,8 @@ void leat_plan_digest(struct leat_plan *plan) {
     for (size_t i = 0; i < plan->n_stages; i++) {
         leat_blake2b_text(&state, plan->stages[i].ops->name);
         hash_config(&state, plan->stages[i].config);
+        if (plan->stages[i].ops->digest)
+            plan->stages[i].ops->digest(plan->stages[i].config, &state);
     }
     leat_blake2b_final(&state, plan->spec_digest);
 }

@@ -153,12 +153,18 @@ static int check_tensor(const struct leat_plan *plan, const char *name,
             name);
     if (field->mask_of >= 0)
         field = &plan->fields[field->mask_of];
-    if (field->is_list && !field->is_padded && plan->is_batched && plan->batch_size > 1)
+    if (field->is_list && !field->is_padded && !field->width && plan->is_batched &&
+        plan->batch_size > 1)
         return batch_error(plan, err,
                            "the field \"%s\" has rows of different lengths: `pad` it before "
                            "`batch`",
                            name);
     return 0;
+}
+
+/* Elements of every row of the tensor of a list; 0: they differ. */
+static uint64_t exact_length(const struct leat_field *field) {
+    return field->is_padded ? field->pad_length : field->width;
 }
 
 /* Elements of a row at most; 0: unknown. */
@@ -167,8 +173,8 @@ static uint64_t row_bound(const struct leat_field *field) {
 
     if (!field->is_list)
         return 1;
-    if (field->is_padded && field->pad_length > 0)
-        return field->pad_length;
+    if (exact_length(field) > 0)
+        return exact_length(field);
     return (field->max_length + multiple - 1) / multiple * multiple;
 }
 
@@ -184,7 +190,7 @@ static void set_tensor(struct leat_plan *plan, struct leat_plan_tensor *tensor,
         tensor->shape[tensor->ndim++] = plan->drop_last ? (int64_t)plan->batch_size : -1;
     if (shaped->is_list)
         tensor->shape[tensor->ndim++] =
-            shaped->is_padded && shaped->pad_length > 0 ? (int64_t)shaped->pad_length : -1;
+            exact_length(shaped) > 0 ? (int64_t)exact_length(shaped) : -1;
 }
 
 static int add_bytes(struct leat_plan *plan, const struct leat_plan_tensor *tensor,

@@ -8,7 +8,7 @@
 
 #include "pipeline/scalar.h"
 
-static bool reserve(struct leat_text *text, size_t n_more) {
+bool leat_text_reserve(struct leat_text *text, size_t n_more) {
     size_t capacity = text->capacity ? text->capacity : 256;
     char *data;
 
@@ -29,7 +29,7 @@ static bool reserve(struct leat_text *text, size_t n_more) {
 }
 
 void leat_text_add_bytes(struct leat_text *text, const void *bytes, size_t n_bytes) {
-    if (!reserve(text, n_bytes))
+    if (!leat_text_reserve(text, n_bytes))
         return;
     if (n_bytes > 0)
         memcpy(text->data + text->n_bytes, bytes, n_bytes);
@@ -45,7 +45,7 @@ void leat_text_add(struct leat_text *text, const char *format, ...) {
     va_copy(again, ap);
     n = vsnprintf(NULL, 0, format, ap);
     va_end(ap);
-    if (n >= 0 && reserve(text, (size_t)n)) {
+    if (n >= 0 && leat_text_reserve(text, (size_t)n)) {
         (void)vsnprintf(text->data + text->n_bytes, (size_t)n + 1, format, again);
         text->n_bytes += (size_t)n;
     }

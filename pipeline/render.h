@@ -12,6 +12,9 @@ struct leat_text {
 __attribute__((format(printf, 2, 3))) void leat_text_add(struct leat_text *text, const char *format,
                                                          ...);
 void leat_text_add_bytes(struct leat_text *text, const void *bytes, size_t n_bytes);
+/* Room for n_more bytes at text->data + text->n_bytes, to be written there and counted by the
+ * caller. False: memory ran out. */
+bool leat_text_reserve(struct leat_text *text, size_t n_more);
 /* As a JSON string with quotes: control characters and invalid UTF-8 are escaped (bytes as U+FFFD).
  */
 void leat_text_add_json(struct leat_text *text, const void *bytes, size_t n_bytes);

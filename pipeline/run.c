@@ -68,6 +68,23 @@ static void scratch_give(struct leat_run *run, struct leat_arena *arena) {
     run->free_scratch = scratch;
 }
 
+static struct leat_workspace *workspace_take(struct leat_run *run) {
+    struct leat_workspace *workspace = run->free_workspaces;
+
+    if (!workspace)
+        return leat_workspace_new(run->plan);
+    run->free_workspaces = workspace->next;
+    return workspace;
+}
+
+/* The last one back is the first to go out again: it is the warmest. */
+static void workspace_give(struct leat_run *run, struct leat_workspace *workspace) {
+    if (!workspace)
+        return;
+    workspace->next = run->free_workspaces;
+    run->free_workspaces = workspace;
+}
+
 static int out_of_memory(struct leat_run *run) {
     struct leat_error err = LEAT_ERROR_INIT;
 
@@ -161,6 +178,8 @@ static void free_pools(struct leat_run *run) {
         leat_arena_deinit(&scratch->arena);
         free(scratch);
     }
+    while (run->free_workspaces)
+        leat_workspace_free(workspace_take(run), run->plan);
 }
 
 struct leat_run *leat_run_free(struct leat_run *run) {
@@ -497,6 +516,11 @@ enum leat_job_kind leat_job_kind(const struct leat_job *job) {
     return job->kind;
 }
 
+void leat_job_start(struct leat_job *job) {
+    if (job->kind == LEAT_JOB_MAP)
+        job->map.workspace = workspace_take(job->run);
+}
+
 void leat_job_execute(struct leat_job *job) {
     uint64_t start_ns = job->now_ns ? job->now_ns() : 0;
 
@@ -505,7 +529,10 @@ void leat_job_execute(struct leat_job *job) {
         (void)leat_scan_execute(&job->scan, &job->n_bytes, &job->error);
         break;
     case LEAT_JOB_MAP:
-        (void)leat_map_execute(&job->map, &job->error);
+        if (job->map.workspace)
+            (void)leat_map_execute(&job->map, &job->error);
+        else
+            leat_error_oom(&job->error);
         break;
     case LEAT_JOB_COLLATE:
         leat_collate_execute(&job->collate);
@@ -575,6 +602,7 @@ static void complete_map(struct leat_run *run, struct leat_job *job) {
         stats->n_errors += count->n_errors;
     }
     scratch_give(run, job->map.scratch);
+    workspace_give(run, job->map.workspace);
     leat_run_release_piece(run, &entry->piece);
     entry->error = job->error;
     entry->state = LEAT_ENTRY_MAPPED;

@@ -7,7 +7,8 @@
  * never of the order in which jobs complete.
  *
  *     for (;;) switch (leat_run_next_job(run, &job)) {
- *         case LEAT_RUN_JOB:        execute anywhere, then leat_run_complete(run, job, &err)
+ *         case LEAT_RUN_JOB:        leat_job_start(job), execute anywhere, then
+ *                                   leat_run_complete(run, job)
  *         case LEAT_RUN_NEEDS_SLOT: leat_run_give_slot() when one is free (batches are waiting for
  * slots) case LEAT_RUN_WAITING:    complete a job that is out case LEAT_RUN_ENDED:      all asked
  * epochs were handed out, or the run failed (leat_run_error)
@@ -90,6 +91,9 @@ struct leat_run *leat_run_free(struct leat_run *run);
 
 int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job);
 enum leat_job_kind leat_job_kind(const struct leat_job *job);
+/* Right before it is executed, on the run's thread: gives it what stages keep from job to job
+ * (workspace.h). The later, the fewer of these there are, and the warmer they stay. */
+void leat_job_start(struct leat_job *job);
 void leat_job_execute(struct leat_job *job);
 /* Takes the job back. A failure of the stream is remembered in the run, and is told by
  * leat_run_error() after everything before it was handed out. */

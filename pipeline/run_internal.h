@@ -79,6 +79,7 @@ struct leat_run {
     struct leat_job *free_jobs;
     struct leat_buffer *free_buffers;
     struct leat_scratch *free_scratch;
+    struct leat_workspace *free_workspaces;
     struct leat_block_pool blocks;
 
     struct leat_run_stats stats;

@@ -18,6 +18,7 @@
 #include "pipeline/cutter.h"
 #include "pipeline/files.h"
 #include "pipeline/opener.h"
+#include "proto/blake2b.h"
 #include "proto/rng.h"
 
 enum leat_stage_kind {
@@ -33,6 +34,7 @@ struct leat_field {
     enum leat_dtype dtype;
     bool is_list;        /* text or a list: a view a row; else a scalar */
     uint64_t max_length; /* elements a row at most; 0: unknown */
+    uint64_t width;      /* of a list: elements of every row; 0: they differ */
     bool has_pad_value;  /* the stage that made it knows what it is padded with (a tokenizer) */
     double pad_value;
     /* set by `pad`, used by collation */
@@ -83,6 +85,7 @@ struct leat_map {
     const bool *is_kept;        /* [n_columns]: outlives the job */
     struct leat_arena *scratch; /* for this job only */
     uint64_t seed, epoch;       /* of the stream */
+    void *workspace;            /* what the stage keeps from job to job, see workspace_new */
     uint64_t n_bytes_out;       /* counted by the stage: text or token bytes it made */
 
     /* the runner's own */
@@ -168,11 +171,25 @@ struct leat_stage_ops {
     int (*load)(struct leat_config *config, const struct leat_opener *opener,
                 struct leat_error *err);
     void (*unload)(struct leat_config *config);
+    /* Adds the contents of the files that load has read, other than data, to the digest of the
+     * spec: with another vocabulary it is another stream. May be NULL. */
+    void (*digest)(const struct leat_config *config, struct leat_blake2b *state);
     int (*plan)(struct leat_config *config, struct leat_planner *planner, struct leat_error *err);
 
     /* MAP: over all rows of map->block. An error is of the environment (-ENOMEM); bad records are
      * leat_map_reject()ed. */
     int (*map)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
+    /* What a MAP stage keeps from job to job besides its immutable config: caches, buffers. It must
+     * not show in the results. `map` finds it in map->workspace and has it for itself: a run has
+     * one for each job that runs at the same time, hands it from job to job, and frees it at its
+     * end. new is called by a job, may block and take memory. Both or none; they may be NULL. */
+    int (*workspace_new)(const struct leat_config *config, void **ret_workspace,
+                         struct leat_error *err);
+    void (*workspace_free)(void *workspace);
+    /* Bytes of what load brought in, and of a workspace at most, for `leatctl explain`. May be NULL
+     * if it is not worth telling. */
+    void (*memory)(const struct leat_config *config, size_t *ret_loaded, size_t *ret_workspace);
+
     bool is_filter; /* MAP that drops rows: evaluated where it stands, even behind ORDER stages */
 
     /* ORDER */

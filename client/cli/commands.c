@@ -132,6 +132,43 @@ static const struct leat_cli_option stages_options[] = {
      .help = "print the reference page"},
     END,
 };
+#define TOKENIZER                                                                                  \
+    {                                                                                              \
+        .name = "tokenizer", .kind = LEAT_CLI_STRING, .offset = AT(tokenizer), .value = "FILE",    \
+        .help = "tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their directory"      \
+    }
+static const struct leat_cli_option tokenize_options[] = {
+    TOKENIZER,
+    {.name = "special",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(special),
+     .help = "with the special tokens that it puts around texts"},
+    {.name = "offsets",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(offsets),
+     .help = "JSON, with where each token starts and ends in its text, in characters"},
+    {.name = "type-ids",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(type_ids),
+     .help = "JSON, with which of two texts each token belongs to"},
+    {.name = "jsonl",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(jsonl),
+     .help = "a line is {\"t\": text}; \"pair\", \"special\", \"off\" and \"type_ids\" as wanted"},
+    END,
+};
+static const struct leat_cli_option decode_options[] = {
+    TOKENIZER,
+    {.name = "skip-special",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(skip_special),
+     .help = "without special tokens"},
+    {.name = "jsonl",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(jsonl),
+     .help = "a line is {\"ids\": [ids]}; \"skip_special\" as wanted"},
+    END,
+};
 static const struct leat_cli_option json_options[] = {JSON, END};
 static const struct leat_cli_option drain_options[] = {
     {.name = "timeout",
@@ -180,7 +217,8 @@ const struct leat_cli_command leat_cli_commands[] = {
     {.name = "check",
      .summary = "say everything that is wrong with a file",
      .description = "Checks every stream, with the files that it names, and the daemon's settings. "
-                    "Exit status 1 if\nanything is wrong.",
+                    "Exit status 1\n"
+                    "(never 3) if anything is wrong.",
      .operand = "FILE",
      .examples = "  leatctl check /etc/leat/leatd.yaml\n",
      .options = check_options,
@@ -201,6 +239,44 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl stages --markdown > stages.md\n",
      .options = stages_options,
      .run = leat_cli_stages},
+    {.name = "tokenize",
+     .summary = "turn lines of text into token ids",
+     .description =
+         "Each line of the standard input is a text; its token ids come out as one line, separated "
+         "by blanks.\nThey are those of Hugging Face tokenizers for the same file, whose "
+         "truncation and padding hold. What is\nnot UTF-8 becomes U+FFFD.\n\n"
+         "With --jsonl a line is an object: {\"t\": text, \"pair\": second text, \"special\": "
+         "true, "
+         "\"off\": true,\n\"type_ids\": true}, all but t as wanted, and so is what comes out: "
+         "{\"ids\": [...], \"type_ids\": [...],\n\"off\": [[start, end], ...]}.",
+     .examples = "  leatctl tokenize --tokenizer gpt2/ < corpus.txt > corpus.ids\n"
+                 "  leatctl tokenize --tokenizer tokenizer.json --special --offsets < corpus.txt\n"
+                 "  echo '{\"t\": \"a text\", \"pair\": \"and another\", \"special\": true}' |\n"
+                 "      leatctl tokenize --tokenizer tokenizer.json --jsonl --type-ids\n",
+     .options = tokenize_options,
+     .run = leat_cli_tokenize},
+    {.name = "decode",
+     .summary = "turn lines of token ids into text",
+     .description =
+         "Each line of the standard input has ids, separated by blanks; the text comes out, and an "
+         "end of line.\nIds that the tokenizer does not know are left out. A text may have ends of "
+         "lines of its own: with\n--jsonl a line is {\"ids\": [...], \"skip_special\": true} and "
+         "comes "
+         "out as {\"t\": text}.",
+     .examples = "  leatctl tokenize --tokenizer gpt2/ < a.txt | leatctl decode --tokenizer gpt2/\n"
+                 "  echo '{\"ids\": [101, 7592, 102], \"skip_special\": true}' |\n"
+                 "      leatctl decode --tokenizer bert/vocab.txt --jsonl\n",
+     .options = decode_options,
+     .run = leat_cli_decode},
+    {.name = "tokenizer",
+     .summary = "show what a tokenizer is made of",
+     .description = "Its parts, the algorithm that was chosen and why, sizes, and how long it took "
+                    "to load. FILE as for\n`leatctl tokenize --tokenizer`.",
+     .operand = "FILE",
+     .examples = "  leatctl tokenizer models/gpt2/\n"
+                 "  leatctl tokenizer tokenizer.json --json\n",
+     .options = json_options,
+     .run = leat_cli_tokenizer},
     {.name = "status",
      .summary = "show how the daemon is",
      .description = SOCKET_TEXT,
@@ -218,7 +294,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .options = json_options,
      .run = leat_cli_stats},
     {.name = "drain",
-     .summary = "let trainers finish, then stop the daemon",
+     .summary = "let trainers give back what they hold, then stop the daemon",
      .description = SOCKET_TEXT,
      .examples = "  leatctl drain --timeout 60\n",
      .options = drain_options,

@@ -11,6 +11,9 @@ int leat_cli_head(const struct leat_cli_arguments *arguments, struct leat_error 
 int leat_cli_check(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_explain(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_stages(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_tokenize(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_decode(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_tokenizer(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_status(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_streams(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_stats(const struct leat_cli_arguments *arguments, struct leat_error *err);

@@ -88,6 +88,7 @@ static int step(struct leat_run *run, const struct leat_plan *plan, struct slots
 
     switch (leat_run_next_job(run, &job)) {
     case LEAT_RUN_JOB:
+        leat_job_start(job);
         leat_job_execute(job);
         leat_run_complete(run, job);
         return 0;

@@ -1,8 +1,10 @@
-/* interrupt.c: see interrupt.h. A second signal ends the process at once. */
+/* interrupt.c: see interrupt.h. A second signal ends the process at once. A signal between the
+ * question and the wait interrupts nothing, so an alarm follows it: that one meets the wait. */
 #include "client/cli/interrupt.h"
 
 #include <signal.h>
 #include <stddef.h>
+#include <unistd.h>
 
 static volatile sig_atomic_t was_seen;
 
@@ -11,12 +13,19 @@ static void on_signal(int signal_number) {
 
     was_seen = 1;
     (void)sigaction(signal_number, &standard, NULL);
+    (void)alarm(1);
+}
+
+static void on_alarm(int signal_number) {
+    (void)signal_number;
 }
 
 void leat_cli_interrupt_watch(void) {
     struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
+    struct sigaction alarm_action = {.sa_handler = on_alarm};
 
     was_seen = 0;
+    (void)sigaction(SIGALRM, &alarm_action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
 }

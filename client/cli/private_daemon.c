@@ -217,8 +217,12 @@ int leat_cli_daemon_start(struct leat_cli_daemon *daemon, const char *file, uint
 
 static void wait_for_end(struct leat_cli_daemon *daemon) {
     struct pollfd item = {.fd = daemon->pidfd, .events = POLLIN};
+    int n;
 
-    if (daemon->pidfd < 0 || poll(&item, 1, STOP_TIMEOUT_MS) <= 0)
+    do {
+        n = daemon->pidfd < 0 ? 0 : poll(&item, 1, STOP_TIMEOUT_MS);
+    } while (n < 0 && errno == EINTR);
+    if (n <= 0)
         (void)kill(daemon->pid, SIGKILL);
     while (waitpid(daemon->pid, NULL, 0) < 0 && errno == EINTR)
         ;

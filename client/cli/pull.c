@@ -79,6 +79,12 @@ static bool read_counters(const struct pull *pull, struct counters *ret_counters
     return is_found;
 }
 
+/* A daemon that ended has nothing to tell, and asking would start it again where systemd keeps its
+ * sockets. */
+static bool is_daemon_gone(int r) {
+    return r == -ESHUTDOWN || r == -ECONNRESET;
+}
+
 /* Tokens are counted where they are made, for all who pull the stream: our part of those made
  * meanwhile is taken by batches (all of them, if nobody else pulls). */
 static void count_tokens(struct pull *pull, const struct counters *before) {
@@ -128,8 +134,24 @@ static int exit_status(int r, const struct leat_error *err, bool was_opened) {
     return leat_cli_error_status(err);
 }
 
-static int pull_stream(struct pull *pull, struct leat_error *err) {
+/* Where systemd starts the daemon for us, either question may wait long: a signal ends both. */
+static int open_stream(struct pull *pull, struct leat_client *client, struct counters *ret_before,
+                       struct leat_stream **ret_stream, struct leat_error *err) {
     struct leat_open_options options;
+    int r = -EINTR;
+
+    fill_options(pull->arguments, &options);
+    (void)read_counters(pull, ret_before);
+    if (!leat_cli_interrupt_seen())
+        r = leat_client_open(client, pull->stream, &options, ret_stream);
+    if (r < 0 && leat_cli_interrupt_seen())
+        return leat_error_set(err, -EINTR, "interrupted");
+    if (r < 0)
+        *err = *leat_client_error(client);
+    return r;
+}
+
+static int pull_stream(struct pull *pull, struct leat_error *err) {
     struct leat_client *client = NULL;
     struct leat_stream *stream = NULL;
     struct counters before = {.n_batches = 0};
@@ -139,11 +161,8 @@ static int pull_stream(struct pull *pull, struct leat_error *err) {
         leat_error_oom(err);
         return LEAT_CLI_FAILURE;
     }
-    fill_options(pull->arguments, &options);
-    (void)read_counters(pull, &before);
-    r = leat_client_open(client, pull->stream, &options, &stream);
+    r = open_stream(pull, client, &before, &stream, err);
     if (r < 0) {
-        *err = *leat_client_error(client);
         leat_client_free(client);
         return exit_status(r, err, false);
     }
@@ -151,7 +170,8 @@ static int pull_stream(struct pull *pull, struct leat_error *err) {
                          delivery_name(pull->arguments));
     r = pull_batches(pull, stream, err);
     leat_cli_report_stop(&pull->report);
-    count_tokens(pull, &before);
+    if (!is_daemon_gone(r))
+        count_tokens(pull, &before);
     leat_stream_close(stream);
     leat_client_free(client);
     leat_cli_report_finish(&pull->report);

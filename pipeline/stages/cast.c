@@ -118,6 +118,7 @@ static int plan_padding(const struct leat_config *config, const struct leat_fiel
     uint64_t element;
 
     to->max_length = from->max_length;
+    to->width = from->width;
     to->is_padded = from->is_padded;
     to->has_pad_value = from->has_pad_value;
     to->pad_value = from->pad_value;

@@ -1,28 +1,23 @@
-/* normalize.c: (x - mean) / std, computed in double, stored as float32. */
+/* normalize.c: (x - mean) / std, with these two given or read from a file of statistics. */
 #include <errno.h>
+#include <math.h>
+#include <stdlib.h>
 
-#include "pipeline/scalar.h"
-#include "pipeline/stage.h"
+#include "pipeline/stages/shared_numbers.h"
+#include "pipeline/stages/shared_stats.h"
+
+#define STD_MIN 1e-300
+#define STD_MAX 1e300
 
 struct normalize {
     struct leat_config base;
-    const char *input;
-    const char *output;
+    struct leat_numbers numbers;
     double mean, std;
-
-    uint32_t from, to;
+    const char *stats;
 };
 
 static const struct leat_arg args[] = {
-    {.name = "input",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct normalize, input),
-     .is_required = true,
-     .help = "numbers, or a list of them"},
-    {.name = "output",
-     .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct normalize, output),
-     .help = "name of the result; left out: the same name"},
+    LEAT_NUMBERS_FIELD_ARGS(normalize, numbers),
     {.name = "mean",
      .type = LEAT_ARG_FLOAT,
      .offset = offsetof(struct normalize, mean),
@@ -32,86 +27,101 @@ static const struct leat_arg args[] = {
      .type = LEAT_ARG_FLOAT,
      .offset = offsetof(struct normalize, std),
      .fallback = "1",
-     .min = 1e-300,
-     .max = 1e300,
+     .min = STD_MIN,
+     .max = STD_MAX,
      .help = "what it is divided by"},
+    {.name = "stats",
+     .type = LEAT_ARG_PATH,
+     .offset = offsetof(struct normalize, stats),
+     .help = "what `leatctl describe --json` printed: mean and std are those of the column that is "
+             "called like the input"},
+    LEAT_NUMBERS_DTYPE_ARG(normalize, numbers, leat_numbers_floats, "float32",
+                           "dtype of the result"),
+    LEAT_NUMBERS_NAN_ARGS(normalize, numbers, "keep"),
     LEAT_ARGS_END,
 };
 
-static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
-    struct normalize *self = (struct normalize *)config;
-    const struct leat_field *from;
-    struct leat_field *to;
-    int r = leat_planner_find(planner, config, "input", self->input, &self->from, err);
+static int check(struct leat_config *config, struct leat_error *err) {
+    const struct normalize *self = (const struct normalize *)config;
+
+    if (!isfinite(self->mean))
+        return leat_config_error(config, "mean", err, "%g is not finite", self->mean);
+    for (int i = 0; self->stats && i < 2; i++)
+        if (leat_config_given(config, i ? "std" : "mean"))
+            return leat_config_error(config, i ? "std" : "mean", err,
+                                     "is what `stats` says: give one or the other");
+    return leat_numbers_check(config, &self->numbers, err);
+}
+
+static int set_stats(struct normalize *self, const char *path, const char *data, size_t n_bytes,
+                     struct leat_error *err) {
+    struct leat_stats stats;
+    int r = leat_stats_read(data, n_bytes, self->numbers.input, path, &stats, err);
 
     if (r < 0)
         return r;
-    from = leat_planner_field(planner, self->from);
-    if (from->dtype == LEAT_DTYPE_TEXT)
-        return leat_config_error(config, "input", err, "\"%s\" is text: `cast` it to float32 first",
-                                 self->input);
-    if (from->is_padded)
-        return leat_config_error(config, "input", err,
-                                 "\"%s\" is padded: normalize it before `pad`", self->input);
-    r = leat_planner_add(planner, config, self->output ? "output" : "input",
-                         self->output ? self->output : self->input, LEAT_DTYPE_FLOAT32,
-                         from->is_list, &self->to, &to, err);
-    if (r == 0)
-        to->max_length = from->max_length;
+    if (!isfinite(stats.mean) || !(stats.std >= STD_MIN && stats.std <= STD_MAX))
+        return leat_error_set(err, -EINVAL,
+                              "%s: \"%s\" has mean %g and std %g: it cannot be divided by that",
+                              path, self->numbers.input, stats.mean, stats.std);
+    self->mean = stats.mean;
+    self->std = stats.std;
+    return 0;
+}
+
+static int load(struct leat_config *config, const struct leat_opener *opener,
+                struct leat_error *err) {
+    struct normalize *self = (struct normalize *)config;
+    const struct leat_value *value;
+    char *path, *data;
+    size_t n_bytes;
+    int r;
+
+    if (!self->stats)
+        return 0;
+    path = leat_config_path(config, self->stats);
+    if (!path)
+        return leat_error_oom(err);
+    r = leat_opener_read(opener, path, LEAT_STATS_BYTES_MAX, &data, &n_bytes, err);
+    if (r == 0) {
+        r = set_stats(self, path, data, n_bytes, err);
+        free(data);
+    }
+    free(path);
+    if (r < 0) {
+        value = leat_value_get(config->values, "stats");
+        leat_error_prefix(err, "stats");
+        leat_error_locate(err, config->file, value->line, value->column);
+    }
     return r;
 }
 
-static int make_result(const struct normalize *self, struct leat_map *map, size_t *ret_n_values) {
-    const struct leat_column *from = leat_map_column(map, self->from);
-    size_t total = map->block->n_rows;
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    return leat_numbers_plan(config, &((struct normalize *)config)->numbers, planner, err);
+}
 
-    if (map->fields[self->from].is_list) {
-        total = 0;
-        for (uint32_t row = 0; row < map->block->n_rows; row++)
-            total += from->lengths[row];
-        if (total > UINT32_MAX || leat_map_make_views(map, self->to) < 0)
-            return -ENOMEM;
-    }
-    leat_map_column(map, self->to)->values = leat_map_alloc(map, self->to, total * sizeof(float));
-    *ret_n_values = total;
-    return leat_map_column(map, self->to)->values ? 0 : -ENOMEM;
+static void put(const struct leat_config *config, struct leat_map *map, uint32_t row, size_t from,
+                size_t to) {
+    const struct normalize *self = (const struct normalize *)config;
+    double x = leat_numbers_get(&self->numbers, map, from);
+
+    leat_numbers_put(&self->numbers, map, row, to, x, (x - self->mean) / self->std);
 }
 
 static int map_rows(const struct leat_config *config, struct leat_map *map,
                     struct leat_error *err) {
-    const struct normalize *self = (const struct normalize *)config;
-    const struct leat_column *from = leat_map_column(map, self->from);
-    const struct leat_column *to = leat_map_column(map, self->to);
-    enum leat_dtype dtype = map->fields[self->from].dtype;
-    size_t n_values, at = 0;
-    float *values;
-
-    if (make_result(self, map, &n_values) < 0)
-        return leat_error_oom(err);
-    values = to->values;
-    for (uint32_t row = 0; row < map->block->n_rows; row++) {
-        size_t first = from->starts ? from->starts[row] : row,
-               n = from->lengths ? from->lengths[row] : 1;
-
-        if (to->starts) {
-            to->starts[row] = (uint32_t)at;
-            to->lengths[row] = (uint32_t)n;
-        }
-        for (size_t i = 0; i < n; i++)
-            values[at++] =
-                (float)((leat_scalar_double(from->values, dtype, first + i) - self->mean) /
-                        self->std);
-    }
-    return 0;
+    return leat_numbers_map(config, &((const struct normalize *)config)->numbers, map, put, err);
 }
 
 const struct leat_stage_ops leat_stage_normalize = {
     .name = "normalize",
-    .summary = "(x - mean) / std, as float32",
+    .summary = "(x - mean) / std",
     .example = "{ input: Age, mean: 29.7, std: 14.5 }",
     .kind = LEAT_STAGE_MAP,
     .args = args,
     .config_size = sizeof(struct normalize),
+    .check = check,
+    .load = load,
     .plan = plan,
     .map = map_rows,
 };

@@ -1,375 +1,278 @@
-/* tokenize.c: text to token ids by a vocabulary: see pipeline/tokenizer/chartrie.h for the modes
- * and vocab.h for the files.
- *
- * All rows of a block go through the trie in one call; their ids lie one behind the other in one
- * region of the output column's arena. A row with an unknown character (unknown: error) is a bad
- * record. In random mode a row's stream of random numbers is keyed by leat_map_row_key(seed,
- * LEAT_RNG_TOKENIZE).
+/* tokenize.c: text to token ids: by the tokenizer of a model, or by a vocabulary. What the two have
+ * in common; see shared_tokenize.h.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/stage.h"
+#include "pipeline/stages/shared_tokenize.h"
 #include "pipeline/tokenizer/chartrie.h"
-#include "pipeline/tokenizer/token_text.h"
-#include "pipeline/tokenizer/utf8.h"
-
-#define SCORES_BYTES_MAX (UINT32_C(256) << 20)
-
-struct tokenize {
-    struct leat_config base;
-    const char *input;
-    const char *output;
-    const char *vocab;
-    int vocab_encoding;
-    int mode;
-    int unknown;
-    int64_t unk_id;
-    const char *scores;
-    int64_t bos_id;
-    int64_t eos_id;
-    int64_t max_length;
-    int truncation_side;
-    int64_t seed;
-
-    struct leat_chartrie *trie;
-    int64_t pad_id; /* -1: not known */
-    uint32_t input_column, output_column;
-};
+#include "pipeline/tokenizer/tokenizer.h"
 
 static const char *const encodings[] = {"raw", "byte_level", "metaspace", NULL};
 static const char *const modes[] = {"shortest", "greedy", "random", NULL};
 static const char *const unknowns[] = {"error", "skip", "unk", NULL};
 static const char *const sides[] = {"right", "left", NULL};
+static const char *const truncations[] = {"longest_first", "only_first", "only_second",
+                                          "do_not_truncate", NULL};
 
 static const struct leat_arg args[] = {
     {.name = "input",
      .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct tokenize, input),
+     .offset = offsetof(struct leat_tokenize, input),
      .is_required = true,
      .help = "the text that is tokenized"},
     {.name = "output",
      .type = LEAT_ARG_FIELD,
-     .offset = offsetof(struct tokenize, output),
+     .offset = offsetof(struct leat_tokenize, output),
      .is_required = true,
      .help = "name of the list of int32 token ids"},
     {.name = "vocab",
      .type = LEAT_ARG_PATH,
-     .offset = offsetof(struct tokenize, vocab),
-     .is_required = true,
+     .offset = offsetof(struct leat_tokenize, vocab),
      .help =
          "the vocabulary: one token a line (numbered from 0, never stripped), JSON {token: id}, "
-         "or a tokenizer.json, of which only the vocabulary counts"},
+         "or a tokenizer.json, of which only the vocabulary counts. This or `tokenizer`"},
+    {.name = "tokenizer",
+     .type = LEAT_ARG_PATH,
+     .offset = offsetof(struct leat_tokenize, tokenizer_path),
+     .help = "the tokenizer of a model, for the ids that Hugging Face tokenizers gives: a "
+             "tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their directory. This "
+             "or `vocab`"},
     {.name = "vocab_encoding",
      .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct tokenize, vocab_encoding),
+     .offset = offsetof(struct leat_tokenize, vocab_encoding),
      .fallback = "raw",
      .choices = encodings,
-     .help = "how it writes bytes: as they are, in GPT-2's alphabet (\"Ġthe\"), or with "
+     .help = "`vocab`: how it writes bytes: as they are, in GPT-2's alphabet (\"Ġthe\"), or with "
              "U+2581 for blanks and <0xNN> for bytes"},
     {.name = "mode",
      .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct tokenize, mode),
+     .offset = offsetof(struct leat_tokenize, mode),
      .fallback = "shortest",
      .choices = modes,
-     .help = "the fewest tokens or least total score; the longest token at each place; or drawn "
+     .help = "`vocab`: the fewest tokens or least total score; the longest token at each place; or "
+             "drawn "
              "at random, keyed by record"},
     {.name = "unknown",
      .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct tokenize, unknown),
+     .offset = offsetof(struct leat_tokenize, unknown),
      .fallback = "error",
      .choices = unknowns,
-     .help = "a character that no token covers: the record is bad, it is left out, or it becomes "
+     .help = "`vocab`: a character that no token covers: the record is bad, it is left out, or it "
+             "becomes "
              "unk_id"},
     {.name = "unk_id",
      .type = LEAT_ARG_INT,
-     .offset = offsetof(struct tokenize, unk_id),
+     .offset = offsetof(struct leat_tokenize, unk_id),
      .min = 0,
      .max = INT32_MAX,
-     .help = "the id of an unknown character; may be left out if a tokenizer.json says it"},
+     .help =
+         "`vocab`: the id of an unknown character; may be left out if a tokenizer.json says it"},
     {.name = "scores",
      .type = LEAT_ARG_PATH,
-     .offset = offsetof(struct tokenize, scores),
-     .help = "one number a line, the cost of id 0, 1, ...: the least total wins. A Unigram "
-             "vocabulary brings its own (minus the log probability)"},
+     .offset = offsetof(struct leat_tokenize, scores),
+     .help =
+         "`vocab`: one number a line, the cost of id 0, 1, ...: the least total wins. A Unigram "
+         "vocabulary brings its own (minus the log probability)"},
     {.name = "bos_id",
      .type = LEAT_ARG_INT,
-     .offset = offsetof(struct tokenize, bos_id),
+     .offset = offsetof(struct leat_tokenize, bos_id),
      .min = 0,
      .max = INT32_MAX,
-     .help = "put before each text"},
+     .help = "`vocab`: put before each text"},
     {.name = "eos_id",
      .type = LEAT_ARG_INT,
-     .offset = offsetof(struct tokenize, eos_id),
+     .offset = offsetof(struct leat_tokenize, eos_id),
      .min = 0,
      .max = INT32_MAX,
-     .help = "put behind each text"},
+     .help = "`vocab`: put behind each text"},
     {.name = "max_length",
      .type = LEAT_ARG_INT,
-     .offset = offsetof(struct tokenize, max_length),
+     .offset = offsetof(struct leat_tokenize, max_length),
      .min = 1,
      .max = 1 << 28,
-     .help = "ids of a row at most, bos and eos included; they are kept when a text is cut"},
+     .help = "ids of a row at most, bos, eos and special tokens included; those are kept when a "
+             "text is cut. With `tokenizer` its file may say it"},
     {.name = "truncation_side",
      .type = LEAT_ARG_CHOICE,
-     .offset = offsetof(struct tokenize, truncation_side),
-     .fallback = "right",
+     .offset = offsetof(struct leat_tokenize, truncation_side),
      .choices = sides,
-     .help = "which end of a text that is too long is cut off"},
+     .help = "which end of a text that is too long is cut off: right, unless the file of the "
+             "`tokenizer` "
+             "says left"},
     {.name = "seed",
      .type = LEAT_ARG_INT,
-     .offset = offsetof(struct tokenize, seed),
+     .offset = offsetof(struct leat_tokenize, seed),
      .fallback = "0",
      .min = 0,
      .max = 9e15,
-     .help = "of mode random: another seed draws other tokens"},
+     .help = "of mode random, and of a tokenizer with dropout: another seed draws other tokens"},
+    {.name = "add_special_tokens",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct leat_tokenize, add_special_tokens),
+     .fallback = "true",
+     .help = "`tokenizer`: with the special tokens that it puts around texts, such as [CLS]"},
+    {.name = "pair",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct leat_tokenize, pair),
+     .help = "`tokenizer`: a second text, tokenized as a pair with the first"},
+    {.name = "truncation",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct leat_tokenize, truncation),
+     .choices = truncations,
+     .help = "`tokenizer`: which of two texts is cut: as its file says, else the longer one first; "
+             "do_not_truncate: none, whatever the file says"},
+    {.name = "bos",
+     .type = LEAT_ARG_TEXT,
+     .offset = offsetof(struct leat_tokenize, bos),
+     .help =
+         "`tokenizer`: a token, as \"<s>\", that is put in front where it does not do so itself"},
+    {.name = "eos",
+     .type = LEAT_ARG_TEXT,
+     .offset = offsetof(struct leat_tokenize, eos),
+     .help = "`tokenizer`: a token that is put behind where it does not do so itself"},
+    {.name = "return_offsets_mapping",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct leat_tokenize, return_offsets_mapping),
+     .fallback = "false",
+     .help = "`tokenizer`: adds `offset_mapping`, a list of int32 with two numbers a token: where "
+             "it starts and ends in its text, in characters (0, 0: it stands for none)"},
+    {.name = "return_token_type_ids",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct leat_tokenize, return_token_type_ids),
+     .fallback = "false",
+     .help = "`tokenizer`: adds `token_type_ids`, a list of int32 with a number a token: which "
+             "text it belongs to, as the tokenizer has it"},
     LEAT_ARGS_END,
 };
 
-static int check(struct leat_config *config, struct leat_error *err) {
-    const struct tokenize *self = (const struct tokenize *)config;
-    int64_t n_ends = leat_config_given(config, "bos_id") + leat_config_given(config, "eos_id");
+static const struct leat_tokenize_side *side_of(const struct leat_tokenize *self) {
+    return self->tokenizer_path ? &leat_tokenize_model : &leat_tokenize_vocab;
+}
 
-    if (self->max_length && self->max_length <= n_ends)
-        return leat_config_error(config, "max_length", err,
-                                 "%lld leaves no room for a token besides bos and eos: at least "
-                                 "%lld",
-                                 (long long)self->max_length, (long long)n_ends + 1);
-    if (self->scores && self->mode == LEAT_CHARTRIE_GREEDY)
-        return leat_config_error(config, "scores", err,
-                                 "greedy mode has no use for scores: leave them out, or take mode "
-                                 "shortest or random");
+/* Arguments of the other side have no effect: they were meant otherwise. */
+static int check_args(const struct leat_tokenize *self, struct leat_error *err) {
+    bool is_model = self->tokenizer_path;
+    const struct leat_tokenize_side *other = is_model ? &leat_tokenize_vocab : &leat_tokenize_model;
+
+    for (const char *const *arg = other->args; *arg; arg++)
+        if (leat_config_given(&self->base, *arg))
+            return leat_config_error(
+                &self->base, *arg, err, "has an effect only with `%s`, not with `%s`",
+                is_model ? "vocab" : "tokenizer", is_model ? "tokenizer" : "vocab");
     return 0;
 }
 
-/* Reads the file of argument `arg`, at which an error is placed. */
-static int read_file(struct leat_config *config, const char *arg, const char *path,
-                     size_t limit_bytes, const struct leat_opener *opener, char **ret_path,
-                     char **ret_data, size_t *ret_size, struct leat_error *err) {
-    const struct leat_value *value = config->values ? leat_value_get(config->values, arg) : NULL;
+static int check(struct leat_config *config, struct leat_error *err) {
+    const struct leat_tokenize *self = (const struct leat_tokenize *)config;
     int r;
 
-    *ret_path = leat_config_path(config, path);
-    if (!*ret_path)
-        return leat_error_oom(err);
-    r = leat_opener_read(opener, *ret_path, limit_bytes, ret_data, ret_size, err);
-    if (r < 0) {
-        leat_error_prefix(err, "%s", arg);
-        leat_error_locate(err, config->file, value ? value->line : config->line,
-                          value ? value->column : config->column);
-        free(*ret_path);
-        *ret_path = NULL;
-    }
-    return r;
-}
-
-static int load_scores(struct tokenize *self, struct leat_vocab *vocab,
-                       const struct leat_opener *opener, struct leat_error *err) {
-    char *path, *data;
-    size_t size;
-    int r;
-
-    r = read_file(&self->base, "scores", self->scores, SCORES_BYTES_MAX, opener, &path, &data,
-                  &size, err);
-    if (r < 0)
-        return r;
-    r = leat_vocab_read_costs(vocab, data, size, path, err);
-    if (r < 0)
-        leat_error_prefix(err, "scores");
-    free(path);
-    free(data);
-    return r;
-}
-
-static int load_vocab(struct tokenize *self, const struct leat_opener *opener,
-                      struct leat_vocab **ret_vocab, struct leat_error *err) {
-    char *path, *data;
-    size_t size;
-    int r;
-
-    r = read_file(&self->base, "vocab", self->vocab, LEAT_VOCAB_FILE_BYTES_MAX, opener, &path,
-                  &data, &size, err);
-    if (r < 0)
-        return r;
-    r = leat_vocab_new(data, size, (enum leat_token_encoding)self->vocab_encoding, path, ret_vocab,
-                       err);
-    if (r < 0)
-        leat_error_prefix(err, "vocab");
-    free(path);
-    free(data);
-    return r;
-}
-
-static int make_trie(struct tokenize *self, const struct leat_vocab *vocab,
-                     struct leat_error *err) {
-    const struct leat_config *config = &self->base;
-    struct leat_chartrie_options options = {
-        .mode = (enum leat_chartrie_mode)self->mode,
-        .unknown = (enum leat_chartrie_unknown)self->unknown,
-        .unk_id = -1,
-        .bos_id = leat_config_given(config, "bos_id") ? (int32_t)self->bos_id : -1,
-        .eos_id = leat_config_given(config, "eos_id") ? (int32_t)self->eos_id : -1,
-        .max_length = (uint32_t)self->max_length,
-        .keeps_tail = self->truncation_side == 1};
-    int r;
-
-    if (leat_config_given(config, "unk_id"))
-        options.unk_id = (int32_t)self->unk_id;
-    else if (vocab->unk_id >= 0 && vocab->unk_id <= INT32_MAX)
-        options.unk_id = (int32_t)vocab->unk_id;
-    if (options.unknown == LEAT_CHARTRIE_UNK && options.unk_id < 0)
-        return leat_config_error(config, "unknown", err,
-                                 "`unk` needs `unk_id`, as the vocabulary does not say which of "
-                                 "its tokens that is");
-    r = leat_chartrie_new(vocab, &options, &self->trie, err);
-    if (r < 0 && r != -ENOMEM)
-        leat_error_prefix(err, self->scores ? "scores" : "vocab");
-    return r;
+    if (!self->vocab && !self->tokenizer_path)
+        return leat_config_error(config, NULL, err,
+                                 "give `tokenizer` (the tokenizer of a model: a tokenizer.json or "
+                                 "its directory) or `vocab` (a list of tokens)");
+    if (self->vocab && self->tokenizer_path)
+        return leat_config_error(config, "vocab", err,
+                                 "`tokenizer` brings its own vocabulary: give only one of the two");
+    r = check_args(self, err);
+    return r < 0 ? r : side_of(self)->check(self, err);
 }
 
 static int load(struct leat_config *config, const struct leat_opener *opener,
                 struct leat_error *err) {
-    struct tokenize *self = (struct tokenize *)config;
-    struct leat_vocab *vocab = NULL;
-    int r;
+    struct leat_tokenize *self = (struct leat_tokenize *)config;
 
-    r = load_vocab(self, opener, &vocab, err);
-    if (r == 0 && self->scores)
-        r = load_scores(self, vocab, opener, err);
-    if (r == 0)
-        r = make_trie(self, vocab, err);
-    self->pad_id = r == 0 && vocab->pad_id <= INT32_MAX ? vocab->pad_id : -1;
-    leat_vocab_free(vocab);
-    return r;
+    leat_blake2b_init(&self->contents);
+    return side_of(self)->load(self, opener, err);
 }
 
 static void unload(struct leat_config *config) {
-    struct tokenize *self = (struct tokenize *)config;
+    struct leat_tokenize *self = (struct leat_tokenize *)config;
 
     self->trie = leat_chartrie_free(self->trie);
+    self->tokenizer = leat_tokenizer_free(self->tokenizer);
+}
+
+static void digest(const struct leat_config *config, struct leat_blake2b *state) {
+    struct leat_blake2b contents = ((const struct leat_tokenize *)config)->contents;
+    uint8_t hash[LEAT_DIGEST_BYTES];
+
+    leat_blake2b_final(&contents, hash);
+    leat_blake2b_update(state, hash, sizeof(hash));
+}
+
+/* The field's column, which must be text. */
+static int find_text(const struct leat_tokenize *self, struct leat_planner *planner,
+                     const char *arg, const char *name, uint32_t *ret_column,
+                     struct leat_error *err) {
+    int r = leat_planner_find(planner, &self->base, arg, name, ret_column, err);
+    enum leat_dtype dtype;
+
+    if (r < 0)
+        return r;
+    dtype = leat_planner_field(planner, *ret_column)->dtype;
+    if (dtype != LEAT_DTYPE_TEXT)
+        return leat_config_error(&self->base, arg, err,
+                                 "`%s` is %s, but only text can be tokenized: make a text of it "
+                                 "with `template`",
+                                 name, leat_dtype_name(dtype));
+    return 0;
 }
 
 static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
-    struct tokenize *self = (struct tokenize *)config;
-    enum leat_dtype dtype;
+    struct leat_tokenize *self = (struct leat_tokenize *)config;
     struct leat_field *field;
-    int r;
+    int r = find_text(self, planner, "input", self->input, &self->input_column, err);
 
-    r = leat_planner_find(planner, config, "input", self->input, &self->input_column, err);
-    if (r < 0)
-        return r;
-    dtype = leat_planner_field(planner, self->input_column)->dtype;
-    if (dtype != LEAT_DTYPE_TEXT)
-        return leat_config_error(config, "input", err,
-                                 "`%s` is %s, but only text can be tokenized: make a text of it "
-                                 "with `template`",
-                                 self->input, leat_dtype_name(dtype));
-    r = leat_planner_add(planner, config, "output", self->output, LEAT_DTYPE_INT32, true,
-                         &self->output_column, &field, err);
+    if (r == 0 && self->pair)
+        r = find_text(self, planner, "pair", self->pair, &self->pair_column, err);
+    if (r == 0)
+        r = leat_planner_add(planner, config, "output", self->output, LEAT_DTYPE_INT32, true,
+                             &self->output_column, &field, err);
     if (r < 0)
         return r;
     field->max_length = (uint64_t)self->max_length;
     field->has_pad_value = self->pad_id >= 0;
     field->pad_value = (double)self->pad_id;
-    return 0;
-}
-
-/* Memory of the encoder. The ids' region stays open while rows are encoded, unless it lies in the
- * scratch arena, which the encoder fills at the same time. */
-struct memory {
-    struct leat_arena *scratch, *ids;
-};
-
-static void *allocate(void *context, size_t n_bytes) {
-    struct memory *memory = context;
-
-    return leat_arena_alloc(memory->scratch, n_bytes);
-}
-
-static void *reserve(void *context, size_t min_bytes, size_t *ret_size) {
-    struct memory *memory = context;
-
-    if (memory->ids != memory->scratch)
-        return leat_arena_reserve(memory->ids, min_bytes, ret_size);
-    *ret_size = min_bytes;
-    return leat_arena_alloc(memory->scratch, min_bytes);
-}
-
-static void reject(const struct tokenize *self, struct leat_map *map, uint32_t i,
-                   const struct leat_encoder_row *row) {
-    const uint8_t *at = row->text + row->unknown;
-    uint32_t n_bytes = leat_utf8_length(at, row->n_bytes - row->unknown);
-    char shown[LEAT_TOKEN_TEXT_MAX];
-
-    leat_map_reject(map, i, self->input,
-                    "no token of the vocabulary covers \"%s\", at byte %u of %u of the text",
-                    leat_token_text(at, n_bytes, shown), row->unknown, row->n_bytes);
-}
-
-static void begin_rows(const struct tokenize *self, const struct leat_map *map,
-                       struct leat_encoder_row *rows) {
-    const struct leat_column *input = leat_map_column(map, self->input_column);
-
-    for (uint32_t i = 0; i < map->block->n_rows; i++) {
-        rows[i].text = (const uint8_t *)input->values + input->starts[i];
-        rows[i].n_bytes = input->lengths[i];
-        if (self->mode == LEAT_CHARTRIE_RANDOM)
-            rows[i].key = leat_map_row_key(map, i, (uint64_t)self->seed, LEAT_RNG_TOKENIZE);
-    }
-}
-
-static void finish_rows(const struct tokenize *self, struct leat_map *map,
-                        const struct leat_encoder_row *rows) {
-    struct leat_column *output = leat_map_column(map, self->output_column);
-
-    for (uint32_t i = 0; i < map->block->n_rows; i++) {
-        output->starts[i] = (uint32_t)rows[i].first_id;
-        output->lengths[i] = (uint32_t)rows[i].n_ids;
-        if (rows[i].unknown != LEAT_ENCODER_NO_UNKNOWN)
-            reject(self, map, i, &rows[i]);
-    }
+    return side_of(self)->plan ? side_of(self)->plan(self, planner, err) : 0;
 }
 
 static int map_rows(const struct leat_config *config, struct leat_map *map,
                     struct leat_error *err) {
-    const struct tokenize *self = (const struct tokenize *)config;
-    struct memory memory = {.scratch = map->scratch,
-                            .ids = leat_map_arena(map, self->output_column)};
-    struct leat_encoder encoder = {
-        .memory = {.context = &memory, .allocate = allocate, .reserve = reserve}};
-    struct leat_encoder_row *rows =
-        leat_arena_alloc(map->scratch, map->block->n_rows * sizeof(*rows));
-    int r;
+    const struct leat_tokenize *self = (const struct leat_tokenize *)config;
 
-    if (!rows || leat_map_make_views(map, self->output_column) < 0)
-        return leat_error_oom(err);
-    begin_rows(self, map, rows);
-    r = leat_chartrie_encode(self->trie, &encoder, rows, map->block->n_rows, err);
-    if (r < 0)
-        return r;
-    if (encoder.n_ids > UINT32_MAX)
-        return leat_error_set(err, -EOVERFLOW,
-                              "one block would have %zu tokens: make block_bytes smaller",
-                              encoder.n_ids);
-    leat_map_column(map, self->output_column)->values = encoder.ids;
-    if (encoder.ids && memory.ids != memory.scratch)
-        leat_arena_commit(memory.ids, encoder.n_ids * sizeof(*encoder.ids));
-    map->n_bytes_out += encoder.n_ids * sizeof(*encoder.ids);
-    finish_rows(self, map, rows);
-    return 0;
+    return side_of(self)->map(self, map, err);
+}
+
+static int workspace_new(const struct leat_config *config, void **ret_workspace,
+                         struct leat_error *err) {
+    const struct leat_tokenize *self = (const struct leat_tokenize *)config;
+
+    return self->tokenizer ? leat_tokenize_workspace_new(self, ret_workspace, err) : 0;
+}
+
+static void memory(const struct leat_config *config, size_t *ret_loaded, size_t *ret_workspace) {
+    const struct leat_tokenize *self = (const struct leat_tokenize *)config;
+
+    if (!self->tokenizer)
+        return;
+    *ret_loaded = leat_tokenizer_n_bytes(self->tokenizer);
+    *ret_workspace = leat_tokenizer_context_max_bytes(self->tokenizer);
 }
 
 const struct leat_stage_ops leat_stage_tokenize = {
     .name = "tokenize",
-    .summary = "turns a text into token ids by a vocabulary",
-    .example = "{ input: text, output: input_ids, vocab: vocab.txt, max_length: 64 }",
+    .summary = "turns a text into token ids by the tokenizer of a model, or by a vocabulary",
+    .example = "{ input: text, output: input_ids, tokenizer: tokenizer.json, max_length: 64 }",
     .kind = LEAT_STAGE_MAP,
     .args = args,
-    .config_size = sizeof(struct tokenize),
+    .config_size = sizeof(struct leat_tokenize),
     .check = check,
     .load = load,
     .unload = unload,
+    .digest = digest,
     .plan = plan,
     .map = map_rows,
+    .workspace_new = workspace_new,
+    .workspace_free = leat_tokenize_workspace_free,
+    .memory = memory,
 };

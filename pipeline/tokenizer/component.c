@@ -165,8 +165,8 @@ int leat_component_choice(const struct leat_component *component, const char *ke
                           const char *const *names, int fallback, int *ret_choice,
                           struct leat_error *err) {
     struct leat_component child;
-    const char *text;
-    size_t n;
+    const char *text = "";
+    size_t n = 0;
     int r;
 
     if (!leat_component_get(component, key, &child)) {

@@ -339,7 +339,11 @@ static int encode_sequence(struct encoding_run *run, const void *text, size_t n,
     run->out = out;
     leat_encoding_reset(out, run->options->columns);
     r = copy_text(run, text, n, &copy);
-    return r < 0 ? r : encode_text(run, &copy);
+    if (r == 0)
+        r = encode_text(run, &copy);
+    if (r == 0 && wants_origins(run) && run->options->offsets_in_chars)
+        leat_tokenizer_offsets_to_chars(text, n, out->offsets, out->n);
+    return r;
 }
 
 /* What spelling tokens takes: the texts are the user's. */
@@ -381,33 +385,50 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
             tokenizer->post, options->truncation ? options->truncation : &tokenizer->truncation,
             options->padding ? options->padding : &tokenizer->padding, &context->sequences[0],
             pair ? &context->sequences[1] : NULL, options->adds_special_tokens, &speller,
-            &context->encodings, &context->n_encodings, &context->encodings_capacity, err);
+            &context->encodings, options->drops_overflow ? NULL : &context->n_encodings,
+            &context->encodings_capacity, err);
     if (r < 0)
         return r;
     *ret_encodings = context->encodings;
-    *ret_n_encodings = context->n_encodings;
+    *ret_n_encodings = options->drops_overflow ? 1 : context->n_encodings;
     return 0;
 }
 
-/* Offsets come in ascending order but for tokens that stand for nothing; each is looked for from
- * where the last one was found, or from the start. */
+/* A place in a text, in bytes and in characters. */
+struct place {
+    uint32_t at, n_chars;
+};
+
+static void walk_to(struct place *place, const uint8_t *text, size_t n_text, uint32_t offset) {
+    while (place->at < offset && place->at < n_text) {
+        const uint8_t *bytes = text + place->at;
+        uint32_t n = leat_utf8_length(bytes, n_text - place->at);
+
+        place->at += n == 1 && bytes[0] >= 0x80 ? invalid_length(bytes, n_text - place->at) : n;
+        place->n_chars++;
+    }
+}
+
+/* Offsets come in ascending order, but for tokens that stand for parts of one character, which
+ * start where the last one did, and for those that stand for nothing. */
 void leat_tokenizer_offsets_to_chars(const void *text, size_t n_text, struct leat_range *offsets,
                                      size_t n_offsets) {
-    const uint8_t *bytes = text;
-    uint32_t at = 0, n_chars = 0;
+    struct place start = {0}, end = {0};
 
-    for (size_t i = 0; i < 2 * n_offsets; i++) {
-        uint32_t *offset = i % 2 ? &offsets[i / 2].end : &offsets[i / 2].start;
+    for (size_t i = 0; i < n_offsets; i++) {
+        struct leat_range *offset = &offsets[i];
 
-        if (*offset < at)
-            at = n_chars = 0;
-        while (at < *offset && at < n_text) {
-            uint32_t n = leat_utf8_length(bytes + at, n_text - at);
-
-            at += n == 1 && bytes[at] >= 0x80 ? invalid_length(bytes + at, n_text - at) : n;
-            n_chars++;
-        }
-        *offset = n_chars;
+        if (offset->end == 0)
+            continue;
+        if (offset->start >= end.at)
+            start = end;
+        else if (offset->start < start.at)
+            start = (struct place){0};
+        walk_to(&start, text, n_text, offset->start);
+        if (offset->end < end.at || start.at > end.at)
+            end = start;
+        walk_to(&end, text, n_text, offset->end);
+        *offset = (struct leat_range){.start = start.n_chars, .end = end.n_chars};
     }
 }
 

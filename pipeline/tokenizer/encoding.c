@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TOKENS_MIN 64
 #define ALWAYS     (UINT32_C(1) << 31)

@@ -5,7 +5,11 @@
  */
 #pragma once
 
-#include "pipeline/tokenizer/text.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pipeline/tokenizer/range.h"
 
 enum leat_encoding_column { /* bits */
                             LEAT_ENCODING_TYPE_IDS = 1,

@@ -22,15 +22,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "pipeline/tokenizer/range.h"
 #include "proto/error.h"
 
 #define LEAT_TEXT_PADDING   64
 #define LEAT_TEXT_BYTES_MAX (UINT32_C(1) << 30) /* of a document, also when rewritten */
-
-/* Bytes start..end - 1 of a text. */
-struct leat_range {
-    uint32_t start, end;
-};
 
 struct leat_text {
     const uint8_t *bytes;

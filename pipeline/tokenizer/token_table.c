@@ -1,11 +1,19 @@
-/* token_table.c: a pool of texts, an array by id, and a hash table of texts. See token_table.h. */
+/* token_table.c: a pool of texts, an array by id, and a hash table of texts. See token_table.h.
+ *
+ * A slot of the hash table is the index of a text with ten more bits of its hash above it, so that
+ * a look-up seldom goes to a text that is another.
+ */
 #include "pipeline/tokenizer/token_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE UINT32_MAX
+#define NONE       UINT32_MAX
+#define INDEX_BITS 22
+#define INDEX_MASK ((UINT32_C(1) << INDEX_BITS) - 1)
+
+_Static_assert(LEAT_TOKEN_TABLE_TOKENS_MAX <= INDEX_MASK + 1, "an index fits its bits");
 
 void leat_token_table_deinit(struct leat_token_table *table) {
     free(table->texts);
@@ -16,7 +24,7 @@ void leat_token_table_deinit(struct leat_token_table *table) {
 }
 
 /* Multiply and fold, 8 bytes at a time; short keys dominate. */
-static uint32_t hash(const uint8_t *text, size_t n) {
+static uint64_t hash(const uint8_t *text, size_t n) {
     uint64_t h = n * UINT64_C(0x9e3779b97f4a7c15), word;
 
     for (; n >= 8; text += 8, n -= 8) {
@@ -30,7 +38,18 @@ static uint32_t hash(const uint8_t *text, size_t n) {
     h = (h ^ word) * UINT64_C(0xd6e8feb86659fd93);
     h ^= h >> 32;
     h *= UINT64_C(0xd6e8feb86659fd93);
-    return (uint32_t)(h >> 32);
+    return h ^ h >> 32;
+}
+
+/* The bits of a hash that stand in a slot; never all ones, as in NONE. */
+static uint32_t tag_of(uint64_t hash) {
+    uint32_t tag = (uint32_t)(hash >> 54);
+
+    return (tag == 0x3ff ? 0x3fe : tag) << INDEX_BITS;
+}
+
+static uint32_t index_of(uint32_t slot) {
+    return slot & INDEX_MASK;
 }
 
 static bool is_text(const struct leat_token_table *table, uint32_t index, const void *text,
@@ -41,12 +60,32 @@ static bool is_text(const struct leat_token_table *table, uint32_t index, const 
 }
 
 /* The slot that holds that text, or the free one where it would be. */
-static uint32_t *find_slot(const struct leat_token_table *table, const void *text, size_t n) {
-    uint32_t mask = table->n_slots - 1, i = hash(text, n) & mask;
+static uint32_t *find_slot(const struct leat_token_table *table, const void *text, size_t n,
+                           uint64_t hash) {
+    uint32_t mask = table->n_slots - 1, i = (uint32_t)hash & mask, tag = tag_of(hash);
 
-    while (table->slots[i] != NONE && !is_text(table, table->slots[i], text, n))
-        i = (i + 1) & mask;
-    return &table->slots[i];
+    for (;; i = (i + 1) & mask) {
+        uint32_t slot = table->slots[i];
+
+        if (slot == NONE ||
+            ((slot & ~INDEX_MASK) == tag && is_text(table, index_of(slot), text, n)))
+            return &table->slots[i];
+    }
+}
+
+void leat_token_table_prefetch(const struct leat_token_table *table, const void *text,
+                               size_t n_bytes) {
+    if (table->n_slots)
+        __builtin_prefetch(&table->slots[(uint32_t)hash(text, n_bytes) & (table->n_slots - 1)]);
+}
+
+/* Puts the text of that index, which is not there yet, into its slot. */
+static void put(struct leat_token_table *table, uint32_t index) {
+    const struct leat_token_table_text *text = &table->texts[index];
+    const uint8_t *bytes = table->pool + text->start;
+    uint64_t h = hash(bytes, text->n_bytes);
+
+    *find_slot(table, bytes, text->n_bytes, h) = tag_of(h) | index;
 }
 
 static int reserve_slots(struct leat_token_table *table, size_t n_tokens) {
@@ -65,7 +104,7 @@ static int reserve_slots(struct leat_token_table *table, size_t n_tokens) {
     table->slots = slots;
     table->n_slots = n_slots;
     for (uint32_t i = 0; i < table->n_tokens; i++)
-        *find_slot(table, table->pool + table->texts[i].start, table->texts[i].n_bytes) = i;
+        put(table, i);
     return 0;
 }
 
@@ -149,7 +188,8 @@ static void append(struct leat_token_table *table, const void *text, size_t n_by
 
 int leat_token_table_add(struct leat_token_table *table, const void *text, size_t n_bytes,
                          uint32_t id, struct leat_error *err) {
-    uint32_t *slot;
+    uint64_t h = hash(text, n_bytes);
+    uint32_t *slot, index;
     int r = check(table, n_bytes, id, err);
 
     if (r < 0)
@@ -159,15 +199,16 @@ int leat_token_table_add(struct leat_token_table *table, const void *text, size_
         reserve_texts(table, (size_t)table->n_tokens + 1) < 0 ||
         reserve_ids(table, (size_t)id + 1) < 0)
         return leat_error_oom(err);
-    slot = find_slot(table, text, n_bytes);
+    slot = find_slot(table, text, n_bytes, h);
+    index = *slot == NONE ? table->n_tokens : index_of(*slot);
     if (*slot == NONE) {
-        *slot = table->n_tokens;
+        *slot = tag_of(h) | index;
         append(table, text, n_bytes);
-    } else if (table->by_id[table->texts[*slot].id] == *slot) {
-        table->by_id[table->texts[*slot].id] = NONE;
+    } else if (table->by_id[table->texts[index].id] == index) {
+        table->by_id[table->texts[index].id] = NONE;
     }
-    table->texts[*slot].id = id;
-    table->by_id[id] = *slot;
+    table->texts[index].id = id;
+    table->by_id[id] = index;
     if (id >= table->n_ids)
         table->n_ids = id + 1;
     return 0;
@@ -193,12 +234,12 @@ void leat_token_table_shrink(struct leat_token_table *table) {
 
 int32_t leat_token_table_find(const struct leat_token_table *table, const void *text,
                               size_t n_bytes) {
-    uint32_t index;
+    uint32_t slot;
 
     if (!table->n_slots)
         return -1;
-    index = *find_slot(table, text, n_bytes);
-    return index == NONE ? -1 : (int32_t)table->texts[index].id;
+    slot = *find_slot(table, text, n_bytes, hash(text, n_bytes));
+    return slot == NONE ? -1 : (int32_t)table->texts[index_of(slot)].id;
 }
 
 size_t leat_token_table_n_bytes(const struct leat_token_table *table) {

@@ -44,6 +44,10 @@ int leat_token_table_reserve(struct leat_token_table *table, size_t n_tokens, si
 int leat_token_table_add(struct leat_token_table *table, const void *text, size_t n_bytes,
                          uint32_t id, struct leat_error *err);
 
+/* Says that this text will be added, or looked for, in a while. */
+void leat_token_table_prefetch(const struct leat_token_table *table, const void *text,
+                               size_t n_bytes);
+
 /* Gives back what the table holds beyond its need. */
 void leat_token_table_shrink(struct leat_token_table *table);
 

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "pipeline/tokenizer/files.h"
+#include "pipeline/tokenizer/model/word_cache.h"
 #include "pipeline/tokenizer/tokenizer_plan.h"
 
 static const struct leat_model_ops *const models[] = {&leat_model_bpe, &leat_model_wordpiece,
@@ -238,6 +239,19 @@ const struct leat_padding *leat_tokenizer_padding(const struct leat_tokenizer *t
 
 size_t leat_tokenizer_n_added(const struct leat_tokenizer *tokenizer, bool is_pair) {
     return tokenizer->post->layouts[is_pair][1].n_added;
+}
+
+int32_t leat_tokenizer_outer_id(const struct leat_tokenizer *tokenizer, bool is_pair,
+                                bool is_last) {
+    const struct leat_post_layout *layout = &tokenizer->post->layouts[is_pair][1];
+    int32_t id = layout->n_items ? layout->items[is_last ? layout->n_items - 1 : 0].id : -1;
+
+    return id >= 0 ? id : -1;
+}
+
+size_t leat_tokenizer_context_max_bytes(const struct leat_tokenizer *tokenizer) {
+    (void)tokenizer; /* all models cache words, and nothing else */
+    return LEAT_WORD_CACHE_BYTES_MAX;
 }
 
 size_t leat_tokenizer_n_bytes(const struct leat_tokenizer *tokenizer) {

@@ -67,6 +67,8 @@ const struct leat_truncation *leat_tokenizer_truncation(const struct leat_tokeni
 const struct leat_padding *leat_tokenizer_padding(const struct leat_tokenizer *tokenizer);
 /* How many special tokens it puts around one text or a pair. */
 size_t leat_tokenizer_n_added(const struct leat_tokenizer *tokenizer, bool is_pair);
+/* The special token that it puts in front of all others, or behind them; -1: none. */
+int32_t leat_tokenizer_outer_id(const struct leat_tokenizer *tokenizer, bool is_pair, bool is_last);
 
 /* What it is made of, for people: lines of `name: value`, malloc'ed; NULL when memory is out. */
 char *leat_tokenizer_describe(const struct leat_tokenizer *tokenizer);
@@ -77,6 +79,8 @@ size_t leat_tokenizer_n_bytes(const struct leat_tokenizer *tokenizer); /* of mem
 int leat_tokenizer_context_new(const struct leat_tokenizer *tokenizer,
                                struct leat_tokenizer_context **ret_context);
 struct leat_tokenizer_context *leat_tokenizer_context_free(struct leat_tokenizer_context *context);
+/* Bytes that the caches of one context may grow to; buffers for its longest text come on top. */
+size_t leat_tokenizer_context_max_bytes(const struct leat_tokenizer *tokenizer);
 /* Forgets all cached words, for measurements from cold. */
 void leat_tokenizer_context_clear(struct leat_tokenizer_context *context);
 
@@ -84,6 +88,8 @@ struct leat_encode_options {
     bool adds_special_tokens;
     bool encodes_special_tokens; /* special tokens in the text are text */
     uint64_t seed;               /* of models with chance (dropout): another one draws anew */
+    bool drops_overflow;         /* what truncation cuts off is not made */
+    bool offsets_in_chars;       /* as Python counts them; else in bytes */
     uint32_t columns;            /* enum leat_encoding_column; ids always */
     const struct leat_truncation *truncation; /* NULL: as the file says */
     const struct leat_padding *padding;       /* NULL: as the file says */
@@ -91,7 +97,7 @@ struct leat_encode_options {
 
 /* Encodes a text, or a pair of texts (pair NULL: none; n_pair bytes). *ret_encodings is an array
  * that belongs to the context, valid until its next use: [0] is the result; if it was truncated,
- * the others are the overflow. Offsets are in bytes of the text (leat_tokenizer_offsets_to_chars).
+ * the others are the overflow. Offsets are those of the text that a token comes from.
  * 0; -E2BIG: a text is longer than LEAT_TEXT_BYTES_MAX; -ENOMEM; -EINVAL: the model has no token
  * for some part of the text and no unknown token. */
 int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
@@ -101,7 +107,7 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
                           const struct leat_encoding **ret_encodings, size_t *ret_n_encodings,
                           struct leat_error *err);
 
-/* Turns byte offsets into offsets in characters, as Python counts them. */
+/* Turns byte offsets of one text into offsets in characters: what offsets_in_chars does. */
 void leat_tokenizer_offsets_to_chars(const void *text, size_t n_text, struct leat_range *offsets,
                                      size_t n_offsets);
 

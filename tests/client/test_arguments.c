@@ -65,6 +65,24 @@ static void test_run(void **state) {
     assert_false(arguments.json);
 }
 
+static void test_tokenize(void **state) {
+    struct leat_cli_arguments arguments;
+    struct leat_error err;
+
+    (void)state;
+    assert_int_equal(parse("tokenize", "--tokenizer a/ --special --offsets --type-ids --jsonl",
+                           &arguments, &err),
+                     LEAT_CLI_OK);
+    assert_string_equal(arguments.tokenizer, "a/");
+    assert_true(arguments.special && arguments.offsets && arguments.type_ids && arguments.jsonl);
+    assert_int_equal(parse("decode", "--tokenizer=b.json --skip-special", &arguments, &err),
+                     LEAT_CLI_OK);
+    assert_string_equal(arguments.tokenizer, "b.json");
+    assert_true(arguments.skip_special && !arguments.special);
+    assert_int_equal(parse("tokenizer", "c.json --json", &arguments, &err), LEAT_CLI_OK);
+    assert_string_equal(arguments.operand, "c.json");
+}
+
 static void test_forms(void **state) {
     struct leat_cli_arguments arguments;
     struct leat_error err;
@@ -156,7 +174,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run),      cmocka_unit_test(test_forms),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_units),    cmocka_unit_test(test_tokenize),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,7 @@ static struct {
     enum leat_task_class done_class[MAX_TASKS];
     uint32_t n_running[LEAT_N_TASK_CLASSES], n_most[LEAT_N_TASK_CLASSES]; /* atomic */
     uint32_t n_long, n_most_long;                                         /* atomic */
+    uint32_t n_started, n_most_started; /* long tasks that are with the pool */
     unsigned nap_us;
 } test;
 
@@ -53,7 +54,14 @@ static void work(struct leat_task *task) {
     (void)__atomic_sub_fetch(&test.n_running[task->class], 1, __ATOMIC_RELAXED);
 }
 
+static void start(struct leat_task *task) {
+    test.n_started += is_long(task);
+    if (test.n_started > test.n_most_started)
+        test.n_most_started = test.n_started;
+}
+
 static void done(struct leat_task *task) {
+    test.n_started -= is_long(task);
     test.done_owner[test.n_done] = ((struct test_task *)task)->owner;
     test.done_class[test.n_done++] = task->class;
 }
@@ -63,6 +71,7 @@ static void add(struct leat_task_queue *queue, enum leat_task_class class, unsig
 
     task->owner = owner;
     task->task.class = class;
+    task->task.start = start;
     task->task.work = work;
     task->task.done = done;
     leat_scheduler_add(&test.scheduler, queue, &task->task);
@@ -135,6 +144,8 @@ static void test_bounds(void **state) {
         end();
         assert_in_range(test.n_most[LEAT_TASK_SLOW], 1, n_workers > 1 ? n_workers / 2 : 1);
         assert_in_range(test.n_most_long, 1, n_workers); /* one thread is left for short tasks */
+        assert_in_range(test.n_most_started, test.n_most_long, n_workers);
+        assert_int_equal(test.n_started, 0);
         assert_true(leat_scheduler_n_threads(n_workers) > test.n_most_long);
     }
 }

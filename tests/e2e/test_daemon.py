@@ -97,6 +97,22 @@ def test_no_daemon_is_told(folder):
     assert done.returncode == 4 and str(folder).encode() in done.stderr, done
 
 
+def test_interrupted_while_it_waits(folder):
+    """Sockets that systemd made, and no daemon yet: one signal ends the client."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as trainer, socket.socket(socket.AF_UNIX) as control:
+        for name, end in [("trainer", trainer), ("control", control)]:
+            end.bind(str(folder / f"{name}.sock"))
+            end.listen(4)
+        client = subprocess.Popen([BIN / "leatctl", "pull", "s"], stderr=subprocess.PIPE,
+                                  env={**os.environ, "LEAT_SOCKET": str(folder)})
+        end = control.accept()[0]
+        end.recv(1)
+        client.send_signal(signal.SIGTERM)
+        said = client.communicate(timeout=5 * SLOW)[1]
+        end.close()
+    assert (client.returncode, said) == (130, b"interrupted\n"), (client.returncode, said)
+
+
 def test_search_in_runtime_dir(folder):
     (folder / "leat").mkdir()
     daemon = Daemon(folder, config(folder))

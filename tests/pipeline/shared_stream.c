@@ -309,6 +309,8 @@ static void execute_in_threads(struct driver *driver) {
     pthread_t threads[JOBS_MAX];
 
     for (unsigned i = 0; i < driver->n_jobs; i++)
+        leat_job_start(driver->jobs[i]);
+    for (unsigned i = 0; i < driver->n_jobs; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, execute, driver->jobs[i]), 0);
     for (unsigned i = 0; i < driver->n_jobs; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
@@ -318,8 +320,10 @@ static void complete(struct driver *driver, unsigned at, bool is_executed) {
     struct leat_job *job = driver->jobs[at];
 
     driver->jobs[at] = driver->jobs[--driver->n_jobs];
-    if (!is_executed)
+    if (!is_executed) {
+        leat_job_start(job);
         leat_job_execute(job);
+    }
     leat_run_complete(driver->run, job);
 }
 

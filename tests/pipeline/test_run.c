@@ -451,6 +451,7 @@ static void test_memory_is_bounded(void **state) {
                        CASTS "- select: {fields: [id, age]}\n- batch: {batch_size: 5000}");
     assert_int_equal(leat_run_new(plan, &options, &run, &err), 0);
     while (leat_run_next_job(run, &job) == LEAT_RUN_JOB) { /* nobody gives a slot */
+        leat_job_start(job);
         leat_job_execute(job);
         leat_run_complete(run, job);
     }

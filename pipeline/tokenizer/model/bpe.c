@@ -48,8 +48,8 @@ static int bpe_new(const struct leat_component *component, bool is_byte_level,
         bpe_free(&bpe->model);
         return r;
     }
-    bpe->model.n_bytes = sizeof(*bpe) + bpe->pairs.n_slots * sizeof(*bpe->pairs.slots) +
-                         leat_bpe_joins_n_bytes(&bpe->joins);
+    bpe->model.n_bytes =
+        sizeof(*bpe) + leat_bpe_pairs_n_bytes(&bpe->pairs) + leat_bpe_joins_n_bytes(&bpe->joins);
     describe(bpe);
     *ret_model = &bpe->model;
     return 0;

@@ -24,6 +24,7 @@ struct leat_bpe {
     struct leat_bpe_joins joins;
     bool is_byte_level;
     bool can_cut;
+    bool has_all_bytes; /* each byte is a symbol, without affixes */
     bool ignore_merges;
     bool fuse_unk;
     bool byte_fallback;

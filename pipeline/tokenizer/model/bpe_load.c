@@ -115,17 +115,13 @@ static void index_bytes(struct leat_bpe *bpe) {
 /* A byte may only become as many tokens as it has bytes. */
 static int check_fallback(struct leat_bpe *bpe, const struct leat_component *component,
                           struct leat_error *err) {
-    bool has_all = bpe->is_byte_level;
-
     if (!bpe->byte_fallback)
         return 0;
     if (bpe->n_prefix || bpe->n_suffix)
         return leat_component_error(component, err,
                                     "byte_fallback together with continuing_subword_prefix or "
                                     "end_of_word_suffix is not supported");
-    for (uint32_t i = 0; has_all && i < 256; i++)
-        has_all = bpe->single[i] >= 0;
-    if (bpe->is_byte_level && !has_all)
+    if (bpe->is_byte_level && !bpe->has_all_bytes)
         return leat_component_error(component, err,
                                     "byte_fallback with a ByteLevel pre-tokenizer is supported "
                                     "only if the vocabulary has all 256 characters of its "
@@ -276,6 +272,9 @@ int leat_bpe_load(struct leat_bpe *bpe, const struct leat_component *component,
         return r;
     leat_token_table_shrink(&bpe->model.tokens);
     index_bytes(bpe);
+    bpe->has_all_bytes = bpe->is_byte_level && !bpe->n_prefix && !bpe->n_suffix;
+    for (uint32_t i = 0; i < 256; i++)
+        bpe->has_all_bytes = bpe->has_all_bytes && bpe->single[i] >= 0;
     bpe->can_cut = !bpe->is_byte_level && !bpe->n_prefix && !bpe->n_suffix && bpe->dropout == 0 &&
                    !bpe->ignore_merges;
     r = check_fallback(bpe, component, err);

@@ -75,6 +75,20 @@ static inline __attribute__((always_inline)) void set_key(const struct leat_bpe 
     }
 }
 
+static inline __attribute__((always_inline)) void set_first_key(const struct leat_bpe *bpe,
+                                                                struct small *small, uint32_t place,
+                                                                int32_t left, int32_t right) {
+    const struct leat_bpe_low_pair *pair;
+
+    if (!bpe->pairs.low || (left | right) >= 256) {
+        set_key(bpe, small, place, left, right);
+        return;
+    }
+    pair = &bpe->pairs.low[left << 8 | right];
+    small->keys[place] = pair->rank == LEAT_BPE_NO_RANK ? NO_KEY : pair->rank << 8 | place;
+    small->results[place] = pair->id;
+}
+
 static inline __attribute__((always_inline)) uint32_t least_key(const uint32_t *keys, uint32_t n) {
     uint32_t least[8];
     uint32_t result;
@@ -117,7 +131,7 @@ merge_small(const struct leat_bpe *bpe, struct leat_bpe_symbol *symbols, uint32_
     uint32_t n_left = 0, key;
 
     for (uint32_t i = 0; i + 1 < n; i++)
-        set_key(bpe, &small, i, symbols[i].id, symbols[i + 1].id);
+        set_first_key(bpe, &small, i, symbols[i].id, symbols[i + 1].id);
     memset(small.keys + n - 1, 0xff, 9 * sizeof(*small.keys));
     for (uint32_t i = 0; i <= n; i++) {
         small.next[i] = (uint8_t)(i + 1);

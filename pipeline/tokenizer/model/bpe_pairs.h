@@ -17,14 +17,22 @@ struct leat_bpe_pair {
     uint32_t id;
 };
 
+struct leat_bpe_low_pair {
+    uint32_t rank; /* LEAT_BPE_NO_RANK: no pair */
+    uint32_t id;
+};
+
 struct leat_bpe_pairs {
     struct leat_bpe_pair *slots; /* n_slots, and one free slot behind them */
     uint64_t n_slots;
+    struct leat_bpe_low_pair *low; /* [256 * left + right]; NULL in small models */
 };
 
 /* Room for n pairs. 0 or -ENOMEM. */
 int leat_bpe_pairs_init(struct leat_bpe_pairs *pairs, size_t n);
 void leat_bpe_pairs_deinit(struct leat_bpe_pairs *pairs);
+
+size_t leat_bpe_pairs_n_bytes(const struct leat_bpe_pairs *pairs);
 
 /* Of equal pairs the last one added counts. */
 void leat_bpe_pairs_add(struct leat_bpe_pairs *pairs, const struct leat_bpe_pair *pair);

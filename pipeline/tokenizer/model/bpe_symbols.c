@@ -156,6 +156,13 @@ int leat_bpe_make_symbols(const struct leat_bpe *bpe, struct leat_bpe_scratch *s
 
     if (leat_bpe_scratch_reserve(scratch, n_bytes) < 0)
         return leat_error_oom(err);
+    if (bpe->has_all_bytes) {
+        for (uint32_t i = 0; i < n_bytes; i++)
+            scratch->symbols[i] =
+                (struct leat_bpe_symbol){.id = bpe->single[word[i]], .n_bytes = 1};
+        *ret_n_symbols = n_bytes;
+        return 0;
+    }
     reading.symbols = scratch->symbols;
     r = read_characters(&reading, word, n_bytes, err);
     *ret_n_symbols = reading.n;

@@ -51,26 +51,30 @@ static void skip_value(struct leat_score_reader *reader) {
     } while (depth && reader->at < reader->end);
 }
 
-/* From an object to the value of its last member of that key: decoded keys come from the nodes. */
-static void enter_member(struct leat_score_reader *reader, struct leat_json_node object,
-                         const char *key) {
-    struct leat_score_reader found = *reader;
+/* The place of the last member of that key. Decoded keys come from the nodes. */
+static size_t last_member(struct leat_json_node object, const char *key) {
     struct leat_json_iterator it;
     struct leat_json_node value;
     const char *name;
-    size_t n_name;
+    size_t n_name, last = 0;
 
-    skip_char(reader, '{');
     leat_json_iterate(object, &it);
-    while (leat_json_next_member(&it, &name, &n_name, &value)) {
+    for (size_t i = 0; leat_json_next_member(&it, &name, &n_name, &value); i++)
+        if (n_name == strlen(key) && memcmp(name, key, n_name) == 0)
+            last = i;
+    return last;
+}
+
+static void enter_member(struct leat_score_reader *reader, size_t index) {
+    skip_char(reader, '{');
+    for (size_t i = 0; i <= index; i++) {
+        if (i > 0) {
+            skip_value(reader);
+            skip_char(reader, ',');
+        }
         skip_string(reader);
         skip_char(reader, ':');
-        if (n_name == strlen(key) && memcmp(name, key, n_name) == 0)
-            found = *reader;
-        skip_value(reader);
-        skip_char(reader, ',');
     }
-    *reader = found;
 }
 
 static void enter_item(struct leat_score_reader *reader, size_t index) {
@@ -93,7 +97,7 @@ static void enter(struct leat_score_reader *reader, const struct leat_component 
     }
     enter(reader, parent);
     if (component->key)
-        enter_member(reader, parent->node, component->key);
+        enter_member(reader, last_member(parent->node, component->key));
     else
         enter_item(reader, component->index);
 }

@@ -16,10 +16,18 @@
 
 #define SCORE_MAX       1e290
 #define UNKNOWN_PENALTY 10.0
+#define PIECE_BYTES     8 /* on average, to begin with */
+#define AHEAD           8 /* pieces whose slots are fetched */
 
 struct unigram {
     struct leat_model base;
     struct leat_unigram_plan plan;
+};
+
+/* While it is read. */
+struct scores {
+    double *items; /* by id */
+    size_t n;
 };
 
 struct unigram_context {
@@ -134,9 +142,9 @@ static int check_item(const struct leat_component *item, struct leat_json_node *
     return 0;
 }
 
-static int read_item(struct unigram *model, const struct leat_component *item,
-                     struct leat_score_reader *reader, struct leat_error *err) {
-    struct leat_unigram_plan *plan = &model->plan;
+static int read_item(struct leat_token_table *tokens, struct scores *scores,
+                     const struct leat_component *item, struct leat_score_reader *reader,
+                     struct leat_error *err) {
     struct leat_json_node piece;
     const char *text;
     size_t n_bytes;
@@ -148,34 +156,32 @@ static int read_item(struct unigram *model, const struct leat_component *item,
     if (!leat_score_reader_next(reader, &score) || fabs(score) > SCORE_MAX)
         return leat_component_error(item, err, "the score is beyond +-%g", SCORE_MAX);
     text = leat_json_string(piece, &n_bytes);
-    if (leat_token_table_add(&model->base.tokens, text, n_bytes, (uint32_t)plan->n_scores, err) < 0)
+    if (leat_token_table_add(tokens, text, n_bytes, (uint32_t)scores->n, err) < 0)
         return leat_component_place(item, err);
-    plan->scores[plan->n_scores++] = score;
+    scores->items[scores->n++] = score;
     return 0;
 }
 
-static size_t pool_bytes(const struct leat_component *vocab) {
+static void prefetch(const struct leat_token_table *tokens, struct leat_json_iterator *ahead) {
+    struct leat_json_iterator it;
     struct leat_json_node item, piece;
-    struct leat_json_iterator it, inner;
-    size_t n_bytes = 0, n;
+    const char *text;
+    size_t n_bytes;
 
-    leat_json_iterate(vocab->node, &it);
-    while (leat_json_next(&it, &item)) {
-        if (leat_json_kind(item) != LEAT_JSON_ARRAY)
-            continue;
-        leat_json_iterate(item, &inner);
-        if (!leat_json_next(&inner, &piece) || leat_json_kind(piece) != LEAT_JSON_STRING)
-            continue;
-        (void)leat_json_string(piece, &n);
-        n_bytes += n;
-    }
-    return n_bytes;
+    if (!leat_json_next(ahead, &item) || leat_json_kind(item) != LEAT_JSON_ARRAY)
+        return;
+    leat_json_iterate(item, &it);
+    if (!leat_json_next(&it, &piece) || leat_json_kind(piece) != LEAT_JSON_STRING)
+        return;
+    text = leat_json_string(piece, &n_bytes);
+    leat_token_table_prefetch(tokens, text, n_bytes);
 }
 
-static int read_vocab(struct unigram *model, const struct leat_component *vocab,
-                      struct leat_error *err) {
+static int read_vocab(struct leat_token_table *tokens, struct scores *scores,
+                      const struct leat_component *vocab, struct leat_error *err) {
     size_t n_items = leat_json_n_items(vocab->node);
     struct leat_component_iterator it;
+    struct leat_json_iterator ahead;
     struct leat_score_reader reader;
     struct leat_component item;
     int r = 0;
@@ -183,34 +189,39 @@ static int read_vocab(struct unigram *model, const struct leat_component *vocab,
     if (n_items > LEAT_TOKEN_TABLE_TOKENS_MAX)
         return leat_component_error(vocab, err, "has %zu pieces, above the limit of %u", n_items,
                                     LEAT_TOKEN_TABLE_TOKENS_MAX);
-    model->plan.scores = malloc((n_items + 1) * sizeof(double));
-    if (!model->plan.scores ||
-        leat_token_table_reserve(&model->base.tokens, n_items, pool_bytes(vocab)) < 0)
+    scores->items = malloc((n_items + 1) * sizeof(*scores->items));
+    if (!scores->items || leat_token_table_reserve(tokens, n_items, n_items * PIECE_BYTES) < 0)
         return leat_error_oom(err);
     leat_score_reader_init(&reader, vocab);
+    leat_json_iterate(vocab->node, &ahead);
+    for (int i = 0; i < AHEAD; i++)
+        prefetch(tokens, &ahead);
     leat_component_iterate(vocab, &it);
-    while (r == 0 && leat_component_next(&it, &item))
-        r = read_item(model, &item, &reader, err);
+    while (r == 0 && leat_component_next(&it, &item)) {
+        prefetch(tokens, &ahead);
+        r = read_item(tokens, scores, &item, &reader, err);
+    }
+    leat_token_table_shrink(tokens);
     return r;
 }
 
-static int read_unknown(struct leat_unigram_plan *plan, const struct leat_component *component,
-                        struct leat_error *err) {
+static int read_unknown(struct leat_unigram_plan *plan, const struct scores *scores,
+                        const struct leat_component *component, struct leat_error *err) {
     struct leat_component child;
     double lowest = INFINITY;
     uint64_t id;
     int r;
 
-    for (size_t i = 0; i < plan->n_scores; i++)
-        if (plan->scores[i] < lowest)
-            lowest = plan->scores[i];
+    for (size_t i = 0; i < scores->n; i++)
+        if (scores->items[i] < lowest)
+            lowest = scores->items[i];
     plan->unknown_score = lowest - UNKNOWN_PENALTY;
     plan->unknown = -1;
     if (!leat_component_get(component, "unk_id", &child))
         return 0;
-    if (plan->n_scores == 0)
+    if (scores->n == 0)
         return leat_component_error(&child, err, "there is no piece for it: `vocab` is empty");
-    r = leat_component_uint(component, "unk_id", -1, plan->n_scores - 1, &id, err);
+    r = leat_component_uint(component, "unk_id", -1, scores->n - 1, &id, err);
     if (r == 0)
         plan->unknown = (int64_t)id;
     return r;
@@ -237,31 +248,44 @@ static int read_fallback(struct unigram *model, const struct leat_component *com
     return r;
 }
 
-static int read(struct unigram *model, const struct leat_component *component,
-                struct leat_error *err) {
+static int build(struct unigram *model, const struct scores *scores,
+                 const struct leat_component *vocab, struct leat_error *err) {
+    struct leat_unigram_plan *plan = &model->plan;
+    uint32_t n_nodes;
+
+    if (leat_word_trie_build(&plan->trie, &model->base.tokens, plan->is_byte_level, "", 0, err) < 0)
+        return leat_component_place(vocab, err);
+    n_nodes = plan->trie.n_nodes;
+    plan->scores = calloc(n_nodes, sizeof(*plan->scores));
+    if (!plan->scores)
+        return leat_error_oom(err);
+    for (uint32_t node = 0; node < n_nodes; node++)
+        if (leat_word_trie_has_id(&plan->trie, node))
+            plan->scores[node] = scores->items[plan->trie.ids[node]];
+    return 0;
+}
+
+static int read(struct unigram *model, struct scores *scores,
+                const struct leat_component *component, struct leat_error *err) {
     struct leat_component vocab;
     int r = leat_component_child(component, "vocab", LEAT_JSON_ARRAY, &vocab, err);
 
     if (r == 0)
-        r = read_vocab(model, &vocab, err);
+        r = read_vocab(&model->base.tokens, scores, &vocab, err);
     if (r == 0)
-        r = read_unknown(&model->plan, component, err);
+        r = read_unknown(&model->plan, scores, component, err);
     if (r == 0)
         r = read_fallback(model, component, err);
-    if (r < 0)
-        return r;
-    leat_token_table_shrink(&model->base.tokens);
-    if (leat_word_trie_build(&model->plan.trie, &model->base.tokens, model->plan.is_byte_level,
-                             err) < 0)
-        return leat_component_place(&vocab, err);
-    return 0;
+    if (r == 0)
+        r = build(model, scores, &vocab, err);
+    return r;
 }
 
 static void describe(struct unigram *model) {
     const struct leat_unigram_plan *plan = &model->plan;
 
     model->base.n_bytes = sizeof(*model) + leat_word_trie_n_bytes(&plan->trie) +
-                          plan->n_scores * sizeof(*plan->scores);
+                          plan->trie.n_nodes * sizeof(*plan->scores);
     (void)snprintf(model->base.algorithm, sizeof(model->base.algorithm),
                    "best path on a double array of %u nodes, words cached", plan->trie.n_nodes);
 }
@@ -269,13 +293,15 @@ static void describe(struct unigram *model) {
 static int new (const struct leat_component *component, bool is_byte_level,
                 struct leat_model **ret_model, struct leat_error *err) {
     struct unigram *model = calloc(1, sizeof(*model));
+    struct scores scores = {.n = 0};
     int r;
 
     if (!model)
         return leat_error_oom(err);
     model->base.ops = &leat_model_unigram;
     model->plan.is_byte_level = is_byte_level;
-    r = read(model, component, err);
+    r = read(model, &scores, component, err);
+    free(scores.items);
     if (r < 0) {
         model_free(&model->base);
         return r;

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #define CAPACITY 4096 /* nodes at first: 64 KB */
-#define END      LEAT_WORD_TRIE_END
 
 /* One word under way. Places are bytes from the start of the word; that of place p is
  * nodes[p - origin]. */
@@ -213,21 +212,30 @@ static inline bool step(struct walk *walk) {
     struct leat_unigram_node *nodes = node_at(walk, walk->at);
     double score = nodes[0].score;
     uint32_t base = LEAT_WORD_TRIE_ROOT, at = walk->at, n_char = char_end(walk, at) - at;
-    uint32_t n_max = walk->n_bytes - at, n_last = n_char;
+    uint32_t n_max = walk->n_bytes - at, n_last = n_char, n_piece;
+    const uint8_t *word = walk->word + at;
     bool is_char = false;
 
     for (uint32_t i = 0; i < n_max; i++) {
-        uint32_t leaf = leat_word_trie_step(&plan->trie, base, walk->word[at + i]);
+        uint32_t leaf = leat_word_trie_step(&plan->trie, base, word[i]);
 
         if (!leaf)
             break;
         base = plan->trie.nodes[leaf].base;
-        if (base & END) {
-            base &= ~END;
-            offer(&nodes[i + 1], plan->scores[plan->trie.ids[leaf]] + score, at, leaf);
-            is_char |= i + 1 == n_char;
-            n_last = i + 1;
+        if (!(base & (LEAT_WORD_TRIE_END | LEAT_WORD_TRIE_TAIL)))
+            continue;
+        n_piece = i + 1;
+        if (base & LEAT_WORD_TRIE_TAIL) {
+            n_piece += leat_word_trie_tail(&plan->trie, base, word + n_piece, n_max - n_piece);
+            if (n_piece == i + 1)
+                break;
         }
+        offer(&nodes[n_piece], plan->scores[leaf] + score, at, leaf);
+        is_char |= n_piece == n_char;
+        n_last = n_piece;
+        if (base & LEAT_WORD_TRIE_TAIL)
+            break;
+        base &= LEAT_WORD_TRIE_BASE;
     }
     if (!is_char) {
         double unknown = plan->unknown_score + score;

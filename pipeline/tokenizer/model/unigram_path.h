@@ -17,8 +17,7 @@
 /* Immutable: any thread. */
 struct leat_unigram_plan {
     struct leat_word_trie trie;
-    double *scores; /* by id */
-    size_t n_scores;
+    double *scores; /* by node of the trie, where a piece ends */
     double unknown_score;
     int64_t unknown; /* id, or -1 */
     bool has_byte_fallback;

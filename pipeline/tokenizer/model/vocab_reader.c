@@ -9,7 +9,9 @@
 #include "pipeline/tokenizer/model.h"
 #include "pipeline/tokenizer/token_text.h"
 
-#define KEY_MAX (LEAT_TOKEN_TEXT_MAX + 4)
+#define KEY_MAX     (LEAT_TOKEN_TEXT_MAX + 4)
+#define TOKEN_BYTES 8 /* on average, to begin with */
+#define AHEAD       8 /* tokens whose slots are fetched */
 
 /* The member's place: model.vocab."foo". */
 static struct leat_component member(const struct leat_component *vocab, const char *token,
@@ -56,24 +58,35 @@ static int add(const struct leat_component *vocab, struct leat_token_table *toke
     return is_id(node) ? leat_component_place(&place, err) : refuse(&place, err);
 }
 
+static void prefetch(const struct leat_token_table *tokens, struct leat_json_iterator *ahead) {
+    struct leat_json_node value;
+    const char *token;
+    size_t n_bytes;
+
+    if (leat_json_next_member(ahead, &token, &n_bytes, &value))
+        leat_token_table_prefetch(tokens, token, n_bytes);
+}
+
 int leat_model_read_vocab(const struct leat_component *component, struct leat_token_table *tokens,
                           struct leat_error *err) {
-    struct leat_json_node node = component->node, value;
-    struct leat_json_iterator it;
-    size_t n_tokens = 0, n_pool = 0, n_bytes;
+    size_t n_tokens = leat_json_n_items(component->node), n_bytes;
+    struct leat_json_iterator it, ahead;
+    struct leat_json_node value;
     const char *token;
     int r = 0;
 
-    leat_json_iterate(node, &it);
-    for (; leat_json_next_member(&it, &token, &n_bytes, &value); n_tokens++)
-        n_pool += n_bytes;
     if (n_tokens > LEAT_TOKEN_TABLE_TOKENS_MAX)
         return leat_component_error(component, err, "has %zu tokens, above the limit of %u",
                                     n_tokens, LEAT_TOKEN_TABLE_TOKENS_MAX);
-    if (leat_token_table_reserve(tokens, n_tokens, n_pool) < 0)
+    if (leat_token_table_reserve(tokens, n_tokens, n_tokens * TOKEN_BYTES) < 0)
         return leat_error_oom(err);
-    leat_json_iterate(node, &it);
-    while (r == 0 && leat_json_next_member(&it, &token, &n_bytes, &value))
+    leat_json_iterate(component->node, &ahead);
+    for (int i = 0; i < AHEAD; i++)
+        prefetch(tokens, &ahead);
+    leat_json_iterate(component->node, &it);
+    while (r == 0 && leat_json_next_member(&it, &token, &n_bytes, &value)) {
+        prefetch(tokens, &ahead);
         r = add(component, tokens, token, n_bytes, value, err);
+    }
     return r;
 }

@@ -1,7 +1,6 @@
 /* word_cache.c: see word_cache.h. Tables come from mmap, aligned for huge pages: a table of 2 MB
  * then costs one entry of the TLB instead of 512, and pages that no word has touched cost nothing.
  */
-#define _GNU_SOURCE
 #include "pipeline/tokenizer/model/word_cache.h"
 
 #include <errno.h>
@@ -9,9 +8,7 @@
 #include <sys/mman.h>
 
 #define SLOTS      (UINT64_C(1) << 16) /* at first, 2 MB */
-#define SLOTS_MAX  (UINT64_C(1) << 18)
 #define LONG_SLOTS (UINT64_C(1) << 13) /* at first, 1 MB */
-#define LONG_MAX   (UINT64_C(1) << 15)
 #define HUGE_PAGE  (UINT64_C(2) << 20)
 #define BATCH      16
 #define IDS_MAX    15 /* of a word that is kept */
@@ -121,7 +118,7 @@ static void grow(struct leat_word_cache *cache) {
         cache->arena = arena;
         cache->arena_capacity = 2 * n_slots;
     }
-    cache->may_grow = slots && n_slots < SLOTS_MAX;
+    cache->may_grow = slots && n_slots < LEAT_WORD_CACHE_SLOTS_MAX;
     if (!slots)
         return;
     rehash(cache, slots, n_slots - 1);
@@ -204,7 +201,7 @@ static void grow_long(struct leat_word_cache *cache) {
     uint64_t n_slots = 2 * (cache->long_mask + 1);
     struct leat_long_word_slot *slots = table_new(n_slots * sizeof(*slots)), *slot;
 
-    cache->may_grow_long = slots && n_slots < LONG_MAX;
+    cache->may_grow_long = slots && n_slots < LEAT_WORD_CACHE_LONG_SLOTS_MAX;
     if (!slots)
         return;
     for (uint64_t i = 0; i <= cache->long_mask; i++) {

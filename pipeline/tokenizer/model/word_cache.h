@@ -21,6 +21,9 @@
 #define LEAT_WORD_CACHE_SHORT_MAX 15
 #define LEAT_WORD_CACHE_LONG_MAX  63
 
+#define LEAT_WORD_CACHE_SLOTS_MAX      (UINT64_C(1) << 18)
+#define LEAT_WORD_CACHE_LONG_SLOTS_MAX (UINT64_C(1) << 15)
+
 struct leat_word_slot {
     uint64_t key[2]; /* 0, 0: free */
     uint32_t n_ids;
@@ -32,6 +35,11 @@ struct leat_long_word_slot {
     uint32_t n_ids;
     int32_t ids[15];
 };
+
+/* Of slots, and two ids in the arena for each short one. */
+#define LEAT_WORD_CACHE_BYTES_MAX                                                                  \
+    (LEAT_WORD_CACHE_SLOTS_MAX * (sizeof(struct leat_word_slot) + 2 * sizeof(int32_t)) +           \
+     LEAT_WORD_CACHE_LONG_SLOTS_MAX * sizeof(struct leat_long_word_slot))
 
 struct leat_word_cache {
     struct leat_word_slot *slots;

@@ -1,5 +1,7 @@
-/* word_trie.c: see word_trie.h. Keys are sorted by their first eight bytes as a number, which tells
- * nearly all of them apart. */
+/* word_trie.c: see word_trie.h. Tokens are sorted by their first eight bytes as a number, byte
+ * by byte from the last, and only those that agree in all eight are compared. The keys of the
+ * double array are cut where they differ from both neighbours; their values are places in the
+ * sorted list. */
 #include "pipeline/tokenizer/model/word_trie.h"
 
 #include <errno.h>
@@ -8,7 +10,7 @@
 
 #include "pipeline/tokenizer/token_encoding.h"
 
-#define END LEAT_WORD_TRIE_END
+#define TAIL_MAX 255
 
 struct entry {
     uint64_t first; /* bytes, as a big-endian number */
@@ -16,24 +18,17 @@ struct entry {
 };
 
 struct keys {
-    struct entry *entries;
-    struct leat_double_array_key *sorted;
-    uint8_t *pool; /* of decoded tokens */
+    struct entry *entries, *spare;     /* sorted; as many more */
+    struct leat_double_array_key *cut; /* the same, as far as they have nodes */
+    uint8_t *pool;                     /* of decoded tokens */
     size_t n;
 };
 
 static void keys_deinit(struct keys *keys) {
     free(keys->entries);
-    free(keys->sorted);
+    free(keys->spare);
+    free(keys->cut);
     free(keys->pool);
-}
-
-static int compare(const void *a, const void *b) {
-    const struct entry *x = a, *y = b;
-
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    return leat_double_array_compare(&x->key, &y->key);
 }
 
 static void add_key(struct keys *keys, const uint8_t *bytes, size_t n_bytes, uint32_t id) {
@@ -77,16 +72,60 @@ static void collect(struct keys *keys, const struct leat_token_table *tokens, bo
     }
 }
 
+/* ---- sorting */
+
+static int compare(const void *a, const void *b) {
+    return leat_double_array_compare(&((const struct entry *)a)->key,
+                                     &((const struct entry *)b)->key);
+}
+
+static uint8_t digit(const struct entry *entry, int shift) {
+    return (uint8_t)(entry->first >> shift);
+}
+
+/* One pass of a radix sort: from entries to spare, and swaps the two. */
+static void sort_by_digit(struct keys *keys, int shift) {
+    size_t starts[256] = {0}, n = 0;
+    struct entry *sorted = keys->spare;
+
+    for (size_t i = 0; i < keys->n; i++)
+        starts[digit(&keys->entries[i], shift)]++;
+    if (starts[digit(&keys->entries[0], shift)] == keys->n)
+        return;
+    for (int c = 0; c < 256; c++) {
+        size_t count = starts[c];
+
+        starts[c] = n;
+        n += count;
+    }
+    for (size_t i = 0; i < keys->n; i++)
+        sorted[starts[digit(&keys->entries[i], shift)]++] = keys->entries[i];
+    keys->spare = keys->entries;
+    keys->entries = sorted;
+}
+
+static void sort(struct keys *keys) {
+    size_t end;
+
+    for (int shift = 0; keys->n && shift < 64; shift += 8)
+        sort_by_digit(keys, shift);
+    for (size_t i = 0; i < keys->n; i = end) {
+        for (end = i + 1; end < keys->n && keys->entries[end].first == keys->entries[i].first;)
+            end++;
+        if (end - i > 1)
+            qsort(keys->entries + i, end - i, sizeof(*keys->entries), compare);
+    }
+}
+
 static int keys_init(struct keys *keys, const struct leat_token_table *tokens, bool is_byte_level) {
     *keys = (struct keys){.entries = malloc((tokens->n_tokens + 1) * sizeof(*keys->entries)),
-                          .sorted = malloc((tokens->n_tokens + 1) * sizeof(*keys->sorted)),
+                          .spare = malloc((tokens->n_tokens + 1) * sizeof(*keys->spare)),
+                          .cut = malloc((tokens->n_tokens + 1) * sizeof(*keys->cut)),
                           .pool = is_byte_level ? malloc(tokens->n_pool + 1) : NULL};
-    if (!keys->entries || !keys->sorted || (is_byte_level && !keys->pool))
+    if (!keys->entries || !keys->spare || !keys->cut || (is_byte_level && !keys->pool))
         return -ENOMEM;
     collect(keys, tokens, is_byte_level);
-    qsort(keys->entries, keys->n, sizeof(*keys->entries), compare);
-    for (size_t i = 0; i < keys->n; i++)
-        keys->sorted[i] = keys->entries[i].key;
+    sort(keys);
     return 0;
 }
 
@@ -94,77 +133,172 @@ static uint32_t longest(const struct keys *keys) {
     uint32_t n = 0;
 
     for (size_t i = 0; i < keys->n; i++)
-        if (keys->sorted[i].n_bytes > n)
-            n = keys->sorted[i].n_bytes;
+        if (keys->entries[i].key.n_bytes > n)
+            n = keys->entries[i].key.n_bytes;
     return n;
 }
 
-/* Takes the array's nodes and values. */
-static void take(struct leat_word_trie *trie, struct leat_double_array *take_array) {
-    trie->nodes = take_array->nodes;
-    trie->ids = take_array->values;
-    trie->n_nodes = take_array->n_nodes;
-    take_array->nodes = NULL;
-    take_array->values = NULL;
-    leat_double_array_deinit(take_array);
-    for (uint32_t i = 0; i < trie->n_nodes; i++)
-        if (trie->ids[i] != LEAT_DOUBLE_ARRAY_NONE)
-            trie->nodes[i].base |= END;
+/* Bytes at the start that both have. */
+static uint32_t common(const struct leat_double_array_key *a,
+                       const struct leat_double_array_key *b) {
+    uint32_t n = a->n_bytes < b->n_bytes ? a->n_bytes : b->n_bytes, i = 0;
+
+    while (i < n && a->bytes[i] == b->bytes[i])
+        i++;
+    return i;
+}
+
+/* Bytes of a key that have nodes: one more than it shares with its neighbours or with the prefix,
+ * and all but TAIL_MAX. */
+static uint32_t cut_length(const struct leat_double_array_key *key, uint32_t n_shared,
+                           const struct leat_double_array_key *prefix) {
+    uint32_t n_prefix = common(key, prefix);
+
+    if (n_prefix == prefix->n_bytes && n_prefix > n_shared)
+        n_shared = n_prefix;
+    if (key->n_bytes > TAIL_MAX && n_shared + 1 < key->n_bytes - TAIL_MAX)
+        return key->n_bytes - TAIL_MAX;
+    return n_shared < key->n_bytes ? n_shared + 1 : key->n_bytes;
+}
+
+static void cut(struct keys *keys, const struct leat_double_array_key *prefix) {
+    uint32_t n_before = 0;
+
+    for (size_t i = 0; i < keys->n; i++) {
+        const struct leat_double_array_key *key = &keys->entries[i].key;
+        uint32_t n_behind = i + 1 < keys->n ? common(key, &keys->entries[i + 1].key) : 0;
+
+        keys->cut[i] = *key;
+        keys->cut[i].n_bytes = cut_length(key, n_before > n_behind ? n_before : n_behind, prefix);
+        keys->cut[i].value = (uint32_t)i;
+        n_before = n_behind;
+    }
+}
+
+static size_t tails_bytes(const struct keys *keys) {
+    size_t n = 1;
+
+    for (size_t i = 0; i < keys->n; i++)
+        if (keys->cut[i].n_bytes < keys->entries[i].key.n_bytes)
+            n += 1 + keys->entries[i].key.n_bytes - keys->cut[i].n_bytes;
+    return n;
+}
+
+/* Writes the tail of a key. Returns its place. */
+static uint32_t add_tail(struct leat_word_trie *trie, const struct leat_double_array_key *key,
+                         uint32_t n_cut) {
+    uint8_t *tail = trie->tails + trie->n_tails;
+    uint32_t n = key->n_bytes - n_cut;
+
+    tail[0] = (uint8_t)n;
+    memcpy(tail + 1, key->bytes + n_cut, n);
+    trie->n_tails += 1 + n;
+    return (uint32_t)(tail - trie->tails);
+}
+
+/* Values from places in the list to ids; bits and tails. */
+static void finish(struct leat_word_trie *trie, const struct keys *keys) {
+    for (uint32_t i = 0; i < trie->n_nodes; i++) {
+        uint32_t place = trie->ids[i];
+        const struct leat_double_array_key *key;
+
+        if (place == LEAT_DOUBLE_ARRAY_NONE)
+            continue;
+        key = &keys->entries[place].key;
+        trie->ids[i] = key->value;
+        if (keys->cut[place].n_bytes == key->n_bytes)
+            trie->nodes[i].base |= LEAT_WORD_TRIE_END;
+        else
+            trie->nodes[i].base =
+                LEAT_WORD_TRIE_TAIL | add_tail(trie, key, keys->cut[place].n_bytes);
+    }
+}
+
+static int build(struct leat_word_trie *trie, const struct keys *keys, struct leat_error *err) {
+    struct leat_double_array array;
+    int r = leat_double_array_build(&array, keys->cut, keys->n, err);
+
+    if (r < 0)
+        return r;
+    trie->nodes = array.nodes;
+    trie->ids = array.values;
+    trie->n_nodes = array.n_nodes;
+    array.nodes = NULL;
+    array.values = NULL;
+    leat_double_array_deinit(&array);
+    trie->n_longest = longest(keys);
+    trie->tails = malloc(tails_bytes(keys));
+    if (!trie->tails)
+        return leat_error_oom(err);
+    finish(trie, keys);
+    return 0;
 }
 
 int leat_word_trie_build(struct leat_word_trie *trie, const struct leat_token_table *tokens,
-                         bool is_byte_level, struct leat_error *err) {
-    struct leat_double_array array;
+                         bool is_byte_level, const void *prefix, size_t n_prefix,
+                         struct leat_error *err) {
+    struct leat_double_array_key start = {.bytes = prefix, .n_bytes = (uint32_t)n_prefix};
     struct keys keys;
     int r;
 
     *trie = (struct leat_word_trie){.nodes = NULL};
     r = keys_init(&keys, tokens, is_byte_level);
-    if (r < 0)
+    if (r < 0) {
         r = leat_error_oom(err);
-    if (r == 0)
-        r = leat_double_array_build(&array, keys.sorted, keys.n, err);
-    if (r == 0) {
-        take(trie, &array);
-        trie->n_longest = longest(&keys);
+    } else if (longest(&keys) > LEAT_WORD_TRIE_TOKEN_MAX) {
+        r = leat_error_set(err, -E2BIG, "a token has %u bytes, above the limit of %u",
+                           longest(&keys), LEAT_WORD_TRIE_TOKEN_MAX);
+    } else {
+        cut(&keys, &start);
+        r = build(trie, &keys, err);
     }
     keys_deinit(&keys);
+    if (r < 0)
+        leat_word_trie_deinit(trie);
     return r;
 }
 
 void leat_word_trie_deinit(struct leat_word_trie *trie) {
     free(trie->nodes);
     free(trie->ids);
+    free(trie->tails);
     *trie = (struct leat_word_trie){.nodes = NULL};
 }
 
 size_t leat_word_trie_n_bytes(const struct leat_word_trie *trie) {
-    return trie->n_nodes * (sizeof(*trie->nodes) + sizeof(*trie->ids));
-}
-
-/* The last node of a walk along the bytes, or 0. */
-static uint32_t walk(const struct leat_word_trie *trie, const uint8_t *bytes, size_t n_bytes) {
-    uint32_t base = LEAT_WORD_TRIE_ROOT, node = 0;
-
-    for (size_t i = 0; i < n_bytes; i++) {
-        node = leat_word_trie_step(trie, base, bytes[i]);
-        if (!node)
-            return 0;
-        base = trie->nodes[node].base & ~END;
-    }
-    return node;
+    return trie->n_nodes * (sizeof(*trie->nodes) + sizeof(*trie->ids)) + trie->n_tails;
 }
 
 uint32_t leat_word_trie_base(const struct leat_word_trie *trie, const void *bytes, size_t n_bytes) {
-    uint32_t node = walk(trie, bytes, n_bytes);
+    const uint8_t *text = bytes;
+    uint32_t base = LEAT_WORD_TRIE_ROOT;
 
-    if (n_bytes == 0)
-        return LEAT_WORD_TRIE_ROOT;
-    return node ? trie->nodes[node].base & ~END : 0;
+    for (size_t i = 0; i < n_bytes; i++) {
+        uint32_t node = leat_word_trie_step(trie, base, text[i]);
+
+        if (!node || trie->nodes[node].base & LEAT_WORD_TRIE_TAIL)
+            return 0;
+        base = trie->nodes[node].base & LEAT_WORD_TRIE_BASE;
+    }
+    return base;
 }
 
-int32_t leat_word_trie_find(const struct leat_word_trie *trie, const void *bytes, size_t n_bytes) {
-    uint32_t node = walk(trie, bytes, n_bytes);
+int32_t leat_word_trie_find(const struct leat_word_trie *trie, const uint8_t *bytes,
+                            uint32_t n_bytes) {
+    uint32_t base = LEAT_WORD_TRIE_ROOT, node = 0;
 
-    return node && trie->nodes[node].base & END ? (int32_t)trie->ids[node] : -1;
+    for (uint32_t i = 0; i < n_bytes; i++) {
+        node = leat_word_trie_step(trie, base & LEAT_WORD_TRIE_BASE, bytes[i]);
+        if (!node)
+            return -1;
+        base = trie->nodes[node].base;
+        if (base & LEAT_WORD_TRIE_TAIL) {
+            uint32_t n_left = n_bytes - i - 1;
+
+            if (leat_word_trie_tail(trie, base, bytes + i + 1, n_left) < n_left || n_left == 0)
+                return -1;
+            return (int32_t)trie->ids[node];
+        }
+    }
+    return base & LEAT_WORD_TRIE_END ? (int32_t)trie->ids[node] : -1;
 }

@@ -60,8 +60,15 @@ static uint32_t match(const struct leat_word_trie *trie, uint32_t base, const ui
         if (!node)
             break;
         base = trie->nodes[node].base;
+        if (base & LEAT_WORD_TRIE_TAIL) {
+            uint32_t n = leat_word_trie_tail(trie, base, bytes + i + 1, n_bytes - i - 1);
+
+            n_match = n ? i + 1 + n : n_match;
+            last = n ? node : last;
+            break;
+        }
         if (base & LEAT_WORD_TRIE_END) {
-            base &= ~LEAT_WORD_TRIE_END;
+            base &= LEAT_WORD_TRIE_BASE;
             n_match = i + 1;
             last = node;
         }
@@ -198,22 +205,26 @@ static int read_unknown(struct wordpiece *model, const struct leat_component *co
     return 0;
 }
 
-/* The base that the prefix leads to. In GPT-2's alphabet, a prefix of printable ASCII is the same
- * as raw bytes. */
-static int read_prefix(struct wordpiece *model, const struct leat_component *component,
-                       struct leat_error *err) {
+/* The trie, and where the prefix leads to. In GPT-2's alphabet, a prefix of printable ASCII is the
+ * same as raw bytes. */
+static int build(struct wordpiece *model, const struct leat_component *component,
+                 struct leat_error *err) {
     const char *prefix;
     size_t n;
     int r = leat_component_string(component, "continuing_subword_prefix", NULL, &prefix, &n, err);
 
-    for (size_t i = 0; r == 0 && model->is_byte_level && i < n; i++)
+    if (r < 0)
+        return r;
+    for (size_t i = 0; model->is_byte_level && i < n; i++)
         if (prefix[i] < 0x21 || prefix[i] > 0x7e)
-            r = leat_component_error(component, err,
-                                     "continuing_subword_prefix must be printable ASCII where the "
-                                     "pre_tokenizer is ByteLevel");
-    if (r == 0)
-        model->continuing = leat_word_trie_base(&model->trie, prefix, n);
-    return r;
+            return leat_component_error(component, err,
+                                        "continuing_subword_prefix must be printable ASCII where "
+                                        "the pre_tokenizer is ByteLevel");
+    if (leat_word_trie_build(&model->trie, &model->base.tokens, model->is_byte_level, prefix, n,
+                             err) < 0)
+        return leat_component_place(component, err);
+    model->continuing = leat_word_trie_base(&model->trie, prefix, n);
+    return 0;
 }
 
 static int read(struct wordpiece *model, const struct leat_component *component,
@@ -226,11 +237,9 @@ static int read(struct wordpiece *model, const struct leat_component *component,
     if (r < 0)
         return r;
     leat_token_table_shrink(&model->base.tokens);
-    if (leat_word_trie_build(&model->trie, &model->base.tokens, model->is_byte_level, err) < 0)
-        return leat_component_place(&vocab, err);
-    r = read_unknown(model, component, err);
+    r = build(model, component, err);
     if (r == 0)
-        r = read_prefix(model, component, err);
+        r = read_unknown(model, component, err);
     if (r == 0)
         r = leat_component_uint(component, "max_input_chars_per_word", -1, UINT64_MAX,
                                 &model->max_chars, err);

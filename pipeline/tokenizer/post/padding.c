@@ -1,5 +1,6 @@
 /* padding.c: `padding` of a tokenizer.json. See pad.h. */
 #include <errno.h>
+#include <string.h>
 
 #include "pipeline/tokenizer/post/pad.h"
 

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pipeline/tokenizer/post/cut.h"
 #include "pipeline/tokenizer/post/pad.h"

@@ -99,7 +99,8 @@ static int take_octal(struct leat_regex_reader *reader, uint32_t n_max, uint32_t
 }
 
 /* \p{name}, \p{^name}; the place is at the brace. */
-static int take_property(struct leat_regex_reader *reader, bool is_not, struct leat_code_set *set) {
+static int take_property(struct leat_regex_reader *reader, bool is_not, bool is_bracket,
+                         struct leat_code_set *set) {
     const uint8_t *name = reader->pattern + reader->at + 1;
     const uint8_t *close = memchr(name, '}', reader->n_bytes - reader->at - 1);
     uint32_t n;
@@ -112,7 +113,7 @@ static int take_property(struct leat_regex_reader *reader, bool is_not, struct l
         name++;
         n--;
     }
-    if (!leat_regex_add_property(set, name, n))
+    if (!leat_regex_add_property(set, name, n, is_bracket))
         return leat_regex_fail(reader, "the property \\p{%.*s} is not known", n > 60 ? 60 : (int)n,
                                (const char *)name);
     if (is_not)
@@ -121,9 +122,9 @@ static int take_property(struct leat_regex_reader *reader, bool is_not, struct l
     return 0;
 }
 
-static void take_shorthand(uint8_t letter, struct leat_regex_escape *escape) {
+static void take_shorthand(uint8_t letter, bool is_bracket, struct leat_regex_escape *escape) {
     escape->is_set = true;
-    leat_regex_add_shorthand(&escape->set, letter | 0x20);
+    leat_regex_add_shorthand(&escape->set, letter | 0x20, is_bracket);
     if (letter < 'a')
         leat_code_set_complement(&escape->set);
 }
@@ -148,7 +149,7 @@ static int take_letter(struct leat_regex_reader *reader, uint8_t letter, bool is
     case 'S':
     case 'w':
     case 'W':
-        take_shorthand(letter, escape);
+        take_shorthand(letter, is_bracket, escape);
         return 0;
     case 'x':
         return leat_regex_is_done(reader) ? 0 : take_hex(reader, &escape->code);
@@ -164,7 +165,7 @@ static int take_letter(struct leat_regex_reader *reader, uint8_t letter, bool is
         if (next != '{')
             return 0;
         escape->is_set = true;
-        return take_property(reader, letter == 'P', &escape->set);
+        return take_property(reader, letter == 'P', is_bracket, &escape->set);
     case 'c':
     case 'C':
     case 'M':

@@ -164,7 +164,7 @@ static int need_set(struct leat_regex_reader *reader, bool is_word, uint32_t *re
     struct leat_code_set set = {0};
 
     if (is_word)
-        leat_regex_add_shorthand(&set, 'w');
+        leat_regex_add_shorthand(&set, 'w', false);
     else
         leat_code_set_add(&set, '\n', '\n');
     return intern(reader, &set, ret);
@@ -507,6 +507,24 @@ static int take_repeat(struct leat_regex_reader *reader, struct repeat *ret) {
     return 1;
 }
 
+/* Whether something can match nothing. */
+static bool is_nullable(const struct leat_regex_tree *tree, uint32_t node) {
+    const struct leat_regex_node *at = &tree->nodes[node];
+    bool is_any = at->kind == LEAT_REGEX_ALTERNATION;
+
+    if (at->kind == LEAT_REGEX_SET)
+        return false;
+    if (at->kind == LEAT_REGEX_REPEAT && at->min == 0)
+        return true;
+    if (at->kind != LEAT_REGEX_SEQUENCE && at->kind != LEAT_REGEX_ALTERNATION &&
+        at->kind != LEAT_REGEX_REPEAT && at->kind != LEAT_REGEX_ATOMIC)
+        return true;
+    for (uint32_t child = at->first; child != LEAT_REGEX_NO_NODE; child = tree->nodes[child].next)
+        if (is_nullable(tree, child) == is_any)
+            return is_any;
+    return !is_any;
+}
+
 static int take_repeats(struct leat_regex_reader *reader, struct item *item) {
     struct repeat repeat = {0};
     uint32_t child;
@@ -520,6 +538,10 @@ static int take_repeats(struct leat_regex_reader *reader, struct item *item) {
             return r;
         if (item->is_unrepeatable)
             return leat_regex_fail(reader, "an assertion is repeated");
+        /* When the loop ends that a round without progress would make endless is where matchers
+         * differ. */
+        if (repeat.max > 1 && is_nullable(reader->tree, item->node))
+            return leat_regex_fail(reader, "what is repeated can be empty; that is not supported");
         if (++n > 8)
             return leat_regex_fail(reader, "repeats are repeated more than 8 times");
         child = item->node;

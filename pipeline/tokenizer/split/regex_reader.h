@@ -68,10 +68,11 @@ int leat_regex_take_bracket(struct leat_regex_reader *reader, struct leat_code_s
 /* ---- named sets of code points (regex_property.c) */
 
 /* Adds the class that `\p{name}` or `[:name:]` stands for. False: there is none of that name. */
-bool leat_regex_add_property(struct leat_code_set *set, const uint8_t *name, uint32_t n_bytes);
+bool leat_regex_add_property(struct leat_code_set *set, const uint8_t *name, uint32_t n_bytes,
+                             bool is_bracket);
 bool leat_regex_add_posix(struct leat_code_set *set, const uint8_t *name, uint32_t n_bytes);
 /* \s, \w, \d, \h by their letter. */
-void leat_regex_add_shorthand(struct leat_code_set *set, uint8_t letter);
+void leat_regex_add_shorthand(struct leat_code_set *set, uint8_t letter, bool is_bracket);
 
 /* ---- case (regex_case.c) */
 

@@ -1,42 +1,53 @@
-/* scan.h: scanners of their own for the grammars that known tokenizers cut words by.
+/* scan.h: scanners for known grammars: what the generic steps find with a regex or a test of each
+ * character, found by code that is written for it.
  *
- * A scanner goes through a text from `*at` on, writes the words that it finds, n_max at most, and
- * leaves *at behind the last one; it returns how many it wrote, 0 at the end of the text. The text
- * is valid UTF-8 and padded (text.h); its end is the end of a piece in the sense of the regexes.
- * Each gives exactly what Hugging Face `tokenizers` gives for the regexes in its comment (behavior
- * Isolated), with classes of Unicode 16. Pure.
+ * A scanner goes over a piece of text and writes the words in it, as many as fit, and comes back
+ * for more: *at is where it is. Pieces begin and end between characters; behind the end there are
+ * LEAT_TEXT_PADDING readable bytes that mean nothing. A scanner does not know what was before the
+ * piece, or behind it.
+ *
+ * Each is compiled twice, for any machine and for AVX2; leat_scanner_run takes what the machine
+ * has. Pure: any thread.
  */
 #pragma once
 
 #include "pipeline/tokenizer/text.h"
 
-typedef size_t leat_scan(const struct leat_text *text, uint32_t *at, struct leat_range *words,
-                         size_t n_max);
+/* 0: the piece is done. n_max at least 1. */
+typedef size_t leat_scan_fn(const uint8_t *text, uint32_t *at, uint32_t end,
+                            struct leat_range *words, size_t n_max);
 
-/* 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
-leat_scan leat_scan_gpt2;
+struct leat_scanner {
+    const char *name;
+    leat_scan_fn *scan, *scan_avx2;
+};
 
-/* (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|
- * \s*[\r\n]+|\s+(?!\S)|\s+          Llama-3, cl100k; Qwen2 and Qwen2.5 have \p{N} alone */
-leat_scan leat_scan_cl100k, leat_scan_qwen2;
+extern const struct leat_scanner leat_scanner_gpt2;
+extern const struct leat_scanner leat_scanner_cl100k;   /* numbers of three digits */
+extern const struct leat_scanner leat_scanner_qwen2;    /* the same, of one digit */
+extern const struct leat_scanner leat_scanner_qwen35;   /* the same, marks are letters */
+extern const struct leat_scanner leat_scanner_o200k;    /* words by case */
+extern const struct leat_scanner leat_scanner_tekken;   /* the same without contractions */
+extern const struct leat_scanner leat_scanner_deepseek; /* the third regex of DeepSeek-V3 */
+extern const struct leat_scanner leat_scanner_kana;     /* its second: runs of Kana and Han */
+extern const struct leat_scanner leat_scanner_numbers3; /* its first: \p{N}{1,3} */
+extern const struct leat_scanner leat_scanner_numbers1; /* \p{N} */
+extern const struct leat_scanner leat_scanner_digits3;  /* [0-9][0-9][0-9] */
+extern const struct leat_scanner leat_scanner_clip;
+extern const struct leat_scanner leat_scanner_words;          /* Whitespace */
+extern const struct leat_scanner leat_scanner_bert;           /* BertPreTokenizer */
+extern const struct leat_scanner leat_scanner_nonspace;       /* WhitespaceSplit */
+extern const struct leat_scanner leat_scanner_numeric_runs;   /* Digits, contiguous */
+extern const struct leat_scanner leat_scanner_numeric_single; /* Digits, individual */
+extern const struct leat_scanner leat_scanner_punctuation;    /* Punctuation, contiguous */
+extern const struct leat_scanner leat_scanner_metaspace;      /* Metaspace, for U+2581 */
+/* Digits, contiguous and individual, of a text in GPT-2's byte alphabet whose map is not carried
+ * out. */
+extern const struct leat_scanner leat_scanner_mapped_numeric_runs;
+extern const struct leat_scanner leat_scanner_mapped_numeric_single;
 
-/* As Qwen2, with [\p{L}\p{M}]+ for \p{L}+ and ` ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*`: Qwen3.5. */
-leat_scan leat_scan_qwen35;
+/* The scanner for the words that a regex makes: its matches and what is between them, or only its
+ * matches (drops_gaps). NULL: there is none. */
+const struct leat_scanner *leat_scanner_find(const char *pattern, size_t n_bytes, bool drops_gaps);
 
-/* [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|
- * [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:...)?|
- * \p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+          o200k
- * Tekken (Mistral): without the contractions, and \p{N} alone. */
-leat_scan leat_scan_o200k, leat_scan_tekken;
-
-/* \p{N}{1,3}, then [一-龥぀-ゟ゠-ヿ]+, then
- * [!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|
- * ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+          DeepSeek-V3: three Splits, one after the
- * other */
-leat_scan leat_scan_deepseek3;
-
-/* BertPreTokenizer: words between white space, each punctuation character alone. */
-leat_scan leat_scan_bert;
-
-/* WhitespaceSplit: what stands between white space. */
-leat_scan leat_scan_whitespace;
+leat_scan_fn *leat_scanner_run(const struct leat_scanner *scanner);

@@ -1,66 +1,66 @@
-/* scan_cl100k.c: the grammars of Llama-3 (cl100k), Qwen2 and Qwen3.5. See scan.h. */
-#include "pipeline/tokenizer/split/scan.h"
-#include "pipeline/tokenizer/split/scan_classes.h"
+/* scan_cl100k.c: the regex of cl100k and Llama-3, and those of Qwen, which differ in how many
+ * digits make a number and whether a mark is part of a word:
+ *   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|
+ *   \s*[\r\n]+|\s+(?!\S)|\s+
+ */
+#include "pipeline/tokenizer/split/scan_text.h"
 
-/* What the grammars differ in. */
-struct grammar {
-    uint32_t letters; /* the classes that make a word */
-    uint32_t n_digits;
-};
+#define NUMBER LEAT_UNICODE_NUMBER
+#define SPACE  LEAT_UNICODE_SPACE
 
-static inline uint32_t end_of_number(const struct leat_scan_text *text, uint32_t at,
-                                     uint32_t n_digits) {
+LEAT_ALWAYS_INLINE const uint8_t *take_number(const uint8_t *at, const uint8_t *end,
+                                              uint32_t n_digits) {
     uint32_t n;
 
-    for (uint32_t i = 0; i < n_digits && at < text->end; i++, at += n)
-        if (!(leat_scan_class(text, at, &n) & LEAT_SCAN_NUMBER))
-            break;
+    while (n_digits-- > 0 && at < end && leat_scan_classes(at, &n) & NUMBER)
+        at += n;
     return at;
 }
 
-/* ` ?[^\s\p{L}\p{N}]+[\r\n]*` from its first sign on */
-static inline uint32_t end_of_signs(const struct leat_scan_text *text, uint32_t at,
-                                    uint32_t letters) {
-    at = leat_scan_run_without(text, at, letters | LEAT_SCAN_NUMBER | LEAT_SCAN_SPACE);
-    return leat_scan_newlines(text, at);
+/* letter: the classes that words are made of. */
+LEAT_ALWAYS_INLINE const uint8_t *step(const uint8_t *at, const uint8_t *end, uint32_t n_digits,
+                                       uint32_t letter, leat_run_fn *letters) {
+    uint32_t n, n_next, classes = leat_scan_classes(at, &n), next;
+    const uint8_t *short_end;
+
+    if (classes & letter)
+        return leat_scan_letters(at, end, letter, letters);
+    if (*at == '\'') {
+        short_end = leat_scan_contraction(at, end, true);
+        if (short_end)
+            return short_end;
+    }
+    if (classes & NUMBER)
+        return take_number(at, end, n_digits);
+    next = leat_scan_peek(at + n, end, &n_next);
+    if (next & letter && *at != '\r' && *at != '\n')
+        return leat_scan_letters(at + n, end, letter, letters);
+    if (*at == ' ' && n_next && !(next & (letter | NUMBER | SPACE)))
+        at++;
+    else if (classes & SPACE)
+        return leat_scan_blank(at, end, true);
+    return leat_scan_newlines(leat_scan_until(at, end, letter | NUMBER | SPACE), end);
 }
 
-static inline __attribute__((always_inline)) uint32_t
-end_of_word(const struct leat_scan_text *text, uint32_t at, struct grammar grammar) {
-    const uint32_t word = grammar.letters | LEAT_SCAN_NUMBER | LEAT_SCAN_SPACE;
-    uint32_t n, class = leat_scan_class(text, at, &n), n_next, next = 0, n_contraction;
-    uint8_t byte = text->bytes[at];
-
-    if (class & grammar.letters)
-        return leat_scan_letters(text, at, grammar.letters);
-    if (byte == '\'' && (n_contraction = leat_scan_contraction(text, at)) > 0)
-        return at + n_contraction;
-    if (class & LEAT_SCAN_NUMBER)
-        return end_of_number(text, at, grammar.n_digits);
-    if (at + n < text->end)
-        next = leat_scan_class(text, at + n, &n_next);
-    if (byte != '\r' && byte != '\n' && at + n < text->end && next & grammar.letters)
-        return leat_scan_letters(text, at + n, grammar.letters);
-    if (byte == ' ' && at + 1 < text->end && !(next & word))
-        return end_of_signs(text, at + 1, grammar.letters);
-    if (!(class & LEAT_SCAN_SPACE))
-        return end_of_signs(text, at, grammar.letters);
-    return leat_scan_lines(text, at);
+LEAT_ALWAYS_INLINE const uint8_t *step_cl100k(const uint8_t *at, const uint8_t *end,
+                                              leat_run_fn *letters) {
+    return step(at, end, 3, LEAT_UNICODE_LETTER, letters);
 }
 
-static inline uint32_t end_cl100k(const struct leat_scan_text *text, uint32_t at) {
-    return end_of_word(text, at, (struct grammar){.letters = LEAT_SCAN_LETTER, .n_digits = 3});
+LEAT_ALWAYS_INLINE const uint8_t *step_qwen2(const uint8_t *at, const uint8_t *end,
+                                             leat_run_fn *letters) {
+    return step(at, end, 1, LEAT_UNICODE_LETTER, letters);
 }
 
-static inline uint32_t end_qwen2(const struct leat_scan_text *text, uint32_t at) {
-    return end_of_word(text, at, (struct grammar){.letters = LEAT_SCAN_LETTER, .n_digits = 1});
+LEAT_ALWAYS_INLINE const uint8_t *step_qwen35(const uint8_t *at, const uint8_t *end,
+                                              leat_run_fn *letters) {
+    return step(at, end, 1, LEAT_UNICODE_LETTER | LEAT_UNICODE_MARK, letters);
 }
 
-static inline uint32_t end_qwen35(const struct leat_scan_text *text, uint32_t at) {
-    return end_of_word(
-        text, at, (struct grammar){.letters = LEAT_SCAN_LETTER | LEAT_SCAN_MARK, .n_digits = 1});
-}
+LEAT_DEFINE_SCAN(cl100k, step_cl100k, leat_letters)
+LEAT_DEFINE_SCAN(qwen2, step_qwen2, leat_letters)
+LEAT_DEFINE_SCAN(qwen35, step_qwen35, leat_letters)
 
-LEAT_SCAN_DEFINE(leat_scan_cl100k, end_cl100k)
-LEAT_SCAN_DEFINE(leat_scan_qwen2, end_qwen2)
-LEAT_SCAN_DEFINE(leat_scan_qwen35, end_qwen35)
+const struct leat_scanner leat_scanner_cl100k = LEAT_SCANNER("cl100k grammar", cl100k);
+const struct leat_scanner leat_scanner_qwen2 = LEAT_SCANNER("Qwen2 grammar", qwen2);
+const struct leat_scanner leat_scanner_qwen35 = LEAT_SCANNER("Qwen3.5 grammar", qwen35);

@@ -1,118 +1,112 @@
-/* scan_deepseek.c: the grammar of DeepSeek-V3 and R1. See scan.h.
- *
- * Numbers and runs of Chinese and Japanese characters are cut out first; what is left between them
- * is a piece of its own to the third regex, so that its end is an end of text to (?!\S). What that
- * regex does not match (controls, unassigned characters) stays together up to the next match.
+/* scan_deepseek.c: the three regexes of DeepSeek-V3, one scanner each:
+ *   \p{N}{1,3}
+ *   [一-龥぀-ゟ゠-ヿ]+
+ *   [!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|
+ *   \ ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+ * Of all three the words are the matches and what is between them; a character of the third that is
+ * none of its classes matches nothing, and a run of such is a word.
  */
-#include "pipeline/tokenizer/split/scan.h"
-#include "pipeline/tokenizer/split/scan_classes.h"
+#include "pipeline/tokenizer/split/scan_text.h"
 
-#define WORD (LEAT_SCAN_LETTER | LEAT_SCAN_MARK)
+#define WORD   (LEAT_UNICODE_LETTER | LEAT_UNICODE_MARK)
+#define SIGN   (LEAT_UNICODE_PUNCTUATION | LEAT_UNICODE_SYMBOL)
+#define NUMBER LEAT_UNICODE_NUMBER
+#define SPACE  LEAT_UNICODE_SPACE
 
-/* [一-龥぀-ゟ゠-ヿ] */
-static inline bool is_chinese(const struct leat_scan_text *text, uint32_t at) {
-    uint32_t n, code;
-
-    if (text->bytes[at] < 0xe3 || text->bytes[at] > 0xe9)
-        return false;
-    code = leat_unicode_decode(text->bytes + at, &n);
-    return (code >= 0x4e00 && code <= 0x9fa5) || (code >= 0x3040 && code <= 0x30ff);
+LEAT_ALWAYS_INLINE bool is_ascii_letter(uint8_t c) {
+    return (uint8_t)((c | 0x20) - 'a') < 26;
 }
 
-static inline bool is_number(const struct leat_scan_text *text, uint32_t at) {
-    return leat_scan_is(text, at, LEAT_SCAN_NUMBER);
+/* The end of the match that begins at a place, NULL if none does. */
+LEAT_ALWAYS_INLINE const uint8_t *match(const uint8_t *at, const uint8_t *end,
+                                        leat_run_fn *letters) {
+    uint32_t n, n_next, classes = leat_scan_classes(at, &n), next;
+    const uint8_t *stop;
+
+    if (classes & LEAT_UNICODE_LETTER)
+        return leat_scan_letters(at, end, WORD, letters);
+    if (classes & SIGN && *at < 0x80 && at + 1 < end && is_ascii_letter(at[1])) {
+        stop = letters(at + 1, end);
+        return stop < end ? stop : end;
+    }
+    next = leat_scan_peek(at + n, end, &n_next);
+    if (!(classes & SIGN) && *at != '\r' && *at != '\n' && next & WORD)
+        return leat_scan_letters(at + n, end, WORD, letters);
+    if (classes & LEAT_UNICODE_MARK)
+        return at + n;
+    if (*at == ' ' && next & SIGN)
+        at++;
+    else if (classes & SPACE)
+        return leat_scan_blank(at, end, true);
+    stop = leat_scan_while(at, end, SIGN);
+    return stop > at ? leat_scan_newlines(stop, end) : NULL;
 }
 
-static uint32_t end_of_number(const struct leat_scan_text *text, uint32_t at) {
+/* The match, or what stands before the next one. */
+LEAT_ALWAYS_INLINE const uint8_t *step_words(const uint8_t *at, const uint8_t *end,
+                                             leat_run_fn *letters) {
+    const uint8_t *stop = match(at, end, letters);
     uint32_t n;
 
-    for (uint32_t i = 0; i < 3 && is_number(text, at); i++, at += n)
-        (void)leat_scan_class(text, at, &n);
-    return at;
-}
-
-static uint32_t end_of_chinese(const struct leat_scan_text *text, uint32_t at) {
-    while (at < text->end && is_chinese(text, at))
-        at += 3;
-    return at;
-}
-
-/* Where the piece between numbers and Chinese ends that `at` is in. */
-static uint32_t end_of_piece(const struct leat_scan_text *text, uint32_t at) {
-    uint32_t n;
-
-    while (at < text->end && !is_chinese(text, at)) {
-        if (leat_scan_class(text, at, &n) & LEAT_SCAN_NUMBER)
-            break;
-        at += n;
-    }
-    return at;
-}
-
-static inline bool is_ascii_letter(uint8_t byte) {
-    return (uint8_t)((byte | 32) - 'a') < 26;
-}
-
-/* The end of what the third regex matches at `at`; `at` itself: it does not match there. */
-static inline uint32_t end_of_match(const struct leat_scan_text *text, uint32_t at) {
-    uint32_t n, class = leat_scan_class(text, at, &n), n_next, next = 0;
-    uint8_t byte = text->bytes[at];
-    bool is_newline = byte == '\r' || byte == '\n';
-
-    if (at + n < text->end)
-        next = leat_scan_class(text, at + n, &n_next);
-    if (byte < 0x80 && class & LEAT_SCAN_SIGN && at + 1 < text->end &&
-        is_ascii_letter(text->bytes[at + 1])) {
-        for (at++; at < text->end && is_ascii_letter(text->bytes[at]);)
-            at++;
-        return at;
-    }
-    if (!is_newline && !(class & (LEAT_SCAN_LETTER | LEAT_SCAN_SIGN)) && next & WORD)
-        return leat_scan_letters(text, at + n, WORD);
-    if (class & WORD)
-        return leat_scan_letters(text, at, WORD);
-    if (class & LEAT_SCAN_SIGN)
-        return leat_scan_newlines(text, leat_scan_run(text, at, LEAT_SCAN_SIGN));
-    if (byte == ' ' && next & LEAT_SCAN_SIGN)
-        return leat_scan_newlines(text, leat_scan_run(text, at + 1, LEAT_SCAN_SIGN));
-    return class & LEAT_SCAN_SPACE ? leat_scan_lines(text, at) : at;
-}
-
-static uint32_t end_of_word(const struct leat_scan_text *piece, uint32_t at) {
-    uint32_t end = end_of_match(piece, at), n;
-
-    if (end > at)
-        return end;
+    if (stop)
+        return stop;
     do {
-        (void)leat_scan_class(piece, at, &n);
+        (void)leat_scan_classes(at, &n);
         at += n;
-    } while (at < piece->end && end_of_match(piece, at) == at);
+    } while (at < end && !match(at, end, letters));
     return at;
 }
 
-size_t leat_scan_deepseek3(const struct leat_text *text, uint32_t *at, struct leat_range *words,
-                           size_t n_max) {
-    const struct leat_scan_text whole = {.bytes = text->bytes, .end = text->n_bytes};
-    struct leat_scan_text piece = {.bytes = text->bytes, .end = *at};
-    uint32_t start = *at;
-    size_t n = 0;
+/* others: runs of ASCII without digits */
+LEAT_ALWAYS_INLINE const uint8_t *step_numbers(const uint8_t *at, const uint8_t *end,
+                                               uint32_t n_max, leat_run_fn *others) {
+    const uint8_t *start = at;
+    uint32_t n;
 
-    while (n < n_max && start < whole.end) {
-        uint32_t end;
-
-        if (start < piece.end)
-            end = end_of_word(&piece, start);
-        else if (is_number(&whole, start))
-            end = end_of_number(&whole, start);
-        else if (is_chinese(&whole, start))
-            end = end_of_chinese(&whole, start);
-        else {
-            piece.end = end_of_piece(&whole, start);
-            continue;
-        }
-        words[n++] = (struct leat_range){.start = start, .end = end};
-        start = end;
-    }
-    *at = start;
-    return n;
+    while (n_max-- > 0 && at < end && leat_scan_classes(at, &n) & NUMBER)
+        at += n;
+    return at > start ? at : leat_scan_gap(at, end, NUMBER, others);
 }
+
+LEAT_ALWAYS_INLINE const uint8_t *step_numbers3(const uint8_t *at, const uint8_t *end,
+                                                leat_run_fn *others) {
+    return step_numbers(at, end, 3, others);
+}
+
+LEAT_ALWAYS_INLINE const uint8_t *step_numbers1(const uint8_t *at, const uint8_t *end,
+                                                leat_run_fn *others) {
+    return step_numbers(at, end, 1, others);
+}
+
+LEAT_ALWAYS_INLINE bool is_kana(const uint8_t *at, uint32_t *ret_n_bytes) {
+    uint32_t code = leat_unicode_decode(at, ret_n_bytes);
+
+    return (code >= 0x3040 && code <= 0x30ff) || (code >= 0x4e00 && code <= 0x9fa5);
+}
+
+/* low: runs of bytes that begin none of these characters, and are in none */
+LEAT_ALWAYS_INLINE const uint8_t *step_kana(const uint8_t *at, const uint8_t *end,
+                                            leat_run_fn *low) {
+    uint32_t n;
+    bool is_first = is_kana(at, &n);
+
+    do {
+        at += n;
+        if (!is_first)
+            at = low(at, end);
+    } while (at < end && is_kana(at, &n) == is_first);
+    return at < end ? at : end;
+}
+
+LEAT_DEFINE_SCAN(deepseek, step_words, leat_letters)
+LEAT_DEFINE_RUN(others, 0, '9' + 1, 245, true)
+LEAT_DEFINE_SCAN(numbers3, step_numbers3, others)
+LEAT_DEFINE_SCAN(numbers1, step_numbers1, others)
+/* A run ends at a first byte only: 80 to BF, which go on a character, are in it. */
+LEAT_DEFINE_RUN(low, 0, 0, 0xe2, false)
+LEAT_DEFINE_SCAN(kana, step_kana, low)
+
+const struct leat_scanner leat_scanner_deepseek = LEAT_SCANNER("DeepSeek-V3 grammar", deepseek);
+const struct leat_scanner leat_scanner_numbers3 = LEAT_SCANNER("up to three digits", numbers3);
+const struct leat_scanner leat_scanner_numbers1 = LEAT_SCANNER("single digits", numbers1);
+const struct leat_scanner leat_scanner_kana = LEAT_SCANNER("runs of Kana and Han", kana);

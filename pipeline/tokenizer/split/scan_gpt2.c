@@ -1,50 +1,42 @@
-/* scan_gpt2.c: GPT-2's grammar (RoBERTa, ModernBERT, GPT-NeoX, Phi-2, ...). See scan.h. */
-#include "pipeline/tokenizer/split/scan.h"
-#include "pipeline/tokenizer/split/scan_classes.h"
+/* scan_gpt2.c: the regex in ByteLevel:
+ *   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+ */
+#include "pipeline/tokenizer/split/scan_text.h"
 
-#define WORD (LEAT_SCAN_LETTER | LEAT_SCAN_NUMBER | LEAT_SCAN_SPACE)
+#define LETTER LEAT_UNICODE_LETTER
+#define NUMBER LEAT_UNICODE_NUMBER
+#define SPACE  LEAT_UNICODE_SPACE
 
-/* From the first character of a run on; a blank may have come before it. */
-static inline uint32_t end_of_run(const struct leat_scan_text *text, uint32_t at, uint32_t class,
-                                  uint32_t n) {
-    if (class & LEAT_SCAN_LETTER)
-        return leat_scan_letters(text, at, LEAT_SCAN_LETTER);
-    if (class & LEAT_SCAN_NUMBER)
-        return leat_scan_run(text, at + n, LEAT_SCAN_NUMBER);
-    return leat_scan_run_without(text, at + n, WORD);
+/* A run of letters, of numbers, or of neither; `classes` are those of its first character. */
+LEAT_ALWAYS_INLINE const uint8_t *run(const uint8_t *at, const uint8_t *end, uint32_t classes,
+                                      leat_run_fn *letters) {
+    if (classes & LETTER)
+        return leat_scan_letters(at, end, LETTER, letters);
+    if (classes & NUMBER)
+        return leat_scan_while(at, end, NUMBER);
+    return leat_scan_until(at, end, LETTER | NUMBER | SPACE);
 }
 
-/* Here case counts, and U+017F is no s. */
-static inline uint32_t contraction(const struct leat_scan_text *text, uint32_t at) {
-    const uint8_t *bytes = text->bytes + at;
-    uint32_t n_left = text->end - at;
+LEAT_ALWAYS_INLINE const uint8_t *step(const uint8_t *at, const uint8_t *end,
+                                       leat_run_fn *letters) {
+    uint32_t n, classes = leat_scan_classes(at, &n);
+    const uint8_t *short_end;
 
-    if (n_left < 2)
-        return 0;
-    if (bytes[1] == 's' || bytes[1] == 't' || bytes[1] == 'm' || bytes[1] == 'd')
-        return 2;
-    if (n_left < 3)
-        return 0;
-    return (bytes[1] == 'r' && bytes[2] == 'e') || (bytes[1] == 'v' && bytes[2] == 'e') ||
-                   (bytes[1] == 'l' && bytes[2] == 'l')
-               ? 3
-               : 0;
-}
-
-static inline uint32_t end_of_word(const struct leat_scan_text *text, uint32_t at) {
-    uint32_t n, class = leat_scan_class(text, at, &n), n_contraction;
-
-    if (text->bytes[at] == ' ' && at + 1 < text->end) {
-        class = leat_scan_class(text, at + 1, &n);
-        if (!(class & LEAT_SCAN_SPACE))
-            return end_of_run(text, at + 1, class, n);
-        return leat_scan_blanks(text, at);
+    if (*at == ' ' && at + 1 < end) {
+        classes = leat_scan_classes(at + 1, &n);
+        return classes & SPACE ? leat_scan_blank(at, end, false)
+                               : run(at + 1, end, classes, letters);
     }
-    if (class & LEAT_SCAN_SPACE)
-        return leat_scan_blanks(text, at);
-    if (text->bytes[at] == '\'' && (n_contraction = contraction(text, at)) > 0)
-        return at + n_contraction;
-    return end_of_run(text, at, class, n);
+    if (classes & SPACE)
+        return leat_scan_blank(at, end, false);
+    if (*at == '\'') {
+        short_end = leat_scan_contraction(at, end, false);
+        if (short_end)
+            return short_end;
+    }
+    return run(at, end, classes, letters);
 }
 
-LEAT_SCAN_DEFINE(leat_scan_gpt2, end_of_word)
+LEAT_DEFINE_SCAN(gpt2, step, leat_letters)
+
+const struct leat_scanner leat_scanner_gpt2 = LEAT_SCANNER("GPT-2 grammar", gpt2);

@@ -1,101 +1,122 @@
-/* scan_o200k.c: the grammars of GPT-4o (o200k) and of Mistral's tekken. See scan.h.
+/* scan_o200k.c: the regex of o200k, and that of tekken, which has no contractions, single digits:
+ *   [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|...)?|
+ *   [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|...)?|
+ *   \p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
  *
- * A word is X*Y+ or X+Y*, X = [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], Y = [\p{Ll}\p{Lm}\p{Lo}\p{M}]. What
- * is in both (Lm, Lo, M) lets the first form back off: X* takes all it can; if no Y follows, it
- * gives back characters until one that it gives back is a Y. So the word ends behind the last Y of
- * the run of X if nothing of Y comes behind it, and only if the run has no Y at all the second form
- * takes the run as a whole.
+ * A word is upper case, then lower case; letters without case are both. The first alternative takes
+ * as much upper case as there is; if nothing lower follows, it gives back up to the last character
+ * that is both, and ends behind that one.
  */
-#include "pipeline/tokenizer/split/scan.h"
-#include "pipeline/tokenizer/split/scan_classes.h"
+#include "pipeline/tokenizer/split/scan_text.h"
 
-#define LETTERS (LEAT_SCAN_UPPER | LEAT_SCAN_LOWER)
+#define LETTER LEAT_UNICODE_LETTER
+#define NUMBER LEAT_UNICODE_NUMBER
+#define SPACE  LEAT_UNICODE_SPACE
+#define BOTH   (LEAT_UNICODE_LM | LEAT_UNICODE_LO | LEAT_UNICODE_MARK)
+#define UPPER  (LEAT_UNICODE_LU | LEAT_UNICODE_LT | BOTH)
+#define LOWER  (LEAT_UNICODE_LL | BOTH)
 
-/* The end of X*Y+ from `at` on; `at` itself: no match. *ret_upper: the end of X*. */
-static inline uint32_t end_of_lower_form(const struct leat_scan_text *text, uint32_t at,
-                                         uint32_t *ret_upper) {
-    uint32_t behind_lower = at, n, class;
+/* A run of upper case; *ret_both is the end of its last character that is lower case too, or NULL.
+ */
+LEAT_ALWAYS_INLINE const uint8_t *take_upper(const uint8_t *at, const uint8_t *end,
+                                             const uint8_t **ret_both) {
+    uint32_t n, classes;
 
-    while (at < text->end && (class = leat_scan_class(text, at, &n)) & LEAT_SCAN_UPPER) {
+    *ret_both = NULL;
+    while (at < end && (classes = leat_scan_classes(at, &n)) & UPPER) {
         at += n;
-        if (class & LEAT_SCAN_LOWER)
-            behind_lower = at;
+        if (classes & BOTH)
+            *ret_both = at;
     }
-    *ret_upper = at;
-    if (leat_scan_is(text, at, LEAT_SCAN_LOWER))
-        return leat_scan_run(text, at, LEAT_SCAN_LOWER);
-    return behind_lower;
-}
-
-/* The end of the word at `at`, whose letters begin there or, behind a prefix, at `start`. */
-static inline uint32_t end_of_letters(const struct leat_scan_text *text, uint32_t at,
-                                      uint32_t start, bool is_mark) {
-    uint32_t end, upper, ignored;
-
-    end = end_of_lower_form(text, start, &upper);
-    if (end > start)
-        return end;
-    if (start > at &&
-        is_mark) /* the first form without the prefix comes before the second with it */
-        return end_of_lower_form(text, at, &ignored);
-    return upper;
-}
-
-static inline uint32_t end_of_number(const struct leat_scan_text *text, uint32_t at,
-                                     uint32_t n_digits) {
-    uint32_t n;
-
-    for (uint32_t i = 0; i < n_digits && at < text->end; i++, at += n)
-        if (!(leat_scan_class(text, at, &n) & LEAT_SCAN_NUMBER))
-            break;
     return at;
 }
 
-/* ` ?[^\s\p{L}\p{N}]+[\r\n/]*` from its first sign on */
-static inline uint32_t end_of_signs(const struct leat_scan_text *text, uint32_t at) {
-    at = leat_scan_run_without(text, at, LEAT_SCAN_LETTER | LEAT_SCAN_NUMBER | LEAT_SCAN_SPACE);
-    while (at < text->end &&
-           (text->bytes[at] == '\n' || text->bytes[at] == '\r' || text->bytes[at] == '/'))
+LEAT_ALWAYS_INLINE const uint8_t *take_lower(const uint8_t *at, const uint8_t *end,
+                                             leat_run_fn *lower) {
+    return leat_scan_letters(at, end, LOWER, lower);
+}
+
+/* The end of a word that begins at a letter or a mark, by the first alternative or, if it finds
+ * none, *ret_second by the second. */
+LEAT_ALWAYS_INLINE const uint8_t *take_word(const uint8_t *at, const uint8_t *end,
+                                            const uint8_t **ret_second, leat_run_fn *run) {
+    const uint8_t *both, *upper = take_upper(at, end, &both);
+    const uint8_t *lower = take_lower(upper, end, run);
+
+    *ret_second = upper > at ? upper : NULL;
+    return lower > upper ? lower : both;
+}
+
+/* A word at `at`, or one behind it if the character there, of n bytes, may stand before a word. */
+LEAT_ALWAYS_INLINE const uint8_t *find_word(const uint8_t *at, const uint8_t *end, uint32_t n,
+                                            uint32_t classes, leat_run_fn *run) {
+    const uint8_t *first, *second = NULL, *plain;
+
+    if (classes & LETTER) {
+        first = take_word(at, end, &second, run);
+        return first ? first : second;
+    }
+    if (*at != '\r' && *at != '\n' && !(classes & NUMBER)) {
+        first = take_word(at + n, end, &second, run);
+        if (first)
+            return first;
+    }
+    if (classes & LEAT_UNICODE_MARK) {
+        first = take_word(at, end, &plain, run);
+        if (first)
+            return first;
+    }
+    return second;
+}
+
+LEAT_ALWAYS_INLINE const uint8_t *take_rest(const uint8_t *at, const uint8_t *end, uint32_t n,
+                                            uint32_t classes, uint32_t n_digits) {
+    uint32_t next;
+
+    if (classes & NUMBER) {
+        for (at += n; --n_digits > 0 && at < end && leat_scan_classes(at, &n) & NUMBER;)
+            at += n;
+        return at;
+    }
+    next = leat_scan_peek(at + n, end, &n);
+    if (*at == ' ' && n && !(next & (LETTER | NUMBER | SPACE)))
+        at++;
+    else if (classes & SPACE)
+        return leat_scan_blank(at, end, true);
+    at = leat_scan_until(at, end, LETTER | NUMBER | SPACE);
+    while (at < end && (*at == '\r' || *at == '\n' || *at == '/'))
         at++;
     return at;
 }
 
-static inline __attribute__((always_inline)) uint32_t end_of_word(const struct leat_scan_text *text,
-                                                                  uint32_t at,
-                                                                  bool has_contractions,
-                                                                  uint32_t n_digits) {
-    uint32_t n, class = leat_scan_class(text, at, &n), n_next, next = 0, start;
-    uint8_t byte = text->bytes[at];
+LEAT_ALWAYS_INLINE const uint8_t *step(const uint8_t *at, const uint8_t *end, uint32_t n_digits,
+                                       bool has_contractions, leat_run_fn *run) {
+    uint32_t n, classes = leat_scan_classes(at, &n);
+    const uint8_t *word = find_word(at, end, n, classes, run), *short_end;
 
-    /* the prefix may be any character but CR, LF, letters and numbers: a mark too */
-    if (at + n < text->end)
-        next = leat_scan_class(text, at + n, &n_next);
-    start = !(class & (LEAT_SCAN_LETTER | LEAT_SCAN_NUMBER)) && byte != '\r' && byte != '\n' &&
-                    next & LETTERS
-                ? at + n
-                : at;
-    if (start > at || class & LETTERS) {
-        uint32_t end = end_of_letters(text, at, start, class & LEAT_SCAN_MARK);
-
-        return has_contractions ? end + leat_scan_contraction(text, end) : end;
+    if (!word)
+        return take_rest(at, end, n, classes, n_digits);
+    if (has_contractions && word < end && *word == '\'') {
+        short_end = leat_scan_contraction(word, end, true);
+        if (short_end)
+            return short_end;
     }
-    if (class & LEAT_SCAN_NUMBER)
-        return end_of_number(text, at, n_digits);
-    if (byte == ' ' && at + 1 < text->end &&
-        !(next & (LEAT_SCAN_LETTER | LEAT_SCAN_NUMBER | LEAT_SCAN_SPACE)))
-        return end_of_signs(text, at + 1);
-    if (!(class & LEAT_SCAN_SPACE))
-        return end_of_signs(text, at);
-    return leat_scan_lines(text, at);
+    return word;
 }
 
-static inline uint32_t end_o200k(const struct leat_scan_text *text, uint32_t at) {
-    return end_of_word(text, at, true, 3);
+LEAT_ALWAYS_INLINE const uint8_t *step_o200k(const uint8_t *at, const uint8_t *end,
+                                             leat_run_fn *run) {
+    return step(at, end, 3, true, run);
 }
 
-static inline uint32_t end_tekken(const struct leat_scan_text *text, uint32_t at) {
-    return end_of_word(text, at, false, 1);
+LEAT_ALWAYS_INLINE const uint8_t *step_tekken(const uint8_t *at, const uint8_t *end,
+                                              leat_run_fn *run) {
+    return step(at, end, 1, false, run);
 }
 
-LEAT_SCAN_DEFINE(leat_scan_o200k, end_o200k)
-LEAT_SCAN_DEFINE(leat_scan_tekken, end_tekken)
+LEAT_DEFINE_RUN(lower, 0, 'a', 25, false)
+LEAT_DEFINE_SCAN(o200k, step_o200k, lower)
+LEAT_DEFINE_SCAN(tekken, step_tekken, lower)
+
+const struct leat_scanner leat_scanner_o200k = LEAT_SCANNER("o200k grammar", o200k);
+const struct leat_scanner leat_scanner_tekken = LEAT_SCANNER("tekken grammar", tekken);

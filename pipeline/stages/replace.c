@@ -1,0 +1,86 @@
+/* replace.c: every occurrence of a text within a text, from left to right, as Python's
+ * str.replace. Bytes are compared. */
+#include <string.h>
+
+#include "pipeline/stages/shared_text_edit.h"
+
+struct replace {
+    struct leat_config base;
+    struct leat_text_edit edit;
+    const char *old;
+    const char *new;
+};
+
+static const struct leat_arg args[] = {
+    LEAT_TEXT_EDIT_ARGS(replace, edit),
+    {.name = "old",
+     .type = LEAT_ARG_TEXT,
+     .offset = offsetof(struct replace, old),
+     .is_required = true,
+     .help = "what is replaced, as it stands"},
+    {.name = "new",
+     .type = LEAT_ARG_TEXT,
+     .offset = offsetof(struct replace, new),
+     .fallback = "",
+     .help = "what takes its place"},
+    LEAT_ARGS_END,
+};
+
+static int check(struct leat_config *config, struct leat_error *err) {
+    const struct replace *self = (const struct replace *)config;
+
+    if (self->old[0] == '\0')
+        return leat_config_error(config, "old", err,
+                                 "is empty, and stands everywhere: give a text");
+    return 0;
+}
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    return leat_text_edit_plan(config, &((struct replace *)config)->edit, planner, err);
+}
+
+static int find_places(const struct replace *self, const struct leat_map *map,
+                       struct leat_text_places *places) {
+    const struct leat_column *from = leat_map_column(map, self->edit.from);
+    uint32_t n_old = (uint32_t)strlen(self->old);
+    int r = 0;
+
+    for (uint32_t row = 0; row < map->block->n_rows; row++) {
+        const uint8_t *text = (const uint8_t *)from->values + from->starts[row], *found;
+        uint32_t at = 0;
+
+        while (r == 0 && (found = memmem(text + at, from->lengths[row] - at, self->old, n_old))) {
+            at = (uint32_t)(found - text) + n_old;
+            r = leat_text_places_add(places, row, (struct leat_range){at - n_old, at});
+        }
+    }
+    return r;
+}
+
+static int map_rows(const struct leat_config *config, struct leat_map *map,
+                    struct leat_error *err) {
+    const struct replace *self = (const struct replace *)config;
+    struct leat_text_places places;
+    int r;
+
+    if (leat_text_places_init(&places, map) < 0)
+        return leat_error_oom(err);
+    if (find_places(self, map, &places) < 0)
+        r = leat_error_oom(err);
+    else
+        r = leat_text_edit_replace(&self->edit, map, &places, self->new, strlen(self->new), err);
+    leat_text_places_deinit(&places);
+    return r;
+}
+
+const struct leat_stage_ops leat_stage_replace = {
+    .name = "replace",
+    .summary = "replaces a text within a text",
+    .example = "{ input: text, old: \"\\r\\n\", new: \"\\n\" }",
+    .kind = LEAT_STAGE_MAP,
+    .args = args,
+    .config_size = sizeof(struct replace),
+    .check = check,
+    .plan = plan,
+    .map = map_rows,
+};

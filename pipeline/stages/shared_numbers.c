@@ -1,0 +1,173 @@
+/* shared_numbers.c: see shared_numbers.h. */
+#include "pipeline/stages/shared_numbers.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "pipeline/scalar.h"
+
+const char *const leat_numbers_nans[] = {"keep", "fail", "default", NULL};
+const char *const leat_numbers_floats[] = {"float32", "float64", "float16", "bfloat16", NULL};
+const char *const leat_numbers_integers[] = {"int32", "int64", "uint16", "uint8", NULL};
+const char *const leat_numbers_dtypes[] = {"float32", "float64", "float16", "bfloat16", "int32",
+                                           "int64",   "uint16",  "uint8",   "bool",     NULL};
+
+int leat_numbers_check(const struct leat_config *config, const struct leat_numbers *numbers,
+                       struct leat_error *err) {
+    bool is_given = leat_config_given(config, "default");
+
+    if (numbers->nan == LEAT_NAN_DEFAULT && !is_given)
+        return leat_config_error(config, "nan", err,
+                                 "`default` needs a number: set `default`, such as 0");
+    if (numbers->nan != LEAT_NAN_DEFAULT && is_given)
+        return leat_config_error(config, "default", err, "has an effect only with `nan: default`");
+    if (isnan(numbers->fallback))
+        return leat_config_error(config, "default", err,
+                                 "is NaN itself: set a number, or `nan: keep`");
+    return 0;
+}
+
+int leat_numbers_check_field(const struct leat_config *config, const char *arg, const char *name,
+                             const struct leat_field *field, struct leat_error *err) {
+    if (field->dtype == LEAT_DTYPE_TEXT)
+        return leat_config_error(config, arg, err, "\"%s\" is text: `cast` it to float32 first",
+                                 name);
+    if (field->is_padded)
+        return leat_config_error(config, arg, err, "\"%s\" is padded: %s it before `pad`", name,
+                                 config->ops->name);
+    return 0;
+}
+
+int leat_numbers_check_default(const struct leat_config *config, const struct leat_numbers *numbers,
+                               struct leat_error *err) {
+    enum leat_dtype dtype = (enum leat_dtype)numbers->dtype;
+    uint64_t element;
+
+    if (numbers->nan == LEAT_NAN_DEFAULT &&
+        leat_scalar_store_double(&element, dtype, 0, numbers->fallback) < 0)
+        return leat_config_error(config, "default", err, "%g is no %s", numbers->fallback,
+                                 leat_dtype_name(dtype));
+    return 0;
+}
+
+int leat_numbers_plan(const struct leat_config *config, struct leat_numbers *numbers,
+                      struct leat_planner *planner, struct leat_error *err) {
+    const struct leat_field *from;
+    struct leat_field *to;
+    int r = leat_planner_find(planner, config, "input", numbers->input, &numbers->from, err);
+
+    if (r < 0)
+        return r;
+    from = leat_planner_field(planner, numbers->from);
+    r = leat_numbers_check_field(config, "input", numbers->input, from, err);
+    if (r < 0)
+        return r;
+    if (numbers->dtype == LEAT_DTYPE_NONE)
+        numbers->dtype = (int)from->dtype;
+    r = leat_numbers_check_default(config, numbers, err);
+    if (r < 0)
+        return r;
+    r = leat_planner_add(planner, config, numbers->output ? "output" : "input",
+                         numbers->output ? numbers->output : numbers->input,
+                         (enum leat_dtype)numbers->dtype, from->is_list, &numbers->to, &to, err);
+    if (r < 0)
+        return r;
+    to->max_length = from->max_length;
+    to->width = from->width;
+    return 0;
+}
+
+int leat_numbers_make_lists(struct leat_map *map, uint32_t column, size_t n_values,
+                            struct leat_error *err) {
+    size_t n_bytes = n_values * leat_dtype_size(map->fields[column].dtype);
+    struct leat_column *to = leat_map_column(map, column);
+
+    if (n_values > LEAT_NUMBERS_MAX)
+        return leat_error_set(err, -EOVERFLOW,
+                              "\"%s\" would have %zu numbers in one block, more than %u: make "
+                              "block_bytes or the lists smaller",
+                              map->fields[column].name, n_values, LEAT_NUMBERS_MAX);
+    to->values = leat_map_alloc(map, column, n_bytes);
+    if (!to->values || leat_map_make_views(map, column) < 0)
+        return leat_error_oom(err);
+    map->n_bytes_out += n_bytes;
+    return 0;
+}
+
+double leat_numbers_get(const struct leat_numbers *numbers, const struct leat_map *map,
+                        size_t index) {
+    return leat_scalar_double(leat_map_column(map, numbers->from)->values,
+                              map->fields[numbers->from].dtype, index);
+}
+
+static void reject(const struct leat_numbers *numbers, struct leat_map *map, uint32_t row, double x,
+                   double y, int reason) {
+    const char *name = numbers->input ? numbers->input : map->fields[numbers->to].name;
+    const char *dtype = leat_dtype_name((enum leat_dtype)numbers->dtype);
+    char text[LEAT_SCALAR_TEXT_MAX];
+
+    (void)leat_scalar_print(isnan(y) ? &x : &y, LEAT_DTYPE_FLOAT64, 0, text);
+    if (isnan(x))
+        leat_map_reject(map, row, name, "is NaN; `nan: default` would take a number for it");
+    else if (isnan(y))
+        leat_map_reject(map, row, name, "%s becomes NaN; `nan: default` would take a number for it",
+                        text);
+    else if (reason == -ERANGE)
+        leat_map_reject(map, row, name, "%s does not fit %s", text, dtype);
+    else
+        leat_map_reject(map, row, name, "%s is not whole, as is %s", text, dtype);
+}
+
+void leat_numbers_put(const struct leat_numbers *numbers, struct leat_map *map, uint32_t row,
+                      size_t index, double x, double y) {
+    bool is_nan = isnan(x) || isnan(y);
+    int r;
+
+    if (is_nan && numbers->nan == LEAT_NAN_DEFAULT) {
+        y = numbers->fallback;
+        is_nan = false;
+    }
+    r = leat_scalar_store_double(leat_map_column(map, numbers->to)->values,
+                                 (enum leat_dtype)numbers->dtype, index, y);
+    if (r < 0 || (is_nan && numbers->nan == LEAT_NAN_FAIL))
+        reject(numbers, map, row, x, y, r);
+}
+
+static int map_scalars(const struct leat_config *config, const struct leat_numbers *numbers,
+                       struct leat_map *map, leat_numbers_put_fn *put, struct leat_error *err) {
+    size_t size = leat_dtype_size((enum leat_dtype)numbers->dtype);
+
+    if (leat_map_make_scalar(map, numbers->to, size) < 0)
+        return leat_error_oom(err);
+    for (uint32_t row = 0; row < map->block->n_rows; row++)
+        put(config, map, row, row, row);
+    map->n_bytes_out += map->block->n_rows * size;
+    return 0;
+}
+
+static int map_lists(const struct leat_config *config, const struct leat_numbers *numbers,
+                     struct leat_map *map, leat_numbers_put_fn *put, struct leat_error *err) {
+    const struct leat_column *from = leat_map_column(map, numbers->from);
+    const struct leat_column *to = leat_map_column(map, numbers->to);
+    size_t total = 0;
+    uint32_t at = 0;
+    int r;
+
+    for (uint32_t row = 0; row < map->block->n_rows; row++)
+        total += from->lengths[row];
+    r = leat_numbers_make_lists(map, numbers->to, total, err);
+    for (uint32_t row = 0; r == 0 && row < map->block->n_rows; row++) {
+        to->starts[row] = at;
+        to->lengths[row] = from->lengths[row];
+        for (uint32_t i = 0; i < from->lengths[row]; i++)
+            put(config, map, row, from->starts[row] + i, at++);
+    }
+    return r;
+}
+
+int leat_numbers_map(const struct leat_config *config, const struct leat_numbers *numbers,
+                     struct leat_map *map, leat_numbers_put_fn *put, struct leat_error *err) {
+    if (map->fields[numbers->to].is_list)
+        return map_lists(config, numbers, map, put, err);
+    return map_scalars(config, numbers, map, put, err);
+}

@@ -1,0 +1,465 @@
+/* shared_tokenize_model.c: text to token ids by the tokenizer of a model: see
+ * pipeline/tokenizer/tokenizer.h.
+ *
+ * A workspace is a tokenizer's context, whose cache of words stays warm from block to block, and
+ * the values of the output columns while they grow; at the end of a block they are copied into its
+ * arena in one piece. Offsets are a list of twice as many numbers: start, end, start, end.
+ *
+ * What truncation cuts off is not made, and padding is never the tokenizer's business here but that
+ * of `pad`, which knows the batch. A text that cannot be tokenized is a bad record.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/stages/shared_tokenize.h"
+#include "pipeline/tokenizer/tokenizer.h"
+
+#define TYPES_NAME   "token_type_ids"
+#define OFFSETS_NAME "offset_mapping"
+
+enum { LONGEST_FIRST, ONLY_FIRST, ONLY_SECOND, DO_NOT_TRUNCATE };
+
+static const char *const args[] = {
+    "add_special_tokens",    "pair", "truncation", "bos", "eos", "return_offsets_mapping",
+    "return_token_type_ids", NULL};
+
+static int check(const struct leat_tokenize *self, struct leat_error *err) {
+    const struct leat_config *config = &self->base;
+
+    if (self->truncation == ONLY_SECOND && !self->pair)
+        return leat_config_error(config, "truncation", err,
+                                 "only_second needs a second text: give `pair`");
+    if (self->truncation == DO_NOT_TRUNCATE && self->max_length)
+        return leat_config_error(config, "max_length", err,
+                                 "has no effect with `truncation: do_not_truncate`");
+    return 0;
+}
+
+/* ---- files, through the opener, so that its roots hold */
+
+struct reading {
+    const struct leat_opener *opener;
+    struct leat_blake2b *contents;
+};
+
+static int read_file(void *context, const char *path, size_t max_bytes, char **ret_data,
+                     size_t *ret_n, struct leat_error *err) {
+    struct reading *reading = context;
+    struct leat_error error = LEAT_ERROR_INIT;
+    int r = leat_opener_read(reading->opener, path, max_bytes, ret_data, ret_n, &error);
+
+    if (r < 0) {
+        if (r != -ENOENT)
+            *err = error;
+        return r;
+    }
+    leat_blake2b_u64(reading->contents, *ret_n);
+    leat_blake2b_update(reading->contents, *ret_data, *ret_n);
+    return 0;
+}
+
+static bool is_directory(void *context, const char *path) {
+    const struct reading *reading = context;
+    struct leat_error error = LEAT_ERROR_INIT;
+    int fd = reading->opener->open_directory(reading->opener, path, &error);
+
+    if (fd < 0)
+        return false;
+    (void)close(fd);
+    return true;
+}
+
+static int open_tokenizer(struct leat_tokenize *self, const struct leat_opener *opener,
+                          struct leat_error *err) {
+    const struct leat_config *config = &self->base;
+    const struct leat_value *value =
+        config->values ? leat_value_get(config->values, "tokenizer") : NULL;
+    struct reading reading = {.opener = opener, .contents = &self->contents};
+    const struct leat_tokenizer_reader reader = {
+        .context = &reading, .read = read_file, .is_directory = is_directory};
+    char *path = leat_config_path(config, self->tokenizer_path);
+    int r;
+
+    if (!path)
+        return leat_error_oom(err);
+    r = leat_tokenizer_open(path, &reader, &self->tokenizer, err);
+    free(path);
+    if (r == 0)
+        return 0;
+    leat_error_prefix(err, "tokenizer");
+    if (!err->file[0])
+        leat_error_locate(err, config->file, value ? value->line : config->line,
+                          value ? value->column : config->column);
+    return r;
+}
+
+/* ---- tokens around it, and lengths */
+
+/* The id of a token that is to be put in front or behind; -1 if the tokenizer does so itself. */
+static int find_end(struct leat_tokenize *self, const char *arg, const char *token, bool is_last,
+                    int32_t *ret_id, struct leat_error *err) {
+    int32_t id = -1;
+
+    *ret_id = -1;
+    if (!token)
+        return 0;
+    id = leat_tokenizer_id(self->tokenizer, token, strlen(token));
+    if (id < 0)
+        return leat_config_error(&self->base, arg, err, "the tokenizer has no token \"%.64s\"",
+                                 token);
+    if (!self->add_special_tokens ||
+        leat_tokenizer_outer_id(self->tokenizer, self->pair != NULL, is_last) != id)
+        *ret_id = id;
+    return 0;
+}
+
+static int64_t n_ends(const struct leat_tokenize *self) {
+    return (self->first_id >= 0) + (self->last_id >= 0);
+}
+
+/* How a text is cut, which the file says where the arguments do not. */
+static struct leat_truncation truncation_of(const struct leat_tokenize *self) {
+    struct leat_truncation truncation = *leat_tokenizer_truncation(self->tokenizer);
+    const struct leat_config *config = &self->base;
+
+    if (self->max_length) {
+        truncation.is_on = true;
+        truncation.max_length = (uint32_t)self->max_length;
+    }
+    truncation.is_on = truncation.is_on && self->truncation != DO_NOT_TRUNCATE;
+    if (leat_config_given(config, "truncation_side"))
+        truncation.cuts_left = self->truncation_side == 1;
+    if (leat_config_given(config, "truncation") && self->truncation != DO_NOT_TRUNCATE)
+        truncation.strategy = self->truncation == ONLY_FIRST    ? LEAT_TRUNCATE_ONLY_FIRST
+                              : self->truncation == ONLY_SECOND ? LEAT_TRUNCATE_ONLY_SECOND
+                                                                : LEAT_TRUNCATE_LONGEST_FIRST;
+    truncation.stride = 0; /* of what is cut off, which nobody gets */
+    return truncation;
+}
+
+/* The length that is set is that of the whole row. */
+static int set_length(struct leat_tokenize *self, struct leat_error *err) {
+    struct leat_truncation truncation = truncation_of(self);
+    int64_t n_around = n_ends(self);
+
+    if (self->add_special_tokens)
+        n_around += (int64_t)leat_tokenizer_n_added(self->tokenizer, self->pair != NULL);
+    if (truncation.is_on && truncation.max_length <= n_around)
+        return leat_config_error(&self->base, "max_length", err,
+                                 "%u leaves no room for a token besides the %lld around it: at "
+                                 "least %lld",
+                                 truncation.max_length, (long long)n_around,
+                                 (long long)n_around + 1);
+    if (truncation.is_on && truncation.strategy == LEAT_TRUNCATE_ONLY_SECOND && !self->pair)
+        return leat_config_error(&self->base, "tokenizer", err,
+                                 "it truncates only the second of two texts, and there is no "
+                                 "`pair`: give one, or another `truncation`");
+    self->max_length = truncation.is_on ? (int64_t)truncation.max_length : 0;
+    return 0;
+}
+
+static int load(struct leat_tokenize *self, const struct leat_opener *opener,
+                struct leat_error *err) {
+    int r = open_tokenizer(self, opener, err);
+
+    if (r == 0)
+        r = find_end(self, "bos", self->bos, false, &self->first_id, err);
+    if (r == 0)
+        r = find_end(self, "eos", self->eos, true, &self->last_id, err);
+    if (r == 0)
+        r = set_length(self, err);
+    self->pad_id = r == 0 ? leat_tokenizer_pad_id(self->tokenizer) : -1;
+    return r;
+}
+
+static int plan(struct leat_tokenize *self, struct leat_planner *planner, struct leat_error *err) {
+    const struct leat_padding *padding = leat_tokenizer_padding(self->tokenizer);
+    struct leat_field *field;
+    int r = 0;
+
+    if (self->return_token_type_ids) {
+        r = leat_planner_add(planner, &self->base, "return_token_type_ids", TYPES_NAME,
+                             LEAT_DTYPE_INT32, true, &self->types_column, &field, err);
+        if (r < 0)
+            return r;
+        field->max_length = (uint64_t)self->max_length;
+        field->has_pad_value = true;
+        field->pad_value = padding->is_on ? padding->pad_type_id : 0;
+    }
+    if (self->return_offsets_mapping) {
+        r = leat_planner_add(planner, &self->base, "return_offsets_mapping", OFFSETS_NAME,
+                             LEAT_DTYPE_INT32, true, &self->offsets_column, &field, err);
+        if (r < 0)
+            return r;
+        field->max_length = 2 * (uint64_t)self->max_length;
+        field->has_pad_value = true;
+    }
+    return 0;
+}
+
+/* ---- the values of one output column while they grow */
+
+struct values {
+    int32_t *items;
+    size_t n, capacity;
+};
+
+static int reserve(struct values *values, size_t n_more) {
+    size_t capacity = values->n + n_more + (values->n + n_more) / 2 + 1024;
+    int32_t *items;
+
+    if (values->n + n_more <= values->capacity)
+        return 0;
+    items = realloc(values->items, capacity * sizeof(*items));
+    if (!items)
+        return -ENOMEM;
+    values->items = items;
+    values->capacity = capacity;
+    return 0;
+}
+
+static void push(struct values *values, int32_t value) {
+    values->items[values->n++] = value;
+}
+
+/* ---- rows */
+
+struct workspace {
+    struct leat_tokenizer_context *context;
+    struct values ids, types, offsets;
+};
+
+/* One block. */
+struct pass {
+    const struct leat_tokenize *self;
+    struct leat_map *map;
+    struct workspace *workspace;
+    struct leat_encode_options options;
+    struct leat_truncation truncation;
+    bool wants_ids, wants_types, wants_offsets;
+};
+
+void leat_tokenize_workspace_free(void *memory) {
+    struct workspace *workspace = memory;
+
+    if (!workspace)
+        return;
+    leat_tokenizer_context_free(workspace->context);
+    free(workspace->ids.items);
+    free(workspace->types.items);
+    free(workspace->offsets.items);
+    free(workspace);
+}
+
+int leat_tokenize_workspace_new(const struct leat_tokenize *self, void **ret_workspace,
+                                struct leat_error *err) {
+    struct workspace *workspace = calloc(1, sizeof(*workspace));
+
+    if (!workspace || leat_tokenizer_context_new(self->tokenizer, &workspace->context) < 0) {
+        leat_tokenize_workspace_free(workspace);
+        return leat_error_oom(err);
+    }
+    *ret_workspace = workspace;
+    return 0;
+}
+
+static const uint8_t *text_of(const struct leat_map *map, uint32_t column, uint32_t row,
+                              uint32_t *ret_n) {
+    const struct leat_column *input = leat_map_column(map, column);
+
+    *ret_n = input->lengths[row];
+    return (const uint8_t *)input->values + input->starts[row];
+}
+
+static int begin(struct pass *pass, struct leat_error *err) {
+    const struct leat_tokenize *self = pass->self;
+    struct leat_map *map = pass->map;
+    static const struct leat_padding no_padding = {.is_on = false};
+
+    pass->wants_ids = map->is_needed[self->output_column];
+    pass->wants_types = self->return_token_type_ids && map->is_needed[self->types_column];
+    pass->wants_offsets = self->return_offsets_mapping && map->is_needed[self->offsets_column];
+    pass->truncation = truncation_of(self);
+    if (pass->truncation.is_on)
+        pass->truncation.max_length -= (uint32_t)n_ends(self);
+    pass->options = (struct leat_encode_options){
+        .adds_special_tokens = self->add_special_tokens,
+        .drops_overflow = true,
+        .offsets_in_chars = true,
+        .columns = (pass->wants_types ? LEAT_ENCODING_TYPE_IDS : 0U) |
+                   (pass->wants_offsets ? LEAT_ENCODING_OFFSETS : 0U),
+        .truncation = &pass->truncation,
+        .padding = &no_padding,
+    };
+    pass->workspace->ids.n = pass->workspace->types.n = pass->workspace->offsets.n = 0;
+    if ((pass->wants_ids && leat_map_make_views(map, self->output_column) < 0) ||
+        (pass->wants_types && leat_map_make_views(map, self->types_column) < 0) ||
+        (pass->wants_offsets && leat_map_make_views(map, self->offsets_column) < 0))
+        return leat_error_oom(err);
+    return 0;
+}
+
+static int encode(struct pass *pass, uint32_t row, const struct leat_encoding **ret_encoding,
+                  struct leat_error *err) {
+    const struct leat_tokenize *self = pass->self;
+    uint32_t n_text, n_pair = 0;
+    const uint8_t *text = text_of(pass->map, self->input_column, row, &n_text);
+    const uint8_t *pair = self->pair ? text_of(pass->map, self->pair_column, row, &n_pair) : NULL;
+    size_t n_encodings;
+
+    pass->options.seed = leat_map_row_key(pass->map, row, (uint64_t)self->seed, LEAT_RNG_TOKENIZE);
+    return leat_tokenizer_encode(self->tokenizer, pass->workspace->context, text, n_text, pair,
+                                 n_pair, &pass->options, ret_encoding, &n_encodings, err);
+}
+
+static void push_ids(struct pass *pass, const struct leat_encoding *encoding) {
+    struct values *ids = &pass->workspace->ids;
+
+    if (pass->self->first_id >= 0)
+        push(ids, pass->self->first_id);
+    if (encoding->n)
+        memcpy(ids->items + ids->n, encoding->ids, encoding->n * sizeof(*ids->items));
+    ids->n += encoding->n;
+    if (pass->self->last_id >= 0)
+        push(ids, pass->self->last_id);
+}
+
+/* A token in front is of type 0, one behind of the type of what it follows. */
+static void push_types(struct pass *pass, const struct leat_encoding *encoding) {
+    struct values *types = &pass->workspace->types;
+
+    if (pass->self->first_id >= 0)
+        push(types, 0);
+    for (size_t i = 0; i < encoding->n; i++)
+        push(types, (int32_t)encoding->type_ids[i]);
+    if (pass->self->last_id >= 0)
+        push(types, encoding->n ? (int32_t)encoding->type_ids[encoding->n - 1] : 0);
+}
+
+static void push_range(struct values *offsets, struct leat_range range) {
+    push(offsets, (int32_t)range.start);
+    push(offsets, (int32_t)range.end);
+}
+
+static void push_offsets(struct pass *pass, const struct leat_encoding *encoding) {
+    struct values *offsets = &pass->workspace->offsets;
+
+    if (pass->self->first_id >= 0)
+        push_range(offsets, (struct leat_range){0, 0});
+    for (size_t i = 0; i < encoding->n; i++)
+        push_range(offsets, encoding->offsets[i]);
+    if (pass->self->last_id >= 0)
+        push_range(offsets, (struct leat_range){0, 0});
+}
+
+static int reserve_row(struct pass *pass, size_t n_tokens) {
+    struct workspace *workspace = pass->workspace;
+
+    n_tokens += 2;
+    if ((pass->wants_ids && reserve(&workspace->ids, n_tokens) < 0) ||
+        (pass->wants_types && reserve(&workspace->types, n_tokens) < 0) ||
+        (pass->wants_offsets && reserve(&workspace->offsets, 2 * n_tokens) < 0))
+        return -ENOMEM;
+    return 0;
+}
+
+/* Where the row's values begin, and how many there are once they are in. */
+static void begin_view(struct pass *pass, bool is_wanted, uint32_t column,
+                       const struct values *values, uint32_t row) {
+    if (is_wanted)
+        leat_map_column(pass->map, column)->starts[row] = (uint32_t)values->n;
+}
+
+static void end_view(struct pass *pass, bool is_wanted, uint32_t column,
+                     const struct values *values, uint32_t row) {
+    struct leat_column *output = leat_map_column(pass->map, column);
+
+    if (is_wanted)
+        output->lengths[row] = (uint32_t)values->n - output->starts[row];
+}
+
+static void for_views(struct pass *pass, uint32_t row,
+                      void (*view)(struct pass *, bool, uint32_t, const struct values *,
+                                   uint32_t)) {
+    const struct leat_tokenize *self = pass->self;
+    const struct workspace *workspace = pass->workspace;
+
+    view(pass, pass->wants_ids, self->output_column, &workspace->ids, row);
+    view(pass, pass->wants_types, self->types_column, &workspace->types, row);
+    view(pass, pass->wants_offsets, self->offsets_column, &workspace->offsets, row);
+}
+
+static int check_size(const struct workspace *workspace, struct leat_error *err) {
+    if (workspace->ids.n <= UINT32_MAX && workspace->types.n <= UINT32_MAX &&
+        workspace->offsets.n <= UINT32_MAX)
+        return 0;
+    return leat_error_set(err, -EOVERFLOW,
+                          "one block would have more than %u tokens: make block_bytes smaller",
+                          UINT32_MAX);
+}
+
+/* The text, or why it is a bad record; then it is a row without tokens. */
+static int map_row(struct pass *pass, uint32_t row, struct leat_error *err) {
+    const struct leat_encoding *encoding;
+    struct leat_error error = LEAT_ERROR_INIT;
+    int r = encode(pass, row, &encoding, &error);
+
+    for_views(pass, row, begin_view);
+    if (r == 0)
+        r = reserve_row(pass, encoding->n);
+    if (r == -ENOMEM)
+        return leat_error_oom(err);
+    if (r < 0)
+        leat_map_reject(pass->map, row, pass->self->input, "%s", error.message);
+    if (r == 0 && pass->wants_ids)
+        push_ids(pass, encoding);
+    if (r == 0 && pass->wants_types)
+        push_types(pass, encoding);
+    if (r == 0 && pass->wants_offsets)
+        push_offsets(pass, encoding);
+    for_views(pass, row, end_view);
+    return check_size(pass->workspace, err);
+}
+
+static int keep(struct pass *pass, bool is_wanted, uint32_t column, const struct values *values) {
+    size_t n_bytes = values->n * sizeof(*values->items);
+    int32_t *kept;
+
+    if (!is_wanted)
+        return 0;
+    kept = leat_map_alloc(pass->map, column, n_bytes);
+    if (!kept)
+        return -ENOMEM;
+    if (n_bytes)
+        memcpy(kept, values->items, n_bytes);
+    leat_map_column(pass->map, column)->values = kept;
+    pass->map->n_bytes_out += n_bytes;
+    return 0;
+}
+
+static int map_rows(const struct leat_tokenize *self, struct leat_map *map,
+                    struct leat_error *err) {
+    struct workspace *workspace = map->workspace;
+    struct pass pass = {.self = self, .map = map, .workspace = workspace};
+    int r = begin(&pass, err);
+
+    for (uint32_t row = 0; r == 0 && row < map->block->n_rows; row++)
+        r = map_row(&pass, row, err);
+    if (r < 0)
+        return r;
+    if (keep(&pass, pass.wants_ids, self->output_column, &workspace->ids) < 0 ||
+        keep(&pass, pass.wants_types, self->types_column, &workspace->types) < 0 ||
+        keep(&pass, pass.wants_offsets, self->offsets_column, &workspace->offsets) < 0)
+        return leat_error_oom(err);
+    return 0;
+}
+
+const struct leat_tokenize_side leat_tokenize_model = {
+    .args = args,
+    .check = check,
+    .load = load,
+    .plan = plan,
+    .map = map_rows,
+};

@@ -1,0 +1,98 @@
+/* scan.c: which regexes have a scanner, and the classes of ASCII that scanners share. See scan.h.
+ */
+#include "pipeline/tokenizer/split/scan.h"
+
+#include "pipeline/tokenizer/split/scan_text.h"
+
+#define GPT2_REST  "| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define SHORT      "'s|'t|'re|'ve|'m|'ll|'d"
+#define SHORT_I    "(?i:" SHORT ")"
+#define BLANK      "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define SIGNS      "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
+#define WORD_L     "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
+#define UPPER      "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER      "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define BEFORE     "[^\\r\\n\\p{L}\\p{N}]?"
+#define O200K_REST "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" BLANK
+
+static const struct {
+    const char *pattern;
+    const struct leat_scanner *scanner;
+    bool drops_gaps; /* there are gaps, and the words are the matches only */
+    bool has_gaps;   /* there are gaps, and they are words too */
+} regexes[] = {
+    {SHORT GPT2_REST, &leat_scanner_gpt2, false, false},
+    {"'(?:[sdmt]|ll|ve|re)" GPT2_REST, &leat_scanner_gpt2, false, false},
+    {SHORT_I WORD_L "|\\p{N}{1,3}" SIGNS BLANK, &leat_scanner_cl100k, false, false},
+    {"'(?i:[sdmt]|ll|ve|re)" WORD_L "|\\p{N}{1,3}" SIGNS BLANK, &leat_scanner_cl100k, false, false},
+    {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}| "
+     "?[^\\s\\p{L}\\p{N}]++[\\r\\n]*"
+     "|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
+     &leat_scanner_cl100k, false, false},
+    {SHORT_I WORD_L "|\\p{N}" SIGNS BLANK, &leat_scanner_qwen2, false, false},
+    {SHORT_I "|" BEFORE "[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" BLANK,
+     &leat_scanner_qwen35, false, false},
+    {BEFORE UPPER "*" LOWER "+" SHORT_I "?|" BEFORE UPPER "+" LOWER "*" SHORT_I
+                  "?|\\p{N}{1,3}" O200K_REST,
+     &leat_scanner_o200k, false, false},
+    {BEFORE UPPER "*" LOWER "+|" BEFORE UPPER "+" LOWER "*|\\p{N}" O200K_REST, &leat_scanner_tekken,
+     false, false},
+    {"[!\"#$%&'()*+,\\-./"
+     ":;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
+     "| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+     &leat_scanner_deepseek, false, true},
+    {"[一-龥぀-ゟ゠-ヿ]+", &leat_scanner_kana, false, true},
+    {"\\p{N}{1,3}", &leat_scanner_numbers3, false, true},
+    {"\\p{N}", &leat_scanner_numbers1, false, true},
+    {"[0-9][0-9][0-9]", &leat_scanner_digits3, false, true},
+    {SHORT "|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+", &leat_scanner_clip, true, false},
+};
+
+const struct leat_scanner *leat_scanner_find(const char *pattern, size_t n_bytes, bool drops_gaps) {
+    for (size_t i = 0; i < sizeof(regexes) / sizeof(regexes[0]); i++) {
+        if (strlen(regexes[i].pattern) != n_bytes ||
+            memcmp(regexes[i].pattern, pattern, n_bytes) != 0)
+            continue;
+        if (drops_gaps ? !regexes[i].has_gaps : !regexes[i].drops_gaps)
+            return regexes[i].scanner;
+    }
+    return NULL;
+}
+
+leat_scan_fn *leat_scanner_run(const struct leat_scanner *scanner) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2"))
+        return scanner->scan_avx2;
+#endif
+    return scanner->scan;
+}
+
+#define SPACES (LEAT_UNICODE_SPACE | LEAT_UNICODE_RUST_SPACE | LEAT_UNICODE_BERT_SEPARATOR)
+#define SIGN   (LEAT_UNICODE_BERT_PUNCTUATION | LEAT_UNICODE_BERT_SEPARATOR)
+#define MARK   (LEAT_UNICODE_PUNCTUATION | SIGN)
+#define SYMBOL (LEAT_UNICODE_SYMBOL | SIGN)
+#define DIGIT  (LEAT_UNICODE_NUMBER | LEAT_UNICODE_RUST_NUMERIC | LEAT_UNICODE_RUST_WORD)
+
+const uint32_t leat_scan_ascii[128] = {
+    ['\t' ... '\r'] = SPACES,
+    [' '] = SPACES,
+    ['!' ... '#'] = MARK,
+    ['$'] = SYMBOL,
+    ['%' ... '*'] = MARK,
+    ['+'] = SYMBOL,
+    [',' ... '/'] = MARK,
+    ['0' ... '9'] = DIGIT,
+    [':' ... ';'] = MARK,
+    ['<' ... '>'] = SYMBOL,
+    ['?' ... '@'] = MARK,
+    ['A' ... 'Z'] = LEAT_UNICODE_LU | LEAT_UNICODE_RUST_WORD,
+    ['[' ... ']'] = MARK,
+    ['^'] = SYMBOL,
+    ['_'] = MARK | LEAT_UNICODE_RUST_WORD,
+    ['`'] = SYMBOL,
+    ['a' ... 'z'] = LEAT_UNICODE_LL | LEAT_UNICODE_RUST_WORD,
+    ['{'] = MARK,
+    ['|'] = SYMBOL,
+    ['}'] = MARK,
+    ['~'] = SYMBOL,
+};

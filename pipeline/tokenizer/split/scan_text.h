@@ -1,0 +1,258 @@
+/* scan_text.h: what scanners are made of: the classes of the character at a place, and the ends of
+ * runs.
+ *
+ * A scanner's step is a function that takes a place and the end, and gives the end of the word that
+ * begins there. It is written once and inlined into a loop for each instruction set; its last
+ * argument is the function that finds the end of a run of bytes there, ASCII letters mostly.
+ */
+#pragma once
+
+#include "pipeline/tokenizer/split/scan.h"
+#include "pipeline/tokenizer/unicode/unicode.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define LEAT_ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* The first byte from `at` on that is not of the run; may run past the end. */
+typedef const uint8_t *leat_run_fn(const uint8_t *at, const uint8_t *end);
+typedef const uint8_t *leat_step_fn(const uint8_t *at, const uint8_t *end, leat_run_fn *run);
+
+/* Those of enum leat_unicode_class that scanners ask for, for ASCII: the table spares two dependent
+ * loads. test_splitter_scan holds it against the tables of Unicode. */
+extern const uint32_t leat_scan_ascii[128];
+
+#define LEAT_SCAN_CLASSES                                                                          \
+    (LEAT_UNICODE_LETTER | LEAT_UNICODE_MARK | LEAT_UNICODE_NUMBER | LEAT_UNICODE_PUNCTUATION |    \
+     LEAT_UNICODE_SYMBOL | LEAT_UNICODE_SPACE | LEAT_UNICODE_RUST_NUMERIC |                        \
+     LEAT_UNICODE_RUST_SPACE | LEAT_UNICODE_RUST_WORD | LEAT_UNICODE_BERT_PUNCTUATION |            \
+     LEAT_UNICODE_BERT_SEPARATOR)
+
+LEAT_ALWAYS_INLINE uint32_t leat_scan_classes(const uint8_t *at, uint32_t *ret_n_bytes) {
+    if (at[0] < 0x80) {
+        *ret_n_bytes = 1;
+        return leat_scan_ascii[at[0]];
+    }
+    return leat_unicode_classes(leat_unicode_decode(at, ret_n_bytes));
+}
+
+/* The classes of the character at a place; none at the end. */
+LEAT_ALWAYS_INLINE uint32_t leat_scan_peek(const uint8_t *at, const uint8_t *end,
+                                           uint32_t *ret_n_bytes) {
+    *ret_n_bytes = 0;
+    return at < end ? leat_scan_classes(at, ret_n_bytes) : 0;
+}
+
+/* The end of a run of characters of any of the classes. */
+LEAT_ALWAYS_INLINE const uint8_t *leat_scan_while(const uint8_t *at, const uint8_t *end,
+                                                  uint32_t classes) {
+    uint32_t n;
+
+    while (at < end && leat_scan_classes(at, &n) & classes)
+        at += n;
+    return at;
+}
+
+/* The end of a run of characters of none of the classes. */
+LEAT_ALWAYS_INLINE const uint8_t *leat_scan_until(const uint8_t *at, const uint8_t *end,
+                                                  uint32_t classes) {
+    uint32_t n;
+
+    while (at < end && !(leat_scan_classes(at, &n) & classes))
+        at += n;
+    return at;
+}
+
+LEAT_ALWAYS_INLINE const uint8_t *leat_scan_newlines(const uint8_t *at, const uint8_t *end) {
+    while (at < end && (*at == '\r' || *at == '\n'))
+        at++;
+    return at;
+}
+
+/* The end of a run of letters, and of the other classes, from a place on. */
+LEAT_ALWAYS_INLINE const uint8_t *leat_scan_letters(const uint8_t *at, const uint8_t *end,
+                                                    uint32_t classes, leat_run_fn *letters) {
+    uint32_t n;
+
+    for (;;) {
+        at = letters(at, end);
+        if (at >= end)
+            return end;
+        if (*at < 0x80 || !(leat_scan_classes(at, &n) & classes))
+            return at;
+        at += n;
+    }
+}
+
+/* The end of a run of characters of none of the classes, of which those in a run have none. */
+LEAT_ALWAYS_INLINE const uint8_t *leat_scan_gap(const uint8_t *at, const uint8_t *end,
+                                                uint32_t classes, leat_run_fn *run) {
+    uint32_t n;
+
+    for (;;) {
+        at = run(at, end);
+        if (at >= end)
+            return end;
+        if (leat_scan_classes(at, &n) & classes)
+            return at;
+        at += n;
+    }
+}
+
+/* \s+(?!\S)|\s+ at white space: all of the run but its last character, unless it is the only one or
+ * the text ends with it. With newlines: \s*[\r\n]+ goes first. */
+LEAT_ALWAYS_INLINE const uint8_t *leat_scan_blank(const uint8_t *at, const uint8_t *end,
+                                                  bool has_newlines) {
+    const uint8_t *start = at, *last = at, *line = NULL;
+    uint32_t n;
+
+    while (at < end && leat_scan_classes(at, &n) & LEAT_UNICODE_SPACE) {
+        last = at;
+        if (*at == '\r' || *at == '\n')
+            line = at + 1;
+        at += n;
+    }
+    if (has_newlines && line)
+        return line;
+    return at < end && last > start ? last : at;
+}
+
+/* 's 't 'm 'd 're 've 'll behind an apostrophe: its end, or NULL. */
+LEAT_ALWAYS_INLINE const uint8_t *leat_scan_contraction(const uint8_t *at, const uint8_t *end,
+                                                        bool ignores_case) {
+    uint8_t fold = ignores_case ? 0x20 : 0, first, second;
+
+    if (end - at < 2)
+        return NULL;
+    first = at[1] | fold;
+    if (first == 's' || first == 't' || first == 'm' || first == 'd')
+        return at + 2;
+    if (end - at < 3)
+        return NULL;
+    second = at[2] | fold;
+    if ((first == 'r' && second == 'e') || (first == 'v' && second == 'e') ||
+        (first == 'l' && second == 'l'))
+        return at + 3;
+    /* U+017F is an s. */
+    return ignores_case && at[1] == 0xc5 && at[2] == 0xbf ? at + 3 : NULL;
+}
+
+LEAT_ALWAYS_INLINE size_t leat_scan_all(const uint8_t *text, uint32_t *at, uint32_t end,
+                                        struct leat_range *words, size_t n_max, leat_step_fn *step,
+                                        leat_run_fn *letters) {
+    const uint8_t *place = text + *at, *stop = text + end;
+    size_t n = 0;
+
+    for (; n < n_max && place < stop; n++) {
+        words[n].start = (uint32_t)(place - text);
+        place = step(place, stop, letters);
+        words[n].end = (uint32_t)(place - text);
+    }
+    *at = (uint32_t)(place - text);
+    return n;
+}
+
+/* The same where the words do not touch: `skip` finds where the next one begins. */
+LEAT_ALWAYS_INLINE size_t leat_scan_some(const uint8_t *text, uint32_t *at, uint32_t end,
+                                         struct leat_range *words, size_t n_max, leat_run_fn *skip,
+                                         leat_step_fn *step, leat_run_fn *letters) {
+    const uint8_t *place = skip(text + *at, text + end), *stop = text + end;
+    size_t n = 0;
+
+    for (; n < n_max && place < stop; n++) {
+        words[n].start = (uint32_t)(place - text);
+        place = step(place, stop, letters);
+        words[n].end = (uint32_t)(place - text);
+        place = skip(place, stop);
+    }
+    *at = (uint32_t)(place - text);
+    return n;
+}
+
+/* ---- runs of bytes
+ *
+ * A kind of run is the bytes that, folded with an or, are among span + 1 from `low` on (which may
+ * wrap round), perhaps ASCII only. LEAT_DEFINE_RUN makes a leat_run_fn of it for each machine.
+ */
+LEAT_ALWAYS_INLINE const uint8_t *leat_run_portable(const uint8_t *at, const uint8_t *end,
+                                                    uint8_t fold, uint8_t low, uint8_t span,
+                                                    bool is_ascii) {
+    while (at < end && (uint8_t)((*at | fold) - low) <= span && !(is_ascii && *at >= 0x80))
+        at++;
+    return at;
+}
+
+#if defined(__x86_64__)
+#define LEAT_SCAN_AVX2 __attribute__((target("avx2")))
+
+LEAT_SCAN_AVX2 LEAT_ALWAYS_INLINE const uint8_t *leat_run_avx2(const uint8_t *at,
+                                                               const uint8_t *end, uint8_t fold,
+                                                               uint8_t low, uint8_t span,
+                                                               bool is_ascii) {
+    for (; at < end; at += 32) {
+        __m256i bytes = _mm256_loadu_si256((const __m256i *)at);
+        __m256i place = _mm256_sub_epi8(_mm256_or_si256(bytes, _mm256_set1_epi8((char)fold)),
+                                        _mm256_set1_epi8((char)low));
+        __m256i is_in =
+            _mm256_cmpeq_epi8(_mm256_min_epu8(place, _mm256_set1_epi8((char)span)), place);
+        uint32_t others = ~(uint32_t)_mm256_movemask_epi8(is_in);
+        if (is_ascii)
+            others |= (uint32_t)_mm256_movemask_epi8(bytes);
+        if (others)
+            return at + __builtin_ctz(others);
+    }
+    return at;
+}
+
+#define LEAT_DEFINE_RUN(name, fold, low, span, is_ascii)                                           \
+    LEAT_ALWAYS_INLINE const uint8_t *name##_portable(const uint8_t *at, const uint8_t *end) {     \
+        return leat_run_portable(at, end, fold, low, span, is_ascii);                              \
+    }                                                                                              \
+    LEAT_SCAN_AVX2 LEAT_ALWAYS_INLINE const uint8_t *name##_avx2(const uint8_t *at,                \
+                                                                 const uint8_t *end) {             \
+        return leat_run_avx2(at, end, fold, low, span, is_ascii);                                  \
+    }
+
+/* Defines NAME_portable and NAME_avx2, which the scanner's entry refers to. */
+#define LEAT_DEFINE_SCAN(name, step, run)                                                          \
+    static size_t name##_portable(const uint8_t *text, uint32_t *at, uint32_t end,                 \
+                                  struct leat_range *words, size_t n_max) {                        \
+        return leat_scan_all(text, at, end, words, n_max, step, run##_portable);                   \
+    }                                                                                              \
+    LEAT_SCAN_AVX2 static size_t name##_avx2(const uint8_t *text, uint32_t *at, uint32_t end,      \
+                                             struct leat_range *words, size_t n_max) {             \
+        return leat_scan_all(text, at, end, words, n_max, step, run##_avx2);                       \
+    }
+#define LEAT_DEFINE_SCAN_SOME(name, skip, step, run)                                               \
+    static size_t name##_portable(const uint8_t *text, uint32_t *at, uint32_t end,                 \
+                                  struct leat_range *words, size_t n_max) {                        \
+        return leat_scan_some(text, at, end, words, n_max, skip, step, run##_portable);            \
+    }                                                                                              \
+    LEAT_SCAN_AVX2 static size_t name##_avx2(const uint8_t *text, uint32_t *at, uint32_t end,      \
+                                             struct leat_range *words, size_t n_max) {             \
+        return leat_scan_some(text, at, end, words, n_max, skip, step, run##_avx2);                \
+    }
+#define LEAT_SCANNER(title, name)                                                                  \
+    { title, name##_portable, name##_avx2 }
+#else
+#define LEAT_DEFINE_RUN(name, fold, low, span, is_ascii)                                           \
+    LEAT_ALWAYS_INLINE const uint8_t *name##_portable(const uint8_t *at, const uint8_t *end) {     \
+        return leat_run_portable(at, end, fold, low, span, is_ascii);                              \
+    }
+#define LEAT_DEFINE_SCAN(name, step, run)                                                          \
+    static size_t name##_portable(const uint8_t *text, uint32_t *at, uint32_t end,                 \
+                                  struct leat_range *words, size_t n_max) {                        \
+        return leat_scan_all(text, at, end, words, n_max, step, run##_portable);                   \
+    }
+#define LEAT_DEFINE_SCAN_SOME(name, skip, step, run)                                               \
+    static size_t name##_portable(const uint8_t *text, uint32_t *at, uint32_t end,                 \
+                                  struct leat_range *words, size_t n_max) {                        \
+        return leat_scan_some(text, at, end, words, n_max, skip, step, run##_portable);            \
+    }
+#define LEAT_SCANNER(title, name)                                                                  \
+    { title, name##_portable, NULL }
+#endif
+
+LEAT_DEFINE_RUN(leat_letters, 0x20, 'a', 25, false)

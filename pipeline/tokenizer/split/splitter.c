@@ -1,0 +1,278 @@
+/* splitter.c: the public face of this room. See splitter.h.
+ *
+ * The steps up to the last one that rewrites the text or may fail (a regex) are carried out when a
+ * text begins: they make a list of pieces. The others cut as words are asked for, each level
+ * feeding on the one before.
+ */
+#include "pipeline/tokenizer/splitter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pipeline/tokenizer/split/cut.h"
+#include "pipeline/tokenizer/split/rewrite.h"
+
+#define LEVEL_WORDS 128
+
+struct leat_splitter {
+    struct leat_steps steps;
+    uint32_t n_eager; /* steps that are carried out at once */
+    char *description;
+};
+
+struct pieces {
+    struct leat_range *items;
+    size_t n, capacity;
+};
+
+/* A step that cuts when it is asked, on pieces from the level before. */
+struct level {
+    struct leat_cut cut;
+    bool is_open;                         /* the cut is on a piece */
+    struct leat_range words[LEVEL_WORDS]; /* for the next level */
+    uint32_t n_words, at;
+};
+
+/* Owner: the job. */
+struct leat_splitter_context {
+    struct leat_text text;
+    struct leat_text_buffer buffers[2]; /* in turns: what is rewritten, and into what */
+    uint32_t next_buffer;
+    struct pieces pieces, spare;
+    size_t at; /* the next piece */
+    struct leat_regex_context *regex;
+    struct level *levels; /* of the steps that are not eager */
+};
+
+int leat_splitter_new(const struct leat_component *component, struct leat_splitter **ret_splitter,
+                      struct leat_error *err) {
+    struct leat_splitter *splitter = calloc(1, sizeof(*splitter));
+    int r = 0;
+
+    *ret_splitter = NULL;
+    if (!splitter)
+        return leat_error_oom(err);
+    if (component)
+        r = leat_steps_read(component, &splitter->steps, err);
+    if (r == 0) {
+        splitter->description = leat_steps_describe(&splitter->steps);
+        if (!splitter->description)
+            r = leat_error_oom(err);
+    }
+    if (r < 0) {
+        (void)leat_splitter_free(splitter);
+        return r;
+    }
+    for (uint32_t i = 0; i < splitter->steps.n; i++)
+        if (leat_step_rewrites(&splitter->steps.items[i]) || splitter->steps.items[i].regex)
+            splitter->n_eager = i + 1;
+    *ret_splitter = splitter;
+    return 0;
+}
+
+struct leat_splitter *leat_splitter_free(struct leat_splitter *splitter) {
+    if (!splitter)
+        return NULL;
+    leat_steps_deinit(&splitter->steps);
+    free(splitter->description);
+    free(splitter);
+    return NULL;
+}
+
+bool leat_splitter_is_byte_level(const struct leat_splitter *splitter) {
+    return splitter->steps.is_byte_level;
+}
+
+const char *leat_splitter_describe(const struct leat_splitter *splitter) {
+    return splitter->description;
+}
+
+size_t leat_splitter_n_bytes(const struct leat_splitter *splitter) {
+    return sizeof(*splitter) + strlen(splitter->description) + 1 +
+           leat_steps_n_bytes(&splitter->steps);
+}
+
+int leat_splitter_context_new(const struct leat_splitter *splitter,
+                              struct leat_splitter_context **ret_context) {
+    struct leat_splitter_context *context = calloc(1, sizeof(*context));
+    uint32_t n_levels = splitter->steps.n - splitter->n_eager;
+    int r = 0;
+
+    *ret_context = NULL;
+    if (!context)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < splitter->n_eager && r == 0 && !context->regex; i++)
+        if (splitter->steps.items[i].regex)
+            r = leat_regex_context_new(&context->regex);
+    context->levels = calloc(n_levels + 1, sizeof(*context->levels));
+    if (r < 0 || !context->levels) {
+        (void)leat_splitter_context_free(context);
+        return -ENOMEM;
+    }
+    *ret_context = context;
+    return 0;
+}
+
+struct leat_splitter_context *leat_splitter_context_free(struct leat_splitter_context *context) {
+    if (!context)
+        return NULL;
+    leat_text_buffer_deinit(&context->buffers[0]);
+    leat_text_buffer_deinit(&context->buffers[1]);
+    free(context->pieces.items);
+    free(context->spare.items);
+    (void)leat_regex_context_free(context->regex);
+    free(context->levels);
+    free(context);
+    return NULL;
+}
+
+static int reserve(struct pieces *pieces, size_t n_more) {
+    size_t need = pieces->n + n_more, capacity = need + need / 2 + LEVEL_WORDS;
+    struct leat_range *items;
+
+    if (need <= pieces->capacity)
+        return 0;
+    items = realloc(pieces->items, capacity * sizeof(*items));
+    if (!items)
+        return -ENOMEM;
+    pieces->items = items;
+    pieces->capacity = capacity;
+    return 0;
+}
+
+/* Cuts all pieces; the words are the pieces of the next step. */
+static int cut_all(struct leat_splitter_context *context, const struct leat_step *step,
+                   struct leat_error *err) {
+    struct pieces *words = &context->spare, done;
+    struct leat_cut cut = {.regex = context->regex, .err = err};
+    size_t n;
+
+    words->n = 0;
+    for (size_t i = 0; i < context->pieces.n; i++) {
+        leat_cut_begin(&cut, step, context->text.bytes, context->pieces.items[i]);
+        do {
+            if (reserve(words, LEVEL_WORDS) < 0)
+                return leat_error_oom(err);
+            n = leat_cut_next(&cut, step, words->items + words->n, words->capacity - words->n);
+            words->n += n;
+        } while (n > 0);
+        if (cut.error < 0)
+            return cut.error;
+    }
+    done = context->pieces;
+    context->pieces = *words;
+    context->spare = done;
+    return 0;
+}
+
+static int rewrite_all(struct leat_splitter_context *context, const struct leat_step *step,
+                       bool starts_document, struct leat_error *err) {
+    struct leat_text text;
+    int r = leat_step_rewrite(step, &context->text, context->pieces.items, context->pieces.n,
+                              starts_document, &context->buffers[context->next_buffer], &text);
+
+    if (r == -ENOMEM)
+        return leat_error_oom(err);
+    if (r < 0)
+        return leat_error_set(err, r, "the text is too long: more than %u bytes when rewritten",
+                              (unsigned)LEAT_TEXT_BYTES_MAX);
+    if (r > 0) {
+        context->text = text;
+        context->next_buffer ^= 1;
+    }
+    return 0;
+}
+
+int leat_splitter_begin(const struct leat_splitter *splitter, struct leat_splitter_context *context,
+                        const struct leat_text *source, bool starts_document,
+                        struct leat_error *err) {
+    int r = 0;
+
+    context->text = *source;
+    context->at = 0;
+    context->pieces.n = 0;
+    if (reserve(&context->pieces, 1) < 0)
+        return leat_error_oom(err);
+    if (source->n_bytes > 0)
+        context->pieces.items[context->pieces.n++] = (struct leat_range){0, source->n_bytes};
+    for (uint32_t i = 0; i < splitter->n_eager && r == 0; i++) {
+        const struct leat_step *step = &splitter->steps.items[i];
+        r = leat_step_rewrites(step) ? rewrite_all(context, step, starts_document, err)
+                                     : cut_all(context, step, err);
+    }
+    for (uint32_t i = splitter->n_eager; i < splitter->steps.n; i++) {
+        struct level *level = &context->levels[i - splitter->n_eager];
+        level->is_open = false;
+        level->n_words = level->at = 0;
+    }
+    if (r < 0)
+        context->pieces.n = 0;
+    return r;
+}
+
+const struct leat_text *leat_splitter_text(const struct leat_splitter_context *context) {
+    return &context->text;
+}
+
+static size_t copy_pieces(struct leat_splitter_context *context, struct leat_range *words,
+                          size_t n_max) {
+    size_t n = context->pieces.n - context->at;
+
+    n = n < n_max ? n : n_max;
+    memcpy(words, context->pieces.items + context->at, n * sizeof(*words));
+    context->at += n;
+    return n;
+}
+
+static size_t next_words(const struct leat_step *steps, struct leat_splitter_context *context,
+                         uint32_t n_levels, struct leat_range *words, size_t n_max);
+
+/* The next piece for the last of n_levels. */
+static bool next_piece(const struct leat_step *steps, struct leat_splitter_context *context,
+                       uint32_t n_levels, struct leat_range *ret_piece) {
+    struct level *before;
+
+    if (n_levels == 1)
+        return copy_pieces(context, ret_piece, 1) > 0;
+    before = &context->levels[n_levels - 2];
+    if (before->at == before->n_words) {
+        before->at = 0;
+        before->n_words =
+            (uint32_t)next_words(steps, context, n_levels - 1, before->words, LEVEL_WORDS);
+    }
+    if (before->at == before->n_words)
+        return false;
+    *ret_piece = before->words[before->at++];
+    return true;
+}
+
+static size_t next_words(const struct leat_step *steps, struct leat_splitter_context *context,
+                         uint32_t n_levels, struct leat_range *words, size_t n_max) {
+    const struct leat_step *step = &steps[n_levels - 1];
+    struct level *level = &context->levels[n_levels - 1];
+    struct leat_range piece;
+    size_t n = 0, n_more;
+
+    while (n < n_max) {
+        if (!level->is_open) {
+            if (!next_piece(steps, context, n_levels, &piece))
+                break;
+            leat_cut_begin(&level->cut, step, context->text.bytes, piece);
+            level->is_open = true;
+        }
+        n_more = leat_cut_next(&level->cut, step, words + n, n_max - n);
+        level->is_open = n_more > 0;
+        n += n_more;
+    }
+    return n;
+}
+
+size_t leat_splitter_next(const struct leat_splitter *splitter,
+                          struct leat_splitter_context *context, struct leat_range *words,
+                          size_t n_max) {
+    uint32_t n_levels = splitter->steps.n - splitter->n_eager;
+
+    if (n_levels == 0)
+        return copy_pieces(context, words, n_max);
+    return next_words(splitter->steps.items + splitter->n_eager, context, n_levels, words, n_max);
+}

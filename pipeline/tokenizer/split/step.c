@@ -1,0 +1,371 @@
+/* step.c: reading a pre-tokenizer as a list of steps. See step.h.
+ *
+ * A regex that has a scanner becomes that scanner, if the words are those that it gives: matches
+ * and what is between them (Isolated), or matches only (Removed and inverted).
+ */
+#include "pipeline/tokenizer/split/step.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pipeline/tokenizer/unicode/unicode.h"
+
+static const char *const behavior_names[] = {"Removed",        "Isolated",   "MergedWithPrevious",
+                                             "MergedWithNext", "Contiguous", NULL};
+
+static struct leat_step *add(struct leat_steps *steps, const struct leat_component *component,
+                             enum leat_step_kind kind, struct leat_error *err) {
+    if (steps->n == LEAT_STEPS_MAX) {
+        (void)leat_component_error(component, err, "the pre-tokenizer has more than %d steps",
+                                   LEAT_STEPS_MAX);
+        return NULL;
+    }
+    steps->items[steps->n].kind = kind;
+    return &steps->items[steps->n++];
+}
+
+static int add_scan(struct leat_steps *steps, const struct leat_component *component,
+                    const struct leat_scanner *scanner, struct leat_error *err) {
+    struct leat_step *step = add(steps, component, LEAT_STEP_SCAN, err);
+
+    if (!step)
+        return -EINVAL;
+    step->scanner = scanner;
+    step->scan = leat_scanner_run(scanner);
+    return 0;
+}
+
+static int set_bytes(struct leat_step *step, const char *bytes, size_t n_bytes,
+                     struct leat_error *err) {
+    step->bytes = malloc(n_bytes + 1);
+    if (!step->bytes)
+        return leat_error_oom(err);
+    memcpy(step->bytes, bytes, n_bytes);
+    step->n_bytes = (uint32_t)n_bytes;
+    return 0;
+}
+
+static int add_string(struct leat_steps *steps, const struct leat_component *component,
+                      const char *bytes, size_t n_bytes, enum leat_step_behavior behavior,
+                      bool is_inverted, struct leat_error *err) {
+    struct leat_step *step = add(steps, component, LEAT_STEP_STRING, err);
+
+    if (!step)
+        return -EINVAL;
+    step->behavior = behavior;
+    step->is_inverted = is_inverted;
+    return set_bytes(step, bytes, n_bytes, err);
+}
+
+static int add_regex(struct leat_steps *steps, const struct leat_component *component,
+                     const char *pattern, size_t n_bytes, enum leat_step_behavior behavior,
+                     bool is_inverted, struct leat_error *err) {
+    const struct leat_scanner *scanner = NULL;
+    struct leat_step *step;
+    int r;
+
+    if (behavior == LEAT_BEHAVIOR_ISOLATED || (behavior == LEAT_BEHAVIOR_REMOVED && is_inverted))
+        scanner = leat_scanner_find(pattern, n_bytes, behavior == LEAT_BEHAVIOR_REMOVED);
+    if (scanner)
+        return add_scan(steps, component, scanner, err);
+    step = add(steps, component, LEAT_STEP_REGEX, err);
+    if (!step)
+        return -EINVAL;
+    step->behavior = behavior;
+    step->is_inverted = is_inverted;
+    r = leat_regex_new(pattern, n_bytes, &step->regex, err);
+    return r < 0 ? leat_component_place(component, err) : 0;
+}
+
+/* A string that is one character. */
+static int read_character(const struct leat_component *component, const char *key,
+                          const char **ret_text, size_t *ret_n_bytes, struct leat_error *err) {
+    uint32_t n_bytes = 0;
+    int r = leat_component_string(component, key, NULL, ret_text, ret_n_bytes, err);
+
+    if (r < 0)
+        return r;
+    if (*ret_n_bytes > 0)
+        (void)leat_unicode_decode((const uint8_t *)*ret_text, &n_bytes);
+    if (*ret_n_bytes == 0 || n_bytes != *ret_n_bytes)
+        return leat_component_error(component, err, "%s must be a single character", key);
+    return 0;
+}
+
+static int read_sequence(const struct leat_component *component, struct leat_steps *steps,
+                         struct leat_error *err);
+
+static int read_bert(const struct leat_component *component, struct leat_steps *steps,
+                     struct leat_error *err) {
+    return add_scan(steps, component, &leat_scanner_bert, err);
+}
+
+static int read_byte_level(const struct leat_component *component, struct leat_steps *steps,
+                           struct leat_error *err) {
+    bool has_prefix = false, trims = false, has_regex = false;
+    int r = leat_component_bool(component, "add_prefix_space", -1, &has_prefix, err);
+
+    if (r == 0)
+        r = leat_component_bool(component, "trim_offsets", -1, &trims, err);
+    if (r == 0)
+        r = leat_component_bool(component, "use_regex", 1, &has_regex, err);
+    if (r < 0)
+        return r;
+    if (has_prefix && !add(steps, component, LEAT_STEP_PREFIX, err))
+        return -EINVAL;
+    if (has_regex && add_scan(steps, component, &leat_scanner_gpt2, err) < 0)
+        return -EINVAL;
+    return add(steps, component, LEAT_STEP_BYTES, err) ? 0 : -EINVAL;
+}
+
+static int read_delimiter(const struct leat_component *component, struct leat_steps *steps,
+                          struct leat_error *err) {
+    const char *text = NULL;
+    size_t n_bytes = 0;
+    int r = read_character(component, "delimiter", &text, &n_bytes, err);
+
+    if (r < 0)
+        return r;
+    return add_string(steps, component, text, n_bytes, LEAT_BEHAVIOR_REMOVED, false, err);
+}
+
+static int read_digits(const struct leat_component *component, struct leat_steps *steps,
+                       struct leat_error *err) {
+    bool is_single = false;
+    int r = leat_component_bool(component, "individual_digits", -1, &is_single, err);
+
+    if (r < 0)
+        return r;
+    return add_scan(steps, component,
+                    is_single ? &leat_scanner_numeric_single : &leat_scanner_numeric_runs, err);
+}
+
+static int read_length(const struct leat_component *component, struct leat_steps *steps,
+                       struct leat_error *err) {
+    struct leat_step *step;
+    uint64_t length = 0;
+    int r = leat_component_uint(component, "length", 5, LEAT_TEXT_BYTES_MAX, &length, err);
+
+    if (r < 0)
+        return r;
+    if (length == 0)
+        return leat_component_error(component, err, "length is 0; words have at least 1 character");
+    step = add(steps, component, LEAT_STEP_LENGTH, err);
+    if (!step)
+        return -EINVAL;
+    step->n_length = (uint32_t)length;
+    return 0;
+}
+
+/* Metaspace's load rules: add_prefix_space must not contradict prepend_scheme; str_rep is ignored.
+ */
+static int read_scheme(const struct leat_component *component, int *ret_scheme,
+                       struct leat_error *err) {
+    static const char *const names[] = {"always", "first", "never", NULL};
+    bool has_prefix = true;
+    int r = leat_component_choice(component, "prepend_scheme", names, LEAT_SCHEME_ALWAYS,
+                                  ret_scheme, err);
+
+    if (r == 0)
+        r = leat_component_bool(component, "add_prefix_space", 1, &has_prefix, err);
+    if (r == 0 && !has_prefix && *ret_scheme != LEAT_SCHEME_NEVER)
+        return leat_component_error(component, err,
+                                    "add_prefix_space is false, but prepend_scheme is %s; it must "
+                                    "be never",
+                                    names[*ret_scheme]);
+    return r;
+}
+
+static int read_metaspace(const struct leat_component *component, struct leat_steps *steps,
+                          struct leat_error *err) {
+    struct leat_step *step;
+    const char *text = NULL;
+    size_t n_bytes = 0;
+    bool cuts = false;
+    int scheme = 0, r;
+
+    r = read_character(component, "replacement", &text, &n_bytes, err);
+    if (r == 0)
+        r = read_scheme(component, &scheme, err);
+    if (r == 0)
+        r = leat_component_bool(component, "split", 1, &cuts, err);
+    if (r < 0)
+        return r;
+    step = add(steps, component, LEAT_STEP_METASPACE, err);
+    if (!step)
+        return -EINVAL;
+    step->scheme = (enum leat_step_scheme)scheme;
+    r = set_bytes(step, text, n_bytes, err);
+    if (r < 0 || !cuts)
+        return r;
+    if (n_bytes == 3 && memcmp(text, "\xe2\x96\x81", 3) == 0)
+        return add_scan(steps, component, &leat_scanner_metaspace, err);
+    return add_string(steps, component, text, n_bytes, LEAT_BEHAVIOR_MERGED_WITH_NEXT, false, err);
+}
+
+static int read_punctuation(const struct leat_component *component, struct leat_steps *steps,
+                            struct leat_error *err) {
+    struct leat_step *step;
+    int behavior = 0, r;
+
+    r = leat_component_choice(component, "behavior", behavior_names, LEAT_BEHAVIOR_ISOLATED,
+                              &behavior, err);
+    if (r < 0)
+        return r;
+    if (behavior == LEAT_BEHAVIOR_CONTIGUOUS)
+        return add_scan(steps, component, &leat_scanner_punctuation, err);
+    step = add(steps, component, LEAT_STEP_CLASS, err);
+    if (!step)
+        return -EINVAL;
+    step->classes = LEAT_UNICODE_BERT_PUNCTUATION;
+    step->behavior = (enum leat_step_behavior)behavior;
+    return 0;
+}
+
+/* An empty String is an empty regex, which matches everywhere. */
+static int read_split(const struct leat_component *component, struct leat_steps *steps,
+                      struct leat_error *err) {
+    struct leat_component pattern, child;
+    const char *text = NULL;
+    size_t n_bytes = 0;
+    bool is_inverted = false, is_regex;
+    int behavior = 0, r;
+
+    r = leat_component_child(component, "pattern", LEAT_JSON_OBJECT, &pattern, err);
+    if (r == 0)
+        r = leat_component_choice(component, "behavior", behavior_names, -1, &behavior, err);
+    if (r == 0)
+        r = leat_component_bool(component, "invert", -1, &is_inverted, err);
+    if (r < 0)
+        return r;
+    is_regex = leat_component_get(&pattern, "Regex", &child);
+    if (is_regex == leat_component_get(&pattern, "String", &child))
+        return leat_component_error(&pattern, err, "it must have either a String or a Regex");
+    r = leat_component_string(&pattern, is_regex ? "Regex" : "String", NULL, &text, &n_bytes, err);
+    if (r < 0)
+        return r;
+    if (is_regex || n_bytes == 0)
+        return add_regex(steps, &pattern, text, n_bytes, (enum leat_step_behavior)behavior,
+                         is_inverted, err);
+    return add_string(steps, component, text, n_bytes, (enum leat_step_behavior)behavior,
+                      is_inverted, err);
+}
+
+static int read_scripts(const struct leat_component *component, struct leat_steps *steps,
+                        struct leat_error *err) {
+    return add(steps, component, LEAT_STEP_SCRIPTS, err) ? 0 : -EINVAL;
+}
+
+static int read_words(const struct leat_component *component, struct leat_steps *steps,
+                      struct leat_error *err) {
+    return add_scan(steps, component, &leat_scanner_words, err);
+}
+
+static int read_nonspace(const struct leat_component *component, struct leat_steps *steps,
+                         struct leat_error *err) {
+    return add_scan(steps, component, &leat_scanner_nonspace, err);
+}
+
+static const struct {
+    const char *name;
+    int (*read)(const struct leat_component *component, struct leat_steps *steps,
+                struct leat_error *err);
+} types[] = {
+    {"BertPreTokenizer", read_bert},
+    {"ByteLevel", read_byte_level},
+    {"CharDelimiterSplit", read_delimiter},
+    {"Delimiter", read_delimiter},
+    {"Digits", read_digits},
+    {"FixedLength", read_length},
+    {"Metaspace", read_metaspace},
+    {"Punctuation", read_punctuation},
+    {"Sequence", read_sequence},
+    {"Split", read_split},
+    {"UnicodeScripts", read_scripts},
+    {"Whitespace", read_words},
+    {"WhitespaceSplit", read_nonspace},
+};
+
+static int read_any(const struct leat_component *component, struct leat_steps *steps,
+                    struct leat_error *err) {
+    const char *type = NULL;
+    int r = leat_component_type(component, &type, err);
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        if (strcmp(types[i].name, type) == 0)
+            return types[i].read(component, steps, err);
+    return leat_component_error(component, err, "there is no pre-tokenizer of type \"%.60s\"",
+                                type);
+}
+
+static int read_sequence(const struct leat_component *component, struct leat_steps *steps,
+                         struct leat_error *err) {
+    struct leat_component_iterator iterator;
+    struct leat_component array, item;
+    int r;
+
+    if (component->depth > LEAT_COMPONENT_DEPTH_MAX)
+        return leat_component_error(component, err, "sequences are nested more than %d deep",
+                                    LEAT_COMPONENT_DEPTH_MAX);
+    r = leat_component_child(component, "pretokenizers", LEAT_JSON_ARRAY, &array, err);
+    if (r < 0)
+        return r;
+    leat_component_iterate(&array, &iterator);
+    while (r == 0 && leat_component_next(&iterator, &item))
+        r = read_any(&item, steps, err);
+    return r;
+}
+
+/* The scanner that does to plain bytes what one does to the characters that they are mapped to. */
+static const struct leat_scanner *unmapped(const struct leat_step *step) {
+    if (step->scanner == &leat_scanner_digits3)
+        return &leat_scanner_digits3;
+    if (step->scanner == &leat_scanner_numeric_runs)
+        return &leat_scanner_mapped_numeric_runs;
+    if (step->scanner == &leat_scanner_numeric_single)
+        return &leat_scanner_mapped_numeric_single;
+    return NULL;
+}
+
+/* Leaves out a BYTES that is the only one, if nothing, or only what has a scanner for plain bytes,
+ * comes behind it. */
+static void drop_byte_map(struct leat_steps *steps) {
+    uint32_t n_maps = 0, map = 0;
+
+    for (uint32_t i = 0; i < steps->n; i++)
+        if (steps->items[i].kind == LEAT_STEP_BYTES) {
+            n_maps++;
+            map = i;
+        }
+    if (n_maps != 1)
+        return;
+    for (uint32_t i = map + 1; i < steps->n; i++)
+        if (steps->items[i].kind != LEAT_STEP_SCAN || !unmapped(&steps->items[i]))
+            return;
+    for (uint32_t i = map + 1; i < steps->n; i++) {
+        steps->items[i].scanner = unmapped(&steps->items[i]);
+        steps->items[i].scan = leat_scanner_run(steps->items[i].scanner);
+        steps->items[i - 1] = steps->items[i];
+    }
+    steps->n--;
+    steps->is_byte_level = true;
+}
+
+int leat_steps_read(const struct leat_component *component, struct leat_steps *ret_steps,
+                    struct leat_error *err) {
+    int r = read_any(component, ret_steps, err);
+
+    if (r == 0)
+        drop_byte_map(ret_steps);
+    return r;
+}
+
+void leat_steps_deinit(struct leat_steps *steps) {
+    for (uint32_t i = 0; i < steps->n; i++) {
+        (void)leat_regex_free(steps->items[i].regex);
+        free(steps->items[i].bytes);
+    }
+    *steps = (struct leat_steps){0};
+}

@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""leat installed as README.md says, under a systemd that is PID 1: activation, sandbox, crash, hang, stop.
+
+    test_systemd_pid1.py BIN [PATTERN]
+
+The machine is a container of systemd-nspawn: /usr is this machine's with what `cmake --install` adds
+on top, everything else is empty and in memory. Needs root and systemd-nspawn; skipped where no
+container boots.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import data
+import leat_harness
+from leat_harness import BIN, ROOT, SLOW, Skip, find_digest, require, run_digest, wait_until
+
+SOCKETS = ["leatd.socket", "leatd-copy.socket", "leatd-control.socket"]
+CONFIG = data.yaml_text({"titanic": data.titanic_stream("titanic.csv")}, workers=2).replace(
+    str(ROOT / "config" / "titanic.vocab.txt"), "titanic.vocab.txt")
+FILES = ["titanic.csv", "titanic.vocab.txt"]
+TRAINER_UID = 1000
+BOOT_S = 45
+
+
+def children(pid):
+    path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    with contextlib.suppress(OSError):
+        for child in map(int, path.read_text().split()):
+            yield child
+            yield from children(child)
+
+
+class Machine:
+    """A container with systemd as PID 1 and leat installed."""
+
+    def __init__(self):
+        if os.geteuid() != 0:
+            raise Skip("needs root")
+        if SLOW > 1:
+            raise Skip("sanitizers do not fit into the unit's sandbox")
+        if not os.path.exists("/usr/lib/systemd/systemd") or not os.path.islink("/lib"):
+            raise Skip("systemd is not installed, or /lib is not in /usr")
+        require("systemd-nspawn")
+        require("nsenter")
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="leat-e2e-"))
+        self.log = open(self.folder / "boot.log", "w+")
+        self.process = self.leader = None
+
+    def install(self):
+        subprocess.run(["cmake", "--install", BIN.parent, "--prefix", "/usr"], check=True, stdout=self.log,
+                       env={**os.environ, "DESTDIR": str(self.folder), "PATH": f"/usr/bin:{os.environ['PATH']}"})
+
+    def boot(self):
+        options = ["--quiet", "--volatile=yes", "--register=no", "--machine", f"leat-{os.getpid()}",
+                   "--private-network", f"--overlay=/usr:{self.folder}/usr:/usr"]
+        if not os.path.isdir("/run/systemd/system"):
+            options.append("--keep-unit")  # else it asks this machine's systemd for a scope
+        self.process = subprocess.Popen(
+            ["systemd-nspawn", "--directory=/", *options, "--boot", "systemd.unit=basic.target", "systemd.firstboot=off"],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+            env={**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"})
+        deadline = time.monotonic() + BOOT_S
+        while not self.is_up():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                text = (self.folder / "boot.log").read_text(errors="replace").strip()
+                raise Skip("no container boots here: " + text.split("\n")[-1])
+            time.sleep(0.1)
+        for name in FILES:
+            self.write(f"/etc/leat/{name}", (ROOT / "config" / name).read_text())
+
+    def is_up(self):
+        for pid in children(self.process.pid):
+            with contextlib.suppress(OSError):
+                if pathlib.Path(f"/proc/{pid}/comm").read_text() == "systemd\n":
+                    self.leader = pid
+                    return self.run("systemctl", "is-active", "basic.target", check=False) == "active"
+        return False
+
+    def command(self, *args):
+        return ["nsenter", "-t", str(self.leader), "-m", "-u", "-i", "-n", "-p", "-C", "--",
+                "/usr/bin/env", "-i", "PATH=/usr/bin:/usr/sbin", "SYSTEMD_PAGER=", *map(str, args)]
+
+    def run(self, *args, check=True, stdin=None):
+        """What the command prints in there, errors too; its status must be 0."""
+        done = subprocess.run(self.command(*args), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
+                              input=stdin.encode() if stdin else b"")
+        text = done.stdout.decode(errors="replace").strip()
+        if check and done.returncode != 0:
+            raise AssertionError(f"{args}: status {done.returncode}: {text}\n{self.journal()}")
+        return text
+
+    def start(self, *args):
+        return subprocess.Popen(self.command(*args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT)
+
+    def write(self, path, text):
+        self.run("sh", "-c", 'mkdir -p "${1%/*}" && cat >"$1"', "sh", path, stdin=text)
+
+    def show(self, unit, name):
+        return self.run("systemctl", "show", unit, "-P", name)
+
+    def states(self):
+        return [self.show(unit, "ActiveState") for unit in ["leatd.service", *SOCKETS]]
+
+    def journal(self):
+        done = subprocess.run(self.command("journalctl", "-u", "leatd", "-n", "20", "--no-pager", "-o", "cat"),
+                              capture_output=True, timeout=60)
+        return done.stdout.decode(errors="replace")
+
+    def main_pid(self):
+        return self.show("leatd.service", "MainPID")
+
+    def restart(self, config=CONFIG):
+        """The service with this configuration, as if just started."""
+        self.write("/etc/leat/leatd.yaml", config)
+        self.run("systemctl", "reset-failed")
+        self.run("systemctl", "restart", *SOCKETS, "leatd.service")
+
+    def wait_restarted(self, pid):
+        wait_until(lambda: self.show("leatd.service", "ActiveState") == "active" and self.main_pid() != pid,
+                   "the daemon runs again")
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+machine = None
+
+
+def test_activation(folder):
+    """As README.md says it; the first client starts the daemon, by whichever socket."""
+    for name in FILES:
+        shutil.copy(ROOT / "config" / name, folder)
+    (folder / "here.yaml").write_text(CONFIG)
+    machine.write("/etc/leat/leatd.yaml", CONFIG)
+    machine.run("systemd-sysusers")
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "enable", "--now", "leatd.service")
+    assert machine.states() == ["active"] * 4
+    digest = run_digest(folder / "here.yaml")
+    for more in ([], ["--delivery", "copy"]):
+        machine.run("systemctl", "stop", "leatd.service")
+        assert machine.states() == ["inactive", "active", "active", "active"]
+        assert find_digest(machine.run("leatctl", "pull", "titanic", "--digest", *more).encode()) == digest
+        assert machine.show("leatd.service", "SubState") == "running", machine.journal()
+    machine.run("systemctl", "stop", "leatd.service")
+    assert json.loads(machine.run("leatctl", "status", "--json"))["n_streams"] == 1
+    assert machine.show("leatd.service", "NRestarts") == "0"
+    events = machine.run("journalctl", "-u", "leatd", "-o", "json", "LEAT_EVENT=started").splitlines()
+    assert len(events) == 4 and json.loads(events[-1])["LEAT_SOCKET"] == "(passed)", events
+
+
+def test_sandbox(folder):
+    """What the unit forbids is forbidden, and the daemon still writes bad records aside."""
+    machine.write("/etc/leat/bad.csv", "id\n1\n2\nthree\n4\n")
+    stream = data.numbers_stream(["bad.csv"], on_error="quarantine", quarantine="/var/lib/leat/bad.jsonl")
+    machine.restart(data.yaml_text({"s": stream}, workers=2))
+    assert "1 bad record" in machine.run("leatctl", "pull", "s")
+    aside = machine.run("cat", "/var/lib/leat/bad.jsonl")
+    assert json.loads(aside)["line"] == 4, aside
+    pid = machine.main_pid()
+    status = dict(line.split(":", 1) for line in machine.run("cat", f"/proc/{pid}/status").splitlines())
+    assert all(int(uid) >= 61184 for uid in status["Uid"].split()), status["Uid"]  # the range of DynamicUser=
+    assert int(status["CapEff"], 16) == int(status["CapBnd"], 16) == 0
+    assert (int(status["NoNewPrivs"]), int(status["Seccomp"])) == (1, 2)
+    for path in ["/etc/x", "/usr/x", "/var/lib/x", "/home/x"]:
+        said = machine.run("nsenter", "-t", pid, "-m", "touch", path, check=False)
+        assert "Read-only" in said or "denied" in said, said
+    exposure = machine.run("systemd-analyze", "security", "leatd.service").splitlines()[-1]
+    assert float(re.search(r"leatd.service: ([\d.]+)", exposure)[1]) <= 0.5, exposure
+
+
+def test_groups(folder):
+    """Trainers are of leat-clients, operators of leat-admin; who is refused is told."""
+    machine.restart()
+    groups = {name: machine.run("getent", "group", name).split(":")[2] for name in ["leat-clients", "leat-admin"]}
+    as_user = ["setpriv", f"--reuid={TRAINER_UID}", f"--regid={TRAINER_UID}"]
+    for group, ask in [("leat-clients", ["pull", "titanic"]), ("leat-admin", ["status"])]:
+        said = machine.run(*as_user, "--clear-groups", "leatctl", *ask, check=False)
+        assert f"usermod -aG {group}" in said, said
+        machine.run(*as_user, f"--groups={groups[group]}", "leatctl", *ask)
+
+
+def test_crash(folder):
+    """Killed, it is back within a second; who connects meanwhile waits."""
+    machine.restart()
+    start = time.monotonic()
+    for n in range(1, 4):
+        pid = machine.main_pid()
+        machine.run("kill", "-KILL", pid)
+        machine.run("leatctl", "pull", "titanic")
+        machine.wait_restarted(pid)
+        assert machine.show("leatd.service", "NRestarts") == str(n)
+    assert time.monotonic() - start < 10
+    assert machine.states() == ["active"] * 4
+
+
+def test_hang(folder):
+    """systemd hears from it in time; when it does not, it starts it again."""
+    drop_in = "/run/systemd/system/leatd.service.d/watchdog.conf"
+    machine.write(drop_in, "[Service]\nWatchdogSec=1\n")
+    machine.run("systemctl", "daemon-reload")
+    machine.restart()
+    pid, before = machine.main_pid(), machine.show("leatd.service", "WatchdogTimestampMonotonic")
+    time.sleep(2.5)
+    assert machine.main_pid() == pid
+    assert int(machine.show("leatd.service", "WatchdogTimestampMonotonic")) - int(before) > 1_500_000
+    machine.run("kill", "-STOP", pid)
+    machine.wait_restarted(pid)
+    assert "Watchdog timeout" in machine.journal()
+    machine.run("leatctl", "pull", "titanic")
+    machine.run("rm", drop_in)
+    machine.run("systemctl", "daemon-reload")
+
+
+def test_broken_configuration(folder):
+    """Told with its line; the sockets stay, and who waits is served once it is repaired."""
+    machine.restart()
+    machine.write("/etc/leat/leatd.yaml", CONFIG.replace("workers", "worker"))
+    machine.run("systemctl", "restart", "leatd.service", check=False)
+    assert '/etc/leat/leatd.yaml:1:1: unknown key "worker"; did you mean "workers"?' in machine.journal()
+    client = machine.start("leatctl", "pull", "titanic")
+    time.sleep(1)
+    assert client.poll() is None and machine.states()[1:] == ["active"] * 3
+    machine.write("/etc/leat/leatd.yaml", CONFIG)
+    output = client.communicate(timeout=20)[0]
+    assert client.returncode == 0, output
+
+
+def test_drain(folder):
+    """After a drain it is started again: a restart without loss."""
+    machine.restart()
+    pid = machine.main_pid()
+    assert "drained" in machine.run("leatctl", "drain", "--timeout", "10")
+    machine.wait_restarted(pid)
+    machine.run("leatctl", "pull", "titanic")
+
+
+def test_stop(folder):
+    """In time under load, cleanly; nobody starts it again unasked, and nothing is left."""
+    machine.restart()
+    client = machine.start("leatctl", "pull", "titanic", "--epochs", "1000000")
+    wait_until(lambda: json.loads(machine.run("leatctl", "status", "--json"))["n_sessions"] == 1, "a session")
+    start = time.monotonic()
+    machine.run("systemctl", "stop", "leatd.service")
+    assert time.monotonic() - start < 5
+    output = client.communicate(timeout=20)[0]
+    assert client.returncode == 1 and b"the daemon is shutting down" in output, output
+    assert machine.show("leatd.service", "Result") == "success"
+    time.sleep(0.5)
+    assert machine.states() == ["inactive", "active", "active", "active"]
+    machine.run("systemctl", "stop", "leatd*")
+    assert machine.states() == ["inactive"] * 4
+    assert machine.run("ls", "/run/leat") == ""
+
+
+def main():
+    global machine
+    try:
+        machine = Machine()
+    except Skip as reason:
+        print(f"skipped: {reason}")
+        raise SystemExit(77)
+    signal.signal(signal.SIGTERM, lambda *_: exit(1))
+    try:
+        machine.install()
+        machine.boot()
+        leat_harness.main(globals())
+    except Skip as reason:
+        print(f"skipped: {reason}")
+        raise SystemExit(77)
+    finally:
+        machine.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Long documents: time grows with the length, whatever the text; and byte-level tokenizers give the
+text back.
+"""
+import random
+import time
+
+import leat_tokenize
+import texts
+from leat_tokenize import DATA, SLOW
+
+KINDS = ("gpt2", "llama3", "modernbert", "bert-uncased", "llama2", "llama-bound", "mistral", "gemma", "t5", "unigram-fallback", "clip", "deepseek", "prefix-bpe")
+LOSSLESS = ("gpt2", "llama3", "o200k", "deepseek", "falcon", "phi2", "whisper")
+N_CHARS = 400_000
+LIMIT_S = 10
+
+
+def patterns():
+    """name -> function of a length in characters."""
+    rng = random.Random(5)
+    letters = "".join(rng.choices("abcdefghij", k=2 * N_CHARS))
+    kana = "".join(rng.choices("のにはをたがでとし日本語", k=2 * N_CHARS))
+    return {"one letter": lambda n: "a" * n, "blanks": lambda n: " " * n, "no blank": lambda n: letters[:n], "ideographs": lambda n: kana[:n], "words": lambda n: ("the old man's 1234 house. " * (n // 20))[:n],
+            "lines": lambda n: "\r\n" * (n // 2), "marks": lambda n: "a" + "\u0301\u0323" * (n // 2), "symbols": lambda n: "!=" * (n // 2), "almost tokens": lambda n: "<|endof" * (n // 7),
+            "tabs": lambda n: " \t" * (n // 2), "digits": lambda n: "1234567890" * (n // 10)}
+
+
+def seconds(file, text):
+    start = time.monotonic()
+    ids = leat_tokenize.encode_ids(file, [text], timeout=60)[0]
+    took = time.monotonic() - start
+    return took, len(ids)
+
+
+def test_time_is_linear(_folder):
+    slow = []
+    for name in KINDS:
+        for what, make in patterns().items():
+            short, _ = seconds(DATA / f"{name}.json", make(N_CHARS // 4))
+            took, n_tokens = seconds(DATA / f"{name}.json", make(N_CHARS))
+            if took > LIMIT_S * SLOW or took > 8 * short + 0.5 * SLOW:
+                slow.append(f"    {name}, {what}: {took:.2f} s for {N_CHARS} characters ({n_tokens} tokens), {short:.2f} s for a quarter of them")
+    assert not slow, "\n".join(slow)
+
+
+def test_round_trip(_folder):
+    for name in LOSSLESS:
+        maker = texts.Texts(random.Random(name), ["<|endoftext|>"])
+        some = [maker.text() for _ in range(200)] + [maker.long_text(20_000)]
+        ids = leat_tokenize.encode_ids(DATA / f"{name}.json", some)
+        back = leat_tokenize.decode(DATA / f"{name}.json", [{"ids": row} for row in ids])
+        for text, decoded in zip(some, back):
+            assert text == decoded, f"{name}: {text[:200]!r} comes back as {decoded[:200]!r}"
+
+
+if __name__ == "__main__":
+    leat_tokenize.main(globals())
