@@ -37,10 +37,18 @@ static void test_bad_records(void **state) {
 
 static void test_refused(void **state) {
     (void)state;
-    check_refused("a\n1\n", "- regex_replace: {input: a, pattern: 'x(y'}", "x.yaml:5:45: ");
-    check_refused("a\n1\n", "- regex_replace: {input: a, pattern: '[z-a]'}", "x.yaml:5:45: ");
-    check_refused("a\n1\n", "- regex_replace: {input: a, pattern: '(a)\\1'}", "x.yaml:5:45: ");
-    check_refused("{\"a\": 1}\n", "- regex_replace: {input: a, pattern: x}", "x.yaml:5:32: ");
+    check_refused("a\n1\n", "- regex_replace: {input: a, pattern: 'x(y'}",
+                  "x.yaml:5:44: streams.x.stages[0].regex_replace.pattern: byte 3 of the regex: a "
+                  "group is not closed");
+    check_refused("a\n1\n", "- regex_replace: {input: a, pattern: '[z-a]'}",
+                  "x.yaml:5:44: streams.x.stages[0].regex_replace.pattern: byte 4 of the regex: a "
+                  "range in brackets is empty: U+007A-U+0061");
+    check_refused("a\n1\n", "- regex_replace: {input: a, pattern: '(a)\\1'}",
+                  "x.yaml:5:44: streams.x.stages[0].regex_replace.pattern: byte 3 of the regex: "
+                  "backreferences are not supported");
+    check_refused("{\"a\": 1}\n", "- regex_replace: {input: a, pattern: x}",
+                  "x.yaml:5:32: streams.x.stages[0].regex_replace.input: \"a\" is int64, not text: "
+                  "make a text of it with `template`");
 }
 
 int main(void) {
