@@ -23,6 +23,9 @@ struct leat_tokenizer_context {
     struct leat_text_buffer text;
     struct leat_token *tokens; /* of one word, where offsets are wanted */
     size_t tokens_capacity;
+    uint32_t *word_starts; /* where in the sequence the tokens of each word begin, if asked for */
+    size_t n_word_starts, word_starts_capacity;
+    bool is_full; /* the last word brought enough tokens */
     struct leat_encoding sequences[2];
     struct leat_encoding *encodings;
     size_t n_encodings, encodings_capacity;
@@ -36,6 +39,9 @@ struct encoding_run {
     const struct leat_encode_options *options;
     struct leat_encoding *out;
     struct leat_error *err;
+    size_t limit;        /* tokens that are enough, see limit_of; SIZE_MAX: none are */
+    bool limits_by_word; /* it matters which word is the last */
+    bool keeps_tail;     /* enough from the end */
 };
 
 struct leat_tokenizer_context *leat_tokenizer_context_free(struct leat_tokenizer_context *context) {
@@ -47,6 +53,7 @@ struct leat_tokenizer_context *leat_tokenizer_context_free(struct leat_tokenizer
         context->ops->context_free(context->model);
     leat_text_buffer_deinit(&context->text);
     free(context->tokens);
+    free(context->word_starts);
     leat_encoding_deinit(&context->sequences[0]);
     leat_encoding_deinit(&context->sequences[1]);
     for (size_t i = 0; i < context->encodings_capacity; i++)
@@ -186,15 +193,15 @@ static void fill_columns(struct leat_encoding *out, size_t n) {
 }
 
 static int encode_words(const struct encoding_run *run, const struct leat_text *text,
-                        size_t n_words) {
+                        const struct leat_range *words, size_t n_words) {
     struct leat_tokenizer_context *context = run->context;
-    uint32_t n_bytes = context->words[n_words - 1].end - context->words[0].start;
+    uint32_t n_bytes = words[n_words - 1].end - words[0].start;
     size_t n_ids = 0;
     int r = leat_encoding_reserve(run->out, (size_t)n_bytes + LEAT_MODEL_IDS_SLACK);
 
     if (r < 0)
         return fail(run, r);
-    r = context->ops->encode(run->tokenizer->model, context->model, text, context->words, n_words,
+    r = context->ops->encode(run->tokenizer->model, context->model, text, words, n_words,
                              run->out->ids + run->out->n, &n_ids, run->err);
     if (r == 0)
         fill_columns(run->out, n_ids);
@@ -242,6 +249,47 @@ static int encode_word_tokens(const struct encoding_run *run, const struct leat_
     return r;
 }
 
+static int note_word_start(const struct encoding_run *run) {
+    struct leat_tokenizer_context *context = run->context;
+
+    if (context->n_word_starts == context->word_starts_capacity) {
+        size_t capacity = 2 * context->word_starts_capacity + 256;
+        uint32_t *starts = reallocarray(context->word_starts, capacity, sizeof(*starts));
+
+        if (!starts)
+            return fail(run, -ENOMEM);
+        context->word_starts = starts;
+        context->word_starts_capacity = capacity;
+    }
+    context->word_starts[context->n_word_starts++] = (uint32_t)run->out->n;
+    return 0;
+}
+
+/* Added tokens count, but it is words that are stopped at. */
+static void end_word(const struct encoding_run *run) {
+    run->context->is_full = !run->keeps_tail && run->out->n >= run->limit;
+}
+
+static int encode_each_word(const struct encoding_run *run, const struct leat_text *text,
+                            const struct leat_range *words, size_t n) {
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < n && !run->context->is_full; i++) {
+        if (run->keeps_tail && run->limits_by_word)
+            r = note_word_start(run);
+        if (r == 0)
+            r = wants_origins(run) ? encode_word_tokens(run, text, words[i])
+                                   : encode_words(run, text, &words[i], 1);
+        end_word(run);
+    }
+    return r;
+}
+
+/* Words that are cut at once: no more than can be needed, if few are. */
+static size_t n_words_at_once(const struct encoding_run *run) {
+    return run->keeps_tail || run->limit >= N_WORDS ? N_WORDS : run->limit + 1;
+}
+
 static int encode_piece(const struct encoding_run *run, const struct leat_text *piece,
                         bool starts_document) {
     const struct leat_splitter *splitter = run->tokenizer->splitter;
@@ -253,13 +301,15 @@ static int encode_piece(const struct encoding_run *run, const struct leat_text *
     if (r < 0)
         return fail(run, r);
     text = leat_splitter_text(context->splitter);
-    while (r == 0 &&
-           (n = leat_splitter_next(splitter, context->splitter, context->words, N_WORDS)) > 0) {
-        if (!wants_origins(run))
-            r = encode_words(run, text, n);
-        else
-            for (size_t i = 0; r == 0 && i < n; i++)
-                r = encode_word_tokens(run, text, context->words[i]);
+    while (r == 0 && !context->is_full &&
+           (n = leat_splitter_next(splitter, context->splitter, context->words,
+                                   n_words_at_once(run))) > 0) {
+        if (wants_origins(run) || run->limits_by_word) {
+            r = encode_each_word(run, text, context->words, n);
+        } else {
+            r = encode_words(run, text, context->words, n);
+            end_word(run);
+        }
     }
     return r;
 }
@@ -291,7 +341,7 @@ static int encode_normalized(const struct encoding_run *run, const struct leat_t
         return encode_piece(run, text, starts_document);
     leat_added_walk_begin(&walk, added, &added->normalized, text,
                           run->options->encodes_special_tokens);
-    while (r == 0 && leat_added_walk_next(&walk, &piece)) {
+    while (r == 0 && !run->context->is_full && leat_added_walk_next(&walk, &piece)) {
         struct leat_text part = leat_text_part(text, piece.range);
 
         if (piece.id >= 0)
@@ -320,7 +370,7 @@ static int encode_text(const struct encoding_run *run, const struct leat_text *t
     int r = 0;
 
     leat_added_walk_begin(&walk, added, &added->raw, text, run->options->encodes_special_tokens);
-    while (r == 0 && leat_added_walk_next(&walk, &piece)) {
+    while (r == 0 && !run->context->is_full && leat_added_walk_next(&walk, &piece)) {
         struct leat_text part = leat_text_part(text, piece.range);
 
         if (piece.id >= 0)
@@ -331,15 +381,54 @@ static int encode_text(const struct encoding_run *run, const struct leat_text *t
     return r;
 }
 
+/* Leaves the words from the last one on from which the tokens reach the limit. */
+static void drop_head(const struct encoding_run *run) {
+    const struct leat_tokenizer_context *context = run->context;
+    struct leat_encoding *out = run->out;
+
+    for (size_t i = context->n_word_starts; i > 0; i--) {
+        if (out->n - context->word_starts[i - 1] >= run->limit) {
+            leat_encoding_drop_head(out, context->word_starts[i - 1]);
+            return;
+        }
+    }
+}
+
 static int encode_sequence(struct encoding_run *run, const void *text, size_t n,
                            struct leat_encoding *out) {
     struct leat_text copy;
     int r;
 
     run->out = out;
+    run->context->n_word_starts = 0;
+    run->context->is_full = false;
     leat_encoding_reset(out, run->options->columns);
     r = copy_text(run, text, n, &copy);
-    return r < 0 ? r : encode_text(run, &copy);
+    if (r == 0)
+        r = encode_text(run, &copy);
+    if (r == 0 && run->keeps_tail && run->limits_by_word)
+        drop_head(run);
+    return r;
+}
+
+static const struct leat_truncation *truncation_of(const struct encoding_run *run) {
+    return run->options->truncation ? run->options->truncation : &run->tokenizer->truncation;
+}
+
+/* As in HF, no more words are tokenized when those that are there reach max_length (special tokens
+ * not counted). What remains of the text after truncation is the same, but not what is cut off, nor
+ * how two texts share the room. */
+static void limit(struct encoding_run *run, bool is_second, bool has_pair) {
+    const struct leat_truncation *truncation = truncation_of(run);
+
+    run->limit = SIZE_MAX;
+    run->keeps_tail = truncation->cuts_left;
+    if (!truncation->is_on || (!is_second && truncation->strategy == LEAT_TRUNCATE_ONLY_SECOND))
+        run->limits_by_word = run->keeps_tail = false;
+    else {
+        run->limit = truncation->max_length;
+        run->limits_by_word = has_pair || !run->options->drops_overflow;
+    }
 }
 
 /* ---- offsets in characters, and how tokens are spelled */
@@ -426,16 +515,18 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
 
     if (context->ops->context_seed)
         context->ops->context_seed(context->model, options->seed);
+    limit(&run, false, pair);
     r = encode_sequence(&run, text, n_text, &context->sequences[0]);
+    limit(&run, true, pair);
     if (r == 0 && pair)
         r = encode_sequence(&run, pair, n_pair, &context->sequences[1]);
     if (r == 0)
-        r = leat_post_run(
-            tokenizer->post, options->truncation ? options->truncation : &tokenizer->truncation,
-            options->padding ? options->padding : &tokenizer->padding, &context->sequences[0],
-            pair ? &context->sequences[1] : NULL, options->adds_special_tokens, &speller,
-            &context->encodings, options->drops_overflow ? NULL : &context->n_encodings,
-            &context->encodings_capacity, err);
+        r = leat_post_run(tokenizer->post, truncation_of(&run),
+                          options->padding ? options->padding : &tokenizer->padding,
+                          &context->sequences[0], pair ? &context->sequences[1] : NULL,
+                          options->adds_special_tokens, &speller, &context->encodings,
+                          options->drops_overflow ? NULL : &context->n_encodings,
+                          &context->encodings_capacity, err);
     if (r < 0)
         return r;
     *ret_encodings = context->encodings;

@@ -99,8 +99,8 @@ struct leat_post_speller {
  *
  * 0; -ENOMEM; -E2BIG: the overflow is above LEAT_POST_TOKENS_MAX; -EINVAL: the truncation cannot be
  * carried out: a stride that is not below the length, OnlySecond without a second text, a text that
- * is too short to take all from (as in HF), or a max_length below the number of special tokens
- * (where HF does not truncate at all). */
+ * is too short to take all from, as in HF. A max_length below the number of special tokens is none,
+ * as in HF. */
 #define LEAT_POST_TOKENS_MAX (UINT32_C(256) << 20)
 
 int leat_post_run(const struct leat_post *post, const struct leat_truncation *truncation,

@@ -117,10 +117,8 @@ int leat_cut_plan(const struct leat_truncation *truncation, size_t n_added, cons
         cuts[i] = (struct leat_cut){.n = keep[i], .keep = keep[i], .n_parts = 1};
     if (!truncation || !truncation->is_on)
         return 0;
-    if (truncation->max_length < n_added)
-        return leat_error_set(err, -EINVAL,
-                              "truncation to %u tokens leaves no room for the %zu special tokens",
-                              truncation->max_length, n_added);
+    if (truncation->max_length < n_added) /* HF does not truncate at all then */
+        return 0;
     r = choose_lengths(truncation, truncation->max_length - n_added, n_texts, keep, err);
     for (size_t i = 0; i < n_texts && r == 0; i++) {
         cuts[i].stride = truncation->stride;
