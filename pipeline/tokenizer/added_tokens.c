@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pipeline/tokenizer/unicode/unicode.h"
 #include "pipeline/tokenizer/utf8.h"
@@ -11,6 +12,7 @@
 
 void leat_added_tokens_deinit(struct leat_added_tokens *added) {
     leat_token_table_deinit(&added->table);
+    leat_token_table_deinit(&added->changed);
     free(added->tokens);
     free(added->by_id);
     leat_added_matcher_deinit(&added->raw);
@@ -77,6 +79,7 @@ static int add_token(struct loading *loading, const struct leat_component *item,
         return leat_component_place(item, err);
     if (index == added->table.n_tokens) /* the same text again: its flags count */
         index = added->table.by_id[token.id];
+    token.was_special = token.is_special || added->tokens[index].was_special;
     added->tokens[index] = token;
     if (token.id > loading->max_id)
         loading->max_id = token.id;
@@ -147,8 +150,20 @@ static size_t collect(const struct leat_added_tokens *added, bool is_normalized,
     return n;
 }
 
+/* The spelling of a token that is another one when normalized. */
+static int note_change(struct leat_added_tokens *added, const struct leat_added_pattern *pattern,
+                       struct leat_error *err) {
+    const struct leat_token_table_text *text = &added->table.texts[pattern->value];
+
+    if (pattern->n_bytes == text->n_bytes &&
+        memcmp(pattern->bytes, added->table.pool + text->start, text->n_bytes) == 0)
+        return 0;
+    return leat_token_table_add(&added->changed, pattern->bytes, pattern->n_bytes, text->id, err);
+}
+
 /* The patterns' texts, normalized; those that nothing is left of are dropped. */
-static int normalize_patterns(const struct leat_normalizer *normalizer,
+static int normalize_patterns(struct leat_added_tokens *added,
+                              const struct leat_normalizer *normalizer,
                               struct leat_text_buffer *pool, struct leat_added_pattern *patterns,
                               size_t *n_patterns, struct leat_error *err) {
     struct leat_normalizer_context *context = NULL;
@@ -161,14 +176,15 @@ static int normalize_patterns(const struct leat_normalizer *normalizer,
     leat_normalizer_context_free(context);
     if (r < 0)
         return r == -ENOMEM ? leat_error_oom(err) : r;
-    for (size_t i = 0; i < *n_patterns; i++) {
+    for (size_t i = 0; r == 0 && i < *n_patterns; i++) {
         patterns[i].bytes = pool->bytes + at;
         at += patterns[i].n_bytes;
+        r = note_change(added, &patterns[i], err);
         if (patterns[i].n_bytes)
             patterns[n++] = patterns[i];
     }
     *n_patterns = n;
-    return 0;
+    return r;
 }
 
 static int build_matchers(struct leat_added_tokens *added, const struct leat_normalizer *normalizer,
@@ -185,7 +201,7 @@ static int build_matchers(struct leat_added_tokens *added, const struct leat_nor
     n = collect(added, true, patterns);
     added->n_normalized = (uint32_t)n;
     if (r == 0)
-        r = normalize_patterns(normalizer, &pool, patterns, &n, err);
+        r = normalize_patterns(added, normalizer, &pool, patterns, &n, err);
     if (r == 0)
         r = leat_added_matcher_init(&added->normalized, patterns, n, err);
     leat_text_buffer_deinit(&pool);
@@ -224,7 +240,8 @@ int leat_added_tokens_init(struct leat_added_tokens *added, const struct leat_co
         return r;
     }
     added->n_bytes =
-        leat_token_table_n_bytes(&added->table) + added->table.n_tokens * sizeof(*added->tokens) +
+        leat_token_table_n_bytes(&added->table) + leat_token_table_n_bytes(&added->changed) +
+        added->table.n_tokens * sizeof(*added->tokens) +
         added->table.n_ids * sizeof(*added->by_id) + leat_added_matcher_n_bytes(&added->raw) +
         leat_added_matcher_n_bytes(&added->normalized);
     return 0;
@@ -235,6 +252,21 @@ const struct leat_added_token *leat_added_tokens_find(const struct leat_added_to
     if (id < 0 || id >= added->table.n_ids || added->by_id[id] == NONE)
         return NULL;
     return &added->tokens[added->by_id[id]];
+}
+
+const uint8_t *leat_added_tokens_spelling(const struct leat_added_tokens *added, int64_t id,
+                                          uint32_t *ret_n_bytes) {
+    const uint8_t *text = leat_token_table_text(&added->changed, id, ret_n_bytes);
+
+    return text ? text : leat_token_table_text(&added->table, id, ret_n_bytes);
+}
+
+bool leat_added_tokens_is_special(const struct leat_added_tokens *added, int64_t id) {
+    uint32_t n;
+    const uint8_t *text = leat_added_tokens_spelling(added, id, &n);
+    int32_t same = text ? leat_token_table_find(&added->table, text, n) : -1;
+
+    return same >= 0 && added->tokens[added->by_id[same]].was_special;
 }
 
 /* ---- the walk */

@@ -21,10 +21,12 @@
 struct leat_added_token {
     int32_t id;
     bool is_single_word, strips_left, strips_right, is_normalized, is_special;
+    bool was_special; /* or a token of the same text before it was */
 };
 
 struct leat_added_tokens {
     struct leat_token_table table;   /* text to id */
+    struct leat_token_table changed; /* id to text, of those that the normalizer changes */
     struct leat_added_token *tokens; /* by their place in the table's texts */
     uint32_t *by_id; /* [table.n_ids]: the token that last got an id, or UINT32_MAX */
     struct leat_added_matcher raw, normalized;
@@ -41,6 +43,15 @@ void leat_added_tokens_deinit(struct leat_added_tokens *added); /* of a zeroed o
 /* The token that an id is, or NULL. */
 const struct leat_added_token *leat_added_tokens_find(const struct leat_added_tokens *added,
                                                       int64_t id);
+
+/* How Hugging Face `tokenizers` spells an added token: normalized, if it is matched so. NULL: the
+ * id is none. */
+const uint8_t *leat_added_tokens_spelling(const struct leat_added_tokens *added, int64_t id,
+                                          uint32_t *ret_n_bytes);
+
+/* Whether decoding leaves an id out as special: by its spelling, as in HF, so that a special token
+ * that the normalizer changes stays. */
+bool leat_added_tokens_is_special(const struct leat_added_tokens *added, int64_t id);
 
 /* A walk through the pieces of a text: what lies between tokens, and the tokens. */
 struct leat_added_walk {

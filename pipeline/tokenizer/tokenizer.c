@@ -214,15 +214,13 @@ int32_t leat_tokenizer_id(const struct leat_tokenizer *tokenizer, const char *to
 
 const uint8_t *leat_tokenizer_token(const struct leat_tokenizer *tokenizer, int32_t id,
                                     uint32_t *ret_n_bytes) {
-    const uint8_t *text = leat_token_table_text(&tokenizer->added.table, id, ret_n_bytes);
+    const uint8_t *text = leat_added_tokens_spelling(&tokenizer->added, id, ret_n_bytes);
 
     return text ? text : leat_token_table_text(&tokenizer->model->tokens, id, ret_n_bytes);
 }
 
 bool leat_tokenizer_is_special(const struct leat_tokenizer *tokenizer, int32_t id) {
-    const struct leat_added_token *token = leat_added_tokens_find(&tokenizer->added, id);
-
-    return token && token->is_special;
+    return leat_added_tokens_is_special(&tokenizer->added, id);
 }
 
 int32_t leat_tokenizer_pad_id(const struct leat_tokenizer *tokenizer) {
