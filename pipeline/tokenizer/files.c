@@ -1,5 +1,6 @@
 /* files.c: see files.h. Which files there are, and what they are made into. */
 #include "pipeline/tokenizer/files.h"
+#include "pipeline/tokenizer/json.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -171,6 +172,21 @@ static char *with_end(const char *path, const char *end, const char *other) {
                : changed;
 }
 
+/* Whether a file that is called vocab.json is a whole tokenizer after all. */
+static bool is_tokenizer(const struct file *file) {
+    struct leat_json_node root, model;
+    struct leat_json *json;
+    bool has_model = false;
+
+    if (leat_json_new(file->n, &json) < 0)
+        return false;
+    if (leat_json_parse(json, file->data, file->n, file->n, &root, NULL) == 0)
+        has_model = leat_json_find(root, "model", strlen("model"), &model) &&
+                    leat_json_kind(model) == LEAT_JSON_OBJECT;
+    leat_json_free(json);
+    return has_model;
+}
+
 static int read_file(struct reading *reading, const char *path) {
     bool is_merges = ends_with(path, "merges.txt");
     bool is_vocab = is_merges || ends_with(path, "vocab.json");
@@ -187,7 +203,7 @@ static int read_file(struct reading *reading, const char *path) {
         leat_error_set(reading->err, r, "there is no vocab.json beside it");
     if (r == -ENOENT)
         r = not_there(reading, path);
-    else if (r == 0 && is_vocab)
+    else if (r == 0 && is_vocab && !is_tokenizer(&file))
         r = read_merges(reading, &file, with_end(file.path, "vocab.json", "merges.txt"));
     else if (r == 0)
         r = ends_with(path, ".txt") ? make_vocab_txt(reading, &file) : make_json(reading, &file);
