@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "pipeline/scalar.h"
-#include "pipeline/stage.h"
+#include "pipeline/stages/shared_numbers.h"
 #include "pipeline/stages/shared_text_index.h"
 
 struct cast {
@@ -236,25 +236,23 @@ static int map_scalar(const struct cast *self, struct leat_map *map) {
     return 0;
 }
 
-static int map_list(const struct cast *self, struct leat_map *map) {
+static int map_list(const struct cast *self, struct leat_map *map, struct leat_error *err) {
     const struct leat_column *from = leat_map_column(map, self->from);
-    struct leat_column *to = leat_map_column(map, self->to);
+    const struct leat_column *to = leat_map_column(map, self->to);
     size_t total = 0;
     uint32_t at = 0;
+    int r;
 
     for (uint32_t row = 0; row < map->block->n_rows; row++)
         total += from->lengths[row];
-    to->values =
-        leat_map_alloc(map, self->to, total * leat_dtype_size((enum leat_dtype)self->dtype));
-    if (!to->values || total > UINT32_MAX || leat_map_make_views(map, self->to) < 0)
-        return -ENOMEM;
-    for (uint32_t row = 0; row < map->block->n_rows; row++) {
+    r = leat_numbers_make_lists(map, self->to, total, err);
+    for (uint32_t row = 0; r == 0 && row < map->block->n_rows; row++) {
         to->starts[row] = at;
         to->lengths[row] = from->lengths[row];
         for (uint32_t i = 0; i < from->lengths[row]; i++)
             cast_number(self, map, row, from->values, from->starts[row] + i, to->values, at++);
     }
-    return 0;
+    return r;
 }
 
 static int map_rows(const struct leat_config *config, struct leat_map *map,
@@ -265,7 +263,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
     if (map->fields[self->from].dtype == LEAT_DTYPE_TEXT)
         r = map_text(self, map);
     else if (map->fields[self->from].is_list)
-        r = map_list(self, map);
+        return map_list(self, map, err);
     else
         r = map_scalar(self, map);
     return r < 0 ? leat_error_oom(err) : 0;

@@ -20,12 +20,12 @@ static const struct leat_arg args[] = {
      .type = LEAT_ARG_FLOAT,
      .offset = offsetof(struct clip, min),
      .fallback = "-inf",
-     .help = "what is less becomes this"},
+     .help = "what is less becomes this; of whole numbers, the next one that is not less"},
     {.name = "max",
      .type = LEAT_ARG_FLOAT,
      .offset = offsetof(struct clip, max),
      .fallback = "inf",
-     .help = "what is more becomes this"},
+     .help = "what is more becomes this; of whole numbers, the next one that is not more"},
     LEAT_NUMBERS_DTYPE_ARG(clip, numbers, leat_numbers_dtypes, NULL,
                            "dtype of the result; left out: that of the input"),
     LEAT_NUMBERS_NAN_ARGS(clip, numbers, "keep"),
@@ -81,10 +81,7 @@ static void put_whole(const struct clip *self, struct leat_map *map, uint32_t ro
                                 map->fields[numbers->from].dtype, from);
     int64_t y = x < self->least ? self->least : x > self->largest ? self->largest : x;
 
-    if (leat_scalar_store_int(leat_map_column(map, numbers->to)->values,
-                              (enum leat_dtype)numbers->dtype, to, y) < 0)
-        leat_map_reject(map, row, numbers->input, "%lld does not fit %s", (long long)y,
-                        leat_dtype_name((enum leat_dtype)numbers->dtype));
+    leat_numbers_put_int(numbers, map, row, to, y);
 }
 
 static void put(const struct leat_config *config, struct leat_map *map, uint32_t row, size_t from,

@@ -102,7 +102,7 @@ double leat_numbers_get(const struct leat_numbers *numbers, const struct leat_ma
 
 static void reject(const struct leat_numbers *numbers, struct leat_map *map, uint32_t row, double x,
                    double y, int reason) {
-    const char *name = numbers->input ? numbers->input : map->fields[numbers->to].name;
+    const char *name = numbers->input;
     const char *dtype = leat_dtype_name((enum leat_dtype)numbers->dtype);
     char text[LEAT_SCALAR_TEXT_MAX];
 
@@ -131,6 +131,15 @@ void leat_numbers_put(const struct leat_numbers *numbers, struct leat_map *map, 
                                  (enum leat_dtype)numbers->dtype, index, y);
     if (r < 0 || (is_nan && numbers->nan == LEAT_NAN_FAIL))
         reject(numbers, map, row, x, y, r);
+}
+
+void leat_numbers_put_int(const struct leat_numbers *numbers, struct leat_map *map, uint32_t row,
+                          size_t index, int64_t y) {
+    enum leat_dtype dtype = (enum leat_dtype)numbers->dtype;
+
+    if (leat_scalar_store_int(leat_map_column(map, numbers->to)->values, dtype, index, y) < 0)
+        leat_map_reject(map, row, numbers->input, "%lld does not fit %s", (long long)y,
+                        leat_dtype_name(dtype));
 }
 
 static int map_scalars(const struct leat_config *config, const struct leat_numbers *numbers,

@@ -94,6 +94,10 @@ double leat_numbers_get(const struct leat_numbers *numbers, const struct leat_ma
 void leat_numbers_put(const struct leat_numbers *numbers, struct leat_map *map, uint32_t row,
                       size_t index, double x, double y);
 
+/* The same for a whole number, which a double may not hold. */
+void leat_numbers_put_int(const struct leat_numbers *numbers, struct leat_map *map, uint32_t row,
+                          size_t index, int64_t y);
+
 /* Makes all elements of the result, each by one call: element `to` of the result from element
  * `from` of the input, both of that row. */
 typedef void leat_numbers_put_fn(const struct leat_config *config, struct leat_map *map,

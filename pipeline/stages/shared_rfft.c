@@ -36,12 +36,16 @@ uint32_t leat_rfft_next_size(uint32_t n) {
     return n;
 }
 
+/* Of a packed transform. */
 static void fill_turns(struct leat_rfft *rfft) {
     for (uint32_t k = 0; k <= rfft->n_complex; k++) {
         double angle = -2 * M_PI * k / rfft->n_points;
 
         rfft->turns[k] = (struct turn){cos(angle), sin(angle)};
     }
+    if (rfft->n_complex % 2 == 0) /* what is exact stays so */
+        rfft->turns[rfft->n_complex / 2] = (struct turn){0, -1};
+    rfft->turns[rfft->n_complex] = (struct turn){-1, 0};
 }
 
 int leat_rfft_new(uint32_t n_points, struct leat_rfft **ret_rfft) {
@@ -58,7 +62,8 @@ int leat_rfft_new(uint32_t n_points, struct leat_rfft **ret_rfft) {
         leat_rfft_free(rfft);
         return -ENOMEM;
     }
-    fill_turns(rfft);
+    if (rfft->is_packed)
+        fill_turns(rfft);
     *ret_rfft = rfft;
     return 0;
 }

@@ -99,11 +99,10 @@ static void put(const struct leat_numbers *numbers, struct leat_map *map, uint32
     enum leat_dtype dtype = map->fields[numbers->from].dtype;
     double x;
 
-    if (leat_dtype_is_integer(dtype) &&
-        leat_scalar_store_int(leat_map_column(map, numbers->to)->values,
-                              (enum leat_dtype)numbers->dtype, to,
-                              leat_scalar_int(values, dtype, from)) == 0)
+    if (leat_dtype_is_integer(dtype)) {
+        leat_numbers_put_int(numbers, map, row, to, leat_scalar_int(values, dtype, from));
         return;
+    }
     x = leat_scalar_double(values, dtype, from);
     leat_numbers_put(numbers, map, row, to, x, x);
 }

@@ -339,18 +339,62 @@ static int encode_sequence(struct encoding_run *run, const void *text, size_t n,
     run->out = out;
     leat_encoding_reset(out, run->options->columns);
     r = copy_text(run, text, n, &copy);
-    if (r == 0)
-        r = encode_text(run, &copy);
-    if (r == 0 && wants_origins(run) && run->options->offsets_in_chars)
-        leat_tokenizer_offsets_to_chars(text, n, out->offsets, out->n);
-    return r;
+    return r < 0 ? r : encode_text(run, &copy);
 }
 
-/* What spelling tokens takes: the texts are the user's. */
+/* ---- offsets in characters, and how tokens are spelled */
+
+struct place {
+    uint32_t at, n_chars;
+};
+
+/* A text that is gone through once, from left to right. */
+struct char_count {
+    const uint8_t *text;
+    size_t n_bytes;
+    struct place start, end; /* of the last range */
+};
+
+static void walk_to(const struct char_count *count, struct place *place, uint32_t offset) {
+    while (place->at < offset && place->at < count->n_bytes) {
+        const uint8_t *bytes = count->text + place->at;
+        uint32_t n = leat_utf8_length(bytes, count->n_bytes - place->at);
+
+        place->at +=
+            n == 1 && bytes[0] >= 0x80 ? invalid_length(bytes, count->n_bytes - place->at) : n;
+        place->n_chars++;
+    }
+}
+
+/* Ranges come in ascending order, but for tokens that stand for parts of one character, which start
+ * where the last one did, and for those that stand for nothing. */
+static struct leat_range count_chars(struct char_count *count, struct leat_range range) {
+    struct place *start = &count->start, *end = &count->end;
+
+    if (range.end == 0)
+        return range;
+    if (range.start >= end->at)
+        *start = *end;
+    else if (range.start < start->at)
+        *start = (struct place){0};
+    walk_to(count, start, range.start);
+    if (range.end < end->at || start->at > end->at)
+        *end = *start;
+    walk_to(count, end, range.end);
+    return (struct leat_range){.start = start->n_chars, .end = end->n_chars};
+}
+
+/* The texts are the user's. */
 struct spelling {
     const struct leat_tokenizer *tokenizer;
-    const uint8_t *texts[2];
+    struct char_count texts[2];
 };
+
+static struct leat_range in_chars(void *context, bool is_second, struct leat_range offsets) {
+    struct spelling *spelling = context;
+
+    return count_chars(&spelling->texts[is_second], offsets);
+}
 
 static const uint8_t *spell(const void *context, int32_t id, bool is_second,
                             struct leat_range offsets, uint32_t *ret_n_bytes) {
@@ -358,7 +402,7 @@ static const uint8_t *spell(const void *context, int32_t id, bool is_second,
 
     if (leat_added_tokens_find(&spelling->tokenizer->added, id) && offsets.start < offsets.end) {
         *ret_n_bytes = offsets.end - offsets.start;
-        return spelling->texts[is_second] + offsets.start;
+        return spelling->texts[is_second].text + offsets.start;
     }
     return leat_tokenizer_token(spelling->tokenizer, id, ret_n_bytes);
 }
@@ -371,8 +415,13 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
                           struct leat_error *err) {
     struct encoding_run run = {
         .tokenizer = tokenizer, .context = context, .options = options, .err = err};
-    const struct spelling spelling = {.tokenizer = tokenizer, .texts = {text, pair}};
-    const struct leat_post_speller speller = {.context = &spelling, .text = spell};
+    struct spelling spelling = {
+        .tokenizer = tokenizer,
+        .texts = {{.text = text, .n_bytes = n_text}, {.text = pair, .n_bytes = n_pair}}};
+    const struct leat_post_speller speller = {.context = &spelling,
+                                              .text = spell,
+                                              .in_chars =
+                                                  options->offsets_in_chars ? in_chars : NULL};
     int r;
 
     if (context->ops->context_seed)
@@ -392,44 +441,6 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
     *ret_encodings = context->encodings;
     *ret_n_encodings = options->drops_overflow ? 1 : context->n_encodings;
     return 0;
-}
-
-/* A place in a text, in bytes and in characters. */
-struct place {
-    uint32_t at, n_chars;
-};
-
-static void walk_to(struct place *place, const uint8_t *text, size_t n_text, uint32_t offset) {
-    while (place->at < offset && place->at < n_text) {
-        const uint8_t *bytes = text + place->at;
-        uint32_t n = leat_utf8_length(bytes, n_text - place->at);
-
-        place->at += n == 1 && bytes[0] >= 0x80 ? invalid_length(bytes, n_text - place->at) : n;
-        place->n_chars++;
-    }
-}
-
-/* Offsets come in ascending order, but for tokens that stand for parts of one character, which
- * start where the last one did, and for those that stand for nothing. */
-void leat_tokenizer_offsets_to_chars(const void *text, size_t n_text, struct leat_range *offsets,
-                                     size_t n_offsets) {
-    struct place start = {0}, end = {0};
-
-    for (size_t i = 0; i < n_offsets; i++) {
-        struct leat_range *offset = &offsets[i];
-
-        if (offset->end == 0)
-            continue;
-        if (offset->start >= end.at)
-            start = end;
-        else if (offset->start < start.at)
-            start = (struct place){0};
-        walk_to(&start, text, n_text, offset->start);
-        if (offset->end < end.at || start.at > end.at)
-            end = start;
-        walk_to(&end, text, n_text, offset->end);
-        *offset = (struct leat_range){.start = start.n_chars, .end = end.n_chars};
-    }
 }
 
 /* ---- decode */

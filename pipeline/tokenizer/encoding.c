@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define TOKENS_MIN 64
+#define TOKENS_MAX ((size_t)1 << 31) /* more than a text has bytes */
 #define ALWAYS     (UINT32_C(1) << 31)
 #define N_COLUMNS  5
 
@@ -58,7 +59,7 @@ int leat_encoding_reserve(struct leat_encoding *encoding, size_t n_more) {
 
     if (n_more <= encoding->capacity - encoding->n)
         return 0;
-    if (n_more > SIZE_MAX / 4 - encoding->n)
+    if (n_more > TOKENS_MAX - encoding->n)
         return -ENOMEM;
     if (capacity < encoding->n + n_more)
         capacity = encoding->n + n_more;

@@ -107,10 +107,6 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
                           const struct leat_encoding **ret_encodings, size_t *ret_n_encodings,
                           struct leat_error *err);
 
-/* Turns byte offsets of one text into offsets in characters: what offsets_in_chars does. */
-void leat_tokenizer_offsets_to_chars(const void *text, size_t n_text, struct leat_range *offsets,
-                                     size_t n_offsets);
-
 /* ---- decode */
 
 /* The text of ids, special tokens left out if skips_special: malloc'ed, terminated. An id without a

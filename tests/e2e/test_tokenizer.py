@@ -15,7 +15,7 @@ import leat_harness
 from leat_harness import BIN, ROOT, ctl, find_digest, run_digest
 
 MODEL = ROOT / "config" / "sentences"
-LENGTH = 24
+LENGTH = 64
 
 
 def tokenize(lines, *args):

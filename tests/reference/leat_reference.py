@@ -17,9 +17,10 @@ import sys
 
 import yaml
 
+import leat_numbers
 import leat_order
 import leat_sources
-from leat_elements import INTEGERS, TRUTHS, BadRecord, fit, float32, pack, parse, parse_float, text_of
+from leat_elements import INTEGERS, TRUTHS, BadRecord, fit, pack, parse, parse_float, text_of
 from leat_tokens import Tokenizer
 
 
@@ -54,6 +55,8 @@ class Plan:
             ordinals[name] = self.ordinal + 1
             if name in leat_order.ORDERS or name == "repeat":
                 self.orders.append((name, args, self.ordinal))
+            elif name in leat_numbers.STAGES:
+                leat_numbers.STAGES[name](self, args or {})
             else:
                 getattr(self, "stage_" + name)(args or {})
 
@@ -124,18 +127,6 @@ class Plan:
                 row[output] = [fit(item, dtype) for item in value]
             else:
                 row[output] = fit(value, dtype)
-        self.steps.append(step)
-
-    def stage_normalize(self, args):
-        source = self.columns[args["input"]]
-        output = self.columns[args.get("output", args["input"])] = Column("float32", source.is_list)
-        mean, std = float(args.get("mean", 0)), float(args.get("std", 1))
-
-        def one(value):
-            return float32((float(value) - mean) / std)
-
-        def step(row, _context):
-            row[output] = [one(v) for v in row[source]] if source.is_list else one(row[source])
         self.steps.append(step)
 
     def stage_filter(self, args):

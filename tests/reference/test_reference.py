@@ -137,6 +137,33 @@ def test_normalize_and_replace(folder):
                              {"select": {"fields": ["text", "number"]}}))
 
 
+def test_numbers(folder):
+    check(folder, jsonl_stream({"clip": {"input": "meta.stars", "min": -2.5, "max": 3}},
+                               {"clip": {"input": "weight", "output": "low", "max": 1.5}},
+                               {"log1p": {"input": "weight", "output": "log", "nan": "default", "default": -9}},
+                               {"bin": {"input": "values", "output": "bins", "edges": [-500, 0.5, 10, 900]}},
+                               {"hash_bucket": {"input": "text", "output": "bucket", "buckets": 997, "salt": "s"}},
+                               {"hash_bucket": {"input": "values", "buckets": 11, "dtype": "int64"}},
+                               {"one_hot": {"input": "meta.lang", "output": "lang", "categories": ["de", "", "fr"], "unknown": "zeros"}},
+                               {"one_hot": {"input": "flag", "output": "hot", "categories": ["1", "0"], "dtype": "uint8", "unknown": "zeros"}},
+                               {"normalize": {"input": "id", "mean": 7, "std": 3, "dtype": "float64"}},
+                               {"stack": {"inputs": ["log", "lang", "meta.stars", "low"], "output": "m", "dtype": "bfloat16"}},
+                               {"pad": {"input": "bins", "longest": True, "value": -1}},
+                               {"pad": {"input": "values", "length": 9, "value": -1}},
+                               {"select": {"fields": ["id", "m", "bins", "values", "bucket", "lang", "log"]}},
+                               {"shuffle": {"buffer_size": 30, "seed": 2}}), *RUNS)
+
+
+def test_texts(folder):
+    check(folder, csv_stream({"lower": {"input": "text"}}, {"strip": {"input": "text"}},
+                             {"replace": {"input": "text", "old": "e", "new": "éE"}},
+                             {"regex_replace": {"input": "text", "pattern": "[a-d]+|\\s(?=[aeo])", "new": "-"}},
+                             {"strip": {"input": "text", "output": "left", "chars": "-é", "side": "left"}},
+                             {"hash_bucket": {"input": "text", "buckets": 1000000007}},
+                             {"hash_bucket": {"input": "left", "buckets": 1000000007}},
+                             {"select": {"fields": ["text", "left"]}}))
+
+
 def test_bad_records_are_skipped(folder):
     check(folder, csv_stream({"cast": {"input": "number", "output": "n", "dtype": "float32"}},
                              {"cast": {"input": "label", "output": "y", "dtype": "uint8", "map": {"cat": 1, "emu": 2}}},

@@ -204,10 +204,10 @@ static int add_merge(struct leat_bpe *bpe, const struct leat_component *item, ui
     id = leat_token_table_find(tokens, joined, n_joined);
     if (id < 0)
         return unknown_token(item, joined, n_joined, err);
-    leat_bpe_pairs_add(&bpe->pairs, &(struct leat_bpe_pair){.left = (uint32_t)left,
-                                                            .right = (uint32_t)right,
-                                                            .rank = rank,
-                                                            .id = (uint32_t)id});
+    if (left >= (int32_t)LEAT_BPE_IDS_MAX || right >= (int32_t)LEAT_BPE_IDS_MAX)
+        return leat_component_error(item, err, "id %d of a token that is merged is above %u",
+                                    left > right ? left : right, LEAT_BPE_IDS_MAX - 1);
+    leat_bpe_pairs_add(&bpe->pairs, (uint32_t)left, (uint32_t)right, rank, (uint32_t)id);
     if (bpe->can_cut && merge->n_left && merge->n_right)
         leat_bpe_joins_add(&bpe->joins, last_character(merge->left, merge->n_left),
                            leat_utf8_code_point((const uint8_t *)merge->right, merge->n_right));
@@ -238,7 +238,7 @@ static int read_merges(struct leat_bpe *bpe, const struct leat_component *compon
     n = leat_json_n_items(merges.node);
     if (n > LEAT_BPE_MERGES_MAX)
         return leat_component_error(&merges, err, "%zu merges, above %u", n, LEAT_BPE_MERGES_MAX);
-    if (leat_bpe_pairs_init(&bpe->pairs, n) < 0 ||
+    if (leat_bpe_pairs_init(&bpe->pairs, (uint32_t)n) < 0 ||
         (bpe->can_cut && leat_bpe_joins_init(&bpe->joins, n) < 0))
         return leat_error_oom(err);
     leat_component_iterate(&merges, &it);

@@ -56,37 +56,24 @@ int leat_bpe_scratch_reserve(struct leat_bpe_scratch *scratch, size_t n_symbols)
 /* A short word under way. A place is a symbol's index when the word began. */
 struct small {
     uint32_t keys[LEAT_BPE_SMALL_WORD + 14];
-    uint32_t results[LEAT_BPE_SMALL_WORD]; /* what the pair at a place becomes */
     uint8_t next[LEAT_BPE_SMALL_WORD + 1];
     uint8_t previous[LEAT_BPE_SMALL_WORD + 1];
 };
 
-static inline __attribute__((always_inline)) void set_key(const struct leat_bpe *bpe,
-                                                          struct small *small, uint32_t place,
-                                                          int32_t left, int32_t right) {
-    const struct leat_bpe_pair *pair =
-        leat_bpe_pairs_find(&bpe->pairs, (uint32_t)left, (uint32_t)right);
-
-    if (pair) {
-        small->keys[place] = pair->rank << 8 | place;
-        small->results[place] = pair->id;
-    } else {
-        small->keys[place] = NO_KEY;
-    }
+static inline uint32_t make_key(uint32_t rank, uint32_t place) {
+    return rank == LEAT_BPE_NO_RANK ? NO_KEY : rank << 8 | place;
 }
 
-static inline __attribute__((always_inline)) void set_first_key(const struct leat_bpe *bpe,
-                                                                struct small *small, uint32_t place,
-                                                                int32_t left, int32_t right) {
-    const struct leat_bpe_low_pair *pair;
+static inline uint32_t key_of(const struct leat_bpe *bpe, int32_t left, int32_t right,
+                              uint32_t place) {
+    return make_key(leat_bpe_pairs_rank(&bpe->pairs, (uint32_t)left, (uint32_t)right), place);
+}
 
-    if (!bpe->pairs.low || (left | right) >= 256) {
-        set_key(bpe, small, place, left, right);
-        return;
-    }
-    pair = &bpe->pairs.low[left << 8 | right];
-    small->keys[place] = pair->rank == LEAT_BPE_NO_RANK ? NO_KEY : pair->rank << 8 | place;
-    small->results[place] = pair->id;
+static inline uint32_t first_key_of(const struct leat_bpe *bpe, int32_t left, int32_t right,
+                                    uint32_t place) {
+    if (bpe->pairs.low && (left | right) < 256)
+        return make_key(bpe->pairs.low[left << 8 | right], place);
+    return key_of(bpe, left, right, place);
 }
 
 static inline __attribute__((always_inline)) uint32_t least_key(const uint32_t *keys, uint32_t n) {
@@ -106,23 +93,21 @@ static inline __attribute__((always_inline)) uint32_t least_key(const uint32_t *
 static inline __attribute__((always_inline)) void merge_at(const struct leat_bpe *bpe,
                                                            struct small *small,
                                                            struct leat_bpe_symbol *symbols,
-                                                           uint32_t place, uint32_t n) {
-    uint32_t right = small->next[place], behind = small->next[right];
+                                                           uint32_t key, uint32_t n) {
+    uint32_t place = key & 255, right = small->next[place], behind = small->next[right];
+    int32_t id = (int32_t)bpe->pairs.ids[key >> 8];
 
-    symbols[place].id = (int32_t)small->results[place];
+    symbols[place].id = id;
     symbols[place].n_bytes += symbols[right].n_bytes;
-    symbols[right].n_bytes = 0;
-    symbols[right].id = -1;
     small->keys[right] = NO_KEY;
     small->next[place] = (uint8_t)behind;
     small->previous[behind] = (uint8_t)place;
-    if (behind < n)
-        set_key(bpe, small, place, symbols[place].id, symbols[behind].id);
-    else
-        small->keys[place] = NO_KEY;
-    if (place > 0)
-        set_key(bpe, small, small->previous[place], symbols[small->previous[place]].id,
-                symbols[place].id);
+    small->keys[place] = behind < n ? key_of(bpe, id, symbols[behind].id, place) : NO_KEY;
+    if (place > 0) {
+        uint32_t left = small->previous[place];
+
+        small->keys[left] = key_of(bpe, symbols[left].id, id, left);
+    }
 }
 
 static inline __attribute__((always_inline)) uint32_t
@@ -131,14 +116,14 @@ merge_small(const struct leat_bpe *bpe, struct leat_bpe_symbol *symbols, uint32_
     uint32_t n_left = 0, key;
 
     for (uint32_t i = 0; i + 1 < n; i++)
-        set_first_key(bpe, &small, i, symbols[i].id, symbols[i + 1].id);
+        small.keys[i] = first_key_of(bpe, symbols[i].id, symbols[i + 1].id, i);
     memset(small.keys + n - 1, 0xff, 9 * sizeof(*small.keys));
     for (uint32_t i = 0; i <= n; i++) {
         small.next[i] = (uint8_t)(i + 1);
         small.previous[i] = (uint8_t)(i - 1);
     }
     while ((key = least_key(small.keys, n)) != NO_KEY)
-        merge_at(bpe, &small, symbols, key & 255, n);
+        merge_at(bpe, &small, symbols, key, n);
     for (uint32_t i = 0; i < n; i = small.next[i])
         symbols[n_left++] = symbols[i];
     return n_left;
@@ -195,20 +180,20 @@ static uint64_t pop(struct large *large) {
     return top;
 }
 
-static const struct leat_bpe_pair *pair_at(const struct large *large, uint32_t place) {
+static uint32_t rank_at(const struct large *large, uint32_t place) {
     const struct leat_bpe_symbol *symbols = large->scratch->symbols;
     uint32_t right = large->scratch->next[place];
 
     if (right >= large->n)
-        return NULL;
-    return leat_bpe_pairs_find(&large->bpe->pairs, (uint32_t)symbols[place].id,
+        return LEAT_BPE_NO_RANK;
+    return leat_bpe_pairs_rank(&large->bpe->pairs, (uint32_t)symbols[place].id,
                                (uint32_t)symbols[right].id);
 }
 
 static int push_pair(struct large *large, uint32_t place) {
-    const struct leat_bpe_pair *pair = pair_at(large, place);
+    uint32_t rank = rank_at(large, place);
 
-    return pair ? push(large, (uint64_t)pair->rank << 32 | place) : 0;
+    return rank == LEAT_BPE_NO_RANK ? 0 : push(large, (uint64_t)rank << 32 | place);
 }
 
 static int merge_pair(struct large *large, uint32_t place, uint32_t id) {
@@ -249,15 +234,13 @@ static uint32_t finish_large(struct large *large) {
     return n_left;
 }
 
-/* Whether the entry still names the pair that stands at its place. */
-static const struct leat_bpe_pair *current_pair(const struct large *large, uint64_t entry) {
-    uint32_t place = (uint32_t)entry;
-    const struct leat_bpe_pair *pair;
+/* Carries out the entry, if it still names the pair that stands at its place. */
+static int take_entry(struct large *large, uint64_t entry) {
+    uint32_t place = (uint32_t)entry, rank = (uint32_t)(entry >> 32);
 
-    if (large->scratch->symbols[place].id < 0)
-        return NULL;
-    pair = pair_at(large, place);
-    return pair && pair->rank == entry >> 32 ? pair : NULL;
+    if (large->scratch->symbols[place].id < 0 || rank_at(large, place) != rank)
+        return 0;
+    return merge_pair(large, place, large->bpe->pairs.ids[rank]);
 }
 
 static int64_t merge_large(const struct leat_bpe *bpe, struct leat_bpe_scratch *scratch,
@@ -265,13 +248,8 @@ static int64_t merge_large(const struct leat_bpe *bpe, struct leat_bpe_scratch *
     struct large large = {.bpe = bpe, .scratch = scratch, .n = n};
     int r = begin_large(&large);
 
-    while (r == 0 && large.n_heap) {
-        uint64_t entry = pop(&large);
-        const struct leat_bpe_pair *pair = current_pair(&large, entry);
-
-        if (pair)
-            r = merge_pair(&large, (uint32_t)entry, pair->id);
-    }
+    while (r == 0 && large.n_heap)
+        r = take_entry(&large, pop(&large));
     return r < 0 ? r : (int64_t)finish_large(&large);
 }
 
@@ -289,7 +267,6 @@ static int64_t merge_with_dropout(const struct leat_bpe *bpe, struct leat_bpe_sc
 
     while (r == 0 && large.n_heap) {
         uint64_t entry = pop(&large);
-        const struct leat_bpe_pair *pair;
 
         if (is_dropped(bpe, scratch)) {
             if (n_skipped == capacity) {
@@ -302,9 +279,8 @@ static int64_t merge_with_dropout(const struct leat_bpe *bpe, struct leat_bpe_sc
         }
         while (r == 0 && n_skipped)
             r = push(&large, skipped[--n_skipped]);
-        pair = r == 0 ? current_pair(&large, entry) : NULL;
-        if (pair)
-            r = merge_pair(&large, (uint32_t)entry, pair->id);
+        if (r == 0)
+            r = take_entry(&large, entry);
     }
     free(skipped);
     return r < 0 ? r : (int64_t)finish_large(&large);

@@ -1,7 +1,10 @@
-/* bpe_pairs.h: the merges of a BPE model: a pair of token ids to its rank and what it becomes.
+/* bpe_pairs.h: the merges of a BPE model: a pair of token ids to its rank, a rank to what it makes.
  *
- * A hash table with open addressing, at most 5/8 full, 16 bytes a slot. A rank fits 24 bits, so
- * that a rank and a place in a word make one 32-bit key (bpe_merge.c). Filled once, then immutable.
+ * Words that no cache knows cost a dozen searches here, most of them for pairs that are none, so
+ * the table is as small as can be: a slot is one 64-bit word, two ids of 20 bits and a rank of 24,
+ * in a hash table with open addressing that is at most 5/8 full. Pairs of ids below 256, which in
+ * most vocabularies are the bytes that each word begins as, have a direct table besides. A rank and
+ * a place in a word make one 32-bit key (bpe_merge.c). Filled once, then immutable.
  */
 #pragma once
 
@@ -9,56 +12,54 @@
 #include <stdint.h>
 
 #define LEAT_BPE_MERGES_MAX UINT32_C(0xfffffe)
+#define LEAT_BPE_IDS_MAX    (UINT32_C(1) << 20) /* ids that take part in merges are below */
 #define LEAT_BPE_NO_RANK    UINT32_C(0xffffff)
-
-struct leat_bpe_pair {
-    uint32_t left, right; /* UINT32_MAX, UINT32_MAX: a free slot */
-    uint32_t rank;
-    uint32_t id;
-};
-
-struct leat_bpe_low_pair {
-    uint32_t rank; /* LEAT_BPE_NO_RANK: no pair */
-    uint32_t id;
-};
+#define LEAT_BPE_RANK_BITS  24
 
 struct leat_bpe_pairs {
-    struct leat_bpe_pair *slots; /* n_slots, and one free slot behind them */
+    uint64_t *slots; /* [n_slots + 1]; all ones: free. The last one is always free */
     uint64_t n_slots;
-    struct leat_bpe_low_pair *low; /* [256 * left + right]; NULL in small models */
+    uint32_t *low; /* [256 * left + right]: ranks; NULL in small models */
+    uint32_t *ids; /* [n_merges]: what the pair of that rank becomes */
+    uint32_t n_merges;
 };
 
-/* Room for n pairs. 0 or -ENOMEM. */
-int leat_bpe_pairs_init(struct leat_bpe_pairs *pairs, size_t n);
+/* Room for n merges. 0 or -ENOMEM. */
+int leat_bpe_pairs_init(struct leat_bpe_pairs *pairs, uint32_t n);
 void leat_bpe_pairs_deinit(struct leat_bpe_pairs *pairs);
-
 size_t leat_bpe_pairs_n_bytes(const struct leat_bpe_pairs *pairs);
 
-/* Of equal pairs the last one added counts. */
-void leat_bpe_pairs_add(struct leat_bpe_pairs *pairs, const struct leat_bpe_pair *pair);
+/* left and right below LEAT_BPE_IDS_MAX, rank below the n of init. Of equal pairs the last one
+ * added counts. */
+void leat_bpe_pairs_add(struct leat_bpe_pairs *pairs, uint32_t left, uint32_t right, uint32_t rank,
+                        uint32_t id);
+
+static inline uint64_t leat_bpe_pairs_key(uint32_t left, uint32_t right) {
+    return (uint64_t)left << 20 | right;
+}
 
 /* The high half of the product picks a slot in proportion, so that the table has any size. */
-static inline uint64_t leat_bpe_pairs_slot(const struct leat_bpe_pairs *pairs, uint32_t left,
-                                           uint32_t right) {
-    uint64_t hash = (((uint64_t)left << 32) | right) * UINT64_C(0x9e3779b97f4a7c15);
+static inline uint64_t leat_bpe_pairs_slot(const struct leat_bpe_pairs *pairs, uint64_t key) {
+    uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
 
     hash ^= hash >> 32;
     hash *= UINT64_C(0xd6e8feb86659fd93);
     return ((hash >> 32) * pairs->n_slots) >> 32;
 }
 
-/* The pair, or NULL. */
-static inline const struct leat_bpe_pair *leat_bpe_pairs_find(const struct leat_bpe_pairs *pairs,
-                                                              uint32_t left, uint32_t right) {
-    const struct leat_bpe_pair *slot = pairs->slots + leat_bpe_pairs_slot(pairs, left, right);
+/* The rank of the pair, or NO_RANK. */
+static inline uint32_t leat_bpe_pairs_rank(const struct leat_bpe_pairs *pairs, uint32_t left,
+                                           uint32_t right) {
+    uint64_t key = leat_bpe_pairs_key(left, right);
+    const uint64_t *slot = pairs->slots + leat_bpe_pairs_slot(pairs, key);
 
     for (;; slot++) {
-        if (slot->left == left && slot->right == right)
-            return slot;
-        if (slot->left == UINT32_MAX) {
+        if (*slot >> LEAT_BPE_RANK_BITS == key)
+            return *slot & LEAT_BPE_NO_RANK;
+        if (*slot == UINT64_MAX) {
             if (slot != pairs->slots + pairs->n_slots)
-                return NULL;
-            slot = pairs->slots - 1; /* the place behind the last slot leads to the first */
+                return LEAT_BPE_NO_RANK;
+            slot = pairs->slots - 1; /* behind the last slot comes the first */
         }
     }
 }

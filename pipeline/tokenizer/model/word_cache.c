@@ -11,9 +11,20 @@
 #define LONG_SLOTS (UINT64_C(1) << 13) /* at first, 1 MB */
 #define HUGE_PAGE  (UINT64_C(2) << 20)
 #define BATCH      16
+#define GROW_AT    32 /* one slot in so many dropped its word */
 #define IDS_MAX    15 /* of a word that is kept */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "keys are loaded as they lie");
+
+#define BELOW(n) ((UINT64_C(1) << 8 * (n)) - 1) /* the first n of 8 bytes, n < 8 */
+#define SHORT(n)                                                                                   \
+    { BELOW(n), 0, 0, (uint64_t)(n) << 56 }
+#define LONG(n)                                                                                    \
+    { UINT64_MAX, BELOW(n - 8), 0, (uint64_t)(n) << 56 }
+
+const uint64_t leat_word_masks[LEAT_WORD_CACHE_SHORT_MAX + 1][4] = {
+    SHORT(0), SHORT(1), SHORT(2), SHORT(3), SHORT(4), SHORT(5), SHORT(6), SHORT(7),
+    LONG(8),  LONG(9),  LONG(10), LONG(11), LONG(12), LONG(13), LONG(14), LONG(15)};
 
 /* Zeroed memory on a border of huge pages, or NULL. */
 static void *table_new(size_t n_bytes) {
@@ -134,7 +145,7 @@ void leat_word_cache_add(struct leat_word_cache *cache, const struct leat_word_k
 
     if (n_ids > IDS_MAX || !key->high)
         return;
-    if (cache->may_grow && cache->n_dropped > cache->mask / 4)
+    if (cache->may_grow && cache->n_dropped > cache->mask / GROW_AT)
         grow(cache);
     if (n_ids > 3 && n_ids > cache->arena_capacity - cache->n_arena)
         clear_short(cache);
@@ -226,7 +237,7 @@ static void add_long(struct leat_word_cache *cache, uint64_t hash, const uint8_t
 
     if (n_ids > IDS_MAX)
         return;
-    if (cache->may_grow_long && cache->n_long_dropped > cache->long_mask / 4)
+    if (cache->may_grow_long && cache->n_long_dropped > cache->long_mask / GROW_AT)
         grow_long(cache);
     cache->n_long_dropped += take_long_slot(cache->long_slots, hash & cache->long_mask, &slot);
     memset(slot->key, 0, sizeof(slot->key));
@@ -245,23 +256,33 @@ struct run {
     struct leat_error *err;
 };
 
+static void prepare_long(const struct leat_word_cache *cache, const uint8_t *word, uint32_t n_bytes,
+                         struct leat_word_key *key) {
+    const struct leat_long_word_slot *slot;
+
+    if (n_bytes > LEAT_WORD_CACHE_LONG_MAX)
+        return;
+    key->hash = hash_long(word, n_bytes);
+    slot = &cache->long_slots[key->hash & cache->long_mask];
+    __builtin_prefetch(slot);
+    __builtin_prefetch(&slot->n_ids);
+}
+
 /* Keys of a batch; of a longer word the hash alone. Fetches the slots. */
 static void prepare(const struct leat_word_cache *cache, const uint8_t *bytes,
                     const struct leat_range *words, size_t n, struct leat_word_key *keys) {
+    const struct leat_word_slot *slots = cache->slots;
+    uint64_t mask = cache->mask;
+
     for (size_t i = 0; i < n; i++) {
         const uint8_t *word = bytes + words[i].start;
         uint32_t n_bytes = words[i].end - words[i].start;
 
         if (__builtin_expect(n_bytes <= LEAT_WORD_CACHE_SHORT_MAX, 1)) {
             keys[i] = leat_word_key(word, n_bytes);
-            leat_word_cache_prefetch(cache, &keys[i]);
-        } else if (n_bytes <= LEAT_WORD_CACHE_LONG_MAX) {
-            const struct leat_long_word_slot *slot;
-
-            keys[i].hash = hash_long(word, n_bytes);
-            slot = &cache->long_slots[keys[i].hash & cache->long_mask];
-            __builtin_prefetch(slot);
-            __builtin_prefetch(&slot->n_ids);
+            __builtin_prefetch(&slots[keys[i].hash & mask]);
+        } else {
+            prepare_long(cache, word, n_bytes, &keys[i]);
         }
     }
 }
@@ -297,32 +318,50 @@ __attribute__((noinline)) static int encode_long(const struct run *run, uint64_t
     return r;
 }
 
+/* A word that is not among the short ones. */
+__attribute__((noinline)) static int encode_other(const struct run *run,
+                                                  const struct leat_word_key *key,
+                                                  const uint8_t *word, uint32_t n_bytes,
+                                                  int32_t **ids) {
+    size_t n_ids;
+    int r;
+
+    if (n_bytes <= LEAT_WORD_CACHE_SHORT_MAX)
+        r = encode_new(run, key, word, n_bytes, *ids, &n_ids);
+    else
+        r = encode_long(run, key->hash, word, n_bytes, *ids, &n_ids);
+    if (r == 0)
+        *ids += n_ids;
+    return r;
+}
+
 static int encode_batch(const struct run *run, const uint8_t *bytes, const struct leat_range *words,
                         size_t n, int32_t **ids) {
+    const struct leat_word_slot *slots = run->cache->slots;
+    const int32_t *arena = run->cache->arena;
+    uint64_t mask = run->cache->mask;
     struct leat_word_key keys[BATCH];
+    int32_t *end = *ids;
+    int r = 0;
 
     prepare(run->cache, bytes, words, n, keys);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; r == 0 && i < n; i++) {
         uint32_t n_bytes = words[i].end - words[i].start;
-        size_t n_ids;
-        int r = -1;
+        int found = -1;
 
-        if (__builtin_expect(n_bytes <= LEAT_WORD_CACHE_SHORT_MAX, 1)) {
-            int found = leat_word_cache_find(run->cache, &keys[i], *ids);
-
-            if (__builtin_expect(found >= 0, 1)) {
-                *ids += found;
-                continue;
-            }
-            r = encode_new(run, &keys[i], bytes + words[i].start, n_bytes, *ids, &n_ids);
-        } else {
-            r = encode_long(run, keys[i].hash, bytes + words[i].start, n_bytes, *ids, &n_ids);
+        if (__builtin_expect(n_bytes <= LEAT_WORD_CACHE_SHORT_MAX, 1))
+            found = leat_word_slots_find(slots, mask, arena, &keys[i], end);
+        if (__builtin_expect(found >= 0, 1)) {
+            end += found;
+            continue;
         }
-        if (r < 0)
-            return r;
-        *ids += n_ids;
+        r = encode_other(run, &keys[i], bytes + words[i].start, n_bytes, &end);
+        slots = run->cache->slots; /* it may have grown */
+        arena = run->cache->arena;
+        mask = run->cache->mask;
     }
-    return 0;
+    *ids = end;
+    return r;
 }
 
 int leat_word_cache_encode(struct leat_word_cache *cache, const struct leat_text *text,

@@ -26,8 +26,8 @@
 
 struct leat_word_slot {
     uint64_t key[2]; /* 0, 0: free */
+    int32_t ids[3];  /* n_ids > 3: ids[0] is their place in the arena */
     uint32_t n_ids;
-    int32_t ids[3]; /* n_ids > 3: ids[0] is their place in the arena */
 };
 
 struct leat_long_word_slot {
@@ -83,42 +83,48 @@ static inline uint64_t leat_word_hash(uint64_t low, uint64_t high) {
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/* By length: the bytes of a word among 16, and the length where its last byte is never. */
+extern const uint64_t leat_word_masks[LEAT_WORD_CACHE_SHORT_MAX + 1][4];
+
 /* word: n_bytes in 1..15, padded (text.h). */
 static inline struct leat_word_key leat_word_key(const uint8_t *word, uint32_t n_bytes) {
-    static const uint8_t mask[32] = {255, 255, 255, 255, 255, 255, 255, 255,
-                                     255, 255, 255, 255, 255, 255, 255, 255};
+    const uint64_t *masks = leat_word_masks[n_bytes];
     struct leat_word_key key;
-    uint64_t bytes[2], masks[2];
+    uint64_t bytes[2];
 
     memcpy(bytes, word, 16);
-    memcpy(masks, mask + 16 - n_bytes, 16);
     key.low = bytes[0] & masks[0];
-    key.high = (bytes[1] & masks[1]) | (uint64_t)n_bytes << 56;
+    key.high = (bytes[1] & masks[1]) | masks[3];
     key.hash = leat_word_hash(key.low, key.high);
     return key;
 }
 
-static inline void leat_word_cache_prefetch(const struct leat_word_cache *cache,
-                                            const struct leat_word_key *key) {
-    __builtin_prefetch(&cache->slots[key->hash & cache->mask]);
+static inline bool leat_word_slot_is(const struct leat_word_slot *slot,
+                                     const struct leat_word_key *key) {
+    return ((slot->key[0] ^ key->low) | (slot->key[1] ^ key->high)) == 0;
 }
 
-/* Writes the ids of the word, and up to 3 more than there are; returns their number, or -1 if the
- * word is not known. */
+/* Writes the ids of the word, and up to 4 more than there are; returns their number, or -1 if the
+ * word is not known. slots, mask, arena: the cache's. */
+static inline int leat_word_slots_find(const struct leat_word_slot *slots, uint64_t mask,
+                                       const int32_t *arena, const struct leat_word_key *key,
+                                       int32_t *ids) {
+    uint64_t home = key->hash & mask;
+    const struct leat_word_slot *slot = &slots[home];
+
+    /* which of the two it is cannot be foreseen: no branch */
+    slot = &slots[home ^ (uint64_t)!leat_word_slot_is(slot, key)];
+    if (__builtin_expect(!leat_word_slot_is(slot, key), 0))
+        return -1;
+    memcpy(ids, slot->ids, 4 * sizeof(*ids));
+    if (__builtin_expect(slot->n_ids > 3, 0))
+        memcpy(ids, arena + slot->ids[0], slot->n_ids * sizeof(*ids));
+    return (int)slot->n_ids;
+}
+
 static inline int leat_word_cache_find(const struct leat_word_cache *cache,
                                        const struct leat_word_key *key, int32_t *ids) {
-    uint64_t home = key->hash & cache->mask;
-    const struct leat_word_slot *slot = &cache->slots[home];
-    uint64_t differs = (slot->key[0] ^ key->low) | (slot->key[1] ^ key->high);
-
-    slot = &cache->slots[home ^ (differs != 0)];
-    if (__builtin_expect(((slot->key[0] ^ key->low) | (slot->key[1] ^ key->high)) != 0, 0))
-        return -1;
-    if (__builtin_expect(slot->n_ids <= 3, 1))
-        memcpy(ids, slot->ids, sizeof(slot->ids));
-    else
-        memcpy(ids, cache->arena + slot->ids[0], slot->n_ids * sizeof(*ids));
-    return (int)slot->n_ids;
+    return leat_word_slots_find(cache->slots, cache->mask, cache->arena, key, ids);
 }
 
 /* Keeps the ids of a word that is not there. */

@@ -55,8 +55,8 @@ static int append_text(const struct run *run, const struct leat_post_item *item,
     if (leat_encoding_append(encoding, run->texts[text], start, end,
                              part ? item->overflow_type_id : item->type_id) < 0)
         return -ENOMEM;
-    for (uint32_t i = 0; encoding->offsets && run->speller && i < run->post->n_trims; i++)
-        leat_offsets_trim(encoding, at, text, run->post->trim_leaves_first[i], run->speller);
+    if (encoding->offsets && run->speller)
+        leat_offsets_trim(encoding, at, text, run->post, run->speller);
     return 0;
 }
 

@@ -1,9 +1,9 @@
 /* trim.c: see trim.h.
  *
  * Blanks are counted in the spelling of the token, as HF's process_offsets does: white space, and
- * U+0120, which stands for a space in GPT-2's alphabet. HF counts in characters where offsets are
- * in characters; offsets are in bytes here, so each blank counts for as many bytes as it has in the
- * text: U+0120 for one, white space (of an added token) for its own.
+ * U+0120, which stands for a space in GPT-2's alphabet. Where offsets are in characters, each blank
+ * counts for one, as in HF; where they are in bytes, for as many bytes as it has in the text:
+ * U+0120 for one, white space (of an added token) for its own.
  */
 #include "pipeline/tokenizer/post/trim.h"
 
@@ -42,28 +42,45 @@ static struct blanks blanks_behind(const uint8_t *text, uint32_t n) {
     return blanks;
 }
 
-static void trim(struct leat_range *range, const uint8_t *text, uint32_t n, bool leaves_single) {
-    struct blanks front = blanks_in_front(text, n), behind = blanks_behind(text, n);
+/* leaves_single: a single blank in front is not taken off. */
+static void trim(struct leat_range *range, uint32_t n_front, uint32_t n_behind,
+                 bool leaves_single) {
+    if (leaves_single)
+        n_front = 0;
+    if (n_front)
+        range->start = n_front < range->end - range->start ? range->start + n_front : range->end;
+    if (n_behind && range->end >= n_behind)
+        range->end = range->end - n_behind > range->start ? range->end - n_behind : range->start;
+}
 
-    if (front.n == 1 && leaves_single)
-        front.n_bytes = 0;
-    if (front.n)
-        range->start =
-            front.n_bytes < range->end - range->start ? range->start + front.n_bytes : range->end;
-    if (behind.n && range->end >= behind.n_bytes)
-        range->end =
-            range->end - behind.n_bytes > range->start ? range->end - behind.n_bytes : range->start;
+static void trim_token(struct leat_encoding *encoding, size_t at, bool is_at_start, bool is_second,
+                       const struct leat_post *post, const struct leat_post_speller *speller) {
+    struct leat_range *range = &encoding->offsets[at];
+    struct blanks front = {0, 0}, behind = {0, 0};
+    const uint8_t *text = NULL;
+    uint32_t n;
+
+    if (post->n_trims)
+        text = speller->text(speller->context, encoding->ids[at], is_second, *range, &n);
+    if (text) {
+        front = blanks_in_front(text, n);
+        behind = blanks_behind(text, n);
+    }
+    if (speller->in_chars)
+        *range = speller->in_chars(speller->context, is_second, *range);
+    for (uint32_t i = 0; i < post->n_trims; i++) {
+        bool is_first = is_at_start || range->start == 0;
+        bool leaves_single = is_first && post->trim_leaves_first[i] && front.n == 1;
+
+        if (speller->in_chars)
+            trim(range, front.n, behind.n, leaves_single);
+        else
+            trim(range, front.n_bytes, behind.n_bytes, leaves_single);
+    }
 }
 
 void leat_offsets_trim(struct leat_encoding *encoding, size_t start, bool is_second,
-                       bool leaves_first, const struct leat_post_speller *speller) {
-    for (size_t i = start; i < encoding->n; i++) {
-        struct leat_range *range = &encoding->offsets[i];
-        bool is_first = i == start || range->start == 0;
-        uint32_t n;
-        const uint8_t *text =
-            speller->text(speller->context, encoding->ids[i], is_second, *range, &n);
-        if (text)
-            trim(range, text, n, is_first && leaves_first);
-    }
+                       const struct leat_post *post, const struct leat_post_speller *speller) {
+    for (size_t i = start; i < encoding->n; i++)
+        trim_token(encoding, i, i == start, is_second, post, speller);
 }

@@ -13,9 +13,15 @@ void leat_cut_begin(struct leat_cut *cut, const struct leat_step *step, const ui
     struct leat_regex_context *regex = cut->regex;
     struct leat_error *err = cut->err;
 
+    cut->text = text;
+    cut->at = piece.start;
+    cut->end = piece.end;
+    if (step->kind == LEAT_STEP_SCAN)
+        return;
     *cut = (struct leat_cut){.text = text,
                              .at = piece.start,
                              .end = piece.end,
+                             .is_pending = true,
                              .base = piece.start,
                              .regex = regex,
                              .err = err};
@@ -86,9 +92,9 @@ static bool next_item(struct leat_cut *cut, const struct leat_step *step,
         *ret_item = cut->item;
         return true;
     }
-    if (!cut->has_match && !cut->is_done) {
+    if (!cut->has_match && !cut->is_searched) {
         cut->has_match = find(cut, step, &cut->match);
-        cut->is_done = !cut->has_match;
+        cut->is_searched = !cut->has_match;
     }
     if (cut->has_match && cut->match.start == cut->at) {
         cut->has_match = false;
@@ -147,9 +153,11 @@ static size_t cut_by_pattern(struct leat_cut *cut, const struct leat_step *step,
                              struct leat_range *words, size_t n_max) {
     size_t n = 0;
 
-    while (n < n_max && next_word(cut, step, &words[n]))
-        n += words[n].end > words[n].start;
-    return cut->error < 0 ? 0 : n;
+    while (n < n_max && cut->is_pending) {
+        cut->is_pending = next_word(cut, step, &words[n]) && cut->error == 0;
+        n += cut->is_pending && words[n].end > words[n].start;
+    }
+    return n;
 }
 
 static size_t cut_by_length(struct leat_cut *cut, const struct leat_step *step,
@@ -164,6 +172,7 @@ static size_t cut_by_length(struct leat_cut *cut, const struct leat_step *step,
         }
         words[n].end = cut->at;
     }
+    cut->is_pending = false;
     return n;
 }
 
@@ -188,9 +197,10 @@ static size_t cut_by_script(struct leat_cut *cut, struct leat_range *words, size
             cut->script = script;
         cut->at += n_bytes;
     }
-    if (n < n_max && cut->at == cut->end && cut->has_item) {
-        words[n++] = (struct leat_range){cut->item.range.start, cut->end};
-        cut->has_item = false;
+    if (n < n_max && cut->at == cut->end) {
+        if (cut->has_item)
+            words[n++] = (struct leat_range){cut->item.range.start, cut->end};
+        cut->is_pending = false;
     }
     return n;
 }

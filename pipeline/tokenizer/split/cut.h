@@ -14,9 +14,11 @@ struct leat_cut_item { /* a match, or what is between two */
 struct leat_cut {
     const uint8_t *text;
     uint32_t at, end;
-    bool is_done;   /* there are no more matches */
-    bool has_match; /* `match` was found, but what is before it came first */
-    bool has_item;  /* `item` was taken, and put back */
+    /* Not of SCAN: */
+    bool is_pending;  /* there may be words though `at` is the end */
+    bool is_searched; /* there are no more matches */
+    bool has_match;   /* `match` was found, but what is before it came first */
+    bool has_item;    /* `item` was taken, and put back */
     struct leat_range match;
     struct leat_cut_item item;
     uint32_t script; /* of SCRIPTS: the last one; 0: any */
@@ -31,7 +33,11 @@ struct leat_cut {
 void leat_cut_begin(struct leat_cut *cut, const struct leat_step *step, const uint8_t *text,
                     struct leat_range piece);
 
-/* The next words, none of them empty, n_max (at least 1) at most. 0: there are no more, or
- * cut->error is set. */
+/* The next words, none of them empty, n_max (at least 1) at most; perhaps none. */
 size_t leat_cut_next(struct leat_cut *cut, const struct leat_step *step, struct leat_range *words,
                      size_t n_max);
+
+/* Whether there are no more words, or cut->error is set. */
+static inline bool leat_cut_is_done(const struct leat_cut *cut) {
+    return cut->at >= cut->end && !cut->is_pending;
+}

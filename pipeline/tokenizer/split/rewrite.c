@@ -117,6 +117,72 @@ static bool changes_nothing(const struct leat_step *step, const struct leat_text
     return true;
 }
 
+/* The bytes of a piece with another character for each blank, eight at a time: where a blank is
+ * among them, its bit 7 is the lowest that is set. Up to 8 bytes behind the result may be written.
+ */
+static uint8_t *copy_blanks(const struct leat_step *step, const uint8_t *at, const uint8_t *end,
+                            uint8_t *out) {
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t eight, differs, blanks;
+
+    while (at < end) {
+        memcpy(&eight, at, 8);
+        memcpy(out, &eight, 8);
+        differs = eight ^ ' ' * ones;
+        blanks = (differs - ones) & ~differs & ones << 7;
+        if (!blanks || at + __builtin_ctzll(blanks) / 8 >= end) {
+            out += end - at < 8 ? end - at : 8;
+            at += 8;
+            continue;
+        }
+        at += __builtin_ctzll(blanks) / 8 + 1;
+        out += __builtin_ctzll(blanks) / 8;
+        memcpy(out, step->bytes, 4);
+        out += step->n_bytes;
+    }
+    return out;
+}
+
+static size_t count_blanks(const struct leat_text *text) {
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < text->n_bytes; i++)
+        n += text->bytes[i] == ' ';
+    return n;
+}
+
+/* METASPACE of a text without origins, which needs no account of what becomes of each byte. */
+static int replace_blanks(const struct leat_step *step, const struct leat_text *source,
+                          struct leat_range *pieces, size_t n_pieces, bool starts_document,
+                          struct leat_text_buffer *target) {
+    size_t n_max = source->n_bytes + count_blanks(source) * (size_t)(step->n_bytes - 1) +
+                   n_pieces * (size_t)step->n_bytes;
+    const uint8_t *at = source->bytes;
+    uint8_t *out;
+    int r;
+
+    target->n_bytes = 0;
+    r = leat_text_buffer_reserve(target, n_max, false);
+    if (r < 0)
+        return r;
+    out = target->bytes;
+    for (size_t i = 0; i < n_pieces; i++) {
+        struct prefix prefix = prefix_of(step, source, pieces[i], starts_document);
+        const uint8_t *start = source->bytes + pieces[i].start,
+                      *end = source->bytes + pieces[i].end;
+
+        memcpy(out, at, (size_t)(start - at));
+        out += start - at;
+        pieces[i].start = (uint32_t)(out - target->bytes);
+        memcpy(out, step->bytes, 4);
+        out = copy_blanks(step, start, end, out + prefix.n_bytes);
+        pieces[i].end = (uint32_t)(out - target->bytes);
+        at = end;
+    }
+    target->n_bytes = (uint32_t)(out - target->bytes);
+    return 0;
+}
+
 int leat_step_rewrite(const struct leat_step *step, const struct leat_text *source,
                       struct leat_range *pieces, size_t n_pieces, bool starts_document,
                       struct leat_text_buffer *target, struct leat_text *ret_text) {
@@ -125,6 +191,11 @@ int leat_step_rewrite(const struct leat_step *step, const struct leat_text *sour
 
     if (changes_nothing(step, source, pieces, n_pieces, starts_document))
         return 0;
+    if (step->kind == LEAT_STEP_METASPACE && !source->origins) {
+        r = replace_blanks(step, source, pieces, n_pieces, starts_document, target);
+        *ret_text = leat_text_buffer_view(target, false);
+        return r < 0 ? r : 1;
+    }
     r = leat_rewrite_begin(&rewrite, source, target);
     for (size_t i = 0; i < n_pieces && r == 0; i++) {
         struct prefix prefix = prefix_of(step, source, pieces[i], starts_document);

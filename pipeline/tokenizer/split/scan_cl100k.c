@@ -3,7 +3,7 @@
  *   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|
  *   \s*[\r\n]+|\s+(?!\S)|\s+
  */
-#include "pipeline/tokenizer/split/scan_text.h"
+#include "pipeline/tokenizer/split/scan_blocks.h"
 
 #define NUMBER LEAT_UNICODE_NUMBER
 #define SPACE  LEAT_UNICODE_SPACE
@@ -57,9 +57,11 @@ LEAT_ALWAYS_INLINE const uint8_t *step_qwen35(const uint8_t *at, const uint8_t *
     return step(at, end, 1, LEAT_UNICODE_LETTER | LEAT_UNICODE_MARK, letters);
 }
 
-LEAT_DEFINE_SCAN(cl100k, step_cl100k, leat_letters)
-LEAT_DEFINE_SCAN(qwen2, step_qwen2, leat_letters)
-LEAT_DEFINE_SCAN(qwen35, step_qwen35, leat_letters)
+#define RULES(digits) ((struct leat_block_rules){.leads_contraction = true, .n_digits = digits})
+
+LEAT_DEFINE_SCAN_BLOCKS(cl100k, RULES(3), step_cl100k, leat_letters)
+LEAT_DEFINE_SCAN_BLOCKS(qwen2, RULES(1), step_qwen2, leat_letters)
+LEAT_DEFINE_SCAN_BLOCKS(qwen35, RULES(1), step_qwen35, leat_letters)
 
 const struct leat_scanner leat_scanner_cl100k = LEAT_SCANNER("cl100k grammar", cl100k);
 const struct leat_scanner leat_scanner_qwen2 = LEAT_SCANNER("Qwen2 grammar", qwen2);

@@ -6,7 +6,7 @@
  * Of all three the words are the matches and what is between them; a character of the third that is
  * none of its classes matches nothing, and a run of such is a word.
  */
-#include "pipeline/tokenizer/split/scan_text.h"
+#include "pipeline/tokenizer/split/scan_blocks.h"
 
 #define WORD   (LEAT_UNICODE_LETTER | LEAT_UNICODE_MARK)
 #define SIGN   (LEAT_UNICODE_PUNCTUATION | LEAT_UNICODE_SYMBOL)
@@ -98,7 +98,9 @@ LEAT_ALWAYS_INLINE const uint8_t *step_kana(const uint8_t *at, const uint8_t *en
     return at < end ? at : end;
 }
 
-LEAT_DEFINE_SCAN(deepseek, step_words, leat_letters)
+#define RULES ((struct leat_block_rules){.has_no_numbers = true})
+
+LEAT_DEFINE_SCAN_BLOCKS(deepseek, RULES, step_words, leat_letters)
 LEAT_DEFINE_RUN(others, 0, '9' + 1, 245, true)
 LEAT_DEFINE_SCAN(numbers3, step_numbers3, others)
 LEAT_DEFINE_SCAN(numbers1, step_numbers1, others)

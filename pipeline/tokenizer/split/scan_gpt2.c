@@ -1,7 +1,7 @@
 /* scan_gpt2.c: the regex in ByteLevel:
  *   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  */
-#include "pipeline/tokenizer/split/scan_text.h"
+#include "pipeline/tokenizer/split/scan_blocks.h"
 
 #define LETTER LEAT_UNICODE_LETTER
 #define NUMBER LEAT_UNICODE_NUMBER
@@ -37,6 +37,8 @@ LEAT_ALWAYS_INLINE const uint8_t *step(const uint8_t *at, const uint8_t *end,
     return run(at, end, classes, letters);
 }
 
-LEAT_DEFINE_SCAN(gpt2, step, leat_letters)
+#define RULES ((struct leat_block_rules){.is_gpt2 = true})
+
+LEAT_DEFINE_SCAN_BLOCKS(gpt2, RULES, step, leat_letters)
 
 const struct leat_scanner leat_scanner_gpt2 = LEAT_SCANNER("GPT-2 grammar", gpt2);

@@ -7,7 +7,7 @@
  * as much upper case as there is; if nothing lower follows, it gives back up to the last character
  * that is both, and ends behind that one.
  */
-#include "pipeline/tokenizer/split/scan_text.h"
+#include "pipeline/tokenizer/split/scan_blocks.h"
 
 #define LETTER LEAT_UNICODE_LETTER
 #define NUMBER LEAT_UNICODE_NUMBER
@@ -115,8 +115,14 @@ LEAT_ALWAYS_INLINE const uint8_t *step_tekken(const uint8_t *at, const uint8_t *
 }
 
 LEAT_DEFINE_RUN(lower, 0, 'a', 25, false)
-LEAT_DEFINE_SCAN(o200k, step_o200k, lower)
-LEAT_DEFINE_SCAN(tekken, step_tekken, lower)
+#define RULES(digits, trails)                                                                      \
+    ((struct leat_block_rules){.splits_case = true,                                                \
+                               .has_slashes = true,                                                \
+                               .trails_contraction = trails,                                       \
+                               .n_digits = digits})
+
+LEAT_DEFINE_SCAN_BLOCKS(o200k, RULES(3, true), step_o200k, lower)
+LEAT_DEFINE_SCAN_BLOCKS(tekken, RULES(1, false), step_tekken, lower)
 
 const struct leat_scanner leat_scanner_o200k = LEAT_SCANNER("o200k grammar", o200k);
 const struct leat_scanner leat_scanner_tekken = LEAT_SCANNER("tekken grammar", tekken);

@@ -145,17 +145,16 @@ static int cut_all(struct leat_splitter_context *context, const struct leat_step
                    struct leat_error *err) {
     struct pieces *words = &context->spare, done;
     struct leat_cut cut = {.regex = context->regex, .err = err};
-    size_t n;
 
     words->n = 0;
     for (size_t i = 0; i < context->pieces.n; i++) {
         leat_cut_begin(&cut, step, context->text.bytes, context->pieces.items[i]);
         do {
-            if (reserve(words, LEVEL_WORDS) < 0)
+            if (reserve(words, 1) < 0)
                 return leat_error_oom(err);
-            n = leat_cut_next(&cut, step, words->items + words->n, words->capacity - words->n);
-            words->n += n;
-        } while (n > 0);
+            words->n +=
+                leat_cut_next(&cut, step, words->items + words->n, words->capacity - words->n);
+        } while (!leat_cut_is_done(&cut));
         if (cut.error < 0)
             return cut.error;
     }
@@ -251,18 +250,16 @@ static size_t next_words(const struct leat_step *steps, struct leat_splitter_con
     const struct leat_step *step = &steps[n_levels - 1];
     struct level *level = &context->levels[n_levels - 1];
     struct leat_range piece;
-    size_t n = 0, n_more;
+    size_t n = 0;
 
     while (n < n_max) {
         if (!level->is_open) {
             if (!next_piece(steps, context, n_levels, &piece))
                 break;
             leat_cut_begin(&level->cut, step, context->text.bytes, piece);
-            level->is_open = true;
         }
-        n_more = leat_cut_next(&level->cut, step, words + n, n_max - n);
-        level->is_open = n_more > 0;
-        n += n_more;
+        n += leat_cut_next(&level->cut, step, words + n, n_max - n);
+        level->is_open = !leat_cut_is_done(&level->cut);
     }
     return n;
 }

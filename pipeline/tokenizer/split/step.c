@@ -37,7 +37,7 @@ static int add_scan(struct leat_steps *steps, const struct leat_component *compo
 
 static int set_bytes(struct leat_step *step, const char *bytes, size_t n_bytes,
                      struct leat_error *err) {
-    step->bytes = malloc(n_bytes + 1);
+    step->bytes = calloc(1, n_bytes + 4); /* METASPACE copies 4 at once */
     if (!step->bytes)
         return leat_error_oom(err);
     memcpy(step->bytes, bytes, n_bytes);
