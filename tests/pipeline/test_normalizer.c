@@ -106,8 +106,10 @@ static void check_origins(const struct leat_text *text, struct leat_json_node ex
 
     leat_json_iterate(expected, &iterator);
     for (uint32_t i = 0; i < text->n_bytes; i++) {
-        if (starts_char(text, i))
-            assert_true(leat_json_next(&iterator, &start) && leat_json_next(&iterator, &end));
+        if (starts_char(text, i)) {
+            assert_true(leat_json_next(&iterator, &start));
+            assert_true(leat_json_next(&iterator, &end));
+        }
         assert_int_equal(text->origins[i].start, shift + leat_json_int(start));
         assert_int_equal(text->origins[i].end, shift + leat_json_int(end));
     }
@@ -123,8 +125,9 @@ static void check_case(struct fixture *fixture, struct leat_json_node node) {
     const char *to, *from;
 
     leat_json_iterate(node, &iterator);
-    assert_true(leat_json_next(&iterator, &text) && leat_json_next(&iterator, &expected) &&
-                leat_json_next(&iterator, &origins));
+    assert_true(leat_json_next(&iterator, &text));
+    assert_true(leat_json_next(&iterator, &expected));
+    assert_true(leat_json_next(&iterator, &origins));
     from = leat_json_string(text, &n_text);
     to = leat_json_string(expected, &n_expected);
     for (uint32_t shift = 0; shift <= 1000; shift += 500) {
@@ -145,8 +148,8 @@ static void check_line(struct fixture *fixture, struct leat_json_node root) {
     struct leat_json_iterator iterator;
     struct leat_component component;
 
-    assert_true(leat_json_find(root, "normalizer", 10, &normalizer) &&
-                leat_json_find(root, "cases", 5, &cases));
+    assert_true(leat_json_find(root, "normalizer", 10, &normalizer));
+    assert_true(leat_json_find(root, "cases", 5, &cases));
     component = leat_component_root(NULL, normalizer);
     load(fixture, &component);
     leat_json_iterate(cases, &iterator);

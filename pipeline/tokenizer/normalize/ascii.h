@@ -1,7 +1,10 @@
-/* ascii.h: plain runs of text, 16 bytes at a time.
+/* ascii.h: runs of ASCII, 16 bytes at a time.
+ *
+ * What happens to a run is a map: capital letters may become small, some controls blanks; what else
+ * there is, other controls and all beyond ASCII, is special and ends the run.
  *
  * All read up to 15 bytes behind the text (LEAT_TEXT_PADDING allows for it), and copying writes as
- * many behind what it returns. Plain is ' ' to '~', and with is_lowering no capital letter. Pure.
+ * many behind what it returns. Pure.
  */
 #pragma once
 
@@ -15,10 +18,13 @@
 #endif
 
 #define LEAT_ASCII_BLOCK 16
+#define LEAT_ASCII_NONE  0xff /* no byte of any text */
 
-static inline bool leat_ascii_is_plain(uint8_t byte) {
-    return byte >= 0x20 && byte < 0x7f;
-}
+struct leat_ascii_map {
+    bool is_lowering;
+    bool keeps_controls; /* none is special */
+    uint8_t blanks[3];   /* these become ' '; or NONE */
+};
 
 #if defined(__SSE2__)
 
@@ -29,34 +35,35 @@ static inline uint32_t leat_ascii_mask_high(const uint8_t *block, uint8_t limit)
     return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(bytes, low), bytes));
 }
 
-static inline uint32_t leat_ascii_mask_special(const uint8_t *block) {
-    __m128i bytes = _mm_loadu_si128((const void *)block);
-
-    /* As signed bytes, 0x80.. are below 0x20 too. */
-    return (uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)),
-                                                    _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7f))));
-}
-
-static inline uint32_t leat_ascii_mask_capital(const uint8_t *block) {
-    __m128i bytes = _mm_loadu_si128((const void *)block);
-
-    return (uint32_t)_mm_movemask_epi8(_mm_and_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8('@')),
-                                                     _mm_cmplt_epi8(bytes, _mm_set1_epi8('['))));
-}
-
 static inline uint32_t leat_ascii_mask_equal(const uint8_t *block, uint8_t byte) {
     __m128i bytes = _mm_loadu_si128((const void *)block);
 
     return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)byte)));
 }
 
-static inline void leat_ascii_lower(const uint8_t *block, uint8_t *ret_block) {
-    __m128i bytes = _mm_loadu_si128((const void *)block);
+/* Maps a block; returns which bytes are special, and in *ret_changed which are others now. */
+static inline uint32_t leat_ascii_map_block(const struct leat_ascii_map *map, const uint8_t *block,
+                                            uint8_t *ret_block, uint32_t *ret_changed) {
+    __m128i bytes = _mm_loadu_si128((const void *)block), space = _mm_set1_epi8(0x20);
+    __m128i blank =
+        _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)map->blanks[0])),
+                                  _mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)map->blanks[1]))),
+                     _mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)map->blanks[2])));
+    /* As signed bytes, 0x80.. are below 0x20 too. */
+    __m128i special =
+        map->keeps_controls
+            ? bytes
+            : _mm_andnot_si128(blank, _mm_or_si128(_mm_cmplt_epi8(bytes, space),
+                                                   _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7f))));
     __m128i capital = _mm_and_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8('@')),
                                     _mm_cmplt_epi8(bytes, _mm_set1_epi8('[')));
+    __m128i out = _mm_or_si128(_mm_andnot_si128(blank, bytes), _mm_and_si128(blank, space));
 
-    _mm_storeu_si128((void *)ret_block,
-                     _mm_or_si128(bytes, _mm_and_si128(capital, _mm_set1_epi8(0x20))));
+    if (map->is_lowering)
+        out = _mm_or_si128(out, _mm_and_si128(capital, space));
+    _mm_storeu_si128((void *)ret_block, out);
+    *ret_changed = 0xffff ^ (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(out, bytes));
+    return (uint32_t)_mm_movemask_epi8(special);
 }
 
 #else
@@ -69,22 +76,6 @@ static inline uint32_t leat_ascii_mask_high(const uint8_t *block, uint8_t limit)
     return mask;
 }
 
-static inline uint32_t leat_ascii_mask_special(const uint8_t *block) {
-    uint32_t mask = 0;
-
-    for (int i = 0; i < LEAT_ASCII_BLOCK; i++)
-        mask |= (uint32_t)!leat_ascii_is_plain(block[i]) << i;
-    return mask;
-}
-
-static inline uint32_t leat_ascii_mask_capital(const uint8_t *block) {
-    uint32_t mask = 0;
-
-    for (int i = 0; i < LEAT_ASCII_BLOCK; i++)
-        mask |= (uint32_t)(block[i] >= 'A' && block[i] <= 'Z') << i;
-    return mask;
-}
-
 static inline uint32_t leat_ascii_mask_equal(const uint8_t *block, uint8_t byte) {
     uint32_t mask = 0;
 
@@ -93,9 +84,25 @@ static inline uint32_t leat_ascii_mask_equal(const uint8_t *block, uint8_t byte)
     return mask;
 }
 
-static inline void leat_ascii_lower(const uint8_t *block, uint8_t *ret_block) {
-    for (int i = 0; i < LEAT_ASCII_BLOCK; i++)
-        ret_block[i] = block[i] >= 'A' && block[i] <= 'Z' ? (uint8_t)(block[i] | 0x20) : block[i];
+static inline uint32_t leat_ascii_map_block(const struct leat_ascii_map *map, const uint8_t *block,
+                                            uint8_t *ret_block, uint32_t *ret_changed) {
+    uint32_t special = 0;
+
+    *ret_changed = 0;
+    for (int i = 0; i < LEAT_ASCII_BLOCK; i++) {
+        uint8_t c = block[i];
+        bool is_blank = memchr(map->blanks, c, sizeof(map->blanks)) != NULL;
+        bool is_control = (c < 0x20 || c == 0x7f) && !is_blank && !map->keeps_controls;
+
+        ret_block[i] = c;
+        if (is_blank)
+            ret_block[i] = ' ';
+        else if (map->is_lowering && c >= 'A' && c <= 'Z')
+            ret_block[i] = (uint8_t)(c | 0x20);
+        *ret_changed |= (uint32_t)(ret_block[i] != c) << i;
+        special |= (uint32_t)(c >= 0x80 || is_control) << i;
+    }
+    return special;
 }
 
 #endif
@@ -114,14 +121,14 @@ static inline uint32_t leat_ascii_find_high(const uint8_t *text, uint32_t at, ui
     return n;
 }
 
-/* The first place from `at` on that is not plain, or n. */
-static inline uint32_t leat_ascii_find_special(const uint8_t *text, uint32_t at, uint32_t n,
-                                               bool is_lowering) {
+/* The first place from `at` on that is special or that the map changes, or n. */
+static inline uint32_t leat_ascii_find_change(const struct leat_ascii_map *map, const uint8_t *text,
+                                              uint32_t at, uint32_t n) {
     for (; at < n; at += LEAT_ASCII_BLOCK) {
-        uint32_t mask = leat_ascii_mask_special(text + at);
+        uint8_t block[LEAT_ASCII_BLOCK];
+        uint32_t changed, mask = leat_ascii_map_block(map, text + at, block, &changed);
 
-        if (is_lowering)
-            mask |= leat_ascii_mask_capital(text + at);
+        mask |= changed;
         if (mask) {
             at += (uint32_t)__builtin_ctz(mask);
             return at < n ? at : n;
@@ -130,12 +137,12 @@ static inline uint32_t leat_ascii_find_special(const uint8_t *text, uint32_t at,
     return n;
 }
 
-/* Copies, in lower case, up to the first byte that is special; returns how many of the n. */
-static inline uint32_t leat_ascii_copy_lower(const uint8_t *text, uint32_t n, uint8_t *target) {
+/* Copies through the map up to the first byte that is special; returns how many of the n. */
+static inline uint32_t leat_ascii_copy(const struct leat_ascii_map *map, const uint8_t *text,
+                                       uint32_t n, uint8_t *target) {
     for (uint32_t at = 0; at < n; at += LEAT_ASCII_BLOCK) {
-        uint32_t mask = leat_ascii_mask_special(text + at);
+        uint32_t changed, mask = leat_ascii_map_block(map, text + at, target + at, &changed);
 
-        leat_ascii_lower(text + at, target + at);
         if (mask) {
             at += (uint32_t)__builtin_ctz(mask);
             return at < n ? at : n;

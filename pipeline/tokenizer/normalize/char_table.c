@@ -1,32 +1,23 @@
 /* char_table.c: see char_table.h.
  *
- * An entry says what becomes of a character: it stays, it is difficult, it stands between blanks,
- * it is decomposed by arithmetic, or else bytes of the pool take its place: 8 bits of kind and
- * length, 24 of place. Blocks of characters of which the Unicode tables say the same become the
- * same block here; that makes the table small and building it quick.
+ * Blocks of characters of which the Unicode tables say the same become the same block here; that
+ * makes the table small and building it quick. Runs of ASCII do not go through the table at all.
  */
 #include "pipeline/tokenizer/normalize/char_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pipeline/tokenizer/normalize/ascii.h"
 #include "pipeline/tokenizer/unicode/form.h"
 #include "pipeline/tokenizer/unicode/unicode.h"
 
 #define N_BLOCKS     ((LEAT_UNICODE_MAX + 1) / 128)
 #define BYTES_MAX    (4 * LEAT_CHAR_MAX)
 #define NO_BLOCK     UINT16_MAX
+#define POOL_MAX     (1U << 24)
 #define IS_HANGUL(c) ((c)-0xac00U < 11172)
 
-enum kind {
-    KIND_KEEP = 0xff, /* kinds below are lengths in the pool */
-    KIND_DIFFICULT = 0xfe,
-    KIND_SPACED = 0xfd,
-    KIND_HANGUL = 0xfc,
-};
-
-int leat_char_run(leat_char_fn *function, uint32_t options, struct leat_step_memory *memory,
+int leat_char_run(leat_char_fn *function, const void *context, struct leat_step_memory *memory,
                   struct leat_text *text) {
     struct leat_writer writer;
     int r = 0;
@@ -34,7 +25,7 @@ int leat_char_run(leat_char_fn *function, uint32_t options, struct leat_step_mem
     leat_writer_begin(&writer, &memory->writer, text);
     for (uint32_t at = 0, n_bytes; at < text->n_bytes && r == 0; at += n_bytes) {
         uint32_t to[LEAT_CHAR_MAX], c = leat_unicode_decode(text->bytes + at, &n_bytes);
-        uint32_t n = function(options, c, to);
+        uint32_t n = function(context, c, to);
 
         if (n == 0)
             r = leat_writer_skip(&writer, n_bytes);
@@ -48,9 +39,8 @@ int leat_char_run(leat_char_fn *function, uint32_t options, struct leat_step_mem
 
 struct builder {
     struct leat_char_table *table;
-    leat_char_fn *function;
-    uint32_t options;
-    bool is_by_class;
+    const struct leat_char_source *source;
+    uint16_t kept; /* the block in which all stay */
     size_t entries_capacity, pool_capacity;
 };
 
@@ -68,22 +58,33 @@ static int grow(void *array, size_t item_bytes, size_t need, size_t *capacity) {
     return 0;
 }
 
+/* The kind of what a character becomes; 0: characters for the pool. (Only a foreign charsmap, that
+ * can do without the table, could overflow that.) */
+static uint32_t kind_of(uint32_t c, const uint32_t *to, uint32_t n, size_t n_pool) {
+    uint32_t parts[LEAT_UNICODE_DECOMPOSITION_MAX];
+
+    if (n == LEAT_CHAR_DIFFICULT || n_pool > POOL_MAX - BYTES_MAX)
+        return LEAT_CHAR_KIND_DIFFICULT;
+    if (n == 3 && to[0] == ' ' && to[1] == c && to[2] == ' ')
+        return LEAT_CHAR_KIND_SPACED;
+    if (IS_HANGUL(c) && n == leat_unicode_decompose(c, false, parts) &&
+        memcmp(parts, to, n * sizeof(*to)) == 0)
+        return LEAT_CHAR_KIND_HANGUL;
+    return 0;
+}
+
 static int make_entry(struct builder *builder, uint32_t c, uint32_t *ret_entry) {
     struct leat_char_table *table = builder->table;
-    uint32_t to[LEAT_CHAR_MAX], n = builder->function(builder->options, c, to), n_bytes = 0;
+    uint32_t to[LEAT_CHAR_MAX], n = builder->source->function(builder->source->context, c, to),
+                                n_bytes = 0;
     int r;
 
-    *ret_entry = KIND_KEEP;
+    *ret_entry = LEAT_CHAR_KIND_KEEP;
     if (n == 1 && to[0] == c)
         return 0;
-    if (n == LEAT_CHAR_DIFFICULT) {
-        *ret_entry = KIND_DIFFICULT;
+    *ret_entry = kind_of(c, to, n, table->n_pool);
+    if (*ret_entry != 0)
         return 0;
-    }
-    if (IS_HANGUL(c) || (n == 3 && to[0] == ' ' && to[1] == c && to[2] == ' ')) {
-        *ret_entry = IS_HANGUL(c) ? KIND_HANGUL : KIND_SPACED;
-        return 0;
-    }
     r = grow(&table->pool, 1, table->n_pool + BYTES_MAX, &builder->pool_capacity);
     if (r < 0)
         return r;
@@ -113,7 +114,21 @@ static uint32_t largest(const uint16_t *blocks) {
     return max;
 }
 
-/* A block that is as one that is known is that one. */
+static bool is_kept(const struct builder *builder, uint32_t first) {
+    const struct leat_char_source *source = builder->source;
+
+    return source->is_kept && builder->kept != NO_BLOCK &&
+           source->is_kept(source->context, first) && source->is_kept(source->context, first + 64);
+}
+
+static bool keeps_all(const uint32_t *entries) {
+    for (uint32_t i = 0; i < 128; i++)
+        if (entries[i] != LEAT_CHAR_KIND_KEEP)
+            return false;
+    return true;
+}
+
+/* Makes a block, unless it is as one that is known: *known or the one in which all stay. */
 static int make_block_of(struct builder *builder, uint32_t first, uint16_t *known) {
     struct leat_char_table *table = builder->table;
     const uint32_t *made, *old;
@@ -123,10 +138,16 @@ static int make_block_of(struct builder *builder, uint32_t first, uint16_t *know
         return r;
     made = table->entries + table->n_entries - 128;
     old = *known == NO_BLOCK ? NULL : table->entries + *known * (size_t)128;
-    if (old && memcmp(made, old, 128 * sizeof(*made)) == 0)
+    if (keeps_all(made) && builder->kept != NO_BLOCK) {
+        *known = builder->kept;
         table->n_entries -= 128;
-    else
+    } else if (old && memcmp(made, old, 128 * sizeof(*made)) == 0) {
+        table->n_entries -= 128;
+    } else {
         *known = (uint16_t)(table->n_entries / 128 - 1);
+        if (keeps_all(made))
+            builder->kept = *known;
+    }
     return 0;
 }
 
@@ -139,29 +160,57 @@ static int make_blocks(struct builder *builder, uint16_t *known, size_t n_forms)
         uint16_t *block =
             known + leat_unicode_u16_class_blocks[i] * n_forms + leat_unicode_u16_form_blocks[i];
 
-        if (*block == NO_BLOCK || (!builder->is_by_class && i < 0x10000 / 128))
+        if (is_kept(builder, i * 128))
+            *block = builder->kept;
+        else if (*block == NO_BLOCK || !builder->source->is_by_class)
             r = make_block_of(builder, i * 128, block);
         table->blocks[i] = *block;
     }
     return r;
 }
 
-int leat_char_table_init(struct leat_char_table *table, leat_char_fn *function, uint32_t options,
-                         bool is_lowering, bool is_by_class) {
+/* What the table does to ASCII, as a map. */
+static void find_ascii(struct leat_char_table *table) {
+    static const uint8_t blanks[] = {'\t', '\n', '\r'};
+    struct leat_ascii_map *map = &table->ascii;
+
+    table->maps_ascii = map->keeps_controls = true;
+    for (uint8_t c = 0; c < 0x80; c++) {
+        uint32_t entry = table->entries[(uint32_t)table->blocks[0] << 7 | c];
+        bool is_small = (entry & 0xff) == 1 && table->pool[entry >> 8] == (c | 0x20);
+
+        if (c < 0x20 || c == 0x7f)
+            map->keeps_controls &= entry == LEAT_CHAR_KIND_KEEP;
+        else if (c >= 'A' && c <= 'Z' && is_small && (c == 'A' || map->is_lowering))
+            map->is_lowering = true;
+        else
+            table->maps_ascii &=
+                entry == LEAT_CHAR_KIND_KEEP && !(c >= 'A' && c <= 'Z' && map->is_lowering);
+    }
+    for (size_t i = 0; i < sizeof(blanks); i++) {
+        uint32_t entry = table->entries[(uint32_t)table->blocks[0] << 7 | blanks[i]];
+        bool is_blank = (entry & 0xff) == 1 && table->pool[entry >> 8] == ' ';
+
+        map->blanks[i] = is_blank ? blanks[i] : LEAT_ASCII_NONE;
+    }
+}
+
+int leat_char_table_init(struct leat_char_table *table, const struct leat_char_source *source) {
     size_t n_forms = largest(leat_unicode_u16_form_blocks) + 1;
     size_t n_known = (largest(leat_unicode_u16_class_blocks) + 1) * n_forms;
-    struct builder builder = {
-        .table = table, .function = function, .options = options, .is_by_class = is_by_class};
+    struct builder builder = {.table = table, .source = source, .kept = NO_BLOCK};
     uint16_t *known = malloc(n_known * sizeof(*known));
     int r = -ENOMEM;
 
-    *table = (struct leat_char_table){.is_lowering = is_lowering};
+    *table = (struct leat_char_table){0};
     table->blocks = malloc(N_BLOCKS * sizeof(*table->blocks));
     if (known && table->blocks) {
         memset(known, 0xff, n_known * sizeof(*known));
         r = make_blocks(&builder, known, n_forms);
     }
     free(known);
+    if (r == 0)
+        find_ascii(table);
     table->n_bytes = N_BLOCKS * sizeof(*table->blocks) +
                      builder.entries_capacity * sizeof(*table->entries) + builder.pool_capacity;
     return r;
@@ -175,23 +224,21 @@ void leat_char_table_deinit(struct leat_char_table *table) {
 
 /* Running. */
 
-static uint32_t entry_of(const struct leat_char_table *table, uint32_t c) {
-    return table->entries[(uint32_t)table->blocks[c >> 7] << 7 | (c & 127)];
-}
-
 /* The first place from `at` on where something changes, or the end. */
 static uint32_t find_change(const struct leat_char_table *table, const struct leat_text *text,
                             uint32_t at) {
     uint32_t n_bytes;
 
     while (at < text->n_bytes) {
-        if (leat_ascii_is_plain(text->bytes[at])) {
-            at = leat_ascii_find_special(text->bytes, at, text->n_bytes, table->is_lowering);
-            if (at == text->n_bytes || leat_ascii_is_plain(text->bytes[at]))
-                return at;
-        }
-        if (entry_of(table, leat_unicode_decode(text->bytes + at, &n_bytes)) != KIND_KEEP)
-            return at;
+        uint32_t c;
+
+        if (table->maps_ascii && text->bytes[at] < 0x80)
+            at = leat_ascii_find_change(&table->ascii, text->bytes, at, text->n_bytes);
+        if (at == text->n_bytes)
+            break;
+        c = leat_unicode_decode(text->bytes + at, &n_bytes);
+        if (leat_char_table_entry(table, c) != LEAT_CHAR_KIND_KEEP)
+            break;
         at += n_bytes;
     }
     return at;
@@ -210,37 +257,25 @@ static uint32_t put_hangul(uint32_t c, uint8_t *target) {
  * or UINT32_MAX: it is difficult. */
 static uint32_t put_char(const struct leat_char_table *table, const uint8_t *text,
                          uint32_t *ret_n_source, uint8_t *target) {
-    uint32_t c = leat_unicode_decode(text, ret_n_source), entry = entry_of(table, c);
+    uint32_t c = leat_unicode_decode(text, ret_n_source), entry = leat_char_table_entry(table, c);
 
     switch (entry & 0xff) {
-    case KIND_KEEP:
+    case LEAT_CHAR_KIND_KEEP:
         memcpy(target, text, 4);
         return *ret_n_source;
-    case KIND_DIFFICULT:
+    case LEAT_CHAR_KIND_DIFFICULT:
         return UINT32_MAX;
-    case KIND_SPACED:
+    case LEAT_CHAR_KIND_SPACED:
         target[0] = ' ';
         memcpy(target + 1, text, 4);
         target[1 + *ret_n_source] = ' ';
         return *ret_n_source + 2;
-    case KIND_HANGUL:
+    case LEAT_CHAR_KIND_HANGUL:
         return put_hangul(c, target);
     default:
         memcpy(target, table->pool + (entry >> 8), entry & 0xff);
         return entry & 0xff;
     }
-}
-
-/* Plain characters from `at` on, in lower case if need be; there is room for them. */
-static uint32_t put_plain(const struct leat_char_table *table, const struct leat_text *text,
-                          uint32_t at, uint8_t *target) {
-    uint32_t end;
-
-    if (table->is_lowering)
-        return leat_ascii_copy_lower(text->bytes + at, text->n_bytes - at, target);
-    end = leat_ascii_find_special(text->bytes, at, text->n_bytes, false);
-    memcpy(target, text->bytes + at, end - at);
-    return end - at;
 }
 
 static int rewrite(const struct leat_char_table *table, const struct leat_text *text,
@@ -253,13 +288,14 @@ static int rewrite(const struct leat_char_table *table, const struct leat_text *
         r = leat_text_buffer_reserve(target, text->n_bytes - at + BYTES_MAX, false);
         if (r < 0)
             return r;
-        if (leat_ascii_is_plain(text->bytes[at])) {
-            n = n_source = put_plain(table, text, at, target->bytes + target->n_bytes);
-        } else {
+        n = n_source = 0;
+        if (table->maps_ascii && text->bytes[at] < 0x80)
+            n = n_source = leat_ascii_copy(&table->ascii, text->bytes + at, text->n_bytes - at,
+                                           target->bytes + target->n_bytes);
+        if (n == 0)
             n = put_char(table, text->bytes + at, &n_source, target->bytes + target->n_bytes);
-            if (n == UINT32_MAX)
-                return 0;
-        }
+        if (n == UINT32_MAX)
+            return 0;
         target->n_bytes += n;
         at += n_source;
     }

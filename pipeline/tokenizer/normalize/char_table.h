@@ -7,17 +7,18 @@
  */
 #pragma once
 
+#include "pipeline/tokenizer/normalize/ascii.h"
 #include "pipeline/tokenizer/normalize/step.h"
 
 #define LEAT_CHAR_MAX 24 /* characters that one may become */
 
 /* Writes what a character becomes, returns how many (0: it vanishes), or: */
 #define LEAT_CHAR_DIFFICULT UINT32_MAX /* it depends on what is around it */
-typedef uint32_t leat_char_fn(uint32_t options, uint32_t code_point, uint32_t *ret_code_points);
+typedef uint32_t leat_char_fn(const void *context, uint32_t code_point, uint32_t *ret_code_points);
 
 /* Rewrites a text; the first of several characters takes the place of the one there was, the others
  * are new. The function never says DIFFICULT. */
-int leat_char_run(leat_char_fn *function, uint32_t options, struct leat_step_memory *memory,
+int leat_char_run(leat_char_fn *function, const void *context, struct leat_step_memory *memory,
                   struct leat_text *text);
 
 struct leat_char_table {
@@ -25,14 +26,36 @@ struct leat_char_table {
     uint32_t *entries; /* see char_table.c */
     uint8_t *pool;     /* UTF-8 */
     size_t n_entries, n_pool, n_bytes;
-    bool is_lowering; /* ' ' to '~' stay, but for capital letters, which become small */
+    struct leat_ascii_map ascii; /* what the table does to ASCII, as far as such a map can say */
+    bool maps_ascii;             /* it says all but what is special */
 };
 
-/* The function must map ' ' to '~' as is_lowering says. Above U+FFFF, and if is_by_class below too,
- * it may depend on nothing but what leat_unicode_classes and leat_unicode_form_of say, and on
- * Hangul syllables. 0, -ENOMEM. */
-int leat_char_table_init(struct leat_char_table *table, leat_char_fn *function, uint32_t options,
-                         bool is_lowering, bool is_by_class);
+/* What a table is made from. */
+struct leat_char_source {
+    leat_char_fn *function;
+    const void *context;
+    /* The function depends on nothing but what leat_unicode_classes and leat_unicode_form_of say,
+     * and on Hangul syllables. */
+    bool is_by_class;
+    /* Whether all of the 64 characters from that one on stay; NULL: not known. */
+    bool (*is_kept)(const void *context, uint32_t first);
+};
+
+/* What an entry says; those below are lengths in the pool. */
+enum leat_char_kind {
+    LEAT_CHAR_KIND_KEEP = 0xff,
+    LEAT_CHAR_KIND_DIFFICULT = 0xfe,
+    LEAT_CHAR_KIND_SPACED = 0xfd, /* stands between blanks */
+    LEAT_CHAR_KIND_HANGUL = 0xfc, /* decomposes by arithmetic */
+};
+
+/* An entry: the kind or the length in the low 8 bits, the place in the pool above. */
+static inline uint32_t leat_char_table_entry(const struct leat_char_table *table, uint32_t c) {
+    return table->entries[(uint32_t)table->blocks[c >> 7] << 7 | (c & 127)];
+}
+
+/* 0, -ENOMEM. */
+int leat_char_table_init(struct leat_char_table *table, const struct leat_char_source *source);
 void leat_char_table_deinit(struct leat_char_table *table);
 
 /* Rewrites a text without origins. 1: done; 0: it holds a difficult character, and is as it was;

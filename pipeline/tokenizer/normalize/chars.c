@@ -32,21 +32,21 @@ static uint32_t same(uint32_t c, uint32_t *ret_code_points) {
     return 1;
 }
 
-static uint32_t lower(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
-    (void)options;
+static uint32_t lower(const void *context, uint32_t c, uint32_t *ret_code_points) {
+    (void)context;
     return leat_unicode_lower(c, ret_code_points);
 }
 
-static uint32_t strip_accent(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
-    (void)options;
+static uint32_t strip_accent(const void *context, uint32_t c, uint32_t *ret_code_points) {
+    (void)context;
     if (leat_unicode_classes(c) & LEAT_UNICODE_COMBINING_MARK)
         return 0;
     return same(c, ret_code_points);
 }
 
 /* Of the NMT normalization of SentencePiece. */
-static uint32_t nmt(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
-    (void)options;
+static uint32_t nmt(const void *context, uint32_t c, uint32_t *ret_code_points) {
+    (void)context;
     if ((c >= 0x1 && c <= 0x8) || c == 0xb || (c >= 0xe && c <= 0x1f) || c == 0x7f || c == 0x8f ||
         c == 0x9f)
         return 0;
@@ -57,19 +57,24 @@ static uint32_t nmt(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
     return same(c, ret_code_points);
 }
 
+static bool is_nmt_kept(const void *context, uint32_t first) {
+    (void)context;
+    return first > UINT16_MAX;
+}
+
 /* The passes of BertNormalizer. */
 
-static uint32_t clean(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
+static uint32_t clean(const void *context, uint32_t c, uint32_t *ret_code_points) {
     uint32_t classes = leat_unicode_classes(c);
 
-    (void)options;
+    (void)context;
     if (classes & LEAT_UNICODE_BERT_REMOVED)
         return 0;
     return same(classes & LEAT_UNICODE_BERT_BLANK ? ' ' : c, ret_code_points);
 }
 
-static uint32_t space_chinese(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
-    (void)options;
+static uint32_t space_chinese(const void *context, uint32_t c, uint32_t *ret_code_points) {
+    (void)context;
     if (!(leat_unicode_classes(c) & LEAT_UNICODE_BERT_CHINESE))
         return same(c, ret_code_points);
     ret_code_points[0] = ret_code_points[2] = ' ';
@@ -77,8 +82,8 @@ static uint32_t space_chinese(uint32_t options, uint32_t c, uint32_t *ret_code_p
     return 3;
 }
 
-static uint32_t strip_mark(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
-    (void)options;
+static uint32_t strip_mark(const void *context, uint32_t c, uint32_t *ret_code_points) {
+    (void)context;
     if (leat_unicode_classes(c) & LEAT_UNICODE_BERT_MARK)
         return 0;
     return same(c, ret_code_points);
@@ -105,10 +110,10 @@ static uint32_t bert_rest(uint32_t options, uint32_t c, uint32_t *ret_code_point
 }
 
 /* A Chinese character that decomposes (to another one) is no case for the table's SPACED. */
-static uint32_t bert(uint32_t options, uint32_t c, uint32_t *ret_code_points) {
-    uint32_t n;
+static uint32_t bert(const void *context, uint32_t c, uint32_t *ret_code_points) {
+    uint32_t options = *(const uint32_t *)context, n;
 
-    if (options & BERT_CLEAN && clean(0, c, &c) == 0)
+    if (options & BERT_CLEAN && clean(NULL, c, &c) == 0)
         return 0;
     if (!(options & BERT_CHINESE) || !(leat_unicode_classes(c) & LEAT_UNICODE_BERT_CHINESE))
         return bert_rest(options, c, ret_code_points);
@@ -125,15 +130,15 @@ static int run_bert_passes(uint32_t options, struct leat_step_memory *memory,
     int r = 0;
 
     if (options & BERT_CLEAN)
-        r = leat_char_run(clean, 0, memory, text);
+        r = leat_char_run(clean, NULL, memory, text);
     if (options & BERT_CHINESE && r == 0)
-        r = leat_char_run(space_chinese, 0, memory, text);
+        r = leat_char_run(space_chinese, NULL, memory, text);
     if (options & BERT_STRIP && r == 0)
         r = leat_form_run(LEAT_FORM_NFD, memory, text);
     if (options & BERT_STRIP && r == 0)
-        r = leat_char_run(strip_mark, 0, memory, text);
+        r = leat_char_run(strip_mark, NULL, memory, text);
     if (options & BERT_LOWER && r == 0)
-        r = leat_char_run(lower, 0, memory, text);
+        r = leat_char_run(lower, NULL, memory, text);
     return r;
 }
 
@@ -150,7 +155,7 @@ static int run_chars(const struct leat_step *step, struct leat_step_memory *memo
     }
     if (chars->function == bert)
         return run_bert_passes(chars->options, memory, text);
-    return leat_char_run(chars->function, chars->options, memory, text);
+    return leat_char_run(chars->function, &chars->options, memory, text);
 }
 
 static void free_chars(struct leat_step *step) {
@@ -158,8 +163,7 @@ static void free_chars(struct leat_step *step) {
     free(step);
 }
 
-static int new_chars(leat_char_fn *function, uint32_t options, bool is_lowering,
-                     struct leat_step **ret_step) {
+static int new_chars(leat_char_fn *function, uint32_t options, struct leat_step **ret_step) {
     struct chars *chars = leat_step_allocate(sizeof(*chars));
     int r;
 
@@ -167,7 +171,11 @@ static int new_chars(leat_char_fn *function, uint32_t options, bool is_lowering,
         return -ENOMEM;
     chars->function = function;
     chars->options = options;
-    r = leat_char_table_init(&chars->table, function, options, is_lowering, function != nmt);
+    r = leat_char_table_init(
+        &chars->table, &(struct leat_char_source){.function = function,
+                                                  .context = &options,
+                                                  .is_by_class = function != nmt,
+                                                  .is_kept = function == nmt ? is_nmt_kept : NULL});
     if (r < 0) {
         free_chars(&chars->base);
         return r;
@@ -181,21 +189,21 @@ static int load_lowercase(const struct leat_component *component, struct leat_st
                           struct leat_error *err) {
     (void)component;
     (void)err;
-    return new_chars(lower, 0, true, ret_step);
+    return new_chars(lower, 0, ret_step);
 }
 
 static int load_strip_accents(const struct leat_component *component, struct leat_step **ret_step,
                               struct leat_error *err) {
     (void)component;
     (void)err;
-    return new_chars(strip_accent, 0, false, ret_step);
+    return new_chars(strip_accent, 0, ret_step);
 }
 
 static int load_nmt(const struct leat_component *component, struct leat_step **ret_step,
                     struct leat_error *err) {
     (void)component;
     (void)err;
-    return new_chars(nmt, 0, false, ret_step);
+    return new_chars(nmt, 0, ret_step);
 }
 
 static int load_bert(const struct leat_component *component, struct leat_step **ret_step,
@@ -214,7 +222,7 @@ static int load_bert(const struct leat_component *component, struct leat_step **
         r = new_chars(bert,
                       (is_clean ? BERT_CLEAN : 0U) | (is_chinese ? BERT_CHINESE : 0U) |
                           (is_strip ? BERT_STRIP : 0U) | (is_lower ? BERT_LOWER : 0U),
-                      is_lower, ret_step);
+                      ret_step);
     if (r < 0)
         return r;
     leat_step_describe(*ret_step, "BertNormalizer(%s%s%s%s )", is_clean ? " clean" : "",

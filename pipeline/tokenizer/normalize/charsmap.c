@@ -135,7 +135,7 @@ static uint32_t offset_of(uint32_t unit) {
 }
 
 const uint8_t *leat_charsmap_find(const struct leat_charsmap *map, const uint8_t *bytes,
-                                  uint32_t n_bytes, uint32_t *ret_n_bytes) {
+                                  uint32_t n_bytes) {
     uint32_t at = offset_of(map->units[0]);
 
     for (uint32_t i = 0; i < n_bytes && bytes[i]; i++) {
@@ -151,9 +151,23 @@ const uint8_t *leat_charsmap_find(const struct leat_charsmap *map, const uint8_t
 
             if (start > map->n_replacements || (map->replacements[start] & 0xc0) == 0x80)
                 return NULL;
-            *ret_n_bytes = (uint32_t)strlen((const char *)map->replacements + start);
             return map->replacements + start;
         }
     }
     return NULL;
+}
+
+bool leat_charsmap_is_apart(const struct leat_charsmap *map, const uint8_t *bytes,
+                            uint32_t n_bytes) {
+    uint32_t at = offset_of(map->units[0]);
+
+    for (uint32_t i = 0; i < n_bytes; i++) {
+        at ^= bytes[i];
+        if (at >= map->n_units || label_of(map->units[at]) != bytes[i])
+            return true;
+        if (has_leaf(map->units[at]))
+            return false;
+        at ^= offset_of(map->units[at]);
+    }
+    return false;
 }

@@ -30,6 +30,11 @@ int leat_charsmap_init(struct leat_charsmap *map, const char *base64, size_t n_b
                        struct leat_error *err);
 void leat_charsmap_deinit(struct leat_charsmap *map);
 
-/* What the shortest entry that some bytes begin with becomes; NULL if there is none. */
+/* What the shortest entry that some bytes begin with becomes: UTF-8 that ends with NUL, of any
+ * length; NULL if there is no entry. */
 const uint8_t *leat_charsmap_find(const struct leat_charsmap *map, const uint8_t *bytes,
-                                  uint32_t n_bytes, uint32_t *ret_n_bytes);
+                                  uint32_t n_bytes);
+
+/* Whether some bytes neither hold an entry as a prefix nor are the beginning of one. */
+bool leat_charsmap_is_apart(const struct leat_charsmap *map, const uint8_t *bytes,
+                            uint32_t n_bytes);

@@ -120,6 +120,27 @@ static int load_prepend(const struct leat_component *component, struct leat_step
 
 /* ByteLevel. */
 
+/* Each byte becomes one or two; without origins. */
+static int run_bytes(const struct byte_level *byte_level, struct leat_step_memory *memory,
+                     struct leat_text *text) {
+    struct leat_writer writer;
+    uint8_t *target;
+    int r;
+
+    leat_writer_begin(&writer, &memory->writer, text);
+    r = leat_writer_flush(&writer, text->n_bytes);
+    if (r < 0)
+        return r;
+    target = writer.target->bytes;
+    for (uint32_t i = 0; i < text->n_bytes; i++) {
+        memcpy(target, byte_level->characters[text->bytes[i]], 2);
+        target += byte_level->lengths[text->bytes[i]];
+    }
+    writer.target->n_bytes = (uint32_t)(target - writer.target->bytes);
+    *text = leat_text_buffer_view(writer.target, false);
+    return 0;
+}
+
 static int run_byte_level(const struct leat_step *step, struct leat_step_memory *memory,
                           struct leat_text *text, struct leat_error *err) {
     const struct byte_level *byte_level = (const struct byte_level *)step;
@@ -127,6 +148,8 @@ static int run_byte_level(const struct leat_step *step, struct leat_step_memory 
     int r = 0;
 
     (void)err;
+    if (!text->origins)
+        return run_bytes(byte_level, memory, text);
     leat_writer_begin(&writer, &memory->writer, text);
     for (uint32_t at = 0; at < text->n_bytes && r == 0; at++) {
         uint8_t byte = text->bytes[at];

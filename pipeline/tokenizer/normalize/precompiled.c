@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pipeline/tokenizer/normalize/ascii.h"
+#include "pipeline/tokenizer/normalize/char_table.h"
 #include "pipeline/tokenizer/normalize/charsmap.h"
 #include "pipeline/tokenizer/normalize/step.h"
 #include "pipeline/tokenizer/unicode/grapheme.h"
@@ -23,7 +23,7 @@
 struct precompiled {
     struct leat_step base;
     struct leat_charsmap map;
-    bool is_plain_kept; /* ' ' to '~' stay as they are */
+    struct leat_char_table table; /* of single characters */
 };
 
 /* A rewriting under way. The last character waits for what may vanish behind it. */
@@ -67,11 +67,12 @@ static int put_replacement(struct run *run, int32_t n_source, const uint8_t *byt
     return r;
 }
 
-static int replace(struct run *run, const uint8_t *source, uint32_t n_source, const uint8_t *bytes,
-                   uint32_t n_bytes) {
+static int replace(struct run *run, const uint8_t *source, uint32_t n_source, const uint8_t *to) {
+    uint32_t n_to = (uint32_t)strlen((const char *)to);
+
     if (run->writer.source.origins)
-        return put_replacement(run, count_chars(source, n_source), bytes, n_bytes);
-    return leat_writer_replace(&run->writer, n_source, bytes, n_bytes);
+        return put_replacement(run, count_chars(source, n_source), to, n_to);
+    return leat_writer_replace(&run->writer, n_source, to, n_to);
 }
 
 static int keep(struct run *run, const uint8_t *source, uint32_t n_source) {
@@ -86,67 +87,169 @@ static int keep(struct run *run, const uint8_t *source, uint32_t n_source) {
 static int run_cluster(struct run *run, const uint8_t *source, uint32_t n_source) {
     const struct leat_charsmap *map = &run->precompiled->map;
     const uint8_t *to = NULL;
-    uint32_t n_to;
     int r = 0;
 
     if (n_source <= CLUSTER_BYTES_MAX)
-        to = leat_charsmap_find(map, source, n_source, &n_to);
+        to = leat_charsmap_find(map, source, n_source);
     if (to)
-        return replace(run, source, n_source, to, n_to);
+        return replace(run, source, n_source, to);
     for (uint32_t at = 0, n_char; at < n_source && r == 0; at += n_char) {
         leat_unicode_decode(source + at, &n_char);
-        to = leat_charsmap_find(map, source + at, n_char, &n_to);
-        r = to ? replace(run, source + at, n_char, to, n_to) : keep(run, source + at, n_char);
+        to = leat_charsmap_find(map, source + at, n_char);
+        r = to ? replace(run, source + at, n_char, to) : keep(run, source + at, n_char);
     }
     return r;
 }
 
-/* How many bytes from `at` on are plain and stay, whatever comes behind them. */
-static uint32_t measure_plain(const struct run *run, const struct leat_text *text, uint32_t at) {
-    uint32_t end;
+/* A character beyond ASCII may belong to the one before it: that is no part of the run then. */
+static uint32_t end_run(const struct leat_text *text, uint32_t start, uint32_t end) {
+    return end < text->n_bytes && end > start && text->bytes[end] >= 0x80 ? end - 1 : end;
+}
 
-    if (!run->precompiled->is_plain_kept || text->origins)
+/* ASCII from `at` on, which stays or becomes blanks whatever comes behind it. */
+static int run_ascii(struct run *run, const struct leat_text *text, uint32_t at,
+                     uint32_t *ret_n_bytes) {
+    const struct leat_ascii_map *map = &run->precompiled->table.ascii;
+    struct leat_text_buffer *target = run->writer.target;
+    uint32_t n = text->n_bytes - at;
+    int r;
+
+    if (!run->writer.has_changed) {
+        *ret_n_bytes = end_run(text, at, leat_ascii_find_change(map, text->bytes, at, at + n)) - at;
+        leat_writer_keep(&run->writer, *ret_n_bytes);
         return 0;
-    end = leat_ascii_find_special(text->bytes, at, text->n_bytes, false);
-    /* A character beyond ASCII may belong to the one before it. */
-    if (end < text->n_bytes && end > at && text->bytes[end] >= 0x80)
-        end--;
-    return end - at;
+    }
+    r = leat_writer_flush(&run->writer, n);
+    if (r < 0)
+        return r;
+    n = leat_ascii_copy(map, text->bytes + at, n, target->bytes + target->n_bytes);
+    n = end_run(text, at, at + n) - at;
+    target->n_bytes += n;
+    run->writer.at += n;
+    run->writer.kept += n;
+    *ret_n_bytes = n;
+    return 0;
+}
+
+#define BIT(kind) (1U << LEAT_GRAPHEME_##kind)
+
+/* Whether a cluster that begins with this character is no more than it. (It may say no.) */
+static bool is_alone(const struct leat_text *text, uint32_t at, uint32_t c, uint32_t n_bytes) {
+    const uint32_t never = BIT(CONTROL) | BIT(LF);
+    const uint32_t maybe = BIT(OTHER) | BIT(LV) | BIT(LVT) | BIT(PICTOGRAPHIC) | BIT(CONSONANT);
+    const uint32_t joining = BIT(EXTEND) | BIT(EXTEND_CONJUNCT) | BIT(LINKER) | BIT(ZWJ) |
+                             BIT(SPACING_MARK) | BIT(V) | BIT(T);
+    uint32_t kind = 1U << leat_grapheme_of(c), next;
+
+    if (kind & never)
+        return true;
+    if (!(kind & maybe))
+        return false;
+    at += n_bytes;
+    if (at == text->n_bytes || text->bytes[at] < 0x80)
+        return true;
+    next = leat_unicode_decode(text->bytes + at, &n_bytes);
+    return !(1U << leat_grapheme_of(next) & joining);
+}
+
+/* Without origins: the next character, if the table tells; 0: it does not. */
+static int run_char(struct run *run, const struct leat_text *text, uint32_t at,
+                    uint32_t *ret_n_bytes) {
+    const struct leat_char_table *table = &run->precompiled->table;
+    uint32_t c = leat_unicode_decode(text->bytes + at, ret_n_bytes);
+    uint32_t entry = leat_char_table_entry(table, c);
+    int r;
+
+    if ((entry & 0xff) == LEAT_CHAR_KIND_KEEP && is_alone(text, at, c, *ret_n_bytes)) {
+        leat_writer_keep(&run->writer, *ret_n_bytes);
+        return 1;
+    }
+    if ((entry & 0xff) >= LEAT_CHAR_KIND_HANGUL || !is_alone(text, at, c, *ret_n_bytes))
+        return 0;
+    r = leat_writer_replace(&run->writer, *ret_n_bytes, table->pool + (entry >> 8), entry & 0xff);
+    return r < 0 ? r : 1;
+}
+
+static int run_plain(struct run *run, const struct leat_text *text) {
+    bool maps_ascii = run->precompiled->table.maps_ascii;
+    int r = 0;
+
+    for (uint32_t at = 0, n; at < text->n_bytes && r >= 0; at += n) {
+        n = 0;
+        if (maps_ascii && text->bytes[at] < 0x80)
+            r = run_ascii(run, text, at, &n);
+        if (n > 0 || r < 0)
+            continue;
+        r = run_char(run, text, at, &n);
+        if (r == 0) {
+            n = (uint32_t)leat_grapheme_length(text->bytes + at, text->n_bytes - at);
+            r = run_cluster(run, text->bytes + at, n);
+        }
+    }
+    return r < 0 ? r : 0;
+}
+
+static int run_with_origins(struct run *run, const struct leat_text *text) {
+    int r = 0;
+
+    for (uint32_t at = 0, n; at < text->n_bytes && r == 0; at += n) {
+        n = (uint32_t)leat_grapheme_length(text->bytes + at, text->n_bytes - at);
+        r = run_cluster(run, text->bytes + at, n);
+    }
+    if (r == 0 && run->has_last)
+        r = leat_writer_put(&run->writer, run->last, run->last_change);
+    return r;
 }
 
 static int run_precompiled(const struct leat_step *step, struct leat_step_memory *memory,
                            struct leat_text *text, struct leat_error *err) {
     struct run run = {.precompiled = (const struct precompiled *)step};
-    int r = 0;
+    int r;
 
     (void)err;
     leat_writer_begin(&run.writer, &memory->writer, text);
-    for (uint32_t at = 0, n; at < text->n_bytes && r == 0; at += n) {
-        n = measure_plain(&run, text, at);
-        if (n > 0) {
-            leat_writer_keep(&run.writer, n);
-            continue;
-        }
-        n = (uint32_t)leat_grapheme_length(text->bytes + at, text->n_bytes - at);
-        r = run_cluster(&run, text->bytes + at, n);
-    }
-    if (r == 0 && run.has_last)
-        r = leat_writer_put(&run.writer, run.last, run.last_change);
+    r = text->origins ? run_with_origins(&run, text) : run_plain(&run, text);
     return r < 0 ? r : leat_writer_end(&run.writer, text);
 }
 
+/* Loading. */
+
 static void free_precompiled(struct leat_step *step) {
     leat_charsmap_deinit(&((struct precompiled *)step)->map);
+    leat_char_table_deinit(&((struct precompiled *)step)->table);
     free(step);
 }
 
-static bool is_plain_kept(const struct leat_charsmap *map) {
-    uint32_t n;
+/* What a character by itself becomes. */
+static uint32_t find_char(const void *context, uint32_t c, uint32_t *ret_code_points) {
+    uint8_t bytes[4];
+    uint32_t n = 0, n_char, n_bytes = leat_unicode_encode(c, bytes);
+    const uint8_t *to = leat_charsmap_find(context, bytes, n_bytes);
 
-    for (uint8_t c = ' '; leat_ascii_is_plain(c); c++)
-        if (leat_charsmap_find(map, &c, 1, &n))
-            return false;
-    return true;
+    if (!to) {
+        ret_code_points[0] = c;
+        return 1;
+    }
+    for (uint32_t at = 0; to[at]; at += n_char) {
+        if (n == LEAT_CHAR_MAX)
+            return LEAT_CHAR_DIFFICULT;
+        ret_code_points[n++] = leat_unicode_decode(to + at, &n_char);
+    }
+    return n;
+}
+
+/* Runs of ASCII may be run over, but for a pair of which the map says other than of its parts. */
+static bool keeps_line_end(const struct leat_charsmap *map) {
+    return leat_charsmap_find(map, (const uint8_t *)"\r", 1) ||
+           !leat_charsmap_find(map, (const uint8_t *)"\r\n", 2);
+}
+
+/* Characters whose numbers differ in the last 6 bits differ in the last byte alone. */
+static bool is_kept(const void *context, uint32_t first) {
+    uint8_t bytes[4];
+
+    return first >= 0x80 &&
+           leat_charsmap_is_apart(context, bytes, leat_unicode_encode(first, bytes) - 1);
 }
 
 static int load_precompiled(const struct leat_component *component, struct leat_step **ret_step,
@@ -170,9 +273,18 @@ static int load_precompiled(const struct leat_component *component, struct leat_
             leat_component_place(&child, err);
         return r;
     }
-    precompiled->is_plain_kept = is_plain_kept(&precompiled->map);
-    precompiled->base.n_bytes +=
-        4 * (size_t)precompiled->map.n_units + precompiled->map.n_replacements;
+    r = leat_char_table_init(&precompiled->table,
+                             &(struct leat_char_source){.function = find_char,
+                                                        .context = &precompiled->map,
+                                                        .is_kept = is_kept});
+    if (r < 0) {
+        free_precompiled(&precompiled->base);
+        return r;
+    }
+    precompiled->table.ascii.blanks[2] = LEAT_ASCII_NONE; /* "\r\n" is one cluster */
+    precompiled->table.maps_ascii &= keeps_line_end(&precompiled->map);
+    precompiled->base.n_bytes += 4 * (size_t)precompiled->map.n_units +
+                                 precompiled->map.n_replacements + precompiled->table.n_bytes;
     *ret_step = &precompiled->base;
     return 0;
 }

@@ -22,8 +22,9 @@ struct replace {
     uint32_t n_pattern;
     uint8_t *content; /* with BLOCK bytes of room */
     uint32_t n_content;
-    uint32_t run_min;  /* above 0: runs of blanks, at least so many ... */
-    bool is_any_space; /* ... or of white space of any kind */
+    uint32_t run_min;    /* above 0: runs of blanks, at least so many ... */
+    bool is_any_space;   /* ... or of white space of any kind, */
+    bool may_begin[256]; /* which begins with one of these bytes */
 };
 
 /* Finds the next match from `at` on; true: *ret_match. */
@@ -44,15 +45,24 @@ static bool find_string(const struct replace *replace, const struct leat_text *t
 static uint32_t measure_space(const struct replace *replace, const uint8_t *bytes) {
     uint32_t n_bytes;
 
-    if (!replace->is_any_space)
+    if (!replace->is_any_space || bytes[0] == ' ')
         return bytes[0] == ' ';
     return leat_unicode_classes(leat_unicode_decode(bytes, &n_bytes)) & LEAT_UNICODE_SPACE ? n_bytes
                                                                                            : 0;
 }
 
+/* The next place that a character which the run may hold could begin at. */
+static uint32_t skip_others(const struct replace *replace, const struct leat_text *text,
+                            uint32_t at) {
+    while (at < text->n_bytes && !replace->may_begin[text->bytes[at]])
+        at++;
+    return at;
+}
+
 static bool find_run(const struct replace *replace, const struct leat_text *text, uint32_t at,
                      struct leat_range *ret_match) {
-    while (at < text->n_bytes) {
+    for (at = skip_others(replace, text, at); at < text->n_bytes;
+         at = skip_others(replace, text, at)) {
         uint32_t start = at, n_chars = 0, n;
 
         for (; at < text->n_bytes && (n = measure_space(replace, text->bytes + at)); n_chars++)
@@ -61,7 +71,7 @@ static bool find_run(const struct replace *replace, const struct leat_text *text
             *ret_match = (struct leat_range){start, at};
             return true;
         }
-        if (at < text->n_bytes) {
+        if (n_chars == 0) {
             leat_unicode_decode(text->bytes + at, &n);
             at += n;
         }
@@ -75,6 +85,11 @@ static int put_match(struct leat_writer *writer, const struct replace *replace,
     int r = 0;
 
     leat_writer_keep(writer, match.start - writer->at);
+    if (!writer->source.origins && match.end - match.start == replace->n_content &&
+        memcmp(writer->source.bytes + match.start, replace->content, replace->n_content) == 0) {
+        leat_writer_keep(writer, replace->n_content);
+        return 0;
+    }
     if (match.start == match.end)
         return leat_writer_insert(writer, replace->content, replace->n_content);
     do
@@ -248,6 +263,19 @@ static const struct {
     bool is_any_space;
 } runs[] = {{"\\s+", 1, true}, {" +", 1, false}, {" {2,}", 2, false}, {"\\s{2,}", 2, true}};
 
+static void set_run(struct replace *replace, uint32_t run_min, bool is_any_space) {
+    replace->run_min = run_min;
+    replace->is_any_space = is_any_space;
+    replace->may_begin[' '] = true;
+    for (uint32_t c = 0; c <= LEAT_UNICODE_MAX && is_any_space; c++)
+        if (leat_unicode_classes(c) & LEAT_UNICODE_SPACE) {
+            uint8_t bytes[4];
+
+            leat_unicode_encode(c, bytes);
+            replace->may_begin[bytes[0]] = true;
+        }
+}
+
 static int compile(struct replace *replace, const struct leat_component *pattern,
                    struct leat_error *err) {
     int r;
@@ -255,8 +283,7 @@ static int compile(struct replace *replace, const struct leat_component *pattern
     for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++)
         if (strcmp((const char *)replace->pattern, runs[i].pattern) == 0 &&
             strlen(runs[i].pattern) == replace->n_pattern) {
-            replace->run_min = runs[i].run_min;
-            replace->is_any_space = runs[i].is_any_space;
+            set_run(replace, runs[i].run_min, runs[i].is_any_space);
             return 0;
         }
     r = leat_regex_new((const char *)replace->pattern, replace->n_pattern, &replace->regex, err);
