@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RANGES_FIRST 256
+
 int leat_text_edit_plan(const struct leat_config *config, struct leat_text_edit *edit,
                         struct leat_planner *planner, struct leat_error *err) {
     enum leat_dtype dtype;
@@ -49,8 +51,10 @@ int leat_text_edit_begin(const struct leat_text_edit *edit, struct leat_map *map
 int leat_text_places_init(struct leat_text_places *places, struct leat_map *map) {
     size_t n_bytes = map->block->n_rows * sizeof(*places->n_places);
 
-    *places = (struct leat_text_places){.n_places = leat_arena_alloc(map->scratch, n_bytes)};
-    if (!places->n_places)
+    *places = (struct leat_text_places){.capacity = RANGES_FIRST};
+    places->n_places = leat_arena_alloc(map->scratch, n_bytes);
+    places->ranges = places->n_places ? calloc(places->capacity, sizeof(*places->ranges)) : NULL;
+    if (!places->ranges)
         return -ENOMEM;
     memset(places->n_places, 0, n_bytes);
     return 0;
@@ -62,7 +66,7 @@ void leat_text_places_deinit(struct leat_text_places *places) {
 
 int leat_text_places_add(struct leat_text_places *places, uint32_t row, struct leat_range range) {
     if (places->n_ranges == places->capacity) {
-        size_t capacity = places->capacity ? places->capacity * 2 : 256;
+        size_t capacity = places->capacity * 2;
         struct leat_range *larger = reallocarray(places->ranges, capacity, sizeof(*larger));
 
         if (!larger)

@@ -1,4 +1,6 @@
 /* test_one_hot.c: pipeline/stages/one_hot.c. */
+#include <stdlib.h>
+
 #include "tests/pipeline/shared_numpy.h"
 #include "tests/pipeline/shared_stream.h"
 
@@ -24,6 +26,57 @@ static void test_unknown(void **state) {
                "{\"a\": [0, 1]}\n{\"a\": [1, 0]}\n");
     check_rows("{\"a\": true}\n", "- one_hot: {input: a, classes: 2, dtype: uint8}",
                "{\"a\": [0, 1]}\n");
+}
+
+static void on_batch(const struct leat_output *output, void *user) {
+    static const uint8_t expected[] = {0, 1, 0, 7, 7, 0, 0, 1, 7, 7, 1, 0, 0, 7, 7};
+    const struct leat_slot_tensor *mask = batch_descriptor(output, "mask");
+    uint64_t n;
+    const void *values = batch_tensor(output, "a", LEAT_DTYPE_UINT8, &n);
+
+    assert_int_equal(n, sizeof(expected));
+    assert_memory_equal(values, expected, sizeof(expected));
+    assert_int_equal(mask->shape[1], 5);
+    ++*(int *)user;
+}
+
+/* A list of a fixed width may be padded like another. */
+static void test_padded(void **state) {
+    int n_batches = 0;
+
+    (void)state;
+    folder_print("in.jsonl", "{\"a\": 1}\n{\"a\": 2}\n{\"a\": 0}\n");
+    (void)drive_stream(
+        "jsonl: {paths: [in.jsonl]}", "",
+        "- one_hot: {input: a, classes: 3, dtype: uint8}\n"
+        "- pad: {input: a, length: 5, value: 7, mask: mask}\n"
+        "- batch: {batch_size: 3}",
+        &(struct drive){.options = {.n_epochs = 1}, .on_batch = on_batch, .user = &n_batches});
+    assert_int_equal(n_batches, 1);
+}
+
+/* Blocks of any size, jobs in any order. */
+static void test_any_order(void **state) {
+    const char *stages = "- one_hot: {input: a, output: b, classes: 10}\n"
+                         "- stack: {inputs: [b, a], output: m, dtype: uint8}\n"
+                         "- select: {fields: [m]}\n- shuffle: {buffer_size: 50}\n"
+                         "- batch: {batch_size: 7}";
+    struct leat_text data = {.data = NULL};
+    struct driven first, again;
+
+    (void)state;
+    for (int i = 0; i < 3000; i++)
+        leat_text_add(&data, "{\"a\": %d}\n", i * 7919 % 11);
+    folder_print("in.jsonl", "%s", data.data);
+    free(data.data);
+    first = drive_stream("jsonl: {paths: [in.jsonl]}", "on_error: skip", stages,
+                         &(struct drive){.options = {.n_epochs = 2}});
+    again =
+        drive_stream("jsonl: {paths: [in.jsonl]}", "on_error: skip\n    block_bytes: 4096", stages,
+                     &(struct drive){.options = {.n_epochs = 2}, .n_jobs = 5, .random = 3});
+    assert_int_equal(first.error.code, 0);
+    assert_true(first.stats.n_bad_records > 0);
+    assert_string_equal(first.digest, again.digest);
 }
 
 static void test_refused(void **state) {
@@ -52,8 +105,8 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numpy),
-        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_numpy),   cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_padded),  cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_refused),
     };
 
