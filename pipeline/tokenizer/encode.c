@@ -9,11 +9,23 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pipeline/tokenizer/tokenizer_plan.h"
 #include "pipeline/tokenizer/utf8.h"
 
 #define N_WORDS 2048 /* of a portion */
+
+/* As many tokens of a text as truncation has use for. HF stops tokenizing once a text has
+ * `max_length` of them, whole words, and only then looks how a pair must share; from the left, it
+ * goes from the last word to the first. */
+struct token_limit {
+    size_t max; /* SIZE_MAX: none */
+    bool from_left;
+    bool is_reached;
+    uint32_t *starts; /* from_left: where the tokens of each word begin */
+    size_t n_starts, starts_capacity;
+};
 
 struct leat_tokenizer_context {
     struct leat_normalizer_context *normalizer;
@@ -23,6 +35,7 @@ struct leat_tokenizer_context {
     struct leat_text_buffer text;
     struct leat_token *tokens; /* of one word, where offsets are wanted */
     size_t tokens_capacity;
+    struct token_limit limit;
     struct leat_encoding sequences[2];
     struct leat_encoding *encodings;
     size_t n_encodings, encodings_capacity;
@@ -47,6 +60,7 @@ struct leat_tokenizer_context *leat_tokenizer_context_free(struct leat_tokenizer
         context->ops->context_free(context->model);
     leat_text_buffer_deinit(&context->text);
     free(context->tokens);
+    free(context->limit.starts);
     leat_encoding_deinit(&context->sequences[0]);
     leat_encoding_deinit(&context->sequences[1]);
     for (size_t i = 0; i < context->encodings_capacity; i++)
@@ -186,15 +200,15 @@ static void fill_columns(struct leat_encoding *out, size_t n) {
 }
 
 static int encode_words(const struct encoding_run *run, const struct leat_text *text,
-                        size_t n_words) {
+                        const struct leat_range *words, size_t n_words) {
     struct leat_tokenizer_context *context = run->context;
-    uint32_t n_bytes = context->words[n_words - 1].end - context->words[0].start;
+    uint32_t n_bytes = words[n_words - 1].end - words[0].start;
     size_t n_ids = 0;
     int r = leat_encoding_reserve(run->out, (size_t)n_bytes + LEAT_MODEL_IDS_SLACK);
 
     if (r < 0)
         return fail(run, r);
-    r = context->ops->encode(run->tokenizer->model, context->model, text, context->words, n_words,
+    r = context->ops->encode(run->tokenizer->model, context->model, text, words, n_words,
                              run->out->ids + run->out->n, &n_ids, run->err);
     if (r == 0)
         fill_columns(run->out, n_ids);
@@ -242,6 +256,74 @@ static int encode_word_tokens(const struct encoding_run *run, const struct leat_
     return r;
 }
 
+/* How many of the words cannot reach the limit together; at least one. A word has at most as many
+ * tokens as bytes. */
+static size_t count_safe_words(const struct token_limit *limit, size_t n_tokens,
+                               const struct leat_range *words, size_t n_words) {
+    size_t n_left = limit->max > n_tokens ? limit->max - n_tokens : 0, n_bytes = 0, n = 0;
+
+    if (limit->max == SIZE_MAX)
+        return n_words;
+    while (n < n_words && (n_bytes += words[n].end - words[n].start) < n_left)
+        n++;
+    return n && !limit->from_left ? n : 1;
+}
+
+static int note_start(const struct encoding_run *run) {
+    struct token_limit *limit = &run->context->limit;
+    uint32_t *starts;
+
+    if (!limit->from_left)
+        return 0;
+    if (limit->n_starts == limit->starts_capacity) {
+        starts = realloc(limit->starts, (limit->n_starts * 2 + 64) * sizeof(*starts));
+        if (!starts)
+            return fail(run, -ENOMEM);
+        limit->starts = starts;
+        limit->starts_capacity = limit->n_starts * 2 + 64;
+    }
+    limit->starts[limit->n_starts++] = (uint32_t)run->out->n;
+    return 0;
+}
+
+static int encode_portion(const struct encoding_run *run, const struct leat_text *text,
+                          const struct leat_range *words, size_t n_words) {
+    struct token_limit *limit = &run->context->limit;
+    size_t n;
+    int r = 0;
+
+    for (size_t at = 0; r == 0 && at < n_words && !limit->is_reached; at += n) {
+        n = wants_origins(run) ? 1 : count_safe_words(limit, run->out->n, words + at, n_words - at);
+        r = note_start(run);
+        if (r == 0)
+            r = wants_origins(run) ? encode_word_tokens(run, text, words[at])
+                                   : encode_words(run, text, words + at, n);
+        limit->is_reached = !limit->from_left && run->out->n >= limit->max;
+    }
+    return r;
+}
+
+/* From the left: drops the words in front of those that reach the limit. */
+static void drop_front(const struct token_limit *limit, struct leat_encoding *out) {
+    size_t word = limit->n_starts, n;
+
+    while (word > 0 && out->n - limit->starts[word - 1] < limit->max)
+        word--;
+    if (!limit->from_left || word == 0)
+        return;
+    n = limit->starts[word - 1];
+    out->n -= n;
+    memmove(out->ids, out->ids + n, out->n * sizeof(*out->ids));
+    if (out->type_ids)
+        memmove(out->type_ids, out->type_ids + n, out->n * sizeof(*out->type_ids));
+    if (out->offsets)
+        memmove(out->offsets, out->offsets + n, out->n * sizeof(*out->offsets));
+    if (out->special)
+        memmove(out->special, out->special + n, out->n);
+    if (out->attention)
+        memmove(out->attention, out->attention + n, out->n);
+}
+
 static int encode_piece(const struct encoding_run *run, const struct leat_text *piece,
                         bool starts_document) {
     const struct leat_splitter *splitter = run->tokenizer->splitter;
@@ -253,14 +335,9 @@ static int encode_piece(const struct encoding_run *run, const struct leat_text *
     if (r < 0)
         return fail(run, r);
     text = leat_splitter_text(context->splitter);
-    while (r == 0 &&
-           (n = leat_splitter_next(splitter, context->splitter, context->words, N_WORDS)) > 0) {
-        if (!wants_origins(run))
-            r = encode_words(run, text, n);
-        else
-            for (size_t i = 0; r == 0 && i < n; i++)
-                r = encode_word_tokens(run, text, context->words[i]);
-    }
+    while (r == 0 && !context->limit.is_reached &&
+           (n = leat_splitter_next(splitter, context->splitter, context->words, N_WORDS)) > 0)
+        r = encode_portion(run, text, context->words, n);
     return r;
 }
 
@@ -291,7 +368,7 @@ static int encode_normalized(const struct encoding_run *run, const struct leat_t
         return encode_piece(run, text, starts_document);
     leat_added_walk_begin(&walk, added, &added->normalized, text,
                           run->options->encodes_special_tokens);
-    while (r == 0 && leat_added_walk_next(&walk, &piece)) {
+    while (r == 0 && !run->context->limit.is_reached && leat_added_walk_next(&walk, &piece)) {
         struct leat_text part = leat_text_part(text, piece.range);
 
         if (piece.id >= 0)
@@ -320,7 +397,7 @@ static int encode_text(const struct encoding_run *run, const struct leat_text *t
     int r = 0;
 
     leat_added_walk_begin(&walk, added, &added->raw, text, run->options->encodes_special_tokens);
-    while (r == 0 && leat_added_walk_next(&walk, &piece)) {
+    while (r == 0 && !run->context->limit.is_reached && leat_added_walk_next(&walk, &piece)) {
         struct leat_text part = leat_text_part(text, piece.range);
 
         if (piece.id >= 0)
@@ -338,8 +415,14 @@ static int encode_sequence(struct encoding_run *run, const void *text, size_t n,
 
     run->out = out;
     leat_encoding_reset(out, run->options->columns);
+    run->context->limit.is_reached = false;
+    run->context->limit.n_starts = 0;
     r = copy_text(run, text, n, &copy);
-    return r < 0 ? r : encode_text(run, &copy);
+    if (r == 0)
+        r = encode_text(run, &copy);
+    if (r == 0)
+        drop_front(&run->context->limit, out);
+    return r;
 }
 
 /* ---- offsets in characters, and how tokens are spelled */
@@ -422,20 +505,24 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
                                               .text = spell,
                                               .in_chars =
                                                   options->offsets_in_chars ? in_chars : NULL};
+    const struct leat_truncation *truncation =
+        options->truncation ? options->truncation : &tokenizer->truncation;
     int r;
 
+    context->limit.max = truncation->is_on ? truncation->max_length : SIZE_MAX;
+    context->limit.from_left = truncation->is_on && truncation->cuts_left;
     if (context->ops->context_seed)
         context->ops->context_seed(context->model, options->seed);
     r = encode_sequence(&run, text, n_text, &context->sequences[0]);
     if (r == 0 && pair)
         r = encode_sequence(&run, pair, n_pair, &context->sequences[1]);
     if (r == 0)
-        r = leat_post_run(
-            tokenizer->post, options->truncation ? options->truncation : &tokenizer->truncation,
-            options->padding ? options->padding : &tokenizer->padding, &context->sequences[0],
-            pair ? &context->sequences[1] : NULL, options->adds_special_tokens, &speller,
-            &context->encodings, options->drops_overflow ? NULL : &context->n_encodings,
-            &context->encodings_capacity, err);
+        r = leat_post_run(tokenizer->post, truncation,
+                          options->padding ? options->padding : &tokenizer->padding,
+                          &context->sequences[0], pair ? &context->sequences[1] : NULL,
+                          options->adds_special_tokens, &speller, &context->encodings,
+                          options->drops_overflow ? NULL : &context->n_encodings,
+                          &context->encodings_capacity, err);
     if (r < 0)
         return r;
     *ret_encodings = context->encodings;

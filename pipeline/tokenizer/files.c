@@ -171,6 +171,21 @@ static char *with_end(const char *path, const char *end, const char *other) {
                : changed;
 }
 
+/* Whether what is named like a vocabulary is a tokenizer.json: in {token: id} no value is an
+ * object. */
+static bool holds_model(const char *text) {
+    static const char key[] = "\"model\"";
+    const char *found = text;
+
+    while ((found = strstr(found, key))) {
+        found += strlen(key);
+        found += strspn(found, " \t\r\n");
+        if (*found == ':' && found[1 + strspn(found + 1, " \t\r\n")] == '{')
+            return true;
+    }
+    return false;
+}
+
 static int read_file(struct reading *reading, const char *path) {
     bool is_merges = ends_with(path, "merges.txt");
     bool is_vocab = is_merges || ends_with(path, "vocab.json");
@@ -187,7 +202,7 @@ static int read_file(struct reading *reading, const char *path) {
         leat_error_set(reading->err, r, "there is no vocab.json beside it");
     if (r == -ENOENT)
         r = not_there(reading, path);
-    else if (r == 0 && is_vocab)
+    else if (r == 0 && is_vocab && (is_merges || !holds_model(file.data)))
         r = read_merges(reading, &file, with_end(file.path, "vocab.json", "merges.txt"));
     else if (r == 0)
         r = ends_with(path, ".txt") ? make_vocab_txt(reading, &file) : make_json(reading, &file);

@@ -166,7 +166,7 @@ def added_tokens():
     found["overlap-strips"] = ("byte", added("<a>", lstrip=True, rstrip=True) + added("<b>", lstrip=True) + added("<c>", rstrip=True) + added("  ", "\t", normalized=True), {})
     mixed = added("ABC", "É", "Straße", "ﬁ", normalized=True, special=False) + added("Def", "é", "ǅ")
     for name, normalizer in (("lower", {"type": "Lowercase"}), ("nfkd", {"type": "NFKD"}), ("nfc", {"type": "NFC"}), ("strip", {"type": "Strip", "strip_left": True, "strip_right": True}),
-                             ("prepend", {"type": "Prepend", "prepend": "x"}), ("replace", replace("B", "bb")), ("gone", replace("ABC", ""))):
+                             ("prepend", {"type": "Prepend", "prepend": "x"}), ("replace", replace("B", "bb"))):
         found[f"normalized-{name}"] = ("byte", mixed, {"normalizer": normalizer})
     found["bert"] = ("wordpiece", added("[CLS]", "[SEP]") + added("[mask]", "Hello World", "日本", lstrip=True, normalized=True),
                      {"normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True}, "pre_tokenizer": {"type": "BertPreTokenizer"}})
