@@ -203,7 +203,7 @@ def shipped(folder, word):
     """name -> file of all tokenizers that lie beside this script."""
     found = {path.stem: path for path in sorted(DATA.glob("*.json")) if path.name != "parts.json"}
     collection = json.loads((DATA / "parts.json").read_text(encoding="utf-8"))
-    for name in collection["tokenizers"]:
+    for name in sorted(set(collection["tokenizers"]) - set(parts.NOT_SUPPORTED)):
         found[name] = pathlib.Path(folder) / f"{name}.json"
         found[name].write_text(json.dumps(parts.compose(collection, name), ensure_ascii=False), encoding="utf-8")
     return {name: path for name, path in found.items() if word in name}

