@@ -149,10 +149,35 @@ static bool next_word(struct leat_cut *cut, const struct leat_step *step,
     return true;
 }
 
+/* What most steps do: matches are words or are dropped, and so is what is between them; no item
+ * joins another. The same as by items, without their detours. */
+static size_t cut_plainly(struct leat_cut *cut, const struct leat_step *step,
+                          struct leat_range *words, size_t n_max) {
+    bool keeps_all = step->behavior == LEAT_BEHAVIOR_ISOLATED;
+    bool keeps_gaps = keeps_all || !step->is_inverted;
+    bool keeps_matches = keeps_all || step->is_inverted;
+    struct leat_range match;
+    size_t n = 0;
+
+    while (n + 2 <= n_max && !cut->has_match && !cut->is_searched) {
+        cut->is_searched = !find(cut, step, &match);
+        if (cut->is_searched)
+            break;
+        words[n] = (struct leat_range){cut->at, match.start};
+        n += keeps_gaps && match.start > cut->at;
+        words[n] = match;
+        n += keeps_matches && match.end > match.start;
+        cut->at = match.end;
+    }
+    return n;
+}
+
 static size_t cut_by_pattern(struct leat_cut *cut, const struct leat_step *step,
                              struct leat_range *words, size_t n_max) {
     size_t n = 0;
 
+    if (step->behavior <= LEAT_BEHAVIOR_ISOLATED)
+        n = cut_plainly(cut, step, words, n_max);
     while (n < n_max && cut->is_pending) {
         cut->is_pending = next_word(cut, step, &words[n]) && cut->error == 0;
         n += cut->is_pending && words[n].end > words[n].start;

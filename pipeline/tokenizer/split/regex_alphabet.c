@@ -75,29 +75,60 @@ static int put_block(struct leat_regex_alphabet *alphabet, uint32_t number, cons
     return 0;
 }
 
-/* Goes through all stretches and blocks at once. */
+/* A walk through all stretches. */
+struct walk {
+    const struct edge *edges;
+    size_t n_edges, at;
+    uint64_t members[LEAT_REGEX_SETS_MAX / 64];
+    int letter; /* of the stretch; -1: there are too many */
+};
+
+/* Crosses the edges at a code point. */
+static void cross(struct leat_regex_alphabet *alphabet, struct walk *walk, uint32_t code) {
+    for (; walk->at < walk->n_edges && walk->edges[walk->at].code == code; walk->at++) {
+        uint32_t set = walk->edges[walk->at].set;
+        walk->members[set / 64] ^= UINT64_C(1) << (set % 64);
+    }
+    walk->letter = letter_of(alphabet, walk->members);
+}
+
+/* Writes the letters of the block from `code` on; returns whether they are all those of the stretch
+ * that goes on into the block. */
+static bool fill_block(struct leat_regex_alphabet *alphabet, struct walk *walk, uint32_t code,
+                       uint8_t *block) {
+    uint32_t n = 0;
+
+    if (walk->edges[walk->at].code >= code + LEAT_REGEX_BLOCK_CODES) {
+        memset(block, walk->letter, LEAT_REGEX_BLOCK_CODES);
+        return true;
+    }
+    for (; n < LEAT_REGEX_BLOCK_CODES && walk->letter >= 0; n++) {
+        if (walk->edges[walk->at].code == code + n)
+            cross(alphabet, walk, code + n);
+        block[n] = (uint8_t)walk->letter;
+    }
+    return false;
+}
+
 static int fill(struct leat_regex_alphabet *alphabet, const struct edge *edges, size_t n_edges,
                 struct leat_error *err) {
-    uint64_t members[LEAT_REGEX_SETS_MAX / 64] = {0};
+    struct walk walk = {.edges = edges, .n_edges = n_edges};
     uint8_t block[LEAT_REGEX_BLOCK_CODES];
-    int letter = 0;
-    size_t at = 0;
+    bool is_plain = false, was_plain;
 
-    for (uint32_t code = 0; code <= LEAT_CODE_MAX; code++) {
-        if (code == 0 || (at < n_edges && edges[at].code == code)) {
-            for (; at < n_edges && edges[at].code == code; at++)
-                members[edges[at].set / 64] ^= UINT64_C(1) << (edges[at].set % 64);
-            letter = letter_of(alphabet, members);
-            if (letter < 0)
-                return leat_error_set(err, -EINVAL,
-                                      "the regex tells more than %d kinds of characters apart",
-                                      LEAT_REGEX_LETTERS_MAX);
-        }
-        block[code % LEAT_REGEX_BLOCK_CODES] = (uint8_t)letter;
-        if (code % LEAT_REGEX_BLOCK_CODES == LEAT_REGEX_BLOCK_CODES - 1 &&
-            put_block(alphabet, code / LEAT_REGEX_BLOCK_CODES, block) < 0)
+    cross(alphabet, &walk, 0);
+    for (uint32_t i = 0; i < LEAT_REGEX_ALPHABET_SIZE && walk.letter >= 0; i++) {
+        was_plain = is_plain;
+        is_plain = fill_block(alphabet, &walk, i * LEAT_REGEX_BLOCK_CODES, block);
+        if (is_plain && was_plain)
+            alphabet->block_of[i] = alphabet->block_of[i - 1];
+        else if (put_block(alphabet, i, block) < 0)
             return leat_error_oom(err);
     }
+    if (walk.letter < 0)
+        return leat_error_set(err, -EINVAL,
+                              "the regex tells more than %d kinds of characters apart",
+                              LEAT_REGEX_LETTERS_MAX);
     return 0;
 }
 

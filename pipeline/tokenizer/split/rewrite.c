@@ -14,7 +14,7 @@ struct prefix {
 
 static bool begins_with(const struct leat_text *source, struct leat_range piece,
                         const uint8_t *bytes, uint32_t n_bytes) {
-    return piece.end - piece.start >= n_bytes &&
+    return source->bytes[piece.start] == bytes[0] && piece.end - piece.start >= n_bytes &&
            memcmp(source->bytes + piece.start, bytes, n_bytes) == 0;
 }
 

@@ -154,18 +154,19 @@ LEAT_ALWAYS_INLINE size_t leat_scan_all(const uint8_t *text, uint32_t *at, uint3
     return n;
 }
 
-/* The same where the words do not touch: `skip` finds where the next one begins. */
+/* The same where the words do not touch: `skip_gap` finds where the next one begins. */
 LEAT_ALWAYS_INLINE size_t leat_scan_some(const uint8_t *text, uint32_t *at, uint32_t end,
-                                         struct leat_range *words, size_t n_max, leat_run_fn *skip,
-                                         leat_step_fn *step, leat_run_fn *letters) {
-    const uint8_t *place = skip(text + *at, text + end), *stop = text + end;
+                                         struct leat_range *words, size_t n_max,
+                                         leat_run_fn *skip_gap, leat_step_fn *step,
+                                         leat_run_fn *letters) {
+    const uint8_t *place = skip_gap(text + *at, text + end), *stop = text + end;
     size_t n = 0;
 
     for (; n < n_max && place < stop; n++) {
         words[n].start = (uint32_t)(place - text);
         place = step(place, stop, letters);
         words[n].end = (uint32_t)(place - text);
-        place = skip(place, stop);
+        place = skip_gap(place, stop);
     }
     *at = (uint32_t)(place - text);
     return n;

@@ -11,12 +11,14 @@
 
 #include "pipeline/tokenizer/split/cut.h"
 #include "pipeline/tokenizer/split/rewrite.h"
+#include "pipeline/tokenizer/split/spaced.h"
 
 #define LEVEL_WORDS 128
 
 struct leat_splitter {
     struct leat_steps steps;
     uint32_t n_eager; /* steps that are carried out at once */
+    bool is_spaced;   /* leat_spaced_is */
     char *description;
 };
 
@@ -42,6 +44,7 @@ struct leat_splitter_context {
     size_t at; /* the next piece */
     struct leat_regex_context *regex;
     struct level *levels; /* of the steps that are not eager */
+    bool is_cut;          /* the pieces are the words already */
 };
 
 int leat_splitter_new(const struct leat_component *component, struct leat_splitter **ret_splitter,
@@ -66,6 +69,7 @@ int leat_splitter_new(const struct leat_component *component, struct leat_splitt
     for (uint32_t i = 0; i < splitter->steps.n; i++)
         if (leat_step_rewrites(&splitter->steps.items[i]) || splitter->steps.items[i].regex)
             splitter->n_eager = i + 1;
+    splitter->is_spaced = leat_spaced_is(&splitter->steps);
     *ret_splitter = splitter;
     return 0;
 }
@@ -182,11 +186,53 @@ static int rewrite_all(struct leat_splitter_context *context, const struct leat_
     return 0;
 }
 
+/* 1: done; 0: there may not be enough room for it. */
+static int cut_spaced(struct leat_splitter_context *context, struct leat_error *err) {
+    struct leat_text_buffer *buffer = &context->buffers[context->next_buffer];
+    struct pieces *words = &context->pieces;
+    size_t n_bytes = LEAT_SPACED_BYTES(context->text.n_bytes);
+    uint32_t at = 0;
+
+    if (n_bytes > LEAT_TEXT_BYTES_MAX)
+        return 0;
+    buffer->n_bytes = 0;
+    if (leat_text_buffer_reserve(buffer, n_bytes, false) < 0)
+        return leat_error_oom(err);
+    for (words->n = 0; at < context->text.n_bytes;) {
+        if (reserve(words, 1) < 0)
+            return leat_error_oom(err);
+        words->n += leat_spaced_next(&context->text, &at, buffer, words->items + words->n,
+                                     words->capacity - words->n);
+    }
+    context->text = leat_text_buffer_view(buffer, false);
+    context->next_buffer ^= 1;
+    context->is_cut = true;
+    return 1;
+}
+
+static int run_eager(const struct leat_splitter *splitter, struct leat_splitter_context *context,
+                     bool starts_document, struct leat_error *err) {
+    int r = 0;
+
+    if (splitter->is_spaced && !context->text.origins) {
+        r = cut_spaced(context, err);
+        if (r != 0)
+            return r > 0 ? 0 : r;
+    }
+    for (uint32_t i = 0; i < splitter->n_eager && r == 0; i++) {
+        const struct leat_step *step = &splitter->steps.items[i];
+        r = leat_step_rewrites(step) ? rewrite_all(context, step, starts_document, err)
+                                     : cut_all(context, step, err);
+    }
+    return r;
+}
+
 int leat_splitter_begin(const struct leat_splitter *splitter, struct leat_splitter_context *context,
                         const struct leat_text *source, bool starts_document,
                         struct leat_error *err) {
-    int r = 0;
+    int r;
 
+    context->is_cut = false;
     context->text = *source;
     context->at = 0;
     context->pieces.n = 0;
@@ -194,11 +240,7 @@ int leat_splitter_begin(const struct leat_splitter *splitter, struct leat_splitt
         return leat_error_oom(err);
     if (source->n_bytes > 0)
         context->pieces.items[context->pieces.n++] = (struct leat_range){0, source->n_bytes};
-    for (uint32_t i = 0; i < splitter->n_eager && r == 0; i++) {
-        const struct leat_step *step = &splitter->steps.items[i];
-        r = leat_step_rewrites(step) ? rewrite_all(context, step, starts_document, err)
-                                     : cut_all(context, step, err);
-    }
+    r = run_eager(splitter, context, starts_document, err);
     for (uint32_t i = splitter->n_eager; i < splitter->steps.n; i++) {
         struct level *level = &context->levels[i - splitter->n_eager];
         level->is_open = false;
@@ -269,7 +311,7 @@ size_t leat_splitter_next(const struct leat_splitter *splitter,
                           size_t n_max) {
     uint32_t n_levels = splitter->steps.n - splitter->n_eager;
 
-    if (n_levels == 0)
+    if (n_levels == 0 || context->is_cut)
         return copy_pieces(context, words, n_max);
     return next_words(splitter->steps.items + splitter->n_eager, context, n_levels, words, n_max);
 }
