@@ -87,46 +87,104 @@ static void bpe_context_seed(struct leat_model_context *context, uint64_t seed) 
     context->scratch.random.state = seed;
 }
 
-/* The symbols that are left of a word, in scratch; or a negative errno. */
-static int64_t merge_word(struct leat_model_context *context, const uint8_t *word, uint32_t n_bytes,
-                          struct leat_error *err) {
+/* Whether the word is a token before any merging; then it is in scratch. */
+static bool is_whole(struct leat_model_context *context, const uint8_t *word, uint32_t n_bytes) {
     const struct leat_bpe *bpe = context->bpe;
-    struct leat_bpe_scratch *scratch = &context->scratch;
+    int32_t id;
+
+    if (!bpe->ignore_merges || bpe->dropout > 0)
+        return false;
+    id = leat_bpe_find_word(bpe, &context->scratch, word, n_bytes);
+    if (id < 0 || leat_bpe_scratch_reserve(&context->scratch, 1) < 0)
+        return false;
+    context->scratch.symbols[0] = (struct leat_bpe_symbol){.id = id, .n_bytes = n_bytes};
+    return true;
+}
+
+/* The symbols that merging leaves, in scratch; or a negative errno. */
+static int64_t merge_part(struct leat_model_context *context, const uint8_t *word, uint32_t n_bytes,
+                          struct leat_error *err) {
     uint32_t n_symbols;
     int64_t n;
-    int r;
+    int r = leat_bpe_make_symbols(context->bpe, &context->scratch, word, n_bytes, &n_symbols, err);
 
-    if (bpe->ignore_merges && bpe->dropout == 0) {
-        int32_t id = leat_bpe_find_word(bpe, scratch, word, n_bytes);
-
-        if (id >= 0 && leat_bpe_scratch_reserve(scratch, 1) == 0) {
-            scratch->symbols[0] = (struct leat_bpe_symbol){.id = id, .n_bytes = n_bytes};
-            return 1;
-        }
-    }
-    r = leat_bpe_make_symbols(bpe, scratch, word, n_bytes, &n_symbols, err);
     if (r < 0)
         return r;
-    n = leat_bpe_merge(bpe, scratch, n_symbols);
+    n = leat_bpe_merge(context->bpe, &context->scratch, n_symbols);
     return n < 0 ? leat_error_oom(err) : n;
+}
+
+/* The same for a whole word. */
+static int64_t merge_word(struct leat_model_context *context, const uint8_t *word, uint32_t n_bytes,
+                          struct leat_error *err) {
+    return is_whole(context, word, n_bytes) ? 1 : merge_part(context, word, n_bytes, err);
+}
+
+static int append_part(struct leat_model_context *context, const uint8_t *word, uint32_t n_bytes,
+                       int32_t *ids, size_t *n_ids, struct leat_error *err) {
+    int64_t n = merge_part(context, word, n_bytes, err);
+
+    if (n < 0)
+        return (int)n;
+    for (int64_t i = 0; i < n; i++)
+        ids[*n_ids + (size_t)i] = context->scratch.symbols[i].id;
+    *n_ids += (size_t)n;
+    return 0;
+}
+
+/* A part through the cache; with ignore_merges a word that reads the same may be another thing. */
+static int append_cached_part(struct leat_model_context *context, const uint8_t *word,
+                              uint32_t n_bytes, int32_t *ids, size_t *n_ids,
+                              struct leat_error *err) {
+    struct leat_word_key key;
+    size_t n_before = *n_ids;
+    int found, r;
+
+    if (context->bpe->ignore_merges || n_bytes > LEAT_WORD_CACHE_SHORT_MAX)
+        return append_part(context, word, n_bytes, ids, n_ids, err);
+    key = leat_word_key(word, n_bytes);
+    found = leat_word_cache_find(&context->cache, &key, ids + n_before);
+    if (found >= 0) {
+        *n_ids += (size_t)found;
+        return 0;
+    }
+    r = append_part(context, word, n_bytes, ids, n_ids, err);
+    if (r == 0)
+        leat_word_cache_add(&context->cache, &key, ids + n_before, *n_ids - n_before);
+    return r;
+}
+
+/* A long word of a byte-level model, a part at a time. */
+static int encode_long_word(struct leat_model_context *context, const uint8_t *word,
+                            uint32_t n_bytes, int32_t *ids, size_t *n_ids, struct leat_error *err) {
+    int r = 0;
+
+    for (uint32_t at = 0, end; r == 0 && at < n_bytes; at = end) {
+        end = leat_bpe_joins_next_cut(&context->bpe->joins, word, at, n_bytes);
+        r = append_cached_part(context, word + at, end - at, ids, n_ids, err);
+    }
+    return r;
 }
 
 static int encode_word(void *userdata, const uint8_t *word, uint32_t n_bytes, int32_t *ids,
                        size_t *ret_n_ids, struct leat_error *err) {
     struct leat_model_context *context = userdata;
-    int64_t n = merge_word(context, word, n_bytes, err);
 
-    if (n < 0)
-        return (int)n;
-    for (int64_t i = 0; i < n; i++)
-        ids[i] = context->scratch.symbols[i].id;
-    *ret_n_ids = (size_t)n;
-    return 0;
+    *ret_n_ids = 0;
+    if (is_whole(context, word, n_bytes)) {
+        ids[(*ret_n_ids)++] = context->scratch.symbols[0].id;
+        return 0;
+    }
+    if (context->bpe->can_cut_bytes && n_bytes > LEAT_WORD_CACHE_SHORT_MAX)
+        return encode_long_word(context, word, n_bytes, ids, ret_n_ids, err);
+    return append_part(context, word, n_bytes, ids, ret_n_ids, err);
 }
 
 static bool is_known(const struct leat_bpe *bpe, const uint8_t *character, uint32_t n_bytes) {
     if (n_bytes == 1)
         return bpe->single[*character] >= 0;
+    if (n_bytes == 3 && memcmp(character, "\xe2\x96\x81", 3) == 0)
+        return bpe->knows_marker;
     return leat_token_table_find(&bpe->model.tokens, character, n_bytes) >= 0;
 }
 
@@ -140,6 +198,15 @@ static uint32_t cut(const struct leat_bpe *bpe, const uint8_t *bytes, uint32_t a
     for (at += n; at < end && n_parts + 1 < N_PARTS; at += n) {
         uint32_t right = bytes[at];
 
+        while ((left | right) < 128 && leat_bpe_joins_has(&bpe->joins, left, right)) {
+            previous = at;
+            left = right;
+            if (++at >= end)
+                break;
+            right = bytes[at];
+        }
+        if (at >= end)
+            break;
         n = 1;
         if (right >= 128) {
             n = leat_utf8_length(bytes + at, end - at);
@@ -182,14 +249,12 @@ static int encode_parts(struct leat_model_context *context, const struct leat_te
 static int encode_uncached(struct leat_model_context *context, const struct leat_text *text,
                            const struct leat_range *words, size_t n_words, int32_t *ids,
                            size_t *ret_n_ids, struct leat_error *err) {
-    size_t n_ids = 0;
     int r = 0;
 
     *ret_n_ids = 0;
     for (size_t i = 0; r == 0 && i < n_words; i++) {
-        r = encode_word(context, text->bytes + words[i].start, words[i].end - words[i].start,
-                        ids + *ret_n_ids, &n_ids, err);
-        *ret_n_ids += r == 0 ? n_ids : 0;
+        r = append_part(context, text->bytes + words[i].start, words[i].end - words[i].start, ids,
+                        ret_n_ids, err);
     }
     return r;
 }

@@ -16,6 +16,7 @@
 #include "proto/rng.h"
 
 #define LEAT_BPE_AFFIX_MAX  64  /* bytes of prefix and suffix */
+#define LEAT_BPE_CONTEXT    3   /* bytes that a cut is judged by, on each side */
 #define LEAT_BPE_SMALL_WORD 250 /* symbols that are merged by scanning, not by a heap */
 
 struct leat_bpe {
@@ -23,7 +24,9 @@ struct leat_bpe {
     struct leat_bpe_pairs pairs;
     struct leat_bpe_joins joins;
     bool is_byte_level;
-    bool can_cut;
+    bool can_cut;       /* words that nothing splits */
+    bool can_cut_bytes; /* long words of a byte-level model */
+    bool knows_marker;  /* U+2581 is a token */
     bool has_all_bytes; /* each byte is a symbol, without affixes */
     bool ignore_merges;
     bool fuse_unk;
@@ -63,6 +66,8 @@ struct leat_model_context {
 
 /* GPT-2's alphabet: the UTF-8 of the character for a byte; returns 1 or 2 bytes. */
 uint32_t leat_bpe_map_byte(uint8_t byte, uint8_t *ret_utf8);
+/* The byte that a character of it stands for; 0 for one that is not of it. */
+uint8_t leat_bpe_unmap(uint32_t code_point);
 
 void leat_bpe_scratch_deinit(struct leat_bpe_scratch *scratch);
 /* Room for a word of that many symbols. 0 or -ENOMEM. */

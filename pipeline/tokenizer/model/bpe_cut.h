@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 struct leat_bpe_joins {
-    uint64_t ascii[128][2]; /* bit right of ascii[left] */
+    uint64_t pairs[256][4]; /* bit right of pairs[left]: ASCII characters, or bytes */
     uint64_t *bits;         /* all other pairs; 2^shift bits */
     uint32_t n_bits_log2;
 };
@@ -41,9 +41,17 @@ static inline bool leat_bpe_joins_has(const struct leat_bpe_joins *joins, uint32
     uint32_t bit;
 
     if ((left | right) < 128)
-        return joins->ascii[left][right >> 6] >> (right & 63) & 1;
+        return joins->pairs[left][right >> 6] >> (right & 63) & 1;
     bit = leat_bpe_joins_bit(joins, left, right);
     return joins->bits[bit >> 6] >> (bit & 63) & 1;
 }
 
 void leat_bpe_joins_add(struct leat_bpe_joins *joins, uint32_t left, uint32_t right);
+
+/* The same for the two parts of a merge of a byte-level model, each of one byte or more. */
+void leat_bpe_joins_add_bytes(struct leat_bpe_joins *joins, const uint8_t *left, size_t n_left,
+                              const uint8_t *right, size_t n_right);
+
+/* The first place behind `from` where a word of a byte-level model can be cut; n_bytes: nowhere. */
+uint32_t leat_bpe_joins_next_cut(const struct leat_bpe_joins *joins, const uint8_t *word,
+                                 uint32_t from, uint32_t n_bytes);

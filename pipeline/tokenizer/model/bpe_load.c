@@ -180,6 +180,38 @@ static uint32_t last_character(const char *text, size_t n) {
     return leat_utf8_code_point((const uint8_t *)text + start, n - start);
 }
 
+/* The bytes that some characters of GPT-2's alphabet stand for: the first ones, or the last. */
+static size_t unmap(const char *text, size_t n, bool from_end, uint8_t bytes[LEAT_BPE_CONTEXT]) {
+    size_t n_bytes = 0, start = from_end && n > 2 * LEAT_BPE_CONTEXT ? n - 2 * LEAT_BPE_CONTEXT : 0;
+    uint8_t all[2 * LEAT_BPE_CONTEXT];
+
+    while (start < n && ((uint8_t)text[start] & 0xc0) == 0x80)
+        start++;
+    for (size_t i = start; i < n && n_bytes < sizeof(all);) {
+        uint32_t code = leat_utf8_code_point((const uint8_t *)text + i, n - i);
+
+        all[n_bytes++] = leat_bpe_unmap(code);
+        i += leat_utf8_length((const uint8_t *)text + i, n - i);
+    }
+    n = n_bytes < LEAT_BPE_CONTEXT ? n_bytes : LEAT_BPE_CONTEXT;
+    memcpy(bytes, from_end ? all + n_bytes - n : all, n);
+    return n;
+}
+
+static void add_join(struct leat_bpe *bpe, const struct merge *merge) {
+    uint8_t left[LEAT_BPE_CONTEXT], right[LEAT_BPE_CONTEXT];
+
+    if (bpe->can_cut) {
+        leat_bpe_joins_add(&bpe->joins, last_character(merge->left, merge->n_left),
+                           leat_utf8_code_point((const uint8_t *)merge->right, merge->n_right));
+    } else if (bpe->can_cut_bytes) {
+        size_t n_left = unmap(merge->left, merge->n_left, true, left);
+        size_t n_right = unmap(merge->right, merge->n_right, false, right);
+
+        leat_bpe_joins_add_bytes(&bpe->joins, left, n_left, right, n_right);
+    }
+}
+
 static int add_merge(struct leat_bpe *bpe, const struct leat_component *item, uint32_t rank,
                      const struct merge *merge, struct leat_error *err) {
     const struct leat_token_table *tokens = &bpe->model.tokens;
@@ -208,9 +240,8 @@ static int add_merge(struct leat_bpe *bpe, const struct leat_component *item, ui
         return leat_component_error(item, err, "id %d of a token that is merged is above %u",
                                     left > right ? left : right, LEAT_BPE_IDS_MAX - 1);
     leat_bpe_pairs_add(&bpe->pairs, (uint32_t)left, (uint32_t)right, rank, (uint32_t)id);
-    if (bpe->can_cut && merge->n_left && merge->n_right)
-        leat_bpe_joins_add(&bpe->joins, last_character(merge->left, merge->n_left),
-                           leat_utf8_code_point((const uint8_t *)merge->right, merge->n_right));
+    if (merge->n_left && merge->n_right)
+        add_join(bpe, merge);
     return 0;
 }
 
@@ -239,7 +270,7 @@ static int read_merges(struct leat_bpe *bpe, const struct leat_component *compon
     if (n > LEAT_BPE_MERGES_MAX)
         return leat_component_error(&merges, err, "%zu merges, above %u", n, LEAT_BPE_MERGES_MAX);
     if (leat_bpe_pairs_init(&bpe->pairs, (uint32_t)n) < 0 ||
-        (bpe->can_cut && leat_bpe_joins_init(&bpe->joins, n) < 0))
+        ((bpe->can_cut || bpe->can_cut_bytes) && leat_bpe_joins_init(&bpe->joins, n) < 0))
         return leat_error_oom(err);
     leat_component_iterate(&merges, &it);
     while (r == 0 && leat_component_next(&it, &item)) {
@@ -277,6 +308,8 @@ int leat_bpe_load(struct leat_bpe *bpe, const struct leat_component *component,
         bpe->has_all_bytes = bpe->has_all_bytes && bpe->single[i] >= 0;
     bpe->can_cut = !bpe->is_byte_level && !bpe->n_prefix && !bpe->n_suffix && bpe->dropout == 0 &&
                    !bpe->ignore_merges;
+    bpe->can_cut_bytes = bpe->has_all_bytes && bpe->dropout == 0;
+    bpe->knows_marker = leat_token_table_find(&bpe->model.tokens, "\xe2\x96\x81", 3) >= 0;
     r = check_fallback(bpe, component, err);
     return r < 0 ? r : read_merges(bpe, component, err);
 }

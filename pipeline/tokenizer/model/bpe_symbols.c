@@ -30,6 +30,13 @@ uint32_t leat_bpe_map_byte(uint8_t byte, uint8_t *ret_utf8) {
     return 2;
 }
 
+uint8_t leat_bpe_unmap(uint32_t code) {
+    if (code < 256)
+        return (uint8_t)code;
+    code -= 256;
+    return (uint8_t)(code <= 32 ? code : code <= 66 ? code + 127 - 33 : code == 67 ? 173 : 0);
+}
+
 /* A word under way. */
 struct reading {
     const struct leat_bpe *bpe;
