@@ -11,7 +11,9 @@
  *
  * GPT-2's byte alphabet: where a ByteLevel is the last step that changes or cuts the text (and the
  * only one), its map is not carried out: the words are plain bytes, and leat_splitter_is_byte_level
- * says that they stand for the mapped characters. Everywhere else the map is carried out.
+ * says that they stand for the mapped characters. So it is where only digits are cut behind it, as
+ * in Falcon; then a word may begin or end inside of a character. Everywhere else the map is carried
+ * out.
  *
  * A splitter is immutable: any thread. A context is one job's memory.
  */
