@@ -6,11 +6,17 @@ set(leat_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/leat)
 install(TARGETS leat EXPORT leatTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES client/leat.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# libleat-tokenizer, in the same way.
+install(TARGETS leat-tokenizer EXPORT leatTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${CMAKE_BINARY_DIR}/leat_tokenizer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT leatTargets NAMESPACE leat:: DESTINATION ${leat_package_dir})
 # Relative to the .pc file, so that it is right wherever --prefix puts it.
 file(RELATIVE_PATH leat_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/leat.pc.in leat.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/leat.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(cmake/leat-tokenizer.pc.in leat-tokenizer.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/leat.pc ${CMAKE_BINARY_DIR}/leat-tokenizer.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 configure_package_config_file(cmake/leatConfig.cmake.in leatConfig.cmake INSTALL_DESTINATION ${leat_package_dir})
 write_basic_package_version_file(leatConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/leatConfig.cmake ${CMAKE_BINARY_DIR}/leatConfigVersion.cmake

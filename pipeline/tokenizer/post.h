@@ -13,28 +13,8 @@
 #pragma once
 
 #include "pipeline/tokenizer/component.h"
-#include "pipeline/tokenizer/encoding.h"
-
-struct leat_truncation {
-    bool is_on;
-    bool cuts_left; /* direction Left: the tail is kept */
-    enum {
-        LEAT_TRUNCATE_LONGEST_FIRST,
-        LEAT_TRUNCATE_ONLY_FIRST,
-        LEAT_TRUNCATE_ONLY_SECOND
-    } strategy;
-    uint32_t max_length;
-    uint32_t stride;
-};
-
-struct leat_padding {
-    bool is_on;
-    bool pads_left;
-    uint32_t fixed_length; /* 0: the longest of the batch */
-    uint32_t multiple_of;  /* 0: any */
-    int32_t pad_id;
-    uint32_t pad_type_id;
-};
+#include "pipeline/tokenizer/encoding_columns.h"
+#include "pipeline/tokenizer/truncation.h"
 
 int leat_truncation_read(const struct leat_component *component /* NULL: off */,
                          struct leat_truncation *ret_truncation, struct leat_error *err);

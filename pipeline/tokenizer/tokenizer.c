@@ -307,3 +307,7 @@ char *leat_tokenizer_describe(const struct leat_tokenizer *tokenizer) {
     free(text);
     return NULL;
 }
+
+size_t leat_tokenizer_error_text(const struct leat_error *err, char *buffer, size_t size) {
+    return leat_error_print(err, buffer, size);
+}

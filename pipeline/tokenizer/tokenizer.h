@@ -11,8 +11,10 @@
  * u16": the Unicode versions that it uses). Text is UTF-8; what is not valid becomes U+FFFD, one
  * for each maximal part, as Python's errors="replace" does.
  *
- * Errors: 0 or a negative errno, and a struct leat_error (proto/error.h) that names file, line,
- * column and the path within the document.
+ * Errors: 0 or a negative errno, and a struct leat_error (LEAT_ERROR_INIT before the call) that
+ * names file, line, column and the path within the document.
+ *
+ * Installed as <leat_tokenizer.h>, one file, with the headers that it includes.
  */
 #pragma once
 
@@ -21,8 +23,12 @@
 #include <stdint.h>
 
 #include "pipeline/tokenizer/encoding.h"
-#include "pipeline/tokenizer/post.h"
+#include "pipeline/tokenizer/truncation.h"
 #include "proto/error.h"
+
+#ifndef LEAT_API
+#define LEAT_API __attribute__((visibility("default")))
+#endif
 
 #define LEAT_TOKENIZER_FILE_BYTES_MAX (UINT32_C(256) << 20)
 
@@ -41,48 +47,51 @@ struct leat_tokenizer_reader {
 
 /* Loads a tokenizer by its path; reader NULL: plain files. With a directory, or beside a
  * tokenizer.json, tokenizer_config.json is read for the padding token (leat_tokenizer_pad_id). */
-int leat_tokenizer_open(const char *path, const struct leat_tokenizer_reader *reader,
-                        struct leat_tokenizer **ret_tokenizer, struct leat_error *err);
+LEAT_API int leat_tokenizer_open(const char *path, const struct leat_tokenizer_reader *reader,
+                                 struct leat_tokenizer **ret_tokenizer, struct leat_error *err);
 
 /* Loads a tokenizer.json that is in memory; `file` is its name, for errors. */
-int leat_tokenizer_new(const char *json, size_t n_bytes, const char *file,
-                       struct leat_tokenizer **ret_tokenizer, struct leat_error *err);
-struct leat_tokenizer *leat_tokenizer_free(struct leat_tokenizer *tokenizer);
+LEAT_API int leat_tokenizer_new(const char *json, size_t n_bytes, const char *file,
+                                struct leat_tokenizer **ret_tokenizer, struct leat_error *err);
+LEAT_API struct leat_tokenizer *leat_tokenizer_free(struct leat_tokenizer *tokenizer);
 
 /* ---- what it knows */
 
 /* Ids are 0..n - 1; not each of them need have a token. */
-uint32_t leat_tokenizer_n_ids(const struct leat_tokenizer *tokenizer);
+LEAT_API uint32_t leat_tokenizer_n_ids(const struct leat_tokenizer *tokenizer);
 /* The id of a token spelled as in the file, added tokens included; -1: none. */
-int32_t leat_tokenizer_id(const struct leat_tokenizer *tokenizer, const char *token,
-                          size_t n_bytes);
+LEAT_API int32_t leat_tokenizer_id(const struct leat_tokenizer *tokenizer, const char *token,
+                                   size_t n_bytes);
 /* The spelling of an id, not terminated; NULL: none. Lives as long as the tokenizer. */
-const uint8_t *leat_tokenizer_token(const struct leat_tokenizer *tokenizer, int32_t id,
-                                    uint32_t *ret_n_bytes);
-bool leat_tokenizer_is_special(const struct leat_tokenizer *tokenizer, int32_t id);
+LEAT_API const uint8_t *leat_tokenizer_token(const struct leat_tokenizer *tokenizer, int32_t id,
+                                             uint32_t *ret_n_bytes);
+LEAT_API bool leat_tokenizer_is_special(const struct leat_tokenizer *tokenizer, int32_t id);
 /* The id to pad with: `padding.pad_id` of the file, else `pad_token` of tokenizer_config.json, else
  * -1. */
-int32_t leat_tokenizer_pad_id(const struct leat_tokenizer *tokenizer);
-const struct leat_truncation *leat_tokenizer_truncation(const struct leat_tokenizer *tokenizer);
-const struct leat_padding *leat_tokenizer_padding(const struct leat_tokenizer *tokenizer);
+LEAT_API int32_t leat_tokenizer_pad_id(const struct leat_tokenizer *tokenizer);
+LEAT_API const struct leat_truncation *
+leat_tokenizer_truncation(const struct leat_tokenizer *tokenizer);
+LEAT_API const struct leat_padding *leat_tokenizer_padding(const struct leat_tokenizer *tokenizer);
 /* How many special tokens it puts around one text or a pair. */
-size_t leat_tokenizer_n_added(const struct leat_tokenizer *tokenizer, bool is_pair);
+LEAT_API size_t leat_tokenizer_n_added(const struct leat_tokenizer *tokenizer, bool is_pair);
 /* The special token that it puts in front of all others, or behind them; -1: none. */
-int32_t leat_tokenizer_outer_id(const struct leat_tokenizer *tokenizer, bool is_pair, bool is_last);
+LEAT_API int32_t leat_tokenizer_outer_id(const struct leat_tokenizer *tokenizer, bool is_pair,
+                                         bool is_last);
 
 /* What it is made of, for people: lines of `name: value`, malloc'ed; NULL when memory is out. */
-char *leat_tokenizer_describe(const struct leat_tokenizer *tokenizer);
-size_t leat_tokenizer_n_bytes(const struct leat_tokenizer *tokenizer); /* of memory */
+LEAT_API char *leat_tokenizer_describe(const struct leat_tokenizer *tokenizer);
+LEAT_API size_t leat_tokenizer_n_bytes(const struct leat_tokenizer *tokenizer); /* of memory */
 
 /* ---- encode */
 
-int leat_tokenizer_context_new(const struct leat_tokenizer *tokenizer,
-                               struct leat_tokenizer_context **ret_context);
-struct leat_tokenizer_context *leat_tokenizer_context_free(struct leat_tokenizer_context *context);
+LEAT_API int leat_tokenizer_context_new(const struct leat_tokenizer *tokenizer,
+                                        struct leat_tokenizer_context **ret_context);
+LEAT_API struct leat_tokenizer_context *
+leat_tokenizer_context_free(struct leat_tokenizer_context *context);
 /* Bytes that the caches of one context may grow to; buffers for its longest text come on top. */
-size_t leat_tokenizer_context_max_bytes(const struct leat_tokenizer *tokenizer);
+LEAT_API size_t leat_tokenizer_context_max_bytes(const struct leat_tokenizer *tokenizer);
 /* Forgets all cached words, for measurements from cold. */
-void leat_tokenizer_context_clear(struct leat_tokenizer_context *context);
+LEAT_API void leat_tokenizer_context_clear(struct leat_tokenizer_context *context);
 
 struct leat_encode_options {
     bool adds_special_tokens;
@@ -100,17 +109,21 @@ struct leat_encode_options {
  * the others are the overflow. Offsets are those of the text that a token comes from.
  * 0; -E2BIG: a text is longer than LEAT_TEXT_BYTES_MAX; -ENOMEM; -EINVAL: the model has no token
  * for some part of the text and no unknown token. */
-int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
-                          struct leat_tokenizer_context *context, const void *text, size_t n_text,
-                          const void *pair, size_t n_pair,
-                          const struct leat_encode_options *options,
-                          const struct leat_encoding **ret_encodings, size_t *ret_n_encodings,
-                          struct leat_error *err);
+LEAT_API int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
+                                   struct leat_tokenizer_context *context, const void *text,
+                                   size_t n_text, const void *pair, size_t n_pair,
+                                   const struct leat_encode_options *options,
+                                   const struct leat_encoding **ret_encodings,
+                                   size_t *ret_n_encodings, struct leat_error *err);
 
 /* ---- decode */
 
 /* The text of ids, special tokens left out if skips_special: malloc'ed, terminated. An id without a
  * token is left out. 0, -ENOMEM, -E2BIG. */
-int leat_tokenizer_decode(const struct leat_tokenizer *tokenizer, const int32_t *ids, size_t n_ids,
-                          bool skips_special, char **ret_text, size_t *ret_n_bytes,
-                          struct leat_error *err);
+LEAT_API int leat_tokenizer_decode(const struct leat_tokenizer *tokenizer, const int32_t *ids,
+                                   size_t n_ids, bool skips_special, char **ret_text,
+                                   size_t *ret_n_bytes, struct leat_error *err);
+
+/* The printed form of an error, terminated: "tokenizer.json:1:4096: model.merges[7]: ..."; returns
+ * its length, cut to size - 1. */
+LEAT_API size_t leat_tokenizer_error_text(const struct leat_error *err, char *buffer, size_t size);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "pipeline/tokenizer/encoding.h"
+#include "pipeline/tokenizer/encoding_columns.h"
 #include "proto/rng.h"
 
 static void push(struct leat_encoding *encoding, uint32_t n) {

@@ -1,6 +1,7 @@
-/* encoding.c: see encoding.h. The columns are described once, in a table, and handled alike; `ids`
- * is the one that is always wanted. `capacity` never says more than every wanted column has. */
-#include "pipeline/tokenizer/encoding.h"
+/* encoding_columns.c: see encoding_columns.h. The columns are described once, in a table, and
+ * handled alike; `ids` is the one that is always wanted. `capacity` never says more than every
+ * wanted column has. */
+#include "pipeline/tokenizer/encoding_columns.h"
 
 #include <errno.h>
 #include <stdlib.h>
