@@ -14,6 +14,7 @@
 #include "pipeline/tokenizer/utf8.h"
 
 #define MERGE_BYTES_MAX 65535
+#define MERGES_AHEAD    16 /* that are being fetched */
 
 /* Two parts of a merge, as texts. */
 struct merge {
@@ -256,10 +257,32 @@ static bool is_version(const struct leat_component *item) {
     return n >= sizeof(version) - 1 && memcmp(text, version, sizeof(version) - 1) == 0;
 }
 
+/* Has what add_merge will look for fetched: three places in a table that no cache holds. */
+static void prefetch_merge(const struct leat_bpe *bpe, struct leat_component_iterator *ahead) {
+    const struct leat_token_table *tokens = &bpe->model.tokens;
+    struct leat_component item;
+    struct leat_error ignored = LEAT_ERROR_INIT;
+    struct merge merge;
+    char joined[64];
+    int r;
+
+    if (!leat_component_next(ahead, &item))
+        return;
+    r = leat_json_kind(item.node) == LEAT_JSON_STRING ? split_legacy(&item, &merge, &ignored)
+                                                      : split_pair(&item, &merge, &ignored);
+    if (r < 0 || merge.n_right < bpe->n_prefix || merge.n_left + merge.n_right > sizeof(joined))
+        return;
+    leat_token_table_prefetch(tokens, merge.left, merge.n_left);
+    leat_token_table_prefetch(tokens, merge.right, merge.n_right);
+    memcpy(joined, merge.left, merge.n_left);
+    memcpy(joined + merge.n_left, merge.right + bpe->n_prefix, merge.n_right - bpe->n_prefix);
+    leat_token_table_prefetch(tokens, joined, merge.n_left + merge.n_right - bpe->n_prefix);
+}
+
 static int read_merges(struct leat_bpe *bpe, const struct leat_component *component,
                        struct leat_error *err) {
     struct leat_component merges, item;
-    struct leat_component_iterator it;
+    struct leat_component_iterator it, ahead;
     uint32_t rank = 0;
     size_t n;
     int r = leat_component_child(component, "merges", LEAT_JSON_ARRAY, &merges, err);
@@ -272,10 +295,14 @@ static int read_merges(struct leat_bpe *bpe, const struct leat_component *compon
     if (leat_bpe_pairs_init(&bpe->pairs, (uint32_t)n) < 0 ||
         ((bpe->can_cut || bpe->can_cut_bytes) && leat_bpe_joins_init(&bpe->joins, n) < 0))
         return leat_error_oom(err);
+    leat_component_iterate(&merges, &ahead);
+    for (uint32_t i = 0; i < MERGES_AHEAD; i++)
+        prefetch_merge(bpe, &ahead);
     leat_component_iterate(&merges, &it);
     while (r == 0 && leat_component_next(&it, &item)) {
         struct merge merge;
 
+        prefetch_merge(bpe, &ahead);
         if (is_version(&item))
             continue;
         if (leat_json_kind(item.node) == LEAT_JSON_STRING)
