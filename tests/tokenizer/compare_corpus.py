@@ -32,7 +32,7 @@ def read_documents(folder, kinds):
 
 
 def digest(value):
-    if isinstance(value, list):
+    if isinstance(value, list):  # ids only; else a tuple of columns
         return hashlib.blake2b(array.array("i", value).tobytes(), digest_size=8).hexdigest()
     return hashlib.blake2b(json.dumps(value).encode(), digest_size=8).hexdigest()
 
@@ -53,7 +53,7 @@ def oracle_digests_all(judge, texts, special):
     n_tokens = 0
     for text in texts:
         answer = judge.encode({"t": text, "special": special})
-        found.append(digest([answer["ids"], answer["type_ids"], answer["off"]]))
+        found.append(digest((answer["ids"], answer["type_ids"], answer["off"])))
         n_tokens += len(answer["ids"])
     return found, n_tokens
 
@@ -75,7 +75,7 @@ def leat_digests(file, texts, special, with_offsets):
         some = texts[start:start + N_BATCH]
         if with_offsets:
             answers = leat_tokenize.encode(file, [{"t": text, "special": special} for text in some])
-            found += [digest([answer["ids"], answer["type_ids"], answer["off"]]) for answer in answers]
+            found += [digest((answer["ids"], answer["type_ids"], answer["off"])) for answer in answers]
         else:
             found += map(digest, leat_tokenize.encode_ids(file, some, special))
     return found
