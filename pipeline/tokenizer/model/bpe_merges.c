@@ -137,8 +137,27 @@ static int check_merge(const struct leat_bpe *bpe, const struct leat_component *
     return 0;
 }
 
+/* What merges made so far. */
+struct history {
+    int32_t last_id; /* of the last one; -1: none */
+    bool is_next;    /* it was the id behind that of the one before, as in most vocabularies */
+};
+
+/* The id of what a merge makes: the next one, or to be searched for. */
+static int32_t find_joined(const struct leat_bpe *bpe, const char *joined, size_t n_joined,
+                           struct history *history) {
+    const struct leat_token_table *tokens = &bpe->model.tokens;
+    uint32_t n;
+    int32_t next = history->last_id + 1;
+    const uint8_t *text = leat_token_table_text(tokens, next, &n);
+
+    history->is_next = text && n == n_joined && memcmp(text, joined, n) == 0;
+    history->last_id = history->is_next ? next : leat_token_table_find(tokens, joined, n_joined);
+    return history->last_id;
+}
+
 static int add_merge(struct leat_bpe *bpe, const struct leat_component *item, uint32_t rank,
-                     const struct merge *merge, struct leat_error *err) {
+                     const struct merge *merge, struct history *history, struct leat_error *err) {
     const struct leat_token_table *tokens = &bpe->model.tokens;
     int32_t left = leat_token_table_find(tokens, merge->left, merge->n_left);
     int32_t right = leat_token_table_find(tokens, merge->right, merge->n_right), id;
@@ -153,7 +172,7 @@ static int add_merge(struct leat_bpe *bpe, const struct leat_component *item, ui
     if (right < 0)
         return unknown_token(item, merge->right, merge->n_right, err);
     n_joined = join(bpe, merge, joined);
-    id = leat_token_table_find(tokens, joined, n_joined);
+    id = find_joined(bpe, joined, n_joined, history);
     if (id < 0)
         return unknown_token(item, joined, n_joined, err);
     if (left >= (int32_t)LEAT_BPE_IDS_MAX || right >= (int32_t)LEAT_BPE_IDS_MAX)
@@ -177,7 +196,8 @@ static bool is_version(const struct leat_component *item) {
 }
 
 /* Has what add_merge will look for fetched: three places in a table that no cache holds. */
-static void prefetch_merge(const struct leat_bpe *bpe, struct leat_json_iterator *ahead) {
+static void prefetch_merge(const struct leat_bpe *bpe, struct leat_json_iterator *ahead,
+                           const struct history *history) {
     const struct leat_token_table *tokens = &bpe->model.tokens;
     struct leat_json_node node;
     struct merge merge;
@@ -187,7 +207,8 @@ static void prefetch_merge(const struct leat_bpe *bpe, struct leat_json_iterator
         return;
     leat_token_table_prefetch(tokens, merge.left, merge.n_left);
     leat_token_table_prefetch(tokens, merge.right, merge.n_right);
-    if (merge.n_right >= bpe->n_prefix && merge.n_left + merge.n_right <= sizeof(joined))
+    if (!history->is_next && merge.n_right >= bpe->n_prefix &&
+        merge.n_left + merge.n_right <= sizeof(joined))
         leat_token_table_prefetch(tokens, joined, join(bpe, &merge, joined));
 }
 
@@ -209,6 +230,7 @@ int leat_bpe_read_merges(struct leat_bpe *bpe, const struct leat_component *comp
     struct leat_component_iterator it;
     struct leat_json_iterator ahead;
     uint32_t rank = 0;
+    struct history history = {.last_id = -1};
     int r = leat_component_child(component, "merges", LEAT_JSON_ARRAY, &merges, err);
 
     if (r == 0)
@@ -217,15 +239,15 @@ int leat_bpe_read_merges(struct leat_bpe *bpe, const struct leat_component *comp
         return r;
     leat_json_iterate(merges.node, &ahead);
     for (uint32_t i = 0; i < MERGES_AHEAD; i++)
-        prefetch_merge(bpe, &ahead);
+        prefetch_merge(bpe, &ahead, &history);
     leat_component_iterate(&merges, &it);
     while (r == 0 && leat_component_next(&it, &item)) {
         struct merge merge;
 
-        prefetch_merge(bpe, &ahead);
+        prefetch_merge(bpe, &ahead, &history);
         if (is_version(&item))
             continue;
-        r = split(item.node, &merge) ? add_merge(bpe, &item, rank++, &merge, err)
+        r = split(item.node, &merge) ? add_merge(bpe, &item, rank++, &merge, &history, err)
                                      : refuse(&item, err);
     }
     return r;
