@@ -95,11 +95,14 @@ LEAT_API void leat_tokenizer_context_clear(struct leat_tokenizer_context *contex
 
 struct leat_encode_options {
     bool adds_special_tokens;
-    bool encodes_special_tokens; /* special tokens in the text are text */
-    uint64_t seed;               /* of models with chance (dropout): another one draws anew */
-    bool drops_overflow;         /* what truncation cuts off is not made */
-    bool offsets_in_chars;       /* as Python counts them; else in bytes */
-    uint32_t columns;            /* enum leat_encoding_column; ids always */
+    bool encodes_special_tokens;    /* special tokens in the text are text */
+    uint64_t seed;                  /* of models with chance (dropout): another one draws anew */
+    bool drops_overflow;            /* what truncation cuts off is not made */
+    bool offsets_in_chars;          /* as Python counts them; else in bytes */
+    uint32_t columns;               /* enum leat_encoding_column; ids always */
+    const struct leat_range *marks; /* [n_marks], for LEAT_ENCODING_MARKS: bytes of the first text,
+                                       ascending and apart from each other */
+    size_t n_marks;
     const struct leat_truncation *truncation; /* NULL: as the file says */
     const struct leat_padding *padding;       /* NULL: as the file says */
 };
