@@ -74,7 +74,7 @@ static void find_needed(struct leat_plan *plan, const struct leat_planner *plann
 static void add_filter_column(struct leat_plan *plan, struct leat_plan_stage *stage) {
     struct leat_field *field = &plan->fields[plan->n_columns];
 
-    *field = (struct leat_field){.dtype = LEAT_DTYPE_BOOL, .mask_of = -1};
+    *field = (struct leat_field){.dtype = LEAT_DTYPE_BOOL, .loss_column = -1, .mask_of = -1};
     memcpy(field->name, "(filter)", sizeof("(filter)"));
     plan->is_needed[plan->n_columns] = plan->is_kept[plan->n_columns] = true;
     stage->filter_column = (int32_t)plan->n_columns++;

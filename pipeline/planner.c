@@ -101,32 +101,51 @@ struct leat_field *leat_planner_edit(struct leat_planner *planner, uint32_t colu
     return &planner->fields[column];
 }
 
-int leat_planner_add(struct leat_planner *planner, const struct leat_config *config,
-                     const char *arg, const char *name, enum leat_dtype dtype, bool is_list,
-                     uint32_t *ret_column, struct leat_field **ret_field, struct leat_error *err) {
-    struct leat_planner_name *entry = find_name(planner, name);
-    struct leat_field *field;
-    size_t n = strlen(name);
-
-    if (n == 0 || n > LEAT_NAME_MAX)
-        return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
-                                 LEAT_NAME_MAX, n);
+static int add_column(struct leat_planner *planner, const struct leat_config *config,
+                      const char *arg, enum leat_dtype dtype, bool is_list, uint32_t *ret_column,
+                      struct leat_error *err) {
     if (planner->n_columns == LEAT_FIELDS_MAX)
         return leat_config_error(config, arg, err, "more than %d fields", LEAT_FIELDS_MAX);
     if (add_edge(&planner->makes, &planner->n_makes, planner->stage, planner->n_columns) < 0)
         return leat_error_oom(err);
-    field = &planner->fields[planner->n_columns];
-    *field = (struct leat_field){.dtype = dtype, .is_list = is_list, .mask_of = -1};
-    memcpy(field->name, name, n + 1);
+    planner->fields[planner->n_columns] =
+        (struct leat_field){.dtype = dtype, .is_list = is_list, .loss_column = -1, .mask_of = -1};
+    *ret_column = planner->n_columns++;
+    return 0;
+}
+
+int leat_planner_add(struct leat_planner *planner, const struct leat_config *config,
+                     const char *arg, const char *name, enum leat_dtype dtype, bool is_list,
+                     uint32_t *ret_column, struct leat_field **ret_field, struct leat_error *err) {
+    struct leat_planner_name *entry = find_name(planner, name);
+    size_t n = strlen(name);
+    int r;
+
+    if (n == 0 || n > LEAT_NAME_MAX)
+        return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
+                                 LEAT_NAME_MAX, n);
+    r = add_column(planner, config, arg, dtype, is_list, ret_column, err);
+    if (r < 0)
+        return r;
+    memcpy(planner->fields[*ret_column].name, name, n + 1);
     if (!entry) {
         entry = &planner->names[planner->n_names++];
         memcpy(entry->name, name, n + 1);
     }
-    entry->column = planner->n_columns;
-    *ret_column = planner->n_columns++;
+    entry->column = *ret_column;
     if (ret_field)
-        *ret_field = field;
+        *ret_field = &planner->fields[*ret_column];
     return 0;
+}
+
+int leat_planner_add_hidden(struct leat_planner *planner, const struct leat_config *config,
+                            const char *arg, enum leat_dtype dtype, bool is_list,
+                            uint32_t *ret_column, struct leat_error *err) {
+    int r = add_column(planner, config, arg, dtype, is_list, ret_column, err);
+
+    if (r == 0)
+        (void)snprintf(planner->fields[*ret_column].name, LEAT_NAME_MAX + 1, "(hidden)");
+    return r;
 }
 
 int leat_planner_rename(struct leat_planner *planner, const struct leat_config *config,

@@ -37,6 +37,11 @@ struct leat_field {
     uint64_t width;      /* of a list: elements of every row; 0: they differ */
     bool has_pad_value;  /* the stage that made it knows what it is padded with (a tokenizer) */
     double pad_value;
+    /* Of a text or of token ids: the hidden column that says on what there may be loss, see
+     * stages/shared_loss.h; -1: none */
+    int32_t loss_column;
+    bool has_special_tokens; /* of a text: the stage that made it put in those that it needs */
+    const char *bos;         /* and this one in front; NULL: none */
     /* set by `pad`, used by collation */
     bool is_padded;
     uint64_t pad_length;   /* exactly; 0: to the longest of the batch */
@@ -61,6 +66,10 @@ const struct leat_field *leat_planner_field(const struct leat_planner *planner, 
 int leat_planner_add(struct leat_planner *planner, const struct leat_config *config,
                      const char *arg, const char *name, enum leat_dtype dtype, bool is_list,
                      uint32_t *ret_column, struct leat_field **ret_field, struct leat_error *err);
+/* A new column without a name, for the stages that learn of it from the field of another. */
+int leat_planner_add_hidden(struct leat_planner *planner, const struct leat_config *config,
+                            const char *arg, enum leat_dtype dtype, bool is_list,
+                            uint32_t *ret_column, struct leat_error *err);
 int leat_planner_rename(struct leat_planner *planner, const struct leat_config *config,
                         const char *arg, const char *from, const char *to, struct leat_error *err);
 int leat_planner_select(struct leat_planner *planner, const struct leat_config *config,
