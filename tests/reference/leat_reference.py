@@ -17,11 +17,14 @@ import sys
 
 import yaml
 
+import leat_chat
 import leat_numbers
 import leat_order
 import leat_sources
 from leat_elements import INTEGERS, TRUTHS, BadRecord, fit, pack, parse, parse_float, text_of
 from leat_tokens import Tokenizer
+
+STAGES = {**leat_numbers.STAGES, **leat_chat.STAGES}
 
 
 class Column:
@@ -30,7 +33,9 @@ class Column:
     def __init__(self, dtype, is_list=False):
         self.dtype, self.is_list = dtype, is_list
         self.pad = None
+        self.pad_value = None  # if nothing else is said
         self.mask_of = None
+        self.said = None  # where a row has what the model is to say
 
 
 class Plan:
@@ -55,8 +60,8 @@ class Plan:
             ordinals[name] = self.ordinal + 1
             if name in leat_order.ORDERS or name == "repeat":
                 self.orders.append((name, args, self.ordinal))
-            elif name in leat_numbers.STAGES:
-                leat_numbers.STAGES[name](self, args or {})
+            elif name in STAGES:
+                STAGES[name](self, args or {})
             else:
                 getattr(self, "stage_" + name)(args or {})
 
@@ -72,7 +77,12 @@ class Plan:
             row[output] = join.join(text for text in texts if text is not None)
         self.steps.append(step)
 
+    def new_column(self, dtype, is_list=False):
+        return Column(dtype, is_list)
+
     def stage_tokenize(self, args):
+        if "tokenizer" in args:
+            return leat_chat.tokenize_words(self, args)
         source = self.columns[args["input"]]
         output = self.columns[args["output"]] = Column("int32", True)
         tokenizer = Tokenizer(args, self.directory)
@@ -91,7 +101,7 @@ class Plan:
     def stage_pad(self, args):
         column = self.columns[args["input"]]
         column.pad = {"length": args.get("length"), "multiple_of": args.get("multiple_of", 1),
-                      "left": args.get("side") == "left", "value": args["value"]}
+                      "left": args.get("side") == "left", "value": args.get("value", column.pad_value)}
         if "mask" in args:
             self.columns[args["mask"]] = mask = Column("int32", True)
             mask.mask_of = column

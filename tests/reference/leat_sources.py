@@ -10,6 +10,9 @@ import json
 from leat_elements import BadRecord
 
 
+DECODER = json.JSONDecoder()
+
+
 class Record:
     """One record: `file` (index), `offset` of its first byte, and its values when asked."""
 
@@ -87,7 +90,11 @@ class JsonlSource:
 
     def __init__(self, args, directory):
         self.files = expand(args["paths"], directory)
+        self.declared = args.get("fields")
         self.fields = {}
+        if self.declared:
+            self.fields = {name: ("text" if kind == "json" else kind, False) for name, kind in self.declared.items()}
+            return
         for record in self.records():
             for name, value in flatten(record.parsed).items():
                 kind = kind_of(value)
@@ -101,13 +108,32 @@ class JsonlSource:
                 if line.strip(" \t\r\n"):
                     parsed = json.loads(line)
                     record = Record(file, offset, f"{path}@{offset}",
-                                    lambda parsed=parsed: self.values(parsed))
+                                    lambda parsed=parsed, line=line: self.values(parsed, line))
                     record.parsed = parsed
                     yield record
 
-    def values(self, parsed):
+    def values(self, parsed, line):
         found = flatten(parsed)
+        for name in [name for name, kind in (self.declared or {}).items() if kind == "json"]:
+            found[name] = members(line).get(name) if parsed.get(name) is not None else None
         return {name: convert(found.get(name), kind) for name, kind in self.fields.items()}
+
+
+def members(line):
+    """The members of an object, each as the JSON that it is written as."""
+    found, at = {}, line.index("{") + 1
+    while (at := skip_blanks(line, at, ",")) < len(line) and line[at] == '"':
+        key, at = DECODER.raw_decode(line, at)
+        start = skip_blanks(line, at, ":")
+        at = DECODER.raw_decode(line, start)[1]
+        found[key] = line[start:at]
+    return found
+
+
+def skip_blanks(line, at, mark):
+    while at < len(line) and line[at] in " \t\r\n" + mark:
+        at += 1
+    return at
 
 
 def flatten(value, prefix=""):

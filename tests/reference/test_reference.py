@@ -3,6 +3,7 @@
 
     test_reference.py BIN [PATTERN]
 """
+import json
 import pathlib
 import sys
 
@@ -43,6 +44,9 @@ def write_data(folder):
     (folder / "a.jsonl").write_bytes(nasty.jsonl_bytes(5, 200, blank_lines=True))
     tokens = nasty.vocab_lines(6, 300)
     (folder / "vocab.txt").write_text("".join(token + "\n" for token in tokens), encoding="utf-8", newline="")
+    (folder / "talks.jsonl").write_bytes(nasty.talks_bytes(7, 200))
+    (folder / "words.json").write_text(json.dumps({"pre_tokenizer": {"type": "WhitespaceSplit"}, "model": {
+        "type": "WordLevel", "unk_token": "?", "vocab": {"?": 0, "a": 1, "b": 2, "c": 3, "Response:": 4, "<|im_end|>": 5}}}))
     (folder / "scores.txt").write_text("".join(f"{(i * 37 % 11) / 4}\n" for i in range(len(tokens))))
 
 
@@ -210,6 +214,36 @@ def test_jsonl(folder):
                                {"normalize": {"input": "weight", "mean": 0.25, "std": 2}},
                                {"select": {"fields": ["weight", "ids", "mask", "y", "flag", "values"]}},
                                {"shuffle": {"buffer_size": 30, "seed": 2}}), *RUNS)
+
+
+def talk_stream(write, loss_on, *, tokenize=None, labels=None):
+    return {"source": {"jsonl": {"paths": ["talks.jsonl"], "fields": {"messages": "json", "instruction": "text", "input": "text",
+                                                                       "output": "text"}}},
+            "on_error": "skip",
+            "stages": [write, {"tokenize": {"input": "text", "output": "ids", "tokenizer": "words.json", **(tokenize or {})}},
+                       {"causal_labels": {"input": "ids", "loss_on": loss_on, **(labels or {})}},
+                       {"pad": {"input": "ids", "multiple_of": 4, "value": 7}}, {"pad": {"input": "labels", "multiple_of": 4}},
+                       {"hash_bucket": {"input": "text", "buckets": 1000000007}},
+                       {"select": {"fields": ["text", "ids", "labels"]}}] + END}
+
+
+def test_chat(folder):
+    for template in ("chatml", "llama-3", "mistral", "gemma", "phi-3", "zephyr"):
+        chat = {"messages": "messages", "template": template, "add_generation_prompt": template in ("gemma", "zephyr")}
+        check(folder, talk_stream({"chat": chat}, "assistant"), {"epochs": 2})
+    chat = {"messages": "messages", "template": "mistral", "system": "Be kind.", "bos": "", "eos": " [e]"}
+    check(folder, talk_stream({"chat": chat}, "completion", tokenize={"max_length": 12}))
+    chat = {"messages": "messages", "prefixes": {"me": "I: ", "assistant": "You:"}, "suffixes": {"assistant": "."},
+            "separator": "\n", "roles": {"user": "me"}}
+    check(folder, talk_stream({"chat": chat}, "assistant", tokenize={"max_length": 6, "truncation_side": "left"},
+                              labels={"dtype": "int32", "ignore_index": -1}))
+    check(folder, talk_stream({"chat": chat}, "completion", tokenize={"max_length": 6}, labels={"without_loss": "fail"}))
+
+
+def test_instruction(folder):
+    check(folder, talk_stream({"instruction": {"preset": "alpaca", "eos": " <|im_end|>"}}, "completion"))
+    check(folder, talk_stream({"instruction": {"preset": "alpaca", "fields": {"instruction": "output", "output": "instruction"}}}, "all"))
+    check(folder, talk_stream({"instruction": {"prompt": "{{{instruction}}} {input}", "response": " {output}"}}, "assistant"))
 
 
 def test_titanic(folder):
