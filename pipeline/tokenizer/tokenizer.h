@@ -72,6 +72,8 @@ int32_t leat_tokenizer_outer_id(const struct leat_tokenizer *tokenizer, bool is_
 
 /* What it is made of, for people: lines of `name: value`, malloc'ed; NULL when memory is out. */
 char *leat_tokenizer_describe(const struct leat_tokenizer *tokenizer);
+/* Whether what a text gives depends on the seed too (dropout). */
+bool leat_tokenizer_has_chance(const struct leat_tokenizer *tokenizer);
 size_t leat_tokenizer_n_bytes(const struct leat_tokenizer *tokenizer); /* of memory */
 
 /* ---- encode */
