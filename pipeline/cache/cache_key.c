@@ -197,11 +197,10 @@ static void make_key(const struct leat_cache_data *data, struct leat_cache_ident
 int leat_cache_key(const struct leat_plan *plan, const struct leat_opener *opener,
                    struct leat_cache_data *data, struct leat_cache_identity *ret_identity,
                    struct leat_error *err) {
-    bool is_known = false;
-    int r = 0;
+    bool is_known;
+    int r;
 
-    if (plan->options.cache.verify == LEAT_CACHE_VERIFY_FULL)
-        r = is_untouched(plan, opener, data, &is_known, err);
+    r = is_untouched(plan, opener, data, &is_known, err);
     if (r == 0 && !is_known)
         r = read_data(plan, opener, data, err);
     if (r < 0)
@@ -210,6 +209,21 @@ int leat_cache_key(const struct leat_plan *plan, const struct leat_opener *opene
     memcpy(ret_identity->spec, plan->record_digest, sizeof(ret_identity->spec));
     memcpy(ret_identity->data, data->digest, sizeof(ret_identity->data));
     make_key(data, ret_identity);
+    return 0;
+}
+
+int leat_cache_check_source(const struct leat_plan *plan, const struct leat_opener *opener,
+                            const struct leat_cache_data *data, size_t file,
+                            struct leat_error *err) {
+    const char *path = plan->source->files.paths[file];
+    struct leat_cache_source source;
+    int fd = -1, r = look(opener, path, &fd, &source, err);
+
+    if (r < 0)
+        return r;
+    (void)close(fd);
+    if (memcmp(&source, &data->sources[file], sizeof(source)) != 0)
+        return leat_error_set(err, -ESTALE, "%s: changed while it was cached", path);
     return 0;
 }
 

@@ -17,8 +17,8 @@ struct leat_cache_source {
     int64_t modified_ns, changed_ns;
 };
 
-/* What is known of the data; kept from one look to the next, so that `verify: full` reads files
- * again only if they were touched. Zeroed before the first. */
+/* What is known of the data; kept from one look to the next, so that bytes are read again only if a
+ * file was touched. Zeroed before the first. */
 struct leat_cache_data {
     struct leat_cache_source *sources; /* [n_sources] */
     size_t n_sources;
@@ -31,6 +31,11 @@ void leat_cache_data_deinit(struct leat_cache_data *data);
 int leat_cache_key(const struct leat_plan *plan, const struct leat_opener *opener,
                    struct leat_cache_data *data, struct leat_cache_identity *ret_identity,
                    struct leat_error *err);
+
+/* -ESTALE: that file was touched since. */
+int leat_cache_check_source(const struct leat_plan *plan, const struct leat_opener *opener,
+                            const struct leat_cache_data *data, size_t file,
+                            struct leat_error *err);
 
 /* What the head of a cache tells people: JSON, malloc'ed; NULL when memory is out. */
 char *leat_cache_describe(const struct leat_plan *plan);

@@ -250,6 +250,11 @@ int leat_cache_store_finish(const char *folder, const struct leat_cache_file *fi
     return r;
 }
 
+void leat_cache_store_give_up(const struct leat_cache_file *file, uint64_t end) {
+    if (ftruncate(file->fd, (off_t)end) == 0)
+        (void)flock(file->fd, LOCK_UN);
+}
+
 void leat_cache_store_discard(const char *folder, const struct leat_cache_file *file) {
     char partial[LEAT_CACHE_NAME_MAX];
     int fd;

@@ -39,6 +39,8 @@ int leat_cache_store_open(const char *folder, const struct leat_cache_identity *
  * from then on. */
 int leat_cache_store_finish(const char *folder, const struct leat_cache_file *file,
                             struct leat_error *err);
+/* The builder builds no more: what is behind `end` is cut off, and the lock is given back. */
+void leat_cache_store_give_up(const struct leat_cache_file *file, uint64_t end);
 /* The builder's file is not what its key says: it goes. */
 void leat_cache_store_discard(const char *folder, const struct leat_cache_file *file);
 
