@@ -310,9 +310,7 @@ void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_s
     ret_stats->n_jobs = run->n_jobs;
     ret_stats->n_blocks = run->blocks.n_alive;
     ret_stats->n_stages = run->plan->n_map + 2 + (run->plan->cache_path ? 1 : 0);
-    ret_stats->n_cache_written_bytes = run->cache.n_written_bytes;
-    ret_stats->n_cache_notes = run->cache.n_notes;
-    ret_stats->cache_note = &run->cache.note;
+    leat_run_cache_get_stats(run, ret_stats);
     ret_stats->stages = run->stage_stats;
     ret_stats->last_bad = &run->last_bad;
 }

@@ -37,6 +37,7 @@ enum leat_job_kind {
 
 struct leat_run;
 struct leat_job;
+struct leat_cache_file;
 
 struct leat_run_options {
     uint64_t first_epoch, first_step;
@@ -87,6 +88,8 @@ struct leat_run_stats {
     size_t n_stages; /* source, MAP stages, collate; cache, if there is one */
     uint64_t n_cache_written_bytes;
     uint64_t n_cache_notes;              /* what went wrong with the cache, so often */
+    uint64_t n_cache_done_bytes;         /* of the source are in the cache, */
+    uint64_t n_cache_total_bytes;        /* of so many that it has */
     const struct leat_error *cache_note; /* the latest; code 0: nothing */
     const struct leat_run_stage_stats *stages;
     const struct leat_error *last_bad; /* the latest bad record; code 0: none */
@@ -125,5 +128,8 @@ const struct leat_error *leat_run_error(const struct leat_run *run);
 /* Hands out no further jobs, but for those that complete a cache of which all is made; the driver
  * completes those that are out, goes on until it has ENDED, then frees. */
 void leat_run_cancel(struct leat_run *run);
+
+/* The cache that it has now; NULL: none. Its frames may grow with each job that is completed. */
+const struct leat_cache_file *leat_run_get_cache(const struct leat_run *run);
 
 void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_stats);

@@ -246,6 +246,40 @@ void leat_run_cache_complete(struct leat_run *run, struct leat_job *job) {
     }
 }
 
+/* ---- for people ---- */
+
+const struct leat_cache_file *leat_run_get_cache(const struct leat_run *run) {
+    return run->cache.file;
+}
+
+/* Where the last frame ends among all bytes of the source. */
+static uint64_t done_bytes(const struct leat_run *run) {
+    const struct leat_cache_file *file = run->cache.file;
+    const struct leat_cache_data *data = &run->cache.data;
+    const struct leat_cache_span *last;
+    uint64_t n_bytes = 0;
+
+    if (!file || file->n_frames == 0)
+        return run->cache.shard.from;
+    last = &file->frames[file->n_frames - 1].span;
+    for (size_t i = 0; i < last->file && i < data->n_sources; i++)
+        n_bytes += data->sources[i].n_bytes;
+    return n_bytes + last->offset + last->n_bytes;
+}
+
+void leat_run_cache_get_stats(const struct leat_run *run, struct leat_run_stats *stats) {
+    const struct leat_run_cache *cache = &run->cache;
+
+    stats->n_cache_written_bytes = cache->n_written_bytes;
+    stats->n_cache_notes = cache->n_notes;
+    stats->cache_note = &cache->note;
+    if (!run->options.only_builds || (cache->job_is_out && cache->state == LEAT_RUN_CACHE_CLOSED))
+        return;
+    stats->n_cache_total_bytes =
+        run->options.n_shards > 0 ? cache->shard.to - cache->shard.from : cache->data.n_bytes;
+    stats->n_cache_done_bytes = done_bytes(run) - cache->shard.from;
+}
+
 /* ---- the line of blocks ---- */
 
 void leat_run_cache_next_pass(struct leat_run *run) {

@@ -41,6 +41,11 @@ static void name_file(const struct leat_cache_identity *identity, const char *su
         (void)snprintf(name, LEAT_CACHE_NAME_MAX, "%s%s", hex, suffix);
 }
 
+void leat_cache_store_name(const struct leat_cache_identity *identity,
+                           char ret_name[LEAT_CACHE_NAME_MAX]) {
+    name_file(identity, ".leat", ret_name);
+}
+
 static int fail(struct opening *opening, int code, const char *what) {
     return leat_error_set(opening->err, code, "%s: %s: %s", opening->folder_name, what,
                           strerror(-code));

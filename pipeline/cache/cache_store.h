@@ -51,6 +51,10 @@ int leat_cache_store_make_room(const char *folder, const struct leat_cache_limit
 
 /* ---- for people ---- */
 
+/* KEY.leat */
+void leat_cache_store_name(const struct leat_cache_identity *identity,
+                           char ret_name[LEAT_CACHE_NAME_MAX]);
+
 struct leat_cache_entry {
     char name[LEAT_CACHE_NAME_MAX]; /* of the file */
     bool is_complete, is_in_use;
