@@ -95,12 +95,13 @@ static int map_and_render(struct head *head, const struct leat_piece *piece,
     struct leat_map_job job = {
         .plan = head->plan,
         .piece = *piece,
+        .load = {.fd = -1},
         .block = leat_block_pool_take(&head->pool),
         .scratch = &head->scratch,
         .workspace = head->workspace,
         .seed = (uint64_t)head->plan->options.seed,
         .stop_after = head->stop_after,
-        .counts = calloc(head->plan->n_map + 1, sizeof(struct leat_stage_count)),
+        .counts = calloc(head->plan->n_map + 2, sizeof(struct leat_stage_count)),
     };
     int r;
 
@@ -127,7 +128,7 @@ static int read_on(struct head *head, struct leat_error *err) {
 
         r = leat_scan_execute(&job, &n_bytes, err);
         has_ended = job.has_ended;
-        if (r == 0 && job.pieces[0].n_records > 0)
+        if (r == 0 && job.pieces[0].span.n_records > 0)
             r = map_and_render(head, &job.pieces[0], err);
     }
     return r;

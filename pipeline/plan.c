@@ -64,6 +64,12 @@ const struct leat_arg leat_stream_args[] = {
      .min = 4096,
      .max = 4294967296.0,
      .help = "a larger batch fails the stream"},
+    {.name = "cache",
+     .type = LEAT_ARG_GROUP,
+     .offset = offsetof(struct leat_stream_options, cache),
+     .group = leat_cache_args,
+     .help = "keeps what source and per-record stages make: later epochs and other trainers read "
+             "it instead of making it again"},
     LEAT_ARGS_END,
 };
 
@@ -178,6 +184,11 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
     if (plan->options.quarantine) {
         plan->quarantine_path = leat_config_path(config, plan->options.quarantine);
         if (!plan->quarantine_path)
+            return leat_error_oom(err);
+    }
+    if (plan->options.cache.path) {
+        plan->cache_path = leat_config_path(config, plan->options.cache.path);
+        if (!plan->cache_path)
             return leat_error_oom(err);
     }
     return 0;
@@ -327,6 +338,22 @@ static int plan_stages(struct leat_plan *plan, struct leat_planner *planner,
     return 0;
 }
 
+/* A cache gives every epoch the same records. */
+static int check_cache(const struct leat_plan *plan, struct leat_error *err) {
+    for (size_t i = 0; plan->cache_path && i < plan->n_map; i++) {
+        const struct leat_plan_stage *stage = plan->map[i];
+
+        if (!stage->ops->varies || !stage->ops->varies(stage->config))
+            continue;
+        leat_config_error(stage->config, NULL, err,
+                          "gives other values in each epoch, which a cache would not: take "
+                          "`cache` away, or the chance");
+        prefix_stage(err, stage->index, stage->ops->name);
+        return -EINVAL;
+    }
+    return 0;
+}
+
 static int build(struct leat_plan *plan, struct leat_planner *planner,
                  const struct leat_opener *opener, bool with_batches, struct leat_error *err) {
     int r = bind_spec(plan, err);
@@ -341,6 +368,8 @@ static int build(struct leat_plan *plan, struct leat_planner *planner,
         r = plan_stages(plan, planner, err);
     if (r == 0)
         r = leat_plan_arrange(plan, planner, err);
+    if (r == 0)
+        r = check_cache(plan, err);
     if (r == 0 && with_batches)
         r = leat_plan_lay_out(plan, planner, err);
     if (r < 0)
@@ -433,6 +462,7 @@ struct leat_plan *leat_plan_unref(struct leat_plan *plan) {
     free(plan->is_kept);
     free(plan->tensors);
     free(plan->quarantine_path);
+    free(plan->cache_path);
     leat_spec_free(plan->spec);
     free(plan);
     return NULL;

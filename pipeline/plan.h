@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "pipeline/cache/cache_options.h"
 #include "pipeline/stage.h"
 
 enum leat_on_error {
@@ -26,6 +27,7 @@ struct leat_stream_options {
     int64_t block_bytes;
     int64_t max_record_bytes;
     int64_t max_batch_bytes;
+    struct leat_cache_options cache; /* path NULL: none */
 };
 
 enum { LEAT_PLAN_LOCATION_MAP, LEAT_PLAN_LOCATION_ORDER };
@@ -58,6 +60,7 @@ struct leat_plan {
     struct leat_source_config *source;
     struct leat_cutter cutter;
     char *quarantine_path;
+    char *cache_path; /* NULL: no cache */
 
     struct leat_field *fields; /* [n_columns] */
     uint32_t n_columns;
@@ -87,6 +90,7 @@ struct leat_plan {
     bool is_bounded;   /* no batch can be larger than slot_bytes */
     uint32_t n_slots;  /* without the window of the trainer */
     uint8_t spec_digest[LEAT_DIGEST_BYTES];
+    uint8_t record_digest[LEAT_DIGEST_BYTES]; /* of what is done to each record, for the cache */
 };
 
 /* Builds the plan of a copy of the spec. Errors have path streams.NAME.stages[i].KIND.ARG. 0 or

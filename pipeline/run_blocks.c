@@ -26,15 +26,17 @@ void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece) {
     piece->buffer = NULL;
 }
 
-int leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
-                       const struct leat_piece *piece, const struct leat_error *err) {
+struct leat_queue_entry *leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
+                                            const struct leat_piece *piece,
+                                            const struct leat_error *err) {
     struct leat_queue_entry *entry = calloc(1, sizeof(*entry));
 
     if (!entry)
-        return -ENOMEM;
+        return NULL;
     entry->state = state;
     entry->epoch = run->scan_epoch;
     entry->pass = run->scan_pass;
+    entry->cache_generation = run->cache.generation;
     if (piece)
         entry->piece = *piece;
     if (err)
@@ -42,7 +44,7 @@ int leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
     *run->last = entry;
     run->last = &entry->next;
     run->n_entries += state != LEAT_ENTRY_PASS_END;
-    return 0;
+    return entry;
 }
 
 static void pop_entry(struct leat_run *run) {
@@ -55,6 +57,7 @@ static void pop_entry(struct leat_run *run) {
     if (entry->block)
         leat_block_unref(entry->block, 1);
     leat_run_release_piece(run, &entry->piece);
+    leat_run_cache_forget(run, entry);
     free(entry);
 }
 
@@ -76,8 +79,18 @@ void leat_run_next_pass(struct leat_run *run, bool epoch_is_over) {
         run->scan_pass = 0;
     }
     run->scan_has_ended = !wants_epoch(run, run->scan_epoch);
+    run->scan_end_record = 0;
+    leat_run_cache_next_pass(run);
     if (!run->scan_has_ended)
         leat_scan_start(&run->scan, run->plan, run->options.opener);
+}
+
+void leat_run_end_scan(struct leat_run *run, uint64_t n_records) {
+    struct leat_piece end = {.record = n_records};
+
+    if (!leat_run_add_entry(run, LEAT_ENTRY_PASS_END, &end, NULL))
+        leat_run_out_of_memory(run);
+    leat_run_next_pass(run, false);
 }
 
 /* ---- bad records ---- */
@@ -209,7 +222,7 @@ static void end_pass(struct leat_run *run, bool epoch_is_done) {
 
 /* ---- blocks ---- */
 
-static bool is_stale(const struct leat_run *run, const struct leat_queue_entry *entry) {
+bool leat_run_is_stale(const struct leat_run *run, const struct leat_queue_entry *entry) {
     return entry->epoch < run->epoch || (entry->epoch == run->epoch && entry->pass < run->pass);
 }
 
@@ -247,6 +260,14 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
     return meet_bad_before(run, entry, UINT32_MAX) == 0;
 }
 
+/* Who wants only the cache wants to know of bad records all the same. */
+static void pass_over(struct leat_run *run, struct leat_queue_entry *entry) {
+    if (entry->state == LEAT_ENTRY_PASS_END)
+        run->is_complete = true;
+    else
+        (void)meet_bad_before(run, entry, UINT32_MAX);
+}
+
 void leat_run_consume(struct leat_run *run) {
     while (run->first && !run->has_failed && !run->is_cancelled &&
            run->quarantine.n_bytes < QUARANTINE_BYTES &&
@@ -255,17 +276,19 @@ void leat_run_consume(struct leat_run *run) {
 
         if (entry->state == LEAT_ENTRY_MAPPING)
             return;
-        if (run->is_complete || is_stale(run, entry)) {
+        if (run->is_complete || leat_run_is_stale(run, entry)) {
             pop_entry(run);
             continue;
         }
-        if (entry->state == LEAT_ENTRY_SCANNED)
+        if (entry->state == LEAT_ENTRY_SCANNED || entry->state == LEAT_ENTRY_CACHED)
             return;
         if (entry->error.code) {
             leat_run_fail(run, &entry->error);
             return;
         }
-        if (entry->state == LEAT_ENTRY_PASS_END)
+        if (run->options.only_builds)
+            pass_over(run, entry);
+        else if (entry->state == LEAT_ENTRY_PASS_END)
             end_pass(run, false);
         else if (!consume_block(run, entry))
             continue;

@@ -5,8 +5,10 @@
 #include "pipeline/job.h"
 #include "pipeline/order.h"
 #include "pipeline/render.h"
+#include "pipeline/run_cache.h"
 
 enum leat_entry_state {
+    LEAT_ENTRY_CACHED,
     LEAT_ENTRY_SCANNED,
     LEAT_ENTRY_MAPPING,
     LEAT_ENTRY_MAPPED,
@@ -19,8 +21,12 @@ struct leat_queue_entry {
     struct leat_queue_entry *next;
     enum leat_entry_state state;
     uint64_t epoch, pass;
-    struct leat_piece piece;  /* SCANNED, MAPPING */
+    struct leat_piece piece;  /* its buffer: SCANNED, MAPPING; of an end: how many records it had */
     struct leat_block *block; /* MAPPED */
+    uint64_t cache_generation;    /* the run's cache when it was put in line */
+    struct leat_cache_file *file; /* with the frame; NULL: made from the piece */
+    struct leat_cache_frame frame;
+    struct leat_cache_item *item; /* MAPPED: not moved on to be written yet */
     uint32_t next_row, next_bad;
     struct leat_error error; /* of the MAP job; of an end: of reading */
 };
@@ -49,6 +55,7 @@ struct leat_run {
     struct leat_scan scan;
     uint64_t scan_epoch, scan_pass;
     bool scan_is_out, scan_has_ended; /* ended: no further pass is wanted */
+    uint64_t scan_end_record;         /* of the pass: behind the last that was put in line */
     bool scan_is_stale; /* the job that is out reads a pass that nobody wants any more */
 
     /* the line of blocks */
@@ -65,6 +72,8 @@ struct leat_run {
     /* batches into slots, and out */
     struct leat_slot_queue slots;
     struct leat_output_entry *first_output, **last_output;
+
+    struct leat_run_cache cache; /* if the plan has one */
 
     /* bad records */
     struct leat_text quarantine;
@@ -83,7 +92,7 @@ struct leat_run {
     struct leat_block_pool blocks;
 
     struct leat_run_stats stats;
-    struct leat_run_stage_stats *stage_stats; /* source, MAP stages, collate */
+    struct leat_run_stage_stats *stage_stats; /* source, MAP stages, collate, cache */
 };
 
 /* Moves mapped blocks through the order until enough batches are ready. */
@@ -92,8 +101,15 @@ void leat_run_consume(struct leat_run *run);
 void leat_run_fail(struct leat_run *run, const struct leat_error *err);
 /* The scanner goes on with the pass behind the one it is in, or ends. */
 void leat_run_next_pass(struct leat_run *run, bool epoch_is_over);
+/* The pass is read, and had so many records. */
+void leat_run_end_scan(struct leat_run *run, uint64_t n_records);
 void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece);
-int leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
-                       const struct leat_piece *piece, const struct leat_error *err);
+struct leat_queue_entry *leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
+                                            const struct leat_piece *piece,
+                                            const struct leat_error *err); /* NULL: no memory */
+/* Of a pass that is over. */
+bool leat_run_is_stale(const struct leat_run *run, const struct leat_queue_entry *entry);
+void leat_run_out_of_memory(struct leat_run *run);
+struct leat_job *leat_run_take_job(struct leat_run *run, enum leat_job_kind kind);
 /* Batches that one COLLATE job makes at most. */
 size_t leat_run_collate_max(const struct leat_run *run);

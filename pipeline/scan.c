@@ -1,9 +1,9 @@
 /* scan.c: the SCAN job: pread, cut, carry.
  *
- * A piece is what the cutter accepts of a buffer; the rest, less than a record, is carried to the
- * next one. If a buffer holds no whole record it grows, up to what a record may have. Files are
- * read with pread and never mapped: one that is cut short meanwhile ends early instead of killing
- * the daemon.
+ * A piece is what the cutter accepts of block_bytes; the rest, less than a record, is carried to
+ * the next one. If that holds no whole record it is twice as much, up to what a record may have.
+ * Files are read with pread and never mapped: one that is cut short meanwhile ends early instead of
+ * killing the daemon.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,18 @@
 void leat_scan_start(struct leat_scan *scan, const struct leat_plan *plan,
                      const struct leat_opener *opener) {
     *scan = (struct leat_scan){.plan = plan, .opener = opener, .fd = -1, .line = 1};
+}
+
+void leat_scan_start_behind(struct leat_scan *scan, const struct leat_plan *plan,
+                            const struct leat_opener *opener, const struct leat_cache_span *last,
+                            uint64_t n_records) {
+    leat_scan_start(scan, plan, opener);
+    scan->file = last->file;
+    scan->piece_offset = last->offset + last->n_bytes;
+    scan->line = last->line + last->n_lines;
+    scan->record = n_records;
+    scan->is_skipping = last->ends_midline;
+    scan->is_midway = true;
 }
 
 void leat_scan_stop(struct leat_scan *scan) {
@@ -42,12 +54,12 @@ static int grow_buffer(struct leat_buffer *buffer, size_t capacity, struct leat_
     return 0;
 }
 
-/* Fills the buffer from n_filled on; *at_end: the file has no more. */
-static int fill(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled, bool *at_end,
-                uint64_t *n_bytes, struct leat_error *err) {
-    while (*n_filled < buffer->capacity) {
-        ssize_t n = pread(scan->fd, buffer->data + *n_filled, buffer->capacity - *n_filled,
-                          (off_t)scan->read_offset);
+/* Fills the buffer from n_filled to limit; *at_end: the file has no more. */
+static int fill(struct leat_scan *scan, struct leat_buffer *buffer, size_t limit, size_t *n_filled,
+                bool *at_end, uint64_t *n_bytes, struct leat_error *err) {
+    while (*n_filled < limit) {
+        ssize_t n =
+            pread(scan->fd, buffer->data + *n_filled, limit - *n_filled, (off_t)scan->read_offset);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -93,9 +105,14 @@ static int open_file(struct leat_scan *scan, struct leat_error *err) {
     if (fd < 0)
         return fd;
     scan->fd = fd;
-    scan->read_offset = scan->piece_offset = 0;
-    scan->line = 1;
-    scan->is_begun = scan->is_skipping = false;
+    if (!scan->is_midway) {
+        scan->piece_offset = 0;
+        scan->line = 1;
+        scan->is_skipping = false;
+    }
+    scan->read_offset = scan->piece_offset;
+    scan->is_begun = scan->is_midway;
+    scan->is_midway = false;
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return 0;
 }
@@ -139,9 +156,16 @@ static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t
 static int read_cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled,
                     bool *at_end, struct leat_cut *ret_cut, uint64_t *n_bytes,
                     struct leat_error *err) {
-    for (;;) {
-        int r = fill(scan, buffer, n_filled, at_end, n_bytes, err);
+    size_t limit = (size_t)scan->plan->options.block_bytes;
 
+    for (;;) {
+        int r;
+
+        while (*n_filled >= limit) /* less than one record: read on */
+            limit *= 2;
+        r = grow_buffer(buffer, limit, err);
+        if (r == 0)
+            r = fill(scan, buffer, limit, n_filled, at_end, n_bytes, err);
         if (r == 0 && !scan->is_begun)
             r = begin_file(scan, buffer, n_filled, *at_end, err);
         if (r < 0 && r != -EAGAIN)
@@ -153,11 +177,6 @@ static int read_cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *
             if (ret_cut->n_bytes > 0 || *at_end)
                 return 0;
         }
-        if (*n_filled == buffer->capacity) { /* less than one record: read on */
-            r = grow_buffer(buffer, buffer->capacity * 2, err);
-            if (r < 0)
-                return r;
-        }
     }
 }
 
@@ -165,13 +184,13 @@ static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes
                       struct leat_error *err) {
     struct leat_scan *scan = job->scan;
     struct leat_buffer *buffer = job->buffers[index];
-    size_t n_filled = scan->n_carry, block_bytes = (size_t)scan->plan->options.block_bytes;
+    size_t n_filled = scan->n_carry;
     struct leat_cut cut = {0};
     bool at_end = false;
     int r = open_file(scan, err);
 
     if (r == 0)
-        r = grow_buffer(buffer, n_filled + block_bytes, err);
+        r = grow_buffer(buffer, n_filled, err);
     if (r < 0)
         return r;
     if (n_filled > 0)
@@ -184,11 +203,13 @@ static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes
     if (cut.n_records > 0) {
         job->pieces[index] = (struct leat_piece){
             .buffer = buffer,
-            .n_bytes = cut.n_bytes,
-            .n_records = cut.n_records,
-            .file = (uint32_t)scan->file,
-            .offset = scan->piece_offset,
-            .line = scan->line,
+            .span = {.file = (uint32_t)scan->file,
+                     .n_records = (uint32_t)cut.n_records,
+                     .ends_midline = cut.ends_midline,
+                     .offset = scan->piece_offset,
+                     .n_bytes = cut.n_bytes,
+                     .line = scan->line,
+                     .n_lines = cut.n_lines},
             .record = scan->record,
         };
         job->buffers[index] = NULL;
@@ -208,5 +229,30 @@ int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
 
     for (size_t i = 0; r == 0 && i < job->n_pieces && !job->has_ended; i++)
         r = scan_piece(job, i, n_bytes, err);
+    return r;
+}
+
+int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opener,
+                   const struct leat_cache_span *span, struct leat_buffer *buffer,
+                   struct leat_error *err) {
+    struct leat_scan scan;
+    size_t n_filled = 0, limit = (size_t)span->n_bytes;
+    uint64_t n_bytes = 0;
+    bool at_end = false;
+    int r;
+
+    if (span->file >= plan->source->files.n_paths)
+        return leat_error_set(err, -ESTALE, "there is no file %u", span->file);
+    leat_scan_start(&scan, plan, opener);
+    scan.file = span->file;
+    r = open_file(&scan, err);
+    scan.read_offset = span->offset;
+    if (r == 0)
+        r = grow_buffer(buffer, limit, err);
+    if (r == 0)
+        r = fill(&scan, buffer, limit, &n_filled, &at_end, &n_bytes, err);
+    if (r == 0 && n_filled < limit)
+        r = leat_error_set(err, -ESTALE, "%s: has become shorter", path_of(&scan));
+    leat_scan_stop(&scan);
     return r;
 }

@@ -199,6 +199,10 @@ struct leat_stage_ops {
      * if it is not worth telling. */
     void (*memory)(const struct leat_config *config, size_t *ret_loaded, size_t *ret_workspace);
 
+    /* MAP: whether the same record may give other values in another epoch or with another seed;
+     * such a stream cannot be cached. NULL: never. */
+    bool (*varies)(const struct leat_config *config);
+
     bool is_filter; /* MAP that drops rows: evaluated where it stands, even behind ORDER stages */
 
     /* ORDER */

@@ -258,6 +258,13 @@ static int workspace_new(const struct leat_config *config, void **ret_workspace,
     return self->tokenizer ? leat_tokenize_workspace_new(self, ret_workspace, err) : 0;
 }
 
+static bool varies(const struct leat_config *config) {
+    const struct leat_tokenize *self = (const struct leat_tokenize *)config;
+
+    return self->tokenizer ? leat_tokenizer_has_chance(self->tokenizer)
+                           : strcmp(modes[self->mode], "random") == 0;
+}
+
 static void memory(const struct leat_config *config, size_t *ret_loaded, size_t *ret_workspace) {
     const struct leat_tokenize *self = (const struct leat_tokenize *)config;
 
@@ -283,4 +290,5 @@ const struct leat_stage_ops leat_stage_tokenize = {
     .workspace_new = workspace_new,
     .workspace_free = leat_tokenize_workspace_free,
     .memory = memory,
+    .varies = varies,
 };

@@ -80,6 +80,8 @@ LEAT_API int32_t leat_tokenizer_outer_id(const struct leat_tokenizer *tokenizer,
 
 /* What it is made of, for people: lines of `name: value`, malloc'ed; NULL when memory is out. */
 LEAT_API char *leat_tokenizer_describe(const struct leat_tokenizer *tokenizer);
+/* Whether what a text gives depends on the seed too (dropout). */
+LEAT_API bool leat_tokenizer_has_chance(const struct leat_tokenizer *tokenizer);
 LEAT_API size_t leat_tokenizer_n_bytes(const struct leat_tokenizer *tokenizer); /* of memory */
 
 /* ---- encode */

@@ -386,6 +386,18 @@ static void step(struct driver *driver, bool *is_ended) {
     take_outputs(driver);
 }
 
+static void take_cache_stats(struct driven *result) {
+    const struct leat_run_stats *stats = &result->stats;
+    const struct leat_run_stage_stats *last = &stats->stages[stats->n_stages - 1];
+
+    result->n_made = stats->stages[0].n_records;
+    result->cache_note = *stats->cache_note;
+    if (strcmp(last->name, "cache") != 0)
+        return;
+    result->n_cached = last->n_records;
+    result->n_damaged = last->n_errors;
+}
+
 static void finish(struct driver *driver) {
     const struct leat_error *err = leat_run_error(driver->run);
     uint8_t digest[LEAT_DIGEST_BYTES];
@@ -407,7 +419,9 @@ static void finish(struct driver *driver) {
         assert_true(!driver->is_given[i] || driver->how->cancel_after > 0); /* none is lost */
         free(driver->slots[i].memory);
     }
+    take_cache_stats(&driver->result);
     driver->result.stats.stages = NULL;
+    driver->result.stats.cache_note = NULL;
     driver->result.stats.last_bad = NULL;
     leat_run_free(driver->run);
 }
