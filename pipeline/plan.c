@@ -185,7 +185,7 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
 
 /* Everything stands in an order that makes sense: nothing but one prefetch behind one batch. */
 static int check_order(const struct leat_plan *plan, struct leat_error *err) {
-    const char *closing = NULL;
+    const char *closing = NULL, *last = NULL;
 
     for (size_t i = 0; i < plan->n_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
@@ -196,6 +196,13 @@ static int check_order(const struct leat_plan *plan, struct leat_error *err) {
             prefix_stage(err, i, stage->ops->name);
             return -EINVAL;
         }
+        if (last && stage->ops->kind == LEAT_STAGE_ORDER) {
+            leat_config_error(stage->config, NULL, err, "must stand before %s", last);
+            prefix_stage(err, i, stage->ops->name);
+            return -EINVAL;
+        }
+        if (stage->ops->is_last)
+            last = stage->ops->name;
         if (stage->ops->kind == LEAT_STAGE_COLLATE)
             closing = stage->ops->name;
     }

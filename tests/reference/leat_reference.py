@@ -10,13 +10,13 @@ unless they say `on_error: skip` or `quarantine`.
 """
 import argparse
 import hashlib
-import itertools
 import pathlib
 import struct
 import sys
 
 import yaml
 
+import leat_batches
 import leat_numbers
 import leat_order
 import leat_sources
@@ -31,6 +31,7 @@ class Column:
         self.dtype, self.is_list = dtype, is_list
         self.pad = None
         self.mask_of = None
+        self.shaped_by = None  # made with the batch, in the shape of that column
 
 
 class Plan:
@@ -47,7 +48,7 @@ class Plan:
         self.source_columns = dict(self.columns)
         self.steps = []   # functions of (row, context), in order; False drops the row
         self.orders = []  # (name, args, ordinal)
-        self.batch = None
+        self.batch = self.bucket = None
         ordinals = {}
         for stage in spec.get("stages", []):
             (name, args), = stage.items()
@@ -148,8 +149,18 @@ class Plan:
             self.columns = {new if name == old else name: column
                             for name, column in self.columns.items()}
 
+    def stage_bucket(self, args):
+        self.bucket = {"column": self.columns[args["input"]], "args": args}
+
     def stage_batch(self, args):
         self.batch = args
+        counted = leat_batches.counted(args, self.columns)
+
+        def step(row, _context):
+            if any(leat_batches.padded(column, len(row[column])) > args["max_tokens"]
+                   for column in counted if column in row):
+                raise BadRecord("longer than batch.max_tokens")
+        self.steps.append(step)
 
     def stage_prefetch(self, _args):
         pass
@@ -178,11 +189,9 @@ class Plan:
         """(step, n_rows, tensors) of an epoch, over all ranks."""
         context = {"epoch": epoch, "seed": seed}
         rows = leat_order.chain(lambda: self.read_pass(context), self.orders, self.seed_of(context), epoch)
-        size = self.batch["batch_size"] if self.batch else 1
-        for step in itertools.count():
-            batch = list(itertools.islice(rows, size))
-            if not batch or (len(batch) < size and self.batch and self.batch.get("drop_last")):
-                return
+        key = {"seed": self.seed_of(context), "epoch": epoch}
+        every = leat_batches.batches(rows, self.batch, self.columns, self.bucket, key)
+        for step, batch in enumerate(every):
             yield step, len(batch), [self.tensor(name, column, batch)
                                      for name, column in self.columns.items()]
 

@@ -57,6 +57,20 @@ def jsonl_bytes(seed, n_rows, line_end="\n", final_newline=True, blank_lines=Fal
     return (line_end.join(lines) + (line_end if final_newline else "")).encode()
 
 
+def documents_bytes(seed, n_rows, longest=60):
+    """Lists `ids` and `types` of equal, log-normal length (some empty), a number and names that
+    come again and again."""
+    rng = random.Random(seed)
+    lines = []
+    for number in range(n_rows):
+        n = 0 if rng.random() < 0.05 else min(longest, int(rng.lognormvariate(2, 1)) + 1)
+        record = {"id": number, "ids": [number * 100 + i for i in range(n)],
+                  "types": [rng.randrange(2) for _ in range(n)],
+                  "user": f"user {rng.randrange(20)}", "group": rng.randrange(7), "text": text(rng)[:6]}
+        lines.append(json.dumps(record))
+    return ("\n".join(lines) + "\n").encode()
+
+
 def vocab_lines(seed, n_tokens):
     """Characters and pieces of words, so that many segmentations of the same length exist."""
     rng = random.Random(seed)
