@@ -84,7 +84,8 @@ static bool runs_in_map(const struct leat_plan *plan, const struct leat_plan_sta
 }
 
 static const char *remark(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
-    if (stage->filter_column >= 0)
+    if (stage->filter_column >= 0 ||
+        (stage->ops->kind == LEAT_STAGE_ORDER && runs_in_map(plan, stage)))
         return "computed in the pass, applied here";
     if (stage->ops->kind == LEAT_STAGE_MAP && stage->ops->map && !runs_in_map(plan, stage))
         return "not run: nothing needs it";

@@ -322,7 +322,12 @@ static int plan_stages(struct leat_plan *plan, struct leat_planner *planner,
 
         planner->stage = (uint32_t)i + 1;
         planner->kind_index = stage->kind_index;
-        r = stage->ops->plan ? stage->ops->plan(stage->config, planner, err) : 0;
+        r = planner->is_packed && stage->ops->is_filter
+                ? leat_config_error(stage->config, NULL, err,
+                                    "goes by records: it must stand before pack")
+                : 0;
+        if (r == 0 && stage->ops->plan)
+            r = stage->ops->plan(stage->config, planner, err);
         if (r == 0 && snapshot(planner, &stage->names_after, &stage->columns_after,
                                &stage->n_fields_after) < 0)
             r = leat_error_oom(err);

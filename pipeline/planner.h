@@ -28,7 +28,8 @@ struct leat_planner {
     uint32_t stage;      /* being planned */
     uint64_t kind_index; /* of that stage among those of its name */
 
-    bool has_batch, drop_last, has_prefetch, has_repeat, is_packed;
+    bool has_batch, drop_last, has_prefetch, has_repeat;
+    bool is_chunked, is_packed; /* rows are parts of records; several of them */
     uint64_t batch_size, prefetch_size; /* batch_size: rows at most */
     uint64_t max_tokens;                /* of a batch; 0: any number */
     const uint32_t *counted;            /* [n_counted]: lists whose tokens count */

@@ -176,6 +176,9 @@ void leat_map_drop(struct leat_map *map, uint32_t row);
  * neither block size nor order of work matters. */
 uint64_t leat_map_row_key(const struct leat_map *map, uint32_t row, uint64_t stage_seed,
                           enum leat_rng_purpose purpose);
+/* The same for another seed of the stream, or another epoch. */
+uint64_t leat_map_place_key(const struct leat_map *map, uint32_t row, uint64_t stream_seed,
+                            uint64_t stage_seed, uint64_t epoch, enum leat_rng_purpose purpose);
 
 /* A row on its way through the ORDER stages: a row of a block, a part of one (`length` elements of
  * its lists from `start` on), or a bundle of such, which becomes one row of a batch (pack). */
@@ -271,6 +274,10 @@ struct leat_stage_ops {
     /* Bytes of what load brought in, and of a workspace at most, for `leatctl explain`. May be NULL
      * if it is not worth telling. */
     void (*memory)(const struct leat_config *config, size_t *ret_loaded, size_t *ret_workspace);
+
+    /* MAP: whether the same record may give other values in another epoch or with another seed;
+     * such a stream cannot be cached. NULL: never. */
+    bool (*varies)(const struct leat_config *config);
 
     bool is_filter; /* MAP that drops rows: evaluated where it stands, even behind ORDER stages */
 

@@ -5,9 +5,6 @@ the C code.
 """
 import leat_order
 
-BUCKET = 3
-
-
 def padded(column, n):
     """Elements that a row of n takes, if no other of the batch is longer."""
     if column.pad is None:
@@ -63,7 +60,7 @@ def bucket_of(boundaries, length):
 def by_window(rows, bucket, cutter, key):
     """Sorted windows, cut from the shortest on; what is left goes into the next window."""
     rng = leat_order.Rng(leat_order.rng_key(key["seed"], bucket["args"].get("seed", 0), key["epoch"],
-                                            BUCKET, 0))
+                                            leat_order.BUCKET, 0))
     carried, gathered = [], []
 
     def window():

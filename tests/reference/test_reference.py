@@ -230,6 +230,36 @@ def test_buckets(folder):
                             *LENGTHS, end=ends[2]), *RUNS)
 
 
+IDS = {"select": {"fields": ["id"]}}
+
+
+def test_samples(folder):
+    for args in ({"fraction": 0.3}, {"fraction": 0.5, "seed": 4, "each_epoch": True}, {"fraction": 1}):
+        check(folder, documents({"sample": args}, IDS, {"sample": {"fraction": 0.7}}), {"epochs": 3}, {"seed": 5},
+              daemon=False)
+        check(folder, documents(IDS, {"shuffle": {"buffer_size": 20}}, {"sample": args}), *RUNS)
+
+
+def test_splits(folder):
+    shares = {"train": 0.6, "validation": 0.3, "test": 0.1}
+    for by in ({}, {"input": "user"}, {"input": "group", "seed": 9}):
+        for part in shares:
+            check(folder, documents({"split": {**shares, "part": part, **by}}, IDS), daemon=False)
+    check(folder, documents({"shuffle": {"buffer_size": 20}}, IDS,
+                            {"split": {"train": 0.9, "validation": 0.1, "part": "validation"}}), *RUNS)
+    check(folder, csv_stream({"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}},
+                             {"split": {"train": 0.5, "test": 0.5, "part": "test"}}), {}, {"rank": 1, "world_size": 2})
+
+
+def test_dedup(folder):
+    for args in ({"input": "user"}, {"input": "group"}, {"input": "text"}, {},
+                 {"input": "user", "max_records": 9, "when_full": "forget"},
+                 {"input": "text", "max_records": 5, "when_full": "pass"}):
+        check(folder, documents({"dedup": args}, IDS), {"epochs": 2}, daemon=False)
+        check(folder, documents({"shuffle": {"buffer_size": 30}}, {"dedup": args}, IDS, {"repeat": {"count": 2}}),
+              {"epochs": 2}, {"rank": 1, "world_size": 2})
+
+
 def test_jsonl(folder):
     check(folder, jsonl_stream({"template": {"output": "doc", "parts": ["{text}", "{meta.lang}", "{id}:{meta.stars}"]}},
                                tokenize(mode="shortest", max_length=64),
