@@ -196,7 +196,7 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
 
 /* Everything stands in an order that makes sense: nothing but one prefetch behind one batch. */
 static int check_order(const struct leat_plan *plan, struct leat_error *err) {
-    const char *closing = NULL;
+    const char *closing = NULL, *last = NULL;
 
     for (size_t i = 0; i < plan->n_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
@@ -207,6 +207,13 @@ static int check_order(const struct leat_plan *plan, struct leat_error *err) {
             prefix_stage(err, i, stage->ops->name);
             return -EINVAL;
         }
+        if (last && stage->ops->kind == LEAT_STAGE_ORDER) {
+            leat_config_error(stage->config, NULL, err, "must stand before %s", last);
+            prefix_stage(err, i, stage->ops->name);
+            return -EINVAL;
+        }
+        if (stage->ops->is_last)
+            last = stage->ops->name;
         if (stage->ops->kind == LEAT_STAGE_COLLATE)
             closing = stage->ops->name;
     }
@@ -326,7 +333,12 @@ static int plan_stages(struct leat_plan *plan, struct leat_planner *planner,
 
         planner->stage = (uint32_t)i + 1;
         planner->kind_index = stage->kind_index;
-        r = stage->ops->plan ? stage->ops->plan(stage->config, planner, err) : 0;
+        r = planner->is_packed && stage->ops->is_filter
+                ? leat_config_error(stage->config, NULL, err,
+                                    "goes by records: it must stand before pack")
+                : 0;
+        if (r == 0 && stage->ops->plan)
+            r = stage->ops->plan(stage->config, planner, err);
         if (r == 0 && snapshot(planner, &stage->names_after, &stage->columns_after,
                                &stage->n_fields_after) < 0)
             r = leat_error_oom(err);

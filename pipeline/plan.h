@@ -79,7 +79,11 @@ struct leat_plan {
     size_t n_tensors;
     struct leat_plan_tensor *tensors;
     bool is_batched;
-    uint64_t batch_size;
+    uint64_t batch_size;     /* rows, at most */
+    uint64_t max_tokens;     /* rows times the longest of them, padded, at most; 0: any number */
+    const uint32_t *counted; /* [n_counted]: the lists of which max_tokens is asked */
+    size_t n_counted;
+    const struct leat_bucketing *bucketing; /* NULL: rows come together as they come */
     bool drop_last;
     uint64_t prefetch_size;
     bool has_repeat;
@@ -106,6 +110,14 @@ struct leat_plan *leat_plan_unref(struct leat_plan *plan);
 
 /* Checks all that can be checked without reading data: stage names, arguments, their order. */
 int leat_plan_check(const struct leat_spec *spec, struct leat_error *err);
+
+/* The field whose lengths give the shape: of a mask, the list that it masks. */
+static inline const struct leat_field *leat_plan_shaping(const struct leat_plan *plan,
+                                                         const struct leat_field *field) {
+    while (field->made == LEAT_MADE_AS_MASK || field->made >= LEAT_MADE_AS_POSITIONS)
+        field = &plan->fields[field->of];
+    return field;
+}
 
 /* `leatctl explain`: schema after each stage, fused segments, memory; malloc'ed text or JSON.
  * n_workers for the memory plan. */

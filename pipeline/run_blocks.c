@@ -240,7 +240,7 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
     struct leat_error err = LEAT_ERROR_INIT;
 
     while (entry->next_row < block->n_rows) {
-        struct leat_ref ref = {.block = block, .row = entry->next_row};
+        struct leat_ref ref = leat_ref_row(block, entry->next_row);
         int r;
 
         if (run->order.batcher.n_ready >= ready_limit(run) ||

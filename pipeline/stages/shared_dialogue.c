@@ -12,7 +12,7 @@ int leat_dialogue_plan(const struct leat_config *config, struct leat_dialogue *d
                              &dialogue->text_column, ret_field, err);
 
     if (r == 0)
-        r = leat_planner_add_hidden(planner, config, "output", LEAT_DTYPE_INT32, true,
+        r = leat_planner_add_hidden(planner, config, "(parts)", LEAT_DTYPE_INT32, true,
                                     &dialogue->parts_column, err);
     if (r == 0)
         (*ret_field)->loss_column = (int32_t)dialogue->parts_column;

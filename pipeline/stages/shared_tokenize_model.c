@@ -220,7 +220,7 @@ static int plan_loss(struct leat_tokenize *self, struct leat_planner *planner,
         return 0;
     if (leat_planner_use(planner, (uint32_t)self->parts_column) < 0)
         return leat_error_oom(err);
-    r = leat_planner_add_hidden(planner, &self->base, "output", LEAT_DTYPE_INT32, true,
+    r = leat_planner_add_hidden(planner, &self->base, "(loss)", LEAT_DTYPE_INT32, true,
                                 &self->loss_column, err);
     if (r < 0)
         return r;

@@ -10,13 +10,13 @@ unless they say `on_error: skip` or `quarantine`.
 """
 import argparse
 import hashlib
-import itertools
 import pathlib
 import struct
 import sys
 
 import yaml
 
+import leat_batches
 import leat_chat
 import leat_numbers
 import leat_order
@@ -36,6 +36,7 @@ class Column:
         self.pad_value = None  # if nothing else is said
         self.mask_of = None
         self.said = None  # where a row has what the model is to say
+        self.shaped_by = None  # made with the batch, in the shape of that column
 
 
 class Plan:
@@ -52,12 +53,14 @@ class Plan:
         self.source_columns = dict(self.columns)
         self.steps = []   # functions of (row, context), in order; False drops the row
         self.orders = []  # (name, args, ordinal)
-        self.batch = None
+        self.batch = self.bucket = None
         ordinals = {}
         for stage in spec.get("stages", []):
             (name, args), = stage.items()
             self.ordinal = ordinals.get(name, 0)
             ordinals[name] = self.ordinal + 1
+            if name == "dedup":
+                args = {**(args or {}), "hash": self.record_hash(args or {}, 0)}
             if name in leat_order.ORDERS or name == "repeat":
                 self.orders.append((name, args, self.ordinal))
             elif name in STAGES:
@@ -142,12 +145,49 @@ class Plan:
     def stage_filter(self, args):
         column = self.columns[args["input"]]
 
-        def holds(row):
-            return condition_holds(args, row[column], column.dtype == "text")
-        if self.orders:  # where it stands: after what permutes the records before it
-            self.orders.append(("keep", holds, self.ordinal))
+        self.keep(lambda row, _context: condition_holds(args, row[column], column.dtype == "text"))
+
+    def keep(self, holds):
+        """A condition, applied where it stands: after what permutes the records before it."""
+        if self.orders:
+            self.orders.append(("keep", lambda row: holds(row, {"epoch": self.epoch}), self.ordinal))
         else:
-            self.steps.append(lambda row, _context: holds(row))
+            self.steps.append(holds)
+
+    def stage_sample(self, args):
+        index = self.ordinal
+
+        def holds(row, context):
+            epoch = context["epoch"] if args.get("each_epoch") else 0
+            key = leat_order.rng_key(0, args.get("seed", 0), epoch, leat_order.SAMPLE, row["file"])
+            key = leat_order.fold(leat_order.fold(key, row["offset"]), index)
+            return (key >> 11) * 2.0**-53 < args["fraction"]
+        self.keep(holds)
+
+    def record_hash(self, args, seed):
+        """Of a row: 16 bytes of the hash of its record or of the field `input`."""
+        column = self.columns[args["input"]] if "input" in args else None
+
+        def hash_of(row):
+            key = row["raw"] if column is None else row[column]
+            key = key if isinstance(key, bytes) else str(key).encode()
+            return hashlib.blake2b(struct.pack("<Q", seed) + key, digest_size=32).digest()[:16]
+        return hash_of
+
+    def stage_split(self, args):
+        hash_of = self.record_hash(args, args.get("seed", 0))
+        border, parts, total = 0, {}, 0.0
+        for part in ("train", "validation", "test"):
+            total += args.get(part, 0)
+            parts[part] = (border, int(total * 2**53))
+            border = parts[part][1]
+        last = max((part for part in parts if args.get(part, 0)), key=list(parts).index)
+        parts[last] = (parts[last][0], 2**53)
+
+        def holds(row, _context):
+            place = int.from_bytes(hash_of(row)[:8], "little") >> 11
+            return parts[args["part"]][0] <= place < parts[args["part"]][1]
+        self.keep(holds)
 
     def stage_select(self, args):
         names = args["fields"] if isinstance(args["fields"], list) else [args["fields"]]
@@ -158,8 +198,18 @@ class Plan:
             self.columns = {new if name == old else name: column
                             for name, column in self.columns.items()}
 
+    def stage_bucket(self, args):
+        self.bucket = {"column": self.columns[args["input"]], "args": args}
+
     def stage_batch(self, args):
         self.batch = args
+        counted = leat_batches.counted(args, self.columns)
+
+        def step(row, _context):
+            if any(leat_batches.padded(column, len(row[column])) > args["max_tokens"]
+                   for column in counted if column in row):
+                raise BadRecord("longer than batch.max_tokens")
+        self.steps.append(step)
 
     def stage_prefetch(self, _args):
         pass
@@ -172,7 +222,7 @@ class Plan:
     def read_pass(self, context):
         """Rows that went through all steps, in the order of the source."""
         for record in self.source.records():
-            row = {"file": record.file, "offset": record.offset}
+            row = {"file": record.file, "offset": record.offset, "raw": record.raw}
             try:
                 values = record.values()
                 row.update((column, values[name]) for name, column in self.source_columns.items())
@@ -187,12 +237,11 @@ class Plan:
     def batches(self, epoch, seed=None):
         """(step, n_rows, tensors) of an epoch, over all ranks."""
         context = {"epoch": epoch, "seed": seed}
+        self.epoch = epoch
         rows = leat_order.chain(lambda: self.read_pass(context), self.orders, self.seed_of(context), epoch)
-        size = self.batch["batch_size"] if self.batch else 1
-        for step in itertools.count():
-            batch = list(itertools.islice(rows, size))
-            if not batch or (len(batch) < size and self.batch and self.batch.get("drop_last")):
-                return
+        key = {"seed": self.seed_of(context), "epoch": epoch}
+        every = leat_batches.batches(rows, self.batch, self.columns, self.bucket, key)
+        for step, batch in enumerate(every):
             yield step, len(batch), [self.tensor(name, column, batch)
                                      for name, column in self.columns.items()]
 

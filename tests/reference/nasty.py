@@ -75,6 +75,20 @@ def talks_bytes(seed, n_rows):
     return "".join(line + "\n" for line in lines).encode()
 
 
+def documents_bytes(seed, n_rows, longest=60):
+    """Lists `ids` and `types` of equal, log-normal length (some empty), a number and names that
+    come again and again."""
+    rng = random.Random(seed)
+    lines = []
+    for number in range(n_rows):
+        n = 0 if rng.random() < 0.05 else min(longest, int(rng.lognormvariate(2, 1)) + 1)
+        record = {"id": number, "ids": [number * 100 + i for i in range(n)],
+                  "types": [rng.randrange(2) for _ in range(n)],
+                  "user": f"user {rng.randrange(20)}", "group": rng.randrange(7), "text": text(rng)[:6]}
+        lines.append(json.dumps(record))
+    return ("\n".join(lines) + "\n").encode()
+
+
 def vocab_lines(seed, n_tokens):
     """Characters and pieces of words, so that many segmentations of the same length exist."""
     rng = random.Random(seed)

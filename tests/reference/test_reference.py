@@ -36,12 +36,18 @@ def jsonl_stream(*stages, **options):
     return {"source": {"jsonl": {"paths": ["a.jsonl"]}}, **options, "stages": list(stages) + END}
 
 
+def documents(*stages, end=None, **options):
+    return {"source": {"jsonl": {"paths": ["docs.jsonl"]}}, **options,
+            "stages": list(stages) + (END if end is None else end)}
+
+
 def write_data(folder):
     (folder / "a.csv").write_bytes(nasty.csv_bytes(1, 150, blank_lines=True))
     (folder / "b1.csv").write_bytes(nasty.csv_bytes(2, 40, line_end="\r\n", bom=True))
     (folder / "b2.csv").write_bytes(nasty.csv_bytes(3, 60, final_newline=False))
     (folder / "semicolon.csv").write_bytes(nasty.csv_bytes(4, 50, delimiter=";"))
     (folder / "a.jsonl").write_bytes(nasty.jsonl_bytes(5, 200, blank_lines=True))
+    (folder / "docs.jsonl").write_bytes(nasty.documents_bytes(7, 230))
     tokens = nasty.vocab_lines(6, 300)
     (folder / "vocab.txt").write_text("".join(token + "\n" for token in tokens), encoding="utf-8", newline="")
     (folder / "talks.jsonl").write_bytes(nasty.talks_bytes(7, 200))
@@ -200,6 +206,62 @@ def test_names(folder):
         check(folder, csv_stream({"filter": {"input": "n", "not_equals": "id"}},
                                  {"cast": {"input": "n", "dtype": "int32"}}, {"select": {"fields": "n"}},
                                  source={"header": header, "names": names}))
+
+
+LENGTHS = [{"pad": {"input": "ids", "multiple_of": 4, "value": -1, "mask": "mask"}},
+           {"pad": {"input": "types", "longest": True, "value": 9}},
+           {"select": {"fields": ["id", "ids", "mask", "types"]}}]
+
+
+def test_batches_of_tokens(folder):
+    check(folder, documents(*LENGTHS, {"shuffle": {"buffer_size": 50}}, end=[{"batch": {"max_tokens": 200}}]), *RUNS)
+    for batch in ({"max_tokens": 64, "max_rows": 5}, {"max_tokens": 100, "drop_last": True},
+                  {"max_tokens": 90, "tokens_of": "types"}):
+        check(folder, documents(*LENGTHS, end=[{"batch": batch}]), {"epochs": 2}, daemon=False)
+    check(folder, documents(*LENGTHS, end=[{"batch": {"max_tokens": 40}}], on_error="skip"), daemon=False)
+
+
+def test_buckets(folder):
+    ends = [[{"batch": {"batch_size": 6}}], [{"batch": {"batch_size": 6, "drop_last": True}}],
+            [{"batch": {"max_tokens": 150}}]]
+    buckets = [{"boundaries": [3, 8, 20]}, {"boundaries": [0]}, {"window": 50, "seed": 3},
+               {"window": 64, "shuffle": False}, {"window": 1000}, {"window": 2}]
+    for bucket in buckets:
+        for end in ends:
+            stream = documents({"bucket": {"input": "ids", **bucket}}, *LENGTHS, end=end, seed=4)
+            check(folder, stream, {"epochs": 2}, {"rank": 1, "world_size": 2}, daemon=False)
+    check(folder, documents({"shuffle": {"buffer_size": 40}}, {"bucket": {"input": "ids", "window": 60}},
+                            *LENGTHS, end=ends[2]), *RUNS)
+
+
+IDS = {"select": {"fields": ["id"]}}
+
+
+def test_samples(folder):
+    for args in ({"fraction": 0.3}, {"fraction": 0.5, "seed": 4, "each_epoch": True}, {"fraction": 1}):
+        check(folder, documents({"sample": args}, IDS, {"sample": {"fraction": 0.7}}), {"epochs": 3}, {"seed": 5},
+              daemon=False)
+        check(folder, documents(IDS, {"shuffle": {"buffer_size": 20}}, {"sample": args}), *RUNS)
+
+
+def test_splits(folder):
+    shares = {"train": 0.6, "validation": 0.3, "test": 0.1}
+    for by in ({}, {"input": "user"}, {"input": "group", "seed": 9}):
+        for part in shares:
+            check(folder, documents({"split": {**shares, "part": part, **by}}, IDS), daemon=False)
+    check(folder, documents({"shuffle": {"buffer_size": 20}}, IDS,
+                            {"split": {"train": 0.9, "validation": 0.1, "part": "validation"}}), *RUNS)
+    check(folder, csv_stream({"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}},
+                             {"split": {"train": 0.5, "test": 0.5, "part": "test"}}), {}, {"rank": 1, "world_size": 2})
+
+
+def test_dedup(folder):
+    for args in ({"input": "user"}, {"input": "group"}, {"input": "text"}, {},
+                 {"input": "user", "max_records": 9, "when_full": "forget"},
+                 {"input": "text", "max_records": 5, "when_full": "pass"}):
+        check(folder, documents({"dedup": args}, IDS), {"epochs": 2}, daemon=False)
+        check(folder, documents({"shuffle": {"buffer_size": 30}}, {"dedup": args}, IDS, {"repeat": {"count": 2}}),
+              {"epochs": 2}, {"rank": 1, "world_size": 2})
 
 
 def test_jsonl(folder):
