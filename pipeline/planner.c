@@ -112,6 +112,10 @@ int leat_planner_find_made(struct leat_planner *planner, const struct leat_confi
     return 0;
 }
 
+bool leat_planner_has(const struct leat_planner *planner, const char *name) {
+    return find_name(planner, name) != NULL;
+}
+
 const struct leat_field *leat_planner_field(const struct leat_planner *planner, uint32_t column) {
     return &planner->fields[column];
 }

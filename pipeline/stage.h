@@ -95,6 +95,8 @@ int leat_planner_find(struct leat_planner *planner, const struct leat_config *co
                       const char *arg, const char *name, uint32_t *ret_column,
                       struct leat_error *err); /* unknown names: the nearest, and what there is */
 const struct leat_field *leat_planner_field(const struct leat_planner *planner, uint32_t column);
+/* Whether there is a field of that name; nothing is said of its use. */
+bool leat_planner_has(const struct leat_planner *planner, const char *name);
 /* A new column of that name; an earlier field of the same name is hidden from here on. *ret_field
  * may be filled further. */
 int leat_planner_add(struct leat_planner *planner, const struct leat_config *config,

@@ -231,8 +231,15 @@ static int check(struct leat_config *config, struct leat_error *err) {
 static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
     struct chat *self = (struct chat *)config;
     struct leat_field *field;
-    int r = leat_planner_find(planner, config, "messages", self->messages, &self->column, err);
+    int r;
 
+    if (!leat_planner_has(planner, self->messages))
+        return leat_config_error(
+            config, "messages", err,
+            "there is no field \"%s\" here: arrays of objects must be declared "
+            "at the source, `fields: {%s: json}`",
+            self->messages, self->messages);
+    r = leat_planner_find(planner, config, "messages", self->messages, &self->column, err);
     if (r < 0)
         return r;
     if (leat_planner_field(planner, self->column)->dtype != LEAT_DTYPE_TEXT)

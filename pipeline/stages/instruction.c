@@ -97,16 +97,10 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
 /* Whether there is Alpaca's input: a field that is named for it must be there. */
 static bool has_input(const struct instruction *self, const struct leat_planner *planner) {
-    const char *names[LEAT_FIELDS_MAX];
-    size_t n = leat_planner_names(planner, names, LEAT_FIELDS_MAX);
-
     for (size_t i = 0; i < self->fields.n_items; i++)
         if (strcmp(self->fields.keys[i], "input") == 0)
             return true;
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], "input") == 0)
-            return true;
-    return false;
+    return leat_planner_has(planner, "input");
 }
 
 static int compile(struct instruction *self, struct leat_text_part *part, const char *arg,

@@ -312,6 +312,10 @@ static void check_wrong(const char *args, const char *expected) {
 static void test_refused(void **state) {
     (void)state;
     write_messages("[" A "]");
+    check_refused("{\"m\": [{}], \"n\": 1}\n", "- chat: {messages: m, template: chatml}",
+                  "x.yaml:5:26: streams.x.stages[0].chat.messages: there is no field \"m\" here: "
+                  "arrays of objects must be declared at the source, `fields: {m: json}`");
+    write_messages("[" A "]");
     check_wrong("output: t", "one of `template` and `prefixes` says how");
     check_wrong("template: chatml, prefixes: {user: x}", "one of `template` and `prefixes`");
     check_wrong("template: chatmi", "\"chatmi\" is none of chatml, llama-3, mistral, gemma");
