@@ -156,7 +156,8 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
     const struct leat_column *ids = leat_map_column(map, self->ids);
     const struct leat_column *loss = self->loss_on == ALL ? NULL : leat_map_column(map, self->loss);
     struct leat_column *labels = leat_map_column(map, self->labels);
-    size_t n = n_tokens(ids, map->block->n_rows), size = leat_dtype_size(self->dtype), at = 0;
+    size_t n = n_tokens(ids, map->block->n_rows),
+           size = leat_dtype_size((enum leat_dtype)self->dtype), at = 0;
 
     if (n > UINT32_MAX)
         return leat_error_set(err, -EOVERFLOW,
