@@ -504,22 +504,33 @@ static int map_job(struct leat_run *run, struct leat_job **ret_job) {
     return LEAT_RUN_JOB;
 }
 
-int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
+static int make_job(struct leat_run *run, struct leat_job **ret_job) {
     static int (*const makers[])(struct leat_run *, struct leat_job **) = {
         collate_job, quarantine_job, leat_run_cache_job, scan_job, map_job};
 
-    *ret_job = NULL;
-    if (!run->is_cancelled) {
+    do { /* once more, where that brought a pass to its end */
+        run->has_end = false;
         leat_run_consume(run);
         move_ends(run);
         for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
             if (makers[i](run, ret_job) == LEAT_RUN_JOB)
                 return LEAT_RUN_JOB;
-        if (leat_run_slot_need(run) > 0 && run->n_collate_out == 0)
-            return LEAT_RUN_NEEDS_SLOT;
-    } else if (run->n_jobs == 0 && leat_run_cache_job(run, ret_job) == LEAT_RUN_JOB) {
-        return LEAT_RUN_JOB;
-    }
+    } while (run->has_end);
+    if (leat_run_slot_need(run) > 0 && run->n_collate_out == 0)
+        return LEAT_RUN_NEEDS_SLOT;
+    return 0;
+}
+
+int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
+    int r = 0;
+
+    *ret_job = NULL;
+    if (!run->is_cancelled)
+        r = make_job(run, ret_job);
+    else if (run->n_jobs == 0)
+        r = leat_run_cache_job(run, ret_job);
+    if (r != 0)
+        return r;
     if (run->n_jobs > 0)
         return LEAT_RUN_WAITING;
     if (run->is_cancelled || (!run->first_output && (run->has_failed || run->is_complete)))

@@ -90,6 +90,7 @@ void leat_run_end_scan(struct leat_run *run, uint64_t n_records) {
 
     if (!leat_run_add_entry(run, LEAT_ENTRY_PASS_END, &end, NULL))
         leat_run_out_of_memory(run);
+    run->has_end = true;
     leat_run_next_pass(run, false);
 }
 

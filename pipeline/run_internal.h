@@ -55,6 +55,7 @@ struct leat_run {
     struct leat_scan scan;
     uint64_t scan_epoch, scan_pass;
     bool scan_is_out, scan_has_ended; /* ended: no further pass is wanted */
+    bool has_end;                     /* a pass came to its end without a job */
     uint64_t scan_end_record;         /* of the pass: behind the last that was put in line */
     bool scan_is_stale; /* the job that is out reads a pass that nobody wants any more */
 

@@ -281,10 +281,12 @@ static void release_oldest(struct driver *driver) {
     memmove(driver->held, driver->held + 1, driver->n_held * sizeof(driver->held[0]));
 }
 
-static void take_outputs(struct driver *driver) {
+/* How many there were. */
+static unsigned take_outputs(struct driver *driver) {
     struct leat_output output;
+    unsigned n = 0;
 
-    while (leat_run_take_output(driver->run, &output)) {
+    for (; leat_run_take_output(driver->run, &output); n++) {
         hash_output(driver, &output);
         if (output.kind != LEAT_OUTPUT_BATCH)
             continue;
@@ -297,6 +299,7 @@ static void take_outputs(struct driver *driver) {
         if (driver->result.n_batches == driver->how->cancel_after)
             leat_run_cancel(driver->run);
     }
+    return n;
 }
 
 static void *execute(void *job) {
@@ -357,7 +360,7 @@ static void needs_slot(struct driver *driver) {
 }
 
 static void step(struct driver *driver, bool *is_ended) {
-    unsigned max = driver->how->n_jobs ? driver->how->n_jobs : 1;
+    unsigned max = driver->how->n_jobs ? driver->how->n_jobs : 1, n_taken;
     struct leat_job *job;
 
     if (driver->n_jobs == max || (driver->how->random && driver->n_jobs && draw(driver, 3) == 0)) {
@@ -373,9 +376,11 @@ static void step(struct driver *driver, bool *is_ended) {
         needs_slot(driver);
         break;
     case LEAT_RUN_WAITING:
-        take_outputs(driver);
+        n_taken = take_outputs(driver);
         if (driver->n_jobs > 0)
             complete_one(driver);
+        else
+            assert_true(n_taken > 0); /* else the run waits for nothing */
         break;
     case LEAT_RUN_ENDED:
         *is_ended = true;

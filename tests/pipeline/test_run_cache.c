@@ -128,6 +128,28 @@ static void test_made_once(void **state) {
     assert_int_equal(driven.stats.n_source_records, 8000);
 }
 
+/* Who wants only a cache that is there has nothing to wait for. */
+static void test_built_before(void **state) {
+    struct drive how = {.options = {.only_builds = true}};
+    struct drive batches = {.options = {.n_epochs = 2}};
+    struct driven driven;
+
+    (void)state;
+    write_data("data.csv", 0, 300, 0);
+    remove_caches();
+    for (int i = 0; i < 3; i++) {
+        driven = drive_stream(CSV, CACHE, STAGES, &how);
+        assert_string_equal(driven.error.message, "");
+        assert_int_equal(driven.n_made, i ? 0 : 300);
+        assert_int_equal(driven.n_batches, 0);
+    }
+    driven = drive_stream(CSV, CACHE,
+                          CASTS "- select: {fields: [id, age]}\n"
+                                "- batch: {batch_size: 301, drop_last: true}",
+                          &batches);
+    assert_int_equal(driven.error.code, -ENODATA);
+}
+
 static void test_threads(void **state) {
     struct drive inline_ = {.options = {.n_epochs = 3}};
     struct drive threads = {.options = {.n_epochs = 3, .max_map_jobs = 10},
@@ -440,6 +462,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_digest),
         cmocka_unit_test(test_made_once),
+        cmocka_unit_test(test_built_before),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_bad_records),
         cmocka_unit_test(test_quarantine),
