@@ -7,6 +7,7 @@
 
 struct leat_order_node {
     struct leat_order_sink sink;
+    struct leat_order_sink out; /* of a stage that expands: counts what it passes on */
     struct leat_order *order;
     const struct leat_plan_stage *stage;
     void *state;
@@ -40,10 +41,24 @@ static int push_node(struct leat_order_sink *sink, struct leat_ref ref, struct l
         return 0;
     }
     order->n_repeated += index == order->plan->repeat_at;
-    r = node->stage->ops->push(node->stage->config, node->state, ref, down, err);
+    r = node->stage->ops->push(node->stage->config, node->state, ref,
+                               node->stage->ops->expands ? &node->out : down, err);
+    if (index > order->plan->repeat_at)
+        order->n_filtered += r == LEAT_ORDER_LEFT_OUT || node->stage->ops->expands;
     if (r == LEAT_ORDER_DONE)
         node->is_done = true;
-    return r;
+    return r == LEAT_ORDER_LEFT_OUT ? 0 : r;
+}
+
+/* What comes of a row counts in its place. */
+static int push_out(struct leat_order_sink *sink, struct leat_ref ref, struct leat_error *err) {
+    struct leat_order_node *node =
+        (struct leat_order_node *)((char *)sink - offsetof(struct leat_order_node, out));
+    struct leat_order *order = node->order;
+    size_t index = (size_t)(node - order->nodes);
+
+    order->n_repeated += index > order->plan->repeat_at;
+    return leat_order_push(below(order, index), ref, err);
 }
 
 static int start_nodes(struct leat_order *order, size_t end, uint64_t epoch, uint64_t pass,
@@ -113,7 +128,7 @@ int leat_order_init(struct leat_order *order, const struct leat_plan *plan,
         r = leat_error_oom(err);
     for (size_t i = 0; order->nodes && i < plan->n_order; i++)
         order->nodes[i] = (struct leat_order_node){
-            .sink.push = push_node, .order = order, .stage = plan->order[i]};
+            .sink.push = push_node, .out.push = push_out, .order = order, .stage = plan->order[i]};
     return r;
 }
 

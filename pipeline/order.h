@@ -14,8 +14,8 @@ struct leat_order {
     struct leat_order_node *nodes; /* [plan->n_order] */
     struct leat_batcher batcher;
     uint64_t seed;
-    /* of this pass: rows that `repeat` passed on, and those of them that filters behind it dropped
-     */
+    /* of this pass: rows that `repeat` passed on, and those of them that were dropped behind it;
+     * where a row becomes several, it counts as dropped, and they as passed on */
     uint64_t n_repeated, n_filtered;
     uint32_t n_idle_passes; /* in a row that left nothing behind */
 };

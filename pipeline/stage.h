@@ -228,7 +228,8 @@ static inline struct leat_ref leat_ref_part(struct leat_ref ref, uint32_t start,
         .block = ref.block, .row = ref.row, .start = ref.start + start, .length = length};
 }
 
-#define LEAT_ORDER_DONE 1 /* from push: nothing more is wanted in this epoch */
+#define LEAT_ORDER_DONE     1 /* from push: nothing more is wanted in this epoch */
+#define LEAT_ORDER_LEFT_OUT 3 /* from push of a stage: the row was dropped */
 
 struct leat_order_sink {
     int (*push)(struct leat_order_sink *sink, struct leat_ref ref,
@@ -289,6 +290,7 @@ struct leat_stage_ops {
     bool is_filter; /* MAP that drops rows: evaluated where it stands, even behind ORDER stages */
 
     /* ORDER */
+    bool expands;      /* a row becomes several, or none */
     bool is_last;      /* no ORDER stage may follow: it says how rows come together in batches */
     size_t state_size; /* zeroed before start */
     /* Rows that wait in the stage at most, whose blocks stay in memory, and bytes of its state, for

@@ -127,7 +127,7 @@ static int push(const struct leat_config *config, void *state, struct leat_ref r
         hash[i] = ((const uint64_t *)ref.block->columns[self->hash_columns[i]].values)[ref.row];
     if (leat_hash_set_has(&seen->sets[0], hash) || leat_hash_set_has(&seen->sets[1], hash)) {
         leat_ref_drop(ref);
-        return 0;
+        return LEAT_ORDER_LEFT_OUT;
     }
     r = remember(self, seen, hash, err);
     if (r < 0) {

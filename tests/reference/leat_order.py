@@ -5,6 +5,8 @@ An ORDER stage is a generator over what comes before it, made anew for each pass
 """
 import itertools
 
+import leat_cuts
+
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
 SHUFFLE, TOKENIZE, BUCKET, SAMPLE, MIX = 1, 2, 3, 4, 5
@@ -94,7 +96,8 @@ def dedup(rows, args, key):
         yield row
 
 
-ORDERS = {"shuffle": shuffle, "take": take, "skip": skip, "dedup": dedup}
+ORDERS = {"shuffle": shuffle, "take": take, "skip": skip, "dedup": dedup,
+          "chunk": leat_cuts.chunk, "pack": leat_cuts.pack}
 
 
 def chain(read_pass, stages, seed, epoch):

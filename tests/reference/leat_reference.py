@@ -10,6 +10,7 @@ unless they say `on_error: skip` or `quarantine`.
 """
 import argparse
 import hashlib
+import itertools
 import pathlib
 import struct
 import sys
@@ -36,7 +37,9 @@ class Column:
         self.pad_value = None  # if nothing else is said
         self.mask_of = None
         self.said = None  # where a row has what the model is to say
+        self.of_records = True
         self.shaped_by = None  # made with the batch, in the shape of that column
+        self.are_sums = False  # cu_seqlens: of lengths, over the whole batch
 
 
 class Plan:
@@ -61,6 +64,8 @@ class Plan:
             ordinals[name] = self.ordinal + 1
             if name == "dedup":
                 args = {**(args or {}), "hash": self.record_hash(args or {}, 0)}
+            if name in ("chunk", "pack"):
+                args = getattr(self, "cut_" + name)(args)
             if name in leat_order.ORDERS or name == "repeat":
                 self.orders.append((name, args, self.ordinal))
             elif name in STAGES:
@@ -108,7 +113,7 @@ class Plan:
         if "mask" in args:
             self.columns[args["mask"]] = mask = Column("int32", True)
             mask.mask_of = column
-        if "length" in args:
+        if "length" in args and column.of_records:
             def step(row, _context):
                 if len(row[column]) > args["length"]:
                     raise BadRecord("longer than pad.length")
@@ -189,6 +194,55 @@ class Plan:
             return parts[args["part"]][0] <= place < parts[args["part"]][1]
         self.keep(holds)
 
+    def parts(self, args):
+        """[(column, column of its parts)] of the fields that are cut, with a check of the records."""
+        names = args["fields"] if isinstance(args["fields"], list) else [args["fields"]]
+        pairs = [(self.columns[name], Column(self.columns[name].dtype, True)) for name in names]
+        wholes = [whole for whole, _ in pairs if whole.of_records]
+
+        def step(row, _context):
+            if len({len(row[whole]) for whole in wholes}) > 1:
+                raise BadRecord("lists that are cut in step differ in length")
+        self.steps.append(step)
+        for name, (_, part) in zip(names, pairs):
+            self.columns[name], part.of_records = part, False
+        return pairs
+
+    def cut_chunk(self, args):
+        cut = self.parts(args)
+        column = Column("int32")
+        if "start" in args:
+            self.columns[args["start"]] = column
+        return {**args, "cut": cut, "start_column": column}
+
+    def cut_pack(self, args):
+        cut = self.parts(args)
+        names = args["fields"] if isinstance(args["fields"], list) else [args["fields"]]
+        made, length = {}, args["length"]
+        for _, column in cut:
+            column.pad = {"length": length, "left": False, "value": args.get("value")}
+        self.columns = {name: self.columns[name] for name in names}
+        if "labels" in args:
+            i = names.index(args["labels"]) if args["labels"] in names else 0
+            column = cut[i][1] if i else Column(cut[0][0].dtype, True)
+            column.pad = {"length": length, "left": False, "value": args.get("ignore_index", -100)}
+            self.columns[args["labels"]] = column
+            made["labels"] = (column, i)
+        if "mask" in args:
+            self.columns[args["mask"]] = mask = Column("int32", True)
+            mask.mask_of = cut[0][1]
+        for name in ("position_ids", "segment_ids", "cu_seqlens"):
+            if name in args:
+                self.columns[args[name]] = made[name] = Column("int32", True)
+                made[name].shaped_by = cut[0][1]
+                made[name].are_sums = name == "cu_seqlens"
+        if not args.get("split") and cut[0][0].of_records:
+            def step(row, _context):
+                if len(row[cut[0][0]]) > length:
+                    raise BadRecord("longer than pack.length")
+            self.steps.append(step)
+        return {**args, "cut": cut, "made": made}
+
     def stage_select(self, args):
         names = args["fields"] if isinstance(args["fields"], list) else [args["fields"]]
         self.columns = {name: self.columns[name] for name in names}
@@ -248,6 +302,9 @@ class Plan:
     def tensor(self, name, column, rows):
         """(name, dtype, shape, bytes)"""
         shape = [len(rows)] if self.batch else []
+        if column.are_sums:
+            sums = list(itertools.accumulate((n for row in rows for n in row[column]), initial=0))
+            return name, column.dtype, [len(sums)], pack(sums, column.dtype)
         values_of = column.mask_of or column
         if not values_of.is_list:
             return name, column.dtype, shape, pack([row[column] for row in rows], column.dtype)

@@ -5,6 +5,7 @@
 """
 import json
 import pathlib
+import random
 import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1] / "e2e")]
@@ -57,17 +58,21 @@ def write_data(folder):
 
 
 def check(folder, stream, *runs, daemon=True):
-    """One digest from the reference and from leat, for each (arguments of run, of the reference)."""
+    """One digest from the reference and from leat, for each of the runs (arguments of both). Returns
+    how many batches and rows each had."""
     write_data(folder)
     file = folder / "stream.yaml"
     file.write_text(yaml.safe_dump({"streams": {"s": stream}}, sort_keys=False, allow_unicode=True))
+    counts = []
     for run in runs or [{}]:
         expected, n_batches, n_rows = leat_reference.run(file, **run)
         assert n_batches > 0 and n_rows > 0, f"{run}: nothing to compare"
+        counts.append((n_batches, n_rows))
         args = [x for key, value in run.items() for x in ("--" + key.replace("_", "-"), value)]
         for mode in [["--no-daemon"]] + [["--workers", "2"]] * daemon:
             found = run_digest(file, *args, *mode)
             assert found == expected, f"{run} {mode}: {found}, the reference has {expected}"
+    return counts
 
 
 SELECT = {"select": {"fields": ["ids", "mask", "y"]}}
@@ -262,6 +267,56 @@ def test_dedup(folder):
         check(folder, documents({"dedup": args}, IDS), {"epochs": 2}, daemon=False)
         check(folder, documents({"shuffle": {"buffer_size": 30}}, {"dedup": args}, IDS, {"repeat": {"count": 2}}),
               {"epochs": 2}, {"rank": 1, "world_size": 2})
+
+
+def test_chunks(folder):
+    fields = {"fields": ["ids", "types"]}
+    tail = [{"pad": {"input": "ids", "length": 20, "value": 7, "mask": "mask"}},
+            {"pad": {"input": "types", "longest": True, "value": 9}},
+            {"select": {"fields": ["ids", "mask", "id", "types", "group"]}}]
+    for args in ({"length": 8}, {"length": 8, "stride": 3}, {"length": 5, "stride": 9, "min_length": 2},
+                 {"length": 20, "stride": 20, "min_length": 1}, {"length": 1}):
+        check(folder, documents({"chunk": {**fields, **args}}, *tail), daemon=False)
+    check(folder, documents({"chunk": {**fields, "length": 7, "stride": 5, "start": "start"}}, *tail[:2],
+                            {"filter": {"input": "group", "max": 4}}, {"select": {"fields": ["start", "types", "ids"]}},
+                            {"bucket": {"input": "ids", "boundaries": [3, 6]}}, end=[{"batch": {"max_tokens": 99}}]), *RUNS)
+    check(folder, documents({"shuffle": {"buffer_size": 40}}, {"chunk": {**fields, "length": 6}},
+                            {"shuffle": {"buffer_size": 100}}, *tail), *RUNS)
+
+
+def test_packs(folder):
+    made = {"mask": "mask", "position_ids": "positions", "segment_ids": "segments", "cu_seqlens": "cu"}
+    ways = [{"how": "concat"}, {"how": "concat", "split": True}, {"how": "first_fit", "window": 50},
+            {"window": 37}, {"how": "best_fit", "window": 1}, {"split": True, "length": 16},
+            {"how": "first_fit", "split": True, "length": 3}, {"how": "concat", "split": True, "length": 1}]
+    for way in ways:
+        args = {"fields": ["ids", "types"], "length": 64, "value": 5, **way}
+        check(folder, documents({"pack": {**args, **made, "labels": "labels"}}), daemon=False)
+        check(folder, documents({"pack": {**args, "labels": "types", "ignore_index": -1}}, {"take": {"count": 20}}),
+              {"epochs": 2}, {"rank": 1, "world_size": 2}, daemon=False)
+    check(folder, documents({"shuffle": {"buffer_size": 70}}, {"chunk": {"fields": "ids", "length": 11, "stride": 9}},
+                            {"pack": {"fields": "ids", "length": 32, "window": 90, "value": 0, **made}},
+                            {"shuffle": {"buffer_size": 10}}), *RUNS)
+    stream = documents({"pack": {"fields": "ids", "length": 70, "value": 0, "cu_seqlens": "cu"}}, {"repeat": {"count": 2}})
+    del stream["stages"][-2]
+    check(folder, stream)
+
+
+def test_little_is_wasted(folder):
+    """best_fit with a window of 4096 documents, of log-normal lengths: less than 2 % is padding."""
+    rng = random.Random(8)
+    for length, mean, n in ((512, 4, 10000), (1024, 5, 10000), (4096, 6, 5000)):
+        sizes = [min(length, int(rng.lognormvariate(mean, 1)) + 1) for _ in range(n)]
+        with open(folder / "long.jsonl", "w", encoding="utf-8") as file:
+            for number, size in enumerate(sizes):
+                file.write(json.dumps({"ids": [number % 10] * size}) + "\n")
+        stream = documents({"cast": {"input": "ids", "dtype": "uint16"}},
+                           {"pack": {"fields": "ids", "length": length, "window": 4096, "value": 0}})
+        stream["source"]["jsonl"]["paths"] = ["long.jsonl"]
+        [(_, n_rows)] = check(folder, stream, daemon=False)
+        waste = 1 - sum(sizes) / (n_rows * length)
+        print(f"  {n_rows} rows of {length}: {100 * waste:.2f} % padding")
+        assert waste < 0.02
 
 
 def test_jsonl(folder):
