@@ -123,8 +123,16 @@ static void hash_kept_columns(struct leat_blake2b *state, const struct leat_plan
     }
 }
 
+/* Whether the stage is among those that the records go through. */
+static bool runs_in_map(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
+    for (size_t i = 0; i < plan->n_map; i++)
+        if (plan->map[i] == stage)
+            return true;
+    return false;
+}
+
 /* All MAP stages count, also those that do nothing but name fields: which field a later one reads
- * depends on them. */
+ * depends on them. Of the others those that have something to do with the records count. */
 static void digest_records(struct leat_plan *plan) {
     struct leat_blake2b state;
 
@@ -132,7 +140,7 @@ static void digest_records(struct leat_plan *plan) {
     leat_blake2b_text(&state, "leat records 1 of " LEAT_VERSION);
     hash_source_of_records(&state, plan);
     for (size_t i = 0; i < plan->n_stages; i++)
-        if (plan->stages[i].ops->kind == LEAT_STAGE_MAP || plan->stages[i].ops->map)
+        if (plan->stages[i].ops->kind == LEAT_STAGE_MAP || runs_in_map(plan, &plan->stages[i]))
             hash_stage_of_records(&state, &plan->stages[i]);
     hash_kept_columns(&state, plan);
     leat_blake2b_final(&state, plan->record_digest);
