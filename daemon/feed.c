@@ -200,18 +200,24 @@ static void job_work(struct leat_task *task) {
     leat_job_execute(((struct leat_feed_job *)task)->job);
 }
 
-/* One line for what goes wrong with the cache of a stream, which itself goes on. */
+/* One line for what goes wrong with the cache of a stream, which itself goes on; of many, the
+ * first, the second, the fourth and so on. */
 static void log_cache(struct leat_feed *feed) {
     struct leat_run_stats stats;
     char text[LEAT_ERROR_PRINT_MAX];
+    bool is_many;
 
     leat_run_get_stats(feed->run, &stats);
     if (stats.n_cache_notes == feed->n_cache_notes)
         return;
+    is_many = (stats.n_cache_notes & (stats.n_cache_notes - 1)) != 0;
     feed->n_cache_notes = stats.n_cache_notes;
+    if (is_many)
+        return;
     (void)leat_error_print(stats.cache_note, text, sizeof(text));
     leat_log_write(&feed->daemon->log, LEAT_EVENT_CACHE,
                    (const struct leat_log_field[]){LEAT_LOG_F("stream", feed->stream->name),
+                                                   LEAT_LOG_N("count", stats.n_cache_notes),
                                                    LEAT_LOG_T("error", text), LEAT_LOG_FIELDS_END});
 }
 

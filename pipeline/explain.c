@@ -152,6 +152,39 @@ static void add_shape(struct leat_text *text, const struct leat_plan_tensor *ten
     leat_text_add(text, "]");
 }
 
+/* What a cache keeps of each record, and where. */
+static void add_cache(struct leat_text *text, const struct leat_plan *plan) {
+    bool is_first = true;
+
+    if (!plan->cache_path)
+        return;
+    leat_text_add(text, "\nin the cache:          ");
+    for (uint32_t i = 0; i < plan->n_columns; i++) {
+        if (!plan->is_kept[i])
+            continue;
+        leat_text_add(text, "%s", is_first ? "" : ", ");
+        add_name(text, plan->fields[i].name);
+        leat_text_add(text, " ");
+        add_type(text, plan, i);
+        is_first = false;
+    }
+    leat_text_add(text, " in ");
+    add_name(text, plan->cache_path);
+}
+
+static void add_cache_json(struct leat_text *text, const struct leat_plan *plan) {
+    char hex[LEAT_DIGEST_HEX_SIZE];
+
+    if (!plan->cache_path) {
+        leat_text_add(text, "null");
+        return;
+    }
+    leat_digest_hex(plan->record_digest, hex);
+    leat_text_add(text, "{\"path\": ");
+    leat_text_add_json(text, plan->cache_path, strlen(plan->cache_path));
+    leat_text_add(text, ", \"record_digest\": \"%s\"}", hex);
+}
+
 static void explain_text(struct leat_text *text, const struct leat_plan *plan, uint32_t n_workers) {
     struct memory memory = plan_memory(plan, n_workers);
     char hex[LEAT_DIGEST_HEX_SIZE];
@@ -175,6 +208,7 @@ static void explain_text(struct leat_text *text, const struct leat_plan *plan, u
     leat_text_add(text, "\none pass over a block: %s", plan->source_ops->name);
     for (size_t i = 0; i < plan->n_map; i++)
         leat_text_add(text, " > %s", plan->map[i]->ops->name);
+    add_cache(text, plan);
     leat_text_add(text, "\non references:         ");
     for (size_t i = 0; i < plan->n_order; i++)
         leat_text_add(text, "%s > ", plan->order[i]->ops->name);
@@ -242,7 +276,9 @@ static void explain_json(struct leat_text *text, const struct leat_plan *plan, u
     leat_text_add(text, "], \"pass\": [\"%s\"", plan->source_ops->name);
     for (size_t i = 0; i < plan->n_map; i++)
         leat_text_add(text, ", \"%s\"", plan->map[i]->ops->name);
-    leat_text_add(text, "], \"tensors\": [");
+    leat_text_add(text, "], \"cache\": ");
+    add_cache_json(text, plan);
+    leat_text_add(text, ", \"tensors\": [");
     for (size_t i = 0; i < plan->n_tensors; i++) {
         leat_text_add(text, "%s{\"name\": ", i ? ", " : "");
         leat_text_add_json(text, plan->tensors[i].name, strlen(plan->tensors[i].name));

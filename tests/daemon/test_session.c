@@ -224,6 +224,28 @@ static void test_bad_open(void **state) {
     expect_refusal(&request, "a stream needs a source");
 }
 
+/* What a trainer describes must not make the daemon write files. */
+static void test_own_spec_that_writes(void **state) {
+    static const char *const options[][2] = {
+        {"quarantine", "/tmp/x"}, {"on_error", "quarantine"}, {"cache", "{path: /tmp}"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        Leat__OpenRequest request = LEAT__OPEN_REQUEST__INIT;
+        struct leat_spec *spec = NULL;
+        struct leat_value *value;
+
+        assert_int_equal(leat_spec_new("mine", NULL, &spec), 0);
+        spec->source.kind = strdup("csv");
+        assert_int_equal(leat_value_insert(&spec->options, options[i][0], &value), 0);
+        assert_int_equal(leat_value_set_text(value, options[i][1], false), 0);
+        assert_int_equal(leat_spec_pack(spec, &request.spec), 0);
+        expect_refusal(&request, "only streams of the daemon's settings may");
+        leat_spec_message_free(request.spec);
+        leat_spec_free(spec);
+    }
+}
+
 /* ---- while it is served ---- */
 
 static void test_an_epoch(void **state) {
@@ -415,19 +437,13 @@ static void test_rank_without_batches(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_bad_hello),
-        TEST(test_wrong_order),
-        TEST(test_optional_kind),
-        TEST(test_sizes),
-        TEST(test_bad_open),
-        TEST(test_an_epoch),
-        TEST(test_window),
-        TEST(test_bad_release),
-        TEST(test_bye),
-        TEST(test_quarantine),
-        TEST(test_hang_up),
-        TEST(test_no_descriptors),
-        TEST(test_rank_without_batches),
+        TEST(test_bad_hello),      TEST(test_wrong_order),
+        TEST(test_optional_kind),  TEST(test_sizes),
+        TEST(test_bad_open),       TEST(test_own_spec_that_writes),
+        TEST(test_an_epoch),       TEST(test_window),
+        TEST(test_bad_release),    TEST(test_bye),
+        TEST(test_quarantine),     TEST(test_hang_up),
+        TEST(test_no_descriptors), TEST(test_rank_without_batches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
