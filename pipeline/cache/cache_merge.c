@@ -75,29 +75,29 @@ static int add_shard(struct merge *merge, const char *path) {
 }
 
 /* "KEY-I-of-N.leat" */
-static bool is_shard_name(const char *name) {
-    size_t n = strlen(name);
+static int is_shard_name(const struct dirent *entry) {
+    size_t n = strlen(entry->d_name);
 
-    return n > 5 && strcmp(name + n - 5, ".leat") == 0 && strstr(name, "-of-");
+    return n > 5 && strcmp(entry->d_name + n - 5, ".leat") == 0 && strstr(entry->d_name, "-of-");
 }
 
+/* By name, so that of several faults the same one is told every time. */
 static int add_folder(struct merge *merge, const char *folder) {
-    DIR *directory = opendir(folder);
-    const struct dirent *entry;
+    struct dirent **entries;
+    int n = scandir(folder, &entries, is_shard_name, alphasort);
     int r = 0;
 
-    if (!directory)
+    if (n < 0)
         return leat_error_set(merge->err, -errno, "%s: %s", folder, strerror(errno));
-    while (r == 0 && (entry = readdir(directory))) {
-        char *path;
+    for (int i = 0; i < n; i++) {
+        char *path = r == 0 ? leat_files_join(folder, entries[i]->d_name) : NULL;
 
-        if (!is_shard_name(entry->d_name))
-            continue;
-        path = leat_files_join(folder, entry->d_name);
-        r = path ? add_shard(merge, path) : leat_error_oom(merge->err);
+        if (r == 0)
+            r = path ? add_shard(merge, path) : leat_error_oom(merge->err);
         free(path);
+        free(entries[i]);
     }
-    (void)closedir(directory);
+    free(entries);
     return r;
 }
 

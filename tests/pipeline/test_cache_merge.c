@@ -153,6 +153,7 @@ static void test_wrong_shards(void **state) {
     assert_null(cache_name()); /* nothing is left of the attempt */
     assert_int_equal(truncate(path, 3000), 0);
     check_merge(options, folder, -EINVAL, "is not complete");
+    assert_int_equal(unlink(path), 0);
     write_data("a.csv", 0, 701, 0);
     check_merge(options, folder, -ESTALE, "other data");
     free(name);
