@@ -106,9 +106,8 @@ static void test_shards(void **state) {
 static void check_merge(const char *options, const char *folder, int code, const char *message) {
     struct leat_error err;
 
-    assert_int_equal(merge(options, folder, &err), code);
-    if (!strstr(err.message, message) && !strstr(err.path, message))
-        fail_msg("%s: %s\nand not %s", err.path, err.message, message);
+    if (merge(options, folder, &err) != code || !strstr(err.message, message))
+        fail_msg("%d: %s\nand not %d: %s", err.code, err.message, code, message);
 }
 
 static void test_wrong_shards(void **state) {
