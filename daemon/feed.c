@@ -226,6 +226,7 @@ static struct leat_feed_job *take_job(struct leat_feed *feed) {
 static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struct leat_job *job) {
     static const enum leat_task_class classes[LEAT_N_JOB_KINDS] = {
         [LEAT_JOB_SCAN] = LEAT_TASK_SCAN,
+        [LEAT_JOB_DECODE] = LEAT_TASK_MAP,
         [LEAT_JOB_MAP] = LEAT_TASK_MAP,
         [LEAT_JOB_COLLATE] = LEAT_TASK_URGENT,
         [LEAT_JOB_QUARANTINE] = LEAT_TASK_URGENT,

@@ -148,7 +148,7 @@ int leat_head(const struct leat_spec *spec, const struct leat_opener *opener, in
             r = leat_error_oom(err);
     }
     if (r == 0) {
-        leat_scan_start(&head.scan, head.plan, opener);
+        leat_scan_start(&head.scan, head.plan, opener, true);
         r = read_on(&head, err);
         leat_scan_stop(&head.scan);
     }

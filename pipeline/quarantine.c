@@ -31,9 +31,9 @@ static void add_base64(struct leat_text *text, const uint8_t *bytes, size_t n) {
     }
 }
 
-void leat_quarantine_add(struct leat_text *text, const struct leat_plan *plan,
-                         const struct leat_block *block, const struct leat_bad_record *bad) {
-    const char *path = plan->source->files.paths[block->file];
+void leat_quarantine_add(struct leat_text *text, const struct leat_plan *plan, uint32_t file,
+                         const struct leat_bad_record *bad) {
+    const char *path = plan->source->files.paths[file];
 
     leat_text_add(text, "{\"file\": ");
     leat_text_add_json(text, path, strlen(path));

@@ -1,8 +1,8 @@
 /* run.c: hands out jobs, takes them back, puts batches into slots and outputs in order. See run.h;
  * blocks: run_blocks.c.
  *
- * Collation comes before quarantine before scanning before mapping: what is nearest to the trainer
- * goes first.
+ * Collation comes before quarantine before scanning before decoding ahead before mapping: what is
+ * nearest to the trainer goes first, and what the others wait for.
  */
 #include "pipeline/run.h"
 
@@ -108,6 +108,28 @@ static int name_stages(struct leat_run *run, struct leat_error *err) {
     return 0;
 }
 
+/* What comes once has one epoch, from its start; how many are asked for may be left open. */
+static int check_passes(const struct leat_plan *plan, const struct leat_run_options *options,
+                        struct leat_error *err) {
+    const char *path = plan->source->files.paths[0];
+
+    if (!plan->is_one_pass)
+        return 0;
+    if (options->first_epoch > 0 || options->first_step > 0)
+        return leat_error_set(
+            err, -ESPIPE,
+            "%s: comes through a FIFO, and so once: there is no going on at epoch "
+            "%llu, step %llu",
+            path, (unsigned long long)options->first_epoch,
+            (unsigned long long)options->first_step);
+    if (options->n_epochs > 1)
+        return leat_error_set(err, -ESPIPE,
+                              "%s: comes through a FIFO, and so once: %llu epochs were asked for, "
+                              "there is one",
+                              path, (unsigned long long)options->n_epochs);
+    return 0;
+}
+
 int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
                  struct leat_run **ret_run, struct leat_error *err) {
     struct leat_run *run;
@@ -117,6 +139,9 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
         return leat_error_set(
             err, -EINVAL, "rank %llu is outside 0..%llu", (unsigned long long)options->rank,
             (unsigned long long)(options->world_size ? options->world_size - 1 : 0));
+    r = check_passes(plan, options, err);
+    if (r < 0)
+        return r;
     run = calloc(1, sizeof(*run));
     if (!run)
         return leat_error_oom(err);
@@ -125,7 +150,8 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
     run->last = &run->first;
     run->last_output = &run->first_output;
     run->epoch = run->scan_epoch = options->first_epoch;
-    leat_scan_start(&run->scan, plan, options->opener);
+    leat_scan_start(&run->scan, plan, options->opener,
+                    options->first_epoch == 0 && options->first_step == 0);
     r = leat_order_init(&run->order, plan, options, err);
     if (r == 0)
         r = leat_order_start_epoch(&run->order, run->epoch, err);
@@ -188,6 +214,7 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     assert(run->n_jobs == 0);
     free_entries(run);
     leat_order_deinit(&run->order);
+    leat_run_decode_reset(run);
     leat_scan_stop(&run->scan);
     free_pools(run);
     leat_block_pool_deinit(&run->blocks);
@@ -427,7 +454,7 @@ static int scan_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_job *job;
 
     if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed ||
-        run->n_entries >= limit)
+        run->n_entries >= limit || !leat_run_decode_hand_over(run))
         return 0;
     job = job_take(run, LEAT_JOB_SCAN);
     if (!job)
@@ -441,6 +468,22 @@ static int scan_job(struct leat_run *run, struct leat_job **ret_job) {
         return out_of_memory(run);
     }
     run->scan_is_out = true;
+    *ret_job = job;
+    return LEAT_RUN_JOB;
+}
+
+static int decode_job(struct leat_run *run, struct leat_job **ret_job) {
+    struct leat_decode_job decode;
+    struct leat_job *job;
+
+    if (!leat_run_decode_next(run, &decode))
+        return 0;
+    job = job_take(run, LEAT_JOB_DECODE);
+    if (!job) {
+        leat_run_decode_done(run, &decode);
+        return out_of_memory(run);
+    }
+    job->decode = decode;
     *ret_job = job;
     return LEAT_RUN_JOB;
 }
@@ -493,7 +536,7 @@ static int map_job(struct leat_run *run, struct leat_job **ret_job) {
 
 int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
     static int (*const makers[])(struct leat_run *, struct leat_job **) = {
-        collate_job, quarantine_job, scan_job, map_job};
+        collate_job, quarantine_job, scan_job, decode_job, map_job};
 
     *ret_job = NULL;
     if (!run->is_cancelled) {
@@ -528,6 +571,9 @@ void leat_job_execute(struct leat_job *job) {
     case LEAT_JOB_SCAN:
         (void)leat_scan_execute(&job->scan, &job->n_bytes, &job->error);
         break;
+    case LEAT_JOB_DECODE:
+        (void)leat_decode_execute(&job->decode, &job->error);
+        break;
     case LEAT_JOB_MAP:
         if (job->map.workspace)
             (void)leat_map_execute(&job->map, &job->error);
@@ -556,10 +602,11 @@ static void fail_scan(struct leat_run *run, const struct leat_error *err) {
 }
 
 static void take_piece(struct leat_run *run, struct leat_piece *piece) {
-    if (piece->n_records == 0)
+    if (!piece->buffer)
         return;
     run->stats.n_source_records += piece->n_records;
-    if (leat_run_add_entry(run, LEAT_ENTRY_SCANNED, piece, NULL) == 0)
+    if (leat_run_add_entry(run, piece->damage ? LEAT_ENTRY_DAMAGED : LEAT_ENTRY_SCANNED, piece,
+                           NULL) == 0)
         piece->buffer = NULL;
     else
         out_of_memory(run);
@@ -572,6 +619,7 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
     run->scan_is_out = run->scan_is_stale = false;
     run->stats.n_source_bytes += job->n_bytes;
     run->stage_stats[0].busy_ns += job->busy_ns;
+    leat_run_decode_follow(run, scan);
     give_buffers(run, scan);
     for (size_t i = 0; i < scan->n_pieces; i++) {
         if (!is_stale)
@@ -631,6 +679,12 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
     switch (take_job->kind) {
     case LEAT_JOB_SCAN:
         complete_scan(run, take_job);
+        break;
+    case LEAT_JOB_DECODE:
+        run->stage_stats[0].busy_ns += take_job->busy_ns;
+        leat_run_decode_done(run, &take_job->decode);
+        if (take_job->error.code)
+            leat_run_fail(run, &take_job->error);
         break;
     case LEAT_JOB_MAP:
         complete_map(run, take_job);

@@ -68,6 +68,7 @@ static bool wants_pass(const struct leat_run *run, uint64_t pass) {
 }
 
 void leat_run_next_pass(struct leat_run *run, bool epoch_is_over) {
+    leat_run_decode_reset(run);
     leat_scan_stop(&run->scan);
     if (!epoch_is_over && wants_pass(run, run->scan_pass + 1)) {
         run->scan_pass++;
@@ -77,31 +78,29 @@ void leat_run_next_pass(struct leat_run *run, bool epoch_is_over) {
     }
     run->scan_has_ended = !wants_epoch(run, run->scan_epoch);
     if (!run->scan_has_ended)
-        leat_scan_start(&run->scan, run->plan, run->options.opener);
+        leat_scan_start(&run->scan, run->plan, run->options.opener, false);
 }
 
 /* ---- bad records ---- */
 
-static void bad_error(const struct leat_run *run, const struct leat_block *block,
-                      const struct leat_bad_record *bad, struct leat_error *err) {
+static void bad_error(const struct leat_run *run, uint32_t file, const struct leat_bad_record *bad,
+                      struct leat_error *err) {
     *err = LEAT_ERROR_INIT;
     leat_error_set(err, -EINVAL, "%s", bad->message);
-    leat_error_locate(err, run->plan->source->files.paths[block->file], (uint32_t)bad->line,
-                      bad->column);
+    leat_error_locate(err, run->plan->source->files.paths[file], (uint32_t)bad->line, bad->column);
     if (bad->field)
         leat_error_prefix(err, "%s", bad->field);
     if (bad->stage)
         leat_error_prefix(err, "%s", bad->stage);
 }
 
-static int meet_bad(struct leat_run *run, const struct leat_block *block,
-                    const struct leat_bad_record *bad) {
+static int meet_bad(struct leat_run *run, uint32_t file, const struct leat_bad_record *bad) {
     const struct leat_stream_options *options = &run->plan->options;
     struct leat_error err;
 
     run->stats.n_bad_records++;
     run->n_epoch_bad++;
-    bad_error(run, block, bad, &run->last_bad);
+    bad_error(run, file, bad, &run->last_bad);
     if (options->on_error == LEAT_ON_ERROR_FAIL) {
         leat_run_fail(run, &run->last_bad);
         return -EINVAL;
@@ -118,7 +117,7 @@ static int meet_bad(struct leat_run *run, const struct leat_block *block,
     }
     if (options->on_error == LEAT_ON_ERROR_QUARANTINE && run->epoch == run->options.first_epoch &&
         run->pass == 0)
-        leat_quarantine_add(&run->quarantine, run->plan, block, bad);
+        leat_quarantine_add(&run->quarantine, run->plan, file, bad);
     return 0;
 }
 
@@ -128,12 +127,25 @@ static int meet_bad_before(struct leat_run *run, struct leat_queue_entry *entry,
     uint32_t record = row < block->n_rows && block->records ? block->records[row] : UINT32_MAX;
 
     while (entry->next_bad < block->n_bad && block->bad[entry->next_bad].record < record) {
-        int r = meet_bad(run, block, &block->bad[entry->next_bad++]);
+        int r = meet_bad(run, block->file, &block->bad[entry->next_bad++]);
 
         if (r < 0)
             return r;
     }
     return 0;
+}
+
+/* What is left of a file behind its damage is one bad record. */
+static void meet_damage(struct leat_run *run, const struct leat_piece *piece) {
+    struct leat_bad_record bad = {
+        .line = piece->line,
+        .offset = piece->offset,
+        .n_bytes = (uint32_t)piece->n_bytes,
+        .bytes = piece->buffer->data,
+        .message = piece->damage,
+    };
+
+    (void)meet_bad(run, piece->file, &bad);
 }
 
 /* ---- ends ---- */
@@ -267,6 +279,8 @@ void leat_run_consume(struct leat_run *run) {
         }
         if (entry->state == LEAT_ENTRY_PASS_END)
             end_pass(run, false);
+        else if (entry->state == LEAT_ENTRY_DAMAGED)
+            meet_damage(run, &entry->piece);
         else if (!consume_block(run, entry))
             continue;
         pop_entry(run);

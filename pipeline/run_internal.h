@@ -1,5 +1,5 @@
-/* run_internal.h: the state of a run, shared by run.c (jobs and outputs) and run_blocks.c (blocks
- * through the order). */
+/* run_internal.h: the state of a run, shared by run.c (jobs and outputs), run_blocks.c (blocks
+ * through the order) and run_decode.c (compressed files ahead of the scanner). */
 #pragma once
 
 #include "pipeline/job.h"
@@ -10,6 +10,7 @@ enum leat_entry_state {
     LEAT_ENTRY_SCANNED,
     LEAT_ENTRY_MAPPING,
     LEAT_ENTRY_MAPPED,
+    LEAT_ENTRY_DAMAGED, /* its piece says why a file ended before its end */
     LEAT_ENTRY_PASS_END
 };
 
@@ -19,7 +20,7 @@ struct leat_queue_entry {
     struct leat_queue_entry *next;
     enum leat_entry_state state;
     uint64_t epoch, pass;
-    struct leat_piece piece;  /* SCANNED, MAPPING */
+    struct leat_piece piece;  /* SCANNED, MAPPING, DAMAGED */
     struct leat_block *block; /* MAPPED */
     uint32_t next_row, next_bad;
     struct leat_error error; /* of the MAP job; of an end: of reading */
@@ -41,6 +42,23 @@ struct leat_slot_queue {
     size_t first, n_slots, capacity; /* a ring */
 };
 
+/* What is decoded ahead of the scanner. How far it got changes speed and memory, never the data. */
+struct leat_ahead {
+    uint64_t pass;                            /* counts; jobs of an older one are of no use */
+    struct leat_unit *units;                  /* decoded, and not with the scanner yet */
+    struct leat_unit_key out[LEAT_UNITS_MAX]; /* being decoded in this pass */
+    size_t n_out, n_busy;                     /* n_busy: jobs of all passes */
+    size_t n_held;                            /* units that the scanner has */
+    bool is_compressed;                       /* the file in which the scanner is */
+    size_t file;                              /* where it was last */
+    uint64_t range, n_ranges;
+    uint64_t next_range; /* of that file, to be decoded next */
+    size_t next_file;    /* whose first range is */
+    uint32_t n_useless;  /* ranges of that file in a row without a frame */
+    bool is_wanted;      /* the scanner waits for: */
+    struct leat_unit_key wanted;
+};
+
 struct leat_run {
     struct leat_plan *plan;
     struct leat_run_options options;
@@ -50,6 +68,7 @@ struct leat_run {
     uint64_t scan_epoch, scan_pass;
     bool scan_is_out, scan_has_ended; /* ended: no further pass is wanted */
     bool scan_is_stale; /* the job that is out reads a pass that nobody wants any more */
+    struct leat_ahead ahead;
 
     /* the line of blocks */
     struct leat_queue_entry *first, **last;
@@ -93,6 +112,17 @@ void leat_run_fail(struct leat_run *run, const struct leat_error *err);
 /* The scanner goes on with the pass behind the one it is in, or ends. */
 void leat_run_next_pass(struct leat_run *run, bool epoch_is_over);
 void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece);
+
+/* The next place that is worth decoding ahead; false: none, or enough is. */
+bool leat_run_decode_next(struct leat_run *run, struct leat_decode_job *ret_decode);
+/* Takes the job's unit. */
+void leat_run_decode_done(struct leat_run *run, struct leat_decode_job *decode);
+/* Gives the scanner what there is; false: it waits for what is being decoded. */
+bool leat_run_decode_hand_over(struct leat_run *run);
+/* After a SCAN job: where the scanner is now. */
+void leat_run_decode_follow(struct leat_run *run, const struct leat_scan_job *scan);
+/* A new pass, or the end. */
+void leat_run_decode_reset(struct leat_run *run);
 int leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
                        const struct leat_piece *piece, const struct leat_error *err);
 /* Batches that one COLLATE job makes at most. */

@@ -15,6 +15,7 @@
 #include "pipeline/sources/shared_jsonl_fields.h"
 
 #define INFER_RECORDS 100
+#define INFER_BYTES   (1U << 20)
 
 struct jsonl {
     struct leat_source_config source;
@@ -152,22 +153,22 @@ static int infer_record(struct jsonl *self, struct leat_json *json, const uint8_
 }
 
 static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes, const char *file,
-                         struct leat_error *err) {
+                         uint32_t *n_good, struct leat_error *err) {
     struct leat_error fault = LEAT_ERROR_INIT;
     struct leat_json *json;
     size_t start = 0;
-    uint32_t line = 0, fault_line = 0, n_good = 0;
+    uint32_t line = 0, fault_line = 0;
     int r = leat_json_new(0, &json);
 
     if (r < 0)
         return leat_error_oom(err);
-    while (r == 0 && start < n_bytes && n_good < INFER_RECORDS) {
+    while (r == 0 && start < n_bytes && *n_good < INFER_RECORDS) {
         const uint8_t *line_end = memchr(data + start, '\n', n_bytes - start);
         size_t end = line_end ? (size_t)(line_end - data) : n_bytes;
         size_t n = end - start - (end > start && data[end - 1] == '\r');
         line++;
         if (n > 0)
-            r = infer_record(self, json, data + start, n, &n_good, &fault, err);
+            r = infer_record(self, json, data + start, n, n_good, &fault, err);
         if (fault.code && !fault_line)
             fault_line = line;
         start = end + 1;
@@ -175,7 +176,7 @@ static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes
     leat_json_free(json);
     if (r < 0)
         leat_error_locate(err, file, line, 0);
-    if (r < 0 || n_good > 0)
+    if (r < 0 || *n_good > 0)
         return r;
     if (fault.code) {
         r = leat_error_set(err, -EINVAL, "%s; no line before here can tell what fields there are",
@@ -187,16 +188,29 @@ static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes
         err, -EINVAL, "%s: is empty: a record was expected, to tell what fields there are", file);
 }
 
-/* The fields of the complete records in the head. */
+/* The fields of the complete records in the head. Of a FIFO, which gives what it has, the same ones
+ * are waited for as are looked at in a file. */
 static int infer(struct jsonl *self, const uint8_t *head, size_t n_bytes, bool is_whole,
                  const char *file, struct leat_error *err) {
+    struct leat_error fault = LEAT_ERROR_INIT;
     size_t bom = bom_bytes(head, n_bytes);
+    bool may_grow = !is_whole && n_bytes < INFER_BYTES;
+    uint32_t n_good = 0;
+    int r;
 
     while (!is_whole && n_bytes > bom && head[n_bytes - 1] != '\n')
         n_bytes--;
     if (!is_whole && n_bytes <= bom)
         return -EAGAIN;
-    return infer_records(self, head + bom, n_bytes - bom, file, err);
+    r = infer_records(self, head + bom, n_bytes - bom, file, &n_good, &fault);
+    if (may_grow && n_good < INFER_RECORDS && r != -ENOMEM) {
+        leat_jsonl_fields_deinit(&self->fields);
+        self->fields = (struct leat_jsonl_fields){.n_fields = 0};
+        return -EAGAIN;
+    }
+    if (r < 0)
+        *err = fault;
+    return r;
 }
 
 static int declare(struct jsonl *self, struct leat_planner *planner, struct leat_error *err) {
