@@ -161,6 +161,9 @@ int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
         .cutter = &plan->cutter,
         .seed = job->seed,
         .epoch = job->epoch,
+        .file = plan->source->files.names[job->piece.file],
+        .max_fields = (uint64_t)plan->options.max_fields,
+        .max_tokens = (uint64_t)plan->options.max_tokens,
         .n_marks = plan->n_marks,
         .keeps_bad_bytes = plan->options.on_error == LEAT_ON_ERROR_QUARANTINE,
     };

@@ -25,7 +25,7 @@ struct leat_stream_options {
     int64_t max_errors; /* 0: any number */
     int64_t seed;
     int64_t block_bytes;
-    int64_t max_record_bytes;
+    int64_t max_record_bytes, max_fields, max_tokens;
     int64_t max_batch_bytes;
     int64_t max_window_bytes, max_expansion, decode_ahead; /* of compressed files */
 };

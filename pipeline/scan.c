@@ -223,14 +223,17 @@ static int keep_carry(struct leat_scan *scan, const uint8_t *bytes, size_t n_byt
 }
 
 /* Behind a record that was cut off within its line: the rest of the line is no record. */
-static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled) {
+static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled,
+                      bool at_end) {
+    uint64_t n_lines;
     bool is_done;
-    size_t n = leat_cutter_skip(buffer->data, *n_filled, &is_done);
+    size_t n =
+        leat_cutter_skip(&scan->plan->cutter, buffer->data, *n_filled, at_end, &n_lines, &is_done);
 
     memmove(buffer->data, buffer->data + n, *n_filled - n);
     *n_filled -= n;
     scan->piece_offset += n;
-    scan->line += is_done;
+    scan->line += n_lines;
     scan->is_skipping = !is_done;
 }
 
@@ -242,7 +245,9 @@ static int cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_fil
     if (r < 0)
         return r;
     if (scan->is_skipping)
-        skip_line(scan, buffer, n_filled);
+        skip_line(scan, buffer, n_filled, at_end);
+    if (scan->is_skipping)
+        return 0;
     leat_cutter_cut(&scan->plan->cutter, buffer->data, *n_filled, at_end, ret_cut);
     return 0;
 }
