@@ -28,7 +28,8 @@ const struct leat_arg leat_stream_args[] = {
     {.name = "quarantine",
      .type = LEAT_ARG_PATH,
      .offset = offsetof(struct leat_stream_options, quarantine),
-     .help = "file of JSON lines for bad records: file, line, offset, reason and raw bytes"},
+     .help = "file of JSON lines for bad records, this stream's own: file, line, column, offset, "
+             "stage, field, reason and raw bytes"},
     {.name = "max_errors",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct leat_stream_options, max_errors),

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pipeline/run_internal.h"
 
@@ -108,28 +109,6 @@ static int name_stages(struct leat_run *run, struct leat_error *err) {
     return 0;
 }
 
-/* What comes once has one epoch, from its start; how many are asked for may be left open. */
-static int check_passes(const struct leat_plan *plan, const struct leat_run_options *options,
-                        struct leat_error *err) {
-    const char *path = plan->source->files.paths[0];
-
-    if (!plan->is_one_pass)
-        return 0;
-    if (options->first_epoch > 0 || options->first_step > 0)
-        return leat_error_set(
-            err, -ESPIPE,
-            "%s: comes through a FIFO, and so once: there is no going on at epoch "
-            "%llu, step %llu",
-            path, (unsigned long long)options->first_epoch,
-            (unsigned long long)options->first_step);
-    if (options->n_epochs > 1)
-        return leat_error_set(err, -ESPIPE,
-                              "%s: comes through a FIFO, and so once: %llu epochs were asked for, "
-                              "there is one",
-                              path, (unsigned long long)options->n_epochs);
-    return 0;
-}
-
 int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
                  struct leat_run **ret_run, struct leat_error *err) {
     struct leat_run *run;
@@ -139,7 +118,7 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
         return leat_error_set(
             err, -EINVAL, "rank %llu is outside 0..%llu", (unsigned long long)options->rank,
             (unsigned long long)(options->world_size ? options->world_size - 1 : 0));
-    r = check_passes(plan, options, err);
+    r = leat_run_check_passes(plan, options, err);
     if (r < 0)
         return r;
     run = calloc(1, sizeof(*run));
@@ -147,6 +126,7 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
         return leat_error_oom(err);
     run->plan = leat_plan_ref(plan);
     run->options = *options;
+    run->quarantine_fd = -1;
     run->last = &run->first;
     run->last_output = &run->first_output;
     run->epoch = run->scan_epoch = options->first_epoch;
@@ -220,6 +200,8 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     leat_block_pool_deinit(&run->blocks);
     free(run->slots.slots);
     free(run->quarantine.data);
+    if (run->quarantine_fd >= 0)
+        (void)close(run->quarantine_fd);
     free(run->stage_stats);
     leat_plan_unref(run->plan);
     free(run);
@@ -424,10 +406,11 @@ static int quarantine_job(struct leat_run *run, struct leat_job **ret_job) {
         .path = run->plan->quarantine_path,
         .text = run->quarantine.data,
         .n_bytes = run->quarantine.n_bytes,
-        .truncates = !run->quarantine_is_begun && run->options.first_step == 0,
+        .fd = run->quarantine_fd,
+        .offset = run->quarantine_offset,
     };
     run->quarantine = (struct leat_text){.data = NULL};
-    run->quarantine_is_out = run->quarantine_is_begun = true;
+    run->quarantine_is_out = true;
     *ret_job = job;
     return LEAT_RUN_JOB;
 }
@@ -694,6 +677,8 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
         break;
     case LEAT_JOB_QUARANTINE:
         run->quarantine_is_out = false;
+        run->quarantine_fd = take_job->quarantine.fd;
+        run->quarantine_offset += take_job->quarantine.n_bytes;
         free(take_job->quarantine.text);
         if (take_job->error.code)
             leat_run_fail(run, &take_job->error);

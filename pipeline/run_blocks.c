@@ -67,6 +67,28 @@ static bool wants_pass(const struct leat_run *run, uint64_t pass) {
            (run->plan->repeat_count == 0 || pass < run->plan->repeat_count);
 }
 
+/* What comes once has one epoch, from its start; how many are asked for may be left open. */
+int leat_run_check_passes(const struct leat_plan *plan, const struct leat_run_options *options,
+                          struct leat_error *err) {
+    const char *path = plan->source->files.paths[0];
+
+    if (!plan->is_one_pass)
+        return 0;
+    if (options->first_epoch > 0 || options->first_step > 0)
+        return leat_error_set(
+            err, -ESPIPE,
+            "%s: comes through a FIFO, and so once: there is no going on at epoch "
+            "%llu, step %llu",
+            path, (unsigned long long)options->first_epoch,
+            (unsigned long long)options->first_step);
+    if (options->n_epochs > 1)
+        return leat_error_set(err, -ESPIPE,
+                              "%s: comes through a FIFO, and so once: %llu epochs were asked for, "
+                              "there is one",
+                              path, (unsigned long long)options->n_epochs);
+    return 0;
+}
+
 void leat_run_next_pass(struct leat_run *run, bool epoch_is_over) {
     leat_run_decode_reset(run);
     leat_scan_stop(&run->scan);

@@ -87,7 +87,9 @@ struct leat_run {
 
     /* bad records */
     struct leat_text quarantine;
-    bool quarantine_is_out, quarantine_is_begun;
+    bool quarantine_is_out;
+    int quarantine_fd; /* -1: not open yet */
+    uint64_t quarantine_offset;
     struct leat_error last_bad;
 
     struct leat_error error;
@@ -111,6 +113,9 @@ void leat_run_consume(struct leat_run *run);
 void leat_run_fail(struct leat_run *run, const struct leat_error *err);
 /* The scanner goes on with the pass behind the one it is in, or ends. */
 void leat_run_next_pass(struct leat_run *run, bool epoch_is_over);
+/* Whether the source can be read as often as that, and from there. */
+int leat_run_check_passes(const struct leat_plan *plan, const struct leat_run_options *options,
+                          struct leat_error *err);
 void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece);
 
 /* The next place that is worth decoding ahead; false: none, or enough is. */
