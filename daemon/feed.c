@@ -200,11 +200,27 @@ static void job_work(struct leat_task *task) {
     leat_job_execute(((struct leat_feed_job *)task)->job);
 }
 
+/* One line for what goes wrong with the cache of a stream, which itself goes on. */
+static void log_cache(struct leat_feed *feed) {
+    struct leat_run_stats stats;
+    char text[LEAT_ERROR_PRINT_MAX];
+
+    leat_run_get_stats(feed->run, &stats);
+    if (stats.n_cache_notes == feed->n_cache_notes)
+        return;
+    feed->n_cache_notes = stats.n_cache_notes;
+    (void)leat_error_print(stats.cache_note, text, sizeof(text));
+    leat_log_write(&feed->daemon->log, LEAT_EVENT_CACHE,
+                   (const struct leat_log_field[]){LEAT_LOG_F("stream", feed->stream->name),
+                                                   LEAT_LOG_T("error", text), LEAT_LOG_FIELDS_END});
+}
+
 static void job_done(struct leat_task *task) {
     struct leat_feed_job *feed_job = (struct leat_feed_job *)task;
     struct leat_feed *feed = feed_job->feed;
 
     leat_run_complete(feed->run, feed_job->job);
+    log_cache(feed);
     feed_job->next = feed->free_jobs;
     feed->free_jobs = feed_job;
     feed->n_jobs--;
@@ -225,11 +241,9 @@ static struct leat_feed_job *take_job(struct leat_feed *feed) {
 
 static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struct leat_job *job) {
     static const enum leat_task_class classes[LEAT_N_JOB_KINDS] = {
-        [LEAT_JOB_SCAN] = LEAT_TASK_SCAN,
-        [LEAT_JOB_DECODE] = LEAT_TASK_MAP,
-        [LEAT_JOB_MAP] = LEAT_TASK_MAP,
-        [LEAT_JOB_COLLATE] = LEAT_TASK_URGENT,
-        [LEAT_JOB_QUARANTINE] = LEAT_TASK_URGENT,
+        [LEAT_JOB_SCAN] = LEAT_TASK_SCAN,      [LEAT_JOB_MAP] = LEAT_TASK_MAP,
+        [LEAT_JOB_COLLATE] = LEAT_TASK_URGENT, [LEAT_JOB_QUARANTINE] = LEAT_TASK_URGENT,
+        [LEAT_JOB_CACHE] = LEAT_TASK_SLOW,     [LEAT_JOB_DECODE] = LEAT_TASK_MAP,
     };
 
     feed_job->feed = feed;
@@ -469,10 +483,26 @@ static void free_feed(struct leat_feed *feed) {
     leat_daemon_on_ended(daemon);
 }
 
+/* A run that is cancelled may still have a cache to complete. */
+static bool has_last_job(struct leat_feed *feed) {
+    struct leat_feed_job *feed_job = take_job(feed);
+    struct leat_job *job;
+
+    if (!feed_job)
+        return false;
+    if (leat_run_next_job(feed->run, &job) == LEAT_RUN_JOB) {
+        submit(feed, feed_job, job);
+        return true;
+    }
+    feed_job->next = feed->free_jobs;
+    feed->free_jobs = feed_job;
+    return false;
+}
+
 static void finish_if_idle(struct leat_feed *feed) {
     if (feed->state != LEAT_FEED_CLOSING)
         return;
-    if (feed->run && feed->n_jobs == 0)
+    if (feed->run && feed->n_jobs == 0 && !has_last_job(feed))
         end_run(feed);
     if (!feed->run && !feed->rings && feed->n_ring_tasks == 0)
         free_feed(feed);

@@ -81,6 +81,7 @@ struct leat_feed {
     uint32_t min_slots;      /* of a ring that grows: those asked for */
     struct leat_ring *ring;  /* the one that is filled; in `rings` too */
     struct leat_ring *rings; /* all that have memory */
+    uint64_t n_cache_notes;  /* that were logged */
     struct leat_error error; /* of the feed itself; code 0: none */
     const struct leat_feed_ops *ops;
     void *subscriber;           /* NULL: gone */

@@ -32,6 +32,9 @@ static int check_own_spec(struct leat_spec *spec, struct leat_error *err) {
     if (n < 1 || n > LEAT_NAME_MAX)
         return leat_error_set(err, -EINVAL, "a stream's name of %zu bytes is outside 1..%d", n,
                               LEAT_NAME_MAX);
+    if (leat_value_get(&spec->options, "cache"))
+        return leat_error_set(err, -EACCES,
+                              "only streams of the daemon's settings may have a `cache`");
     if (leat_value_get(&spec->options, "quarantine") ||
         (on_error && on_error->kind == LEAT_VALUE_SCALAR &&
          strcmp(on_error->text, "quarantine") == 0))

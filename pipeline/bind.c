@@ -60,6 +60,30 @@ static int bind_int(const struct leat_arg *arg, const struct leat_value *value, 
     return 0;
 }
 
+/* Numbers with a unit may be quoted: nobody means a text. */
+static int bind_quantity(const struct leat_arg *arg, const struct leat_value *value,
+                         int64_t *target, struct leat_error *err) {
+    bool is_bytes = arg->type == LEAT_ARG_BYTES;
+    const char *what =
+        is_bytes ? "a number of bytes, as 4096, 500MB or 4GiB" : "a time, as 90s, 45m, 12h or 30d";
+    int64_t number = 0;
+    int r = -EINVAL;
+
+    if (value->kind == LEAT_VALUE_SCALAR)
+        r = (is_bytes ? leat_parse_bytes : leat_parse_seconds)(value->text, strlen(value->text),
+                                                               &number);
+    if (r == -EINVAL)
+        return expected(value, what, err);
+    if (r == -ERANGE && arg->min == 0 && arg->max == 0)
+        return leat_error_set(err, -EINVAL, "%.32s does not fit 64 bits", value->text);
+    if (r == -ERANGE || ((arg->min != 0 || arg->max != 0) &&
+                         ((double)number < arg->min || (double)number > arg->max)))
+        return leat_error_set(err, -EINVAL, "%.32s is outside %.0f..%.0f %s", value->text, arg->min,
+                              arg->max, is_bytes ? "bytes" : "seconds");
+    *target = number;
+    return 0;
+}
+
 static int bind_float(const struct leat_arg *arg, const struct leat_value *value, double *target,
                       struct leat_error *err) {
     double number;
@@ -190,6 +214,18 @@ static int bind_name(const struct leat_value *value, const char **target, struct
     return r < 0 ? r : check_name(*target, err);
 }
 
+static int bind_group(const struct leat_config *config, const struct leat_arg *arg,
+                      const struct leat_value *value, struct leat_config *target,
+                      struct leat_error *err) {
+    int r;
+
+    if (value->kind != LEAT_VALUE_MAP)
+        return expected(value, "a map", err);
+    r = leat_config_bind(target, arg->group, value, config->file, value->line, value->column, err);
+    target->group = arg->name;
+    return r;
+}
+
 static int bind_arg(struct leat_config *config, const struct leat_arg *arg,
                     const struct leat_value *value, struct leat_error *err) {
     void *target = member(config, arg);
@@ -216,6 +252,11 @@ static int bind_arg(struct leat_config *config, const struct leat_arg *arg,
         return bind_texts(arg, value, target, err);
     case LEAT_ARG_MAP:
         return bind_map(arg, value, target, err);
+    case LEAT_ARG_BYTES:
+    case LEAT_ARG_SECONDS:
+        return bind_quantity(arg, value, target, err);
+    case LEAT_ARG_GROUP:
+        return bind_group(config, arg, value, target, err);
     }
     return -EINVAL;
 }
@@ -348,6 +389,9 @@ void leat_config_deinit(struct leat_config *config) {
         case LEAT_ARG_MAP:
             free_map(target);
             break;
+        case LEAT_ARG_GROUP:
+            leat_config_deinit(target);
+            break;
         default:
             break;
         }
@@ -371,6 +415,8 @@ int leat_config_error(const struct leat_config *config, const char *arg, struct 
     va_end(ap);
     if (arg)
         leat_error_prefix(err, "%s", arg);
+    if (config->group)
+        leat_error_prefix(err, "%s", config->group);
     if (value)
         leat_error_locate(err, config->file, value->line, value->column);
     else

@@ -7,6 +7,7 @@
  *
  *     BOOL bool            INT int64_t           FLOAT double         TEXT, PATH, FIELD const char
  * * CHOICE, DTYPE int    TEXTS, FIELDS, PATHS struct leat_texts     MAP struct leat_text_map
+ *     BYTES int64_t        SECONDS int64_t       GROUP a struct that begins with leat_config
  *
  * TEXT keeps what was written, byte for byte. PATH and PATHS stay as written; leat_config_path()
  * resolves one against the file that names it. Memory of values is owned by the config and freed by
@@ -32,10 +33,13 @@ enum leat_arg_type {
     LEAT_ARG_DTYPE,  /* enum leat_dtype; `choices`, if any, limits it by name */
     LEAT_ARG_FIELD,  /* the name of a field: 1..LEAT_NAME_MAX bytes */
     LEAT_ARG_PATH,
-    LEAT_ARG_TEXTS, /* a list; a single scalar counts as a list of one */
+    LEAT_ARG_BYTES,   /* a number of bytes, as 4096, 500MB or 4GiB */
+    LEAT_ARG_SECONDS, /* a time, as 90s, 12h or 30d */
+    LEAT_ARG_TEXTS,   /* a list; a single scalar counts as a list of one */
     LEAT_ARG_FIELDS,
     LEAT_ARG_PATHS,
-    LEAT_ARG_MAP, /* text -> text */
+    LEAT_ARG_MAP,   /* text -> text */
+    LEAT_ARG_GROUP, /* a map with a table of its own, `group`; all zero if it is not given */
 };
 
 struct leat_arg {
@@ -44,10 +48,11 @@ struct leat_arg {
     size_t offset;
     bool is_required;
     const char *fallback; /* default, as it would be written; NULL: none (zero, and not given) */
-    double min, max; /* INT, FLOAT (inclusive; both 0: unbounded). TEXTS, FIELDS, PATHS, MAP: number
-                        of items */
+    double min, max; /* INT, FLOAT, BYTES, SECONDS (inclusive; both 0: unbounded). TEXTS, FIELDS,
+                        PATHS, MAP: number of items */
     const char *const *choices; /* NULL-terminated */
-    const char *help;           /* one sentence */
+    const struct leat_arg *group;
+    const char *help; /* one sentence */
 };
 
 #define LEAT_ARG_MAX 32
@@ -72,6 +77,7 @@ struct leat_config {
     const struct leat_arg *args;
     const struct leat_value *values; /* as written, for positions; lives in the spec */
     const char *file;                /* of the spec; may be NULL */
+    const char *group;               /* the name of the group that this is; NULL: none */
     uint32_t line, column;           /* of the stage */
     uint64_t given;                  /* bit i: args[i] was written */
 };
@@ -101,6 +107,11 @@ char *leat_config_path(const struct leat_config *config, const char *path);
 int leat_parse_int(const char *text, size_t n, int64_t *ret_value);
 int leat_parse_float(const char *text, size_t n, double *ret_value);
 int leat_parse_bool(const char *text, size_t n, bool *ret_value);
+/* A whole number with B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (of 1024), or none;
+ * -ERANGE: more than 63 bits. */
+int leat_parse_bytes(const char *text, size_t n, int64_t *ret_value);
+/* The same with s, m, h, d or w; none: seconds. */
+int leat_parse_seconds(const char *text, size_t n, int64_t *ret_value);
 
 /* The nearest of the candidates to `word` by edit distance, if any is near enough to be meant; else
  * NULL. */

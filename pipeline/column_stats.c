@@ -6,8 +6,9 @@
 
 #include "pipeline/scalar.h"
 
-#define EXACT    32U /* lengths below count for themselves */
-#define STEP_LOG 4   /* of 16 steps for each power of two */
+#define EXACT_LOG 9
+#define EXACT     (1U << EXACT_LOG) /* lengths below count for themselves */
+#define STEP_LOG  5                 /* of 32 steps for each power of two */
 
 static uint32_t bucket_of(uint32_t value) {
     uint32_t log, first;
@@ -15,7 +16,7 @@ static uint32_t bucket_of(uint32_t value) {
     if (value < EXACT)
         return value;
     log = 31 - (uint32_t)__builtin_clz(value);
-    first = EXACT + (log - 5) * (1U << STEP_LOG);
+    first = EXACT + (log - EXACT_LOG) * (1U << STEP_LOG);
     return first + ((value >> (log - STEP_LOG)) & ((1U << STEP_LOG) - 1));
 }
 
@@ -25,7 +26,7 @@ void leat_histogram_bucket(uint32_t bucket, uint32_t *ret_first, uint32_t *ret_l
     *ret_first = *ret_last = bucket;
     if (bucket < EXACT)
         return;
-    log = (bucket - EXACT) / (1U << STEP_LOG) + 5;
+    log = (bucket - EXACT) / (1U << STEP_LOG) + EXACT_LOG;
     step = (bucket - EXACT) % (1U << STEP_LOG);
     *ret_first = ((1U << STEP_LOG) + step) << (log - STEP_LOG);
     *ret_last = *ret_first + ((1U << (log - STEP_LOG)) - 1);

@@ -8,9 +8,9 @@
 #include "pipeline/block.h"
 #include "pipeline/stage.h"
 
-/* Lengths, counted one by one below 32, then in 16 steps for each power of two: an answer is right
- * to 6 %. */
-#define LEAT_HISTOGRAM_BUCKETS 464
+/* Lengths, counted one by one below 512, then in 32 steps for each power of two: an answer is right
+ * to 3 %. */
+#define LEAT_HISTOGRAM_BUCKETS 1248
 
 struct leat_histogram {
     uint64_t n, sum;

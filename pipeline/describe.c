@@ -57,7 +57,7 @@ static int add_columns(struct leat_description *description, size_t n,
     for (size_t i = 0; i < n; i++) {
         struct leat_described_column *column = find(description, names[i]), *larger;
 
-        if (fields[columns[i]].mask_of >= 0)
+        if (fields[columns[i]].made != LEAT_MADE_OF_RECORDS)
             continue;
         if (!column) {
             larger =

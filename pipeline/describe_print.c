@@ -42,23 +42,29 @@ static void add_row(struct leat_text *text, const struct leat_described_column *
     leat_text_add(text, "\n");
 }
 
-/* 1, 2 or 5 times a power of ten, so that no more than ROWS_MAX rows are needed. */
-static uint64_t row_width(uint64_t n_values) {
+/* 1, 2 or 5 times a power of ten, so that no more than ROWS_MAX rows are needed, and none is finer
+ * than what was counted. */
+static uint64_t row_width(uint64_t n_values, uint64_t finest) {
     static const unsigned steps[] = {1, 2, 5};
     uint64_t power = 1;
 
     for (;; power *= 10)
         for (size_t i = 0; i < 3; i++)
-            if (steps[i] * power * (ROWS_MAX - 1) >= n_values)
+            if (steps[i] * power * (ROWS_MAX - 1) >= n_values && steps[i] * power >= finest)
                 return steps[i] * power;
 }
 
 /* A bucket that is as wide as a row or wider counts where its middle is. */
 static void add_histogram(struct leat_text *text, const struct leat_histogram *lengths) {
-    uint64_t counts[ROWS_MAX + 1] = {0}, largest = 1, width, start;
+    uint64_t counts[ROWS_MAX + 1] = {0}, largest = 1, width, start, finest = 1;
     uint32_t first, last;
 
-    width = row_width((uint64_t)lengths->max - lengths->min + 1);
+    for (uint32_t i = 0; i < LEAT_HISTOGRAM_BUCKETS; i++) {
+        leat_histogram_bucket(i, &first, &last);
+        if (first <= lengths->max)
+            finest = (uint64_t)last - first + 1;
+    }
+    width = row_width((uint64_t)lengths->max - lengths->min + 1, finest);
     start = lengths->min / width * width;
     for (uint32_t i = 0; i < LEAT_HISTOGRAM_BUCKETS; i++) {
         uint64_t middle;

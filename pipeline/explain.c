@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/plan.h"
+#include "pipeline/batcher.h"
 #include "pipeline/render.h"
 
 static const char *kind_name(enum leat_stage_kind kind) {
@@ -33,9 +33,9 @@ static void add_type(struct leat_text *text, const struct leat_plan *plan, uint3
     const struct leat_field *field = &plan->fields[column];
 
     leat_text_add(text, "%s", leat_dtype_name(field->dtype));
-    if (field->mask_of >= 0) {
-        leat_text_add(text, "[mask of ");
-        add_name(text, plan->fields[field->mask_of].name);
+    if (field->made != LEAT_MADE_OF_RECORDS && field->made != LEAT_MADE_OF_PARTS) {
+        leat_text_add(text, "[%s ", leat_making_text(field->made));
+        add_name(text, plan->fields[field->of].name);
         leat_text_add(text, "]");
     } else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT && field->is_padded &&
                field->pad_length)
@@ -84,7 +84,8 @@ static bool runs_in_map(const struct leat_plan *plan, const struct leat_plan_sta
 }
 
 static const char *remark(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
-    if (stage->filter_column >= 0)
+    if (stage->filter_column >= 0 ||
+        (stage->ops->kind == LEAT_STAGE_ORDER && runs_in_map(plan, stage)))
         return "computed in the pass, applied here";
     if (stage->ops->kind == LEAT_STAGE_MAP && stage->ops->map && !runs_in_map(plan, stage))
         return "not run: nothing needs it";
@@ -95,7 +96,8 @@ static const char *remark(const struct leat_plan *plan, const struct leat_plan_s
 
 /* Memory that the run may take, by part; shared by both forms. */
 struct memory {
-    uint64_t blocks, ring, loaded, workspaces;
+    uint64_t blocks, ring, loaded, workspaces, order;
+    uint64_t n_waiting; /* rows in ORDER stages and open batches, at most */
     uint32_t n_blocks;
 };
 
@@ -112,6 +114,20 @@ static void add_stages(struct memory *memory, const struct leat_plan *plan, uint
     }
 }
 
+static void add_order(struct memory *memory, const struct leat_plan *plan) {
+    memory->n_waiting = leat_batcher_holds(plan);
+    memory->order = memory->n_waiting * sizeof(struct leat_ref);
+    for (size_t i = 0; i < plan->n_order; i++) {
+        const struct leat_plan_stage *stage = plan->order[i];
+        uint64_t n_rows = 0, n_bytes = 0;
+
+        if (stage->ops->holding)
+            stage->ops->holding(stage->config, &n_rows, &n_bytes);
+        memory->n_waiting += n_rows;
+        memory->order += n_bytes;
+    }
+}
+
 static struct memory plan_memory(const struct leat_plan *plan, uint32_t n_workers) {
     struct memory memory = {.n_blocks = 2 * n_workers + 3};
 
@@ -119,6 +135,7 @@ static struct memory plan_memory(const struct leat_plan *plan, uint32_t n_worker
     memory.blocks = (uint64_t)memory.n_blocks * 4 * (uint64_t)plan->options.block_bytes;
     memory.ring = (uint64_t)plan->n_slots * plan->slot_bytes;
     add_stages(&memory, plan, n_workers);
+    add_order(&memory, plan);
     return memory;
 }
 
@@ -161,8 +178,11 @@ static void explain_text(struct leat_text *text, const struct leat_plan *plan, u
     leat_text_add(text, "\non references:         ");
     for (size_t i = 0; i < plan->n_order; i++)
         leat_text_add(text, "%s > ", plan->order[i]->ops->name);
-    leat_text_add(text, "batch\n\ntensors of a batch of %llu\n",
-                  (unsigned long long)plan->batch_size);
+    leat_text_add(text, "batch\n\ntensors of a batch of ");
+    if (plan->max_tokens > 0)
+        leat_text_add(text, "at most %llu tokens and ", (unsigned long long)plan->max_tokens);
+    leat_text_add(text, "%llu%s\n", (unsigned long long)plan->batch_size,
+                  plan->max_tokens > 0 ? " rows" : "");
     for (size_t i = 0; i < plan->n_tensors; i++) {
         int n_name = (int)strlen(plan->tensors[i].name);
 
@@ -183,6 +203,11 @@ static void explain_text(struct leat_text *text, const struct leat_plan *plan, u
                       "workers\n",
                       (double)memory.loaded / 1048576, (double)memory.workspaces / 1048576,
                       n_workers);
+    leat_text_add(
+        text,
+        "  order    up to %.2f MiB: at most %llu rows wait, and with them the blocks that "
+        "they are in\n",
+        (double)memory.order / 1048576, (unsigned long long)memory.n_waiting);
     leat_text_add(text,
                   "  ring     %.2f MiB: %u slots of %zu bytes%s, and one for each batch that a "
                   "trainer may hold\n",
@@ -227,14 +252,18 @@ static void explain_json(struct leat_text *text, const struct leat_plan *plan, u
         leat_text_add(text, "}");
     }
     leat_text_add(text,
-                  "], \"batch_size\": %llu, \"slot_bytes\": %zu, \"n_slots\": %u, \"is_bounded\": "
+                  "], \"batch_size\": %llu, \"max_tokens\": %llu, \"slot_bytes\": %zu, "
+                  "\"n_slots\": %u, \"is_bounded\": "
                   "%s, \"memory\": "
                   "{\"blocks_bytes\": %llu, \"n_blocks\": %u, \"loaded_bytes\": %llu, "
-                  "\"workspaces_bytes\": %llu, \"ring_bytes\": %llu}}\n",
-                  (unsigned long long)plan->batch_size, plan->slot_bytes, plan->n_slots,
-                  plan->is_bounded ? "true" : "false", (unsigned long long)memory.blocks,
-                  memory.n_blocks, (unsigned long long)memory.loaded,
-                  (unsigned long long)memory.workspaces, (unsigned long long)memory.ring);
+                  "\"workspaces_bytes\": %llu, \"order_bytes\": %llu, \"n_waiting_rows\": %llu, "
+                  "\"ring_bytes\": %llu}}\n",
+                  (unsigned long long)plan->batch_size, (unsigned long long)plan->max_tokens,
+                  plan->slot_bytes, plan->n_slots, plan->is_bounded ? "true" : "false",
+                  (unsigned long long)memory.blocks, memory.n_blocks,
+                  (unsigned long long)memory.loaded, (unsigned long long)memory.workspaces,
+                  (unsigned long long)memory.order, (unsigned long long)memory.n_waiting,
+                  (unsigned long long)memory.ring);
 }
 
 char *leat_plan_explain(const struct leat_plan *plan, uint32_t n_workers, bool as_json) {

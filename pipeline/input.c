@@ -419,6 +419,18 @@ int leat_input_read(struct leat_input *input, void *data, size_t size, size_t *r
     return *ret_n > 0 ? 0 : read_on(input, data, size, ret_n, err);
 }
 
+int leat_input_seek(struct leat_input *input, uint64_t *n, struct leat_error *err) {
+    int r = leat_input_look(input, err);
+
+    if (r != 0 || input->codec || input->is_one_pass)
+        return r;
+    input->offset += *n;
+    input->in.at = input->in.n_bytes;
+    input->in_has_ended = false;
+    *n = 0;
+    return 0;
+}
+
 int leat_input_peek(struct leat_input *input, size_t size, const uint8_t **ret_data, size_t *ret_n,
                     struct leat_error *err) {
     struct leat_input_bytes *head = &input->head;

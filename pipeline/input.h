@@ -48,6 +48,10 @@ struct leat_input *leat_input_close(struct leat_input *input);
 int leat_input_read(struct leat_input *input, void *data, size_t size, size_t *ret_n,
                     struct leat_error *err);
 
+/* Before the first byte is read: goes to byte *n of the file if it is as it is, and sets *n to 0;
+ * of a compressed file nothing is changed. 0, LEAT_INPUT_WAITING, or as read. */
+int leat_input_seek(struct leat_input *input, uint64_t *n, struct leat_error *err);
+
 /* Reads the first bytes of the file up to `size`, fewer only at its end; they are read again later.
  * 0, LEAT_INPUT_WAITING (with *ret_n so far), or as read. */
 int leat_input_peek(struct leat_input *input, size_t size, const uint8_t **ret_data, size_t *ret_n,

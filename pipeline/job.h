@@ -6,6 +6,9 @@
  */
 #pragma once
 
+#include "pipeline/cache/cache_block.h"
+#include "pipeline/cache/cache_key.h"
+#include "pipeline/cache/cache_store.h"
 #include "pipeline/input.h"
 #include "pipeline/run.h"
 #include "pipeline/workspace.h"
@@ -43,6 +46,7 @@ struct leat_scan {
     struct leat_input *input; /* NULL: not open yet */
     struct leat_input *first; /* of the first file, if the plan has opened it and it comes once */
     bool may_read_once;       /* nothing was read before this pass: it may be of a FIFO */
+    uint64_t n_to_pass;       /* bytes of the file's text that are read and left out */
     uint64_t piece_offset;    /* of the carried bytes */
     uint64_t line;            /* of the carried bytes, from 1 */
     uint64_t record;          /* records of the pass that were handed out */
@@ -50,6 +54,7 @@ struct leat_scan {
     size_t n_carry, carry_capacity;
     bool is_skipping; /* within a line whose beginning was a record too long */
     bool is_begun;    /* BOM and header of the file are behind us */
+    bool is_midway;   /* the file, once opened, is gone on with at piece_offset */
 
     /* decoded ahead */
     struct leat_unit *units;                      /* by key */
@@ -61,15 +66,13 @@ struct leat_scan {
     size_t horizon_file;
 };
 
-/* A cut piece. Owner: run, then the MAP job. */
+/* A cut piece: where it is cut depends on where it starts alone, not on how it was come to (but for
+ * what comes through a FIFO). Owner: run, then the MAP job. */
 struct leat_piece {
     struct leat_buffer *buffer;
-    size_t n_bytes;
-    size_t n_records;
-    uint32_t file;
-    uint64_t offset, line, record;
-    const char *damage; /* NULL; else there are no records, and this is why the file ends here; in
-                           the buffer, behind the bytes */
+    struct leat_cache_span span;
+    uint64_t record;    /* number of its first record within the pass */
+    const char *damage; /* of a span that is_damaged: why; in the buffer, behind the bytes */
 };
 
 /* Several pieces a job: a piece is read in less time than it takes to wake a thread for the next.
@@ -80,19 +83,27 @@ struct leat_scan_job {
     struct leat_scan *scan;
     size_t n_pieces;                            /* in: at most so many */
     struct leat_buffer *buffers[LEAT_SCAN_MAX]; /* in: empty; out: NULL if it went into its piece */
-    struct leat_piece pieces[LEAT_SCAN_MAX];    /* out, in order; buffer NULL: none */
+    struct leat_piece pieces[LEAT_SCAN_MAX];    /* out, in order; span.n_records 0: none */
     bool has_ended;                             /* out: the pass has no more */
-    bool is_waiting;                            /* out: for a FIFO, or for `wanted` */
-    bool wants_unit;                            /* out: goes on when that is decoded */
+    bool is_waiting;                            /* out: there is more, but not now */
+    bool wants_unit;                            /* out: not before that is decoded */
     struct leat_unit_key wanted;
 };
 
 /* On the run's thread. Takes the plan's first input, if there is one. */
 void leat_scan_start(struct leat_scan *scan, struct leat_plan *plan,
                      const struct leat_opener *opener, bool may_read_once);
+/* The same from behind that piece on, whose records were the last of the first n_records. */
+void leat_scan_start_behind(struct leat_scan *scan, struct leat_plan *plan,
+                            const struct leat_opener *opener, const struct leat_cache_span *last,
+                            uint64_t n_records);
 void leat_scan_stop(struct leat_scan *scan);
 /* A failure is of what follows the pieces that are there. */
 int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err);
+/* Reads a piece that was cut before once more, into the buffer that it has. -ESTALE: the file has
+ * become shorter. */
+int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opener,
+                   struct leat_piece *piece, struct leat_error *err);
 
 /* ---- DECODE: the beginning of a range of a compressed file, ahead of the scanner ---- */
 
@@ -118,9 +129,30 @@ struct leat_stage_count {
     uint64_t n_records, n_bytes, busy_ns, n_errors;
 };
 
+/* A block on its way to the cache. Owner: the job, then the run. */
+struct leat_cache_item {
+    struct leat_cache_item *next;
+    struct leat_cache_frame frame;
+    struct leat_cache_bytes block, stored;
+    const uint8_t *bytes; /* one of the two: what is written */
+};
+
+/* A block that is in the cache. */
+struct leat_cache_load {
+    int fd; /* -1: it is not, and is made from its piece */
+    uint64_t seed;
+    struct leat_cache_frame frame;
+    bool is_repaired;         /* out: what was damaged is right again */
+    struct leat_error damage; /* out: code 0: none */
+};
+
 struct leat_map_job {
     const struct leat_plan *plan;
+    const struct leat_opener *opener; /* for what is damaged */
     struct leat_piece piece;
+    struct leat_cache_load load;
+    struct leat_cache_item *item; /* filled for the cache; NULL: it is not wanted there */
+    struct leat_error item_error; /* out: why it could not be filled */
     struct leat_block *block;
     struct leat_arena *scratch;
     struct leat_workspace *workspace;
@@ -128,10 +160,18 @@ struct leat_map_job {
     int stop_after; /* index into plan->map of the last stage to run; -1: only the source; n_map:
                        all */
     uint64_t (*now_ns)(void);
-    struct leat_stage_count *counts; /* [1 + n_map] */
+    struct leat_stage_count *counts; /* [1 + n_map + 1]: source, stages, cache */
 };
 
 int leat_map_execute(struct leat_map_job *job, struct leat_error *err);
+
+/* Parts of it (map_load.c). From the cache to the block; -ENOMEM, else it is damaged. */
+int leat_load_execute(struct leat_map_job *job, struct leat_error *err);
+/* From the block to job->item. */
+int leat_load_make(struct leat_map_job *job, struct leat_error *err);
+/* A damaged block that was made again, to its place in the file. */
+void leat_load_repair(struct leat_map_job *job);
+struct leat_cache_schema leat_map_schema(const struct leat_plan *plan);
 
 /* ---- COLLATE: batches into slots ---- */
 
@@ -179,6 +219,33 @@ void leat_quarantine_add(struct leat_text *text, const struct leat_plan *plan, u
                          const struct leat_bad_record *bad);
 int leat_quarantine_execute(struct leat_quarantine_job *job, struct leat_error *err);
 
+/* ---- CACHE: finds the cache of the source, or adds to it ---- */
+
+enum leat_cache_task {
+    LEAT_CACHE_OPEN,
+    LEAT_CACHE_WRITE,  /* items */
+    LEAT_CACHE_FINISH, /* all of the source is in */
+};
+
+struct leat_cache_job {
+    enum leat_cache_task task;
+    const struct leat_plan *plan;
+    const struct leat_opener *opener;
+    const char *folder;
+    uint32_t shard, n_shards;           /* n_shards 0: all of the source, within the limits */
+    const struct leat_cache_file *file; /* that the run has; its frames count for FINISH alone */
+    bool is_builder;                    /* of that file */
+    struct leat_cache_data data;        /* lent by the run */
+    bool is_settled;                    /* OPEN: the file is good as long as the data is the same */
+    bool may_build;                     /* OPEN */
+    bool is_same;                       /* OPEN, out: so it is; else: */
+    struct leat_cache_found found;      /* OPEN, out */
+    struct leat_cache_item *items;      /* WRITE, placed */
+    size_t n_written;                   /* WRITE, out */
+};
+
+int leat_cache_execute(struct leat_cache_job *job, struct leat_error *err);
+
 /* ---- */
 
 struct leat_job {
@@ -195,5 +262,6 @@ struct leat_job {
         struct leat_map_job map;
         struct leat_collate_job collate;
         struct leat_quarantine_job quarantine;
+        struct leat_cache_job cache;
     };
 };

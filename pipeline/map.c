@@ -157,9 +157,14 @@ void leat_map_reject(struct leat_map *map, uint32_t row, const char *field, cons
 
 uint64_t leat_map_row_key(const struct leat_map *map, uint32_t row, uint64_t stage_seed,
                           enum leat_rng_purpose purpose) {
+    return leat_map_place_key(map, row, map->seed, stage_seed, map->epoch, purpose);
+}
+
+uint64_t leat_map_place_key(const struct leat_map *map, uint32_t row, uint64_t stream_seed,
+                            uint64_t stage_seed, uint64_t epoch, enum leat_rng_purpose purpose) {
     const struct leat_block *block = map->block;
     uint64_t offset = block->file_offset + block->record_starts[block->records[row]];
-    uint64_t key = leat_rng_key(map->seed, stage_seed, map->epoch, purpose, block->file);
+    uint64_t key = leat_rng_key(stream_seed, stage_seed, epoch, purpose, block->file);
 
     return leat_rng_fold(key, offset);
 }

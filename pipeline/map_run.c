@@ -14,35 +14,39 @@ static uint64_t now(const struct leat_map_job *job) {
     return job->now_ns ? job->now_ns() : 0;
 }
 
+static void set_place(struct leat_block *block, const struct leat_piece *piece) {
+    block->file = piece->span.file;
+    block->file_offset = piece->span.offset;
+    block->first_line = piece->span.line;
+    block->first_record = piece->record;
+}
+
 static int index_records(struct leat_map_job *job, struct leat_block *block,
                          struct leat_error *err) {
     const struct leat_piece *piece = &job->piece;
-    uint32_t *starts = leat_arena_alloc(job->scratch, piece->n_records * sizeof(*starts));
-    uint32_t *ends = leat_arena_alloc(job->scratch, piece->n_records * sizeof(*ends));
-    size_t n;
+    size_t n_records = piece->span.n_records, n;
+    uint32_t *starts = leat_arena_alloc(job->scratch, n_records * sizeof(*starts));
+    uint32_t *ends = leat_arena_alloc(job->scratch, n_records * sizeof(*ends));
 
-    block->records = leat_arena_alloc(job->scratch, piece->n_records * sizeof(*block->records));
+    block->records = leat_arena_alloc(job->scratch, n_records * sizeof(*block->records));
     block->n_columns = job->plan->n_columns;
     block->columns = leat_arena_alloc(&block->kept, block->n_columns * sizeof(*block->columns));
     if (!starts || !ends || !block->records || !block->columns)
         return leat_error_oom(err);
     memset(block->columns, 0, block->n_columns * sizeof(*block->columns));
-    n = leat_cutter_index(&job->plan->cutter, piece->buffer->data, piece->n_bytes, starts, ends,
-                          piece->n_records);
-    if (n != piece->n_records)
-        return leat_error_set(err, -EIO, "the cutter counted %zu records and found %zu",
-                              piece->n_records, n);
+    n = leat_cutter_index(&job->plan->cutter, piece->buffer->data, (size_t)piece->span.n_bytes,
+                          starts, ends, n_records);
+    if (n != n_records)
+        return leat_error_set(err, -EIO, "the cutter counted %zu records and found %zu", n_records,
+                              n);
     block->n_rows = block->n_records = (uint32_t)n;
     for (uint32_t i = 0; i < block->n_rows; i++)
         block->records[i] = i;
     block->record_starts = starts;
     block->record_ends = ends;
     block->source = piece->buffer->data;
-    block->n_source_bytes = piece->n_bytes;
-    block->file = piece->file;
-    block->file_offset = piece->offset;
-    block->first_line = piece->line;
-    block->first_record = piece->record;
+    block->n_source_bytes = (size_t)piece->span.n_bytes;
+    set_place(block, piece);
     return 0;
 }
 
@@ -121,7 +125,7 @@ static int step(struct leat_map_job *job, struct leat_map *map, size_t count_ind
     if (r == 0 && map->is_out_of_memory)
         r = leat_error_oom(err);
     count->n_records += n_rows;
-    count->n_bytes += stage ? map->n_bytes_out : job->piece.n_bytes;
+    count->n_bytes += stage ? map->n_bytes_out : job->piece.span.n_bytes;
     count->n_errors += map->block->n_bad - n_bad;
     count->busy_ns += now(job) - start_ns;
     return r;
@@ -133,24 +137,55 @@ static int by_record(const void *a, const void *b) {
     return (x->record > y->record) - (x->record < y->record);
 }
 
-/* What outlives the job: the rows' records, for the order of bad ones among good ones. */
+/* What outlives the job: which records the rows are, if some are missing. */
 static int finish(struct leat_block *block, struct leat_error *err) {
-    uint32_t *records = block->records;
+    uint32_t *records = NULL;
 
-    if (block->n_bad > 0) {
+    if (block->n_bad > 0)
         qsort(block->bad, block->n_bad, sizeof(*block->bad), by_record);
+    if (block->n_rows < block->n_records) {
         records = leat_arena_alloc(&block->kept, block->n_rows * sizeof(*records));
         if (!records)
             return leat_error_oom(err);
         memcpy(records, block->records, block->n_rows * sizeof(*records));
     }
-    block->records = block->n_bad > 0 ? records : NULL;
+    block->records = records;
     block->record_starts = block->record_ends = NULL;
     block->source = NULL;
     return 0;
 }
 
-int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
+/* What is left of a damaged file: one record, and it is bad. */
+static int make_damaged(struct leat_map_job *job, struct leat_error *err) {
+    struct leat_block *block = job->block;
+    const struct leat_piece *piece = &job->piece;
+    size_t n_bytes = (size_t)piece->span.n_bytes, n_message = strlen(piece->damage) + 1;
+    uint8_t *copy = leat_arena_alloc(&block->kept, n_bytes + n_message);
+
+    block->n_columns = job->plan->n_columns;
+    block->columns = leat_arena_alloc(&block->kept, block->n_columns * sizeof(*block->columns));
+    block->bad = leat_arena_alloc(&block->kept, sizeof(*block->bad));
+    block->records = leat_arena_alloc(&block->kept, sizeof(*block->records));
+    if (!copy || !block->columns || !block->bad || !block->records)
+        return leat_error_oom(err);
+    memset(block->columns, 0, block->n_columns * sizeof(*block->columns));
+    memcpy(copy, piece->buffer->data, n_bytes);
+    memcpy(copy + n_bytes, piece->damage, n_message);
+    *block->bad = (struct leat_bad_record){
+        .line = piece->span.line,
+        .offset = piece->span.offset,
+        .n_bytes = (uint32_t)n_bytes,
+        .bytes = copy,
+        .message = (const char *)copy + n_bytes,
+    };
+    block->n_bad = block->n_records = 1;
+    block->n_rows = 0;
+    set_place(block, piece);
+    job->counts[0].n_errors++;
+    return 0;
+}
+
+static int make(struct leat_map_job *job, struct leat_error *err) {
     const struct leat_plan *plan = job->plan;
     struct leat_map map = {
         .block = job->block,
@@ -161,15 +196,15 @@ int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
         .cutter = &plan->cutter,
         .seed = job->seed,
         .epoch = job->epoch,
-        .file = plan->source->files.names[job->piece.file],
+        .file = plan->source->files.names[job->piece.span.file],
         .max_fields = (uint64_t)plan->options.max_fields,
         .max_tokens = (uint64_t)plan->options.max_tokens,
         .n_marks = plan->n_marks,
-        .keeps_bad_bytes = plan->options.on_error == LEAT_ON_ERROR_QUARANTINE,
+        .keeps_bad_bytes = plan->options.on_error == LEAT_ON_ERROR_QUARANTINE || plan->cache_path,
     };
-    int r = index_records(job, job->block, err);
+    int r = job->piece.damage ? make_damaged(job, err) : index_records(job, job->block, err);
 
-    if (r < 0)
+    if (r < 0 || job->piece.damage)
         return r;
     map.is_dropped = leat_arena_alloc(job->scratch, job->block->n_rows * sizeof(bool));
     if (!map.is_dropped)
@@ -180,5 +215,54 @@ int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
         r = step(job, &map, i + 1, plan->map[i], err);
     if (r == 0 && job->stop_after >= (int)plan->n_map)
         r = finish(job->block, err);
+    return r;
+}
+
+static int load(struct leat_map_job *job, struct leat_error *err) {
+    struct leat_stage_count *count = &job->counts[job->plan->n_map + 1];
+    uint64_t start_ns = now(job);
+    int r = leat_load_execute(job, err);
+
+    set_place(job->block, &job->piece);
+    count->n_records += r == 0 ? job->block->n_rows : 0;
+    count->n_bytes += job->load.frame.n_stored;
+    count->n_errors += r < 0;
+    count->busy_ns += now(job) - start_ns;
+    return r;
+}
+
+/* The cache is no help: the piece is read and mapped as if there were none. */
+static int make_again(struct leat_map_job *job, struct leat_error *err) {
+    struct leat_buffer buffer = {.data = NULL};
+    int r;
+
+    job->piece.buffer = &buffer;
+    r = leat_scan_read(job->plan, job->opener, &job->piece, err);
+    leat_arena_reset(&job->block->kept);
+    job->block->bad = NULL;
+    job->block->n_bad = 0;
+    if (r == 0)
+        r = make(job, err);
+    if (r == 0)
+        leat_load_repair(job);
+    job->piece.buffer = NULL;
+    free(buffer.data);
+    return r;
+}
+
+int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
+    int r;
+
+    if (job->load.fd >= 0) {
+        r = load(job, &job->load.damage);
+        if (r == 0)
+            return 0;
+        if (r == -ENOMEM)
+            return leat_error_oom(err);
+        return make_again(job, err);
+    }
+    r = make(job, err);
+    if (r == 0 && job->item)
+        (void)leat_load_make(job, &job->item_error);
     return r;
 }

@@ -7,108 +7,12 @@
 
 struct leat_order_node {
     struct leat_order_sink sink;
+    struct leat_order_sink out; /* of a stage that expands: counts what it passes on */
     struct leat_order *order;
     const struct leat_plan_stage *stage;
     void *state;
     bool is_started, is_done;
 };
-
-void leat_ref_drop(struct leat_ref ref) {
-    leat_block_unref(ref.block, 1);
-}
-
-/* ---- batches ---- */
-
-static struct leat_batch_refs *batch_new(const struct leat_batcher *batcher, size_t n_refs) {
-    struct leat_batch_refs *batch = malloc(sizeof(*batch) + n_refs * sizeof(batch->refs[0]));
-
-    if (batch)
-        *batch = (struct leat_batch_refs){.epoch = batcher->epoch, .step = batcher->step};
-    return batch;
-}
-
-void leat_batch_refs_free(struct leat_batch_refs *batch) {
-    for (uint32_t i = 0; i < batch->n_refs; i++)
-        leat_ref_drop(batch->refs[i]);
-    free(batch);
-}
-
-static void append(struct leat_batcher *batcher, struct leat_batch_refs *batch) {
-    batch->next = NULL;
-    *batcher->last = batch;
-    batcher->last = &batch->next;
-    batcher->n_ready++;
-}
-
-struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher) {
-    struct leat_batch_refs *batch = batcher->first;
-
-    if (!batch)
-        return NULL;
-    batcher->first = batch->next;
-    if (!batcher->first)
-        batcher->last = &batcher->first;
-    batcher->n_ready--;
-    return batch;
-}
-
-int leat_batcher_add_end(struct leat_batcher *batcher, bool is_last) {
-    struct leat_batch_refs *end = batch_new(batcher, 0);
-
-    if (!end)
-        return -ENOMEM;
-    end->kind = LEAT_OUTPUT_EPOCH_END;
-    end->is_last = is_last;
-    append(batcher, end);
-    return 0;
-}
-
-/* The current batch is whole: it is this rank's, or it is let go. */
-static int close_batch(struct leat_batcher *batcher) {
-    struct leat_batch_refs *batch = batcher->current;
-    bool is_mine = batcher->step % batcher->world_size == batcher->rank;
-    bool is_before = batcher->epoch == batcher->first_epoch && batcher->step < batcher->first_step;
-
-    batcher->current = NULL;
-    batcher->step++;
-    batcher->n_rank_steps += is_mine;
-    if (!is_mine || is_before) {
-        leat_batch_refs_free(batch);
-        return 0;
-    }
-    append(batcher, batch);
-    if (batcher->n_left != UINT64_MAX && --batcher->n_left == 0)
-        return LEAT_ORDER_DONE;
-    return 0;
-}
-
-static int push_batch(struct leat_order_sink *sink, struct leat_ref ref, struct leat_error *err) {
-    struct leat_batcher *batcher = (struct leat_batcher *)sink;
-
-    if (batcher->n_left == 0) {
-        leat_ref_drop(ref);
-        return LEAT_ORDER_DONE;
-    }
-    if (!batcher->current)
-        batcher->current = batch_new(batcher, batcher->plan->batch_size);
-    if (!batcher->current) {
-        leat_ref_drop(ref);
-        return leat_error_oom(err);
-    }
-    batcher->current->refs[batcher->current->n_refs++] = ref;
-    return batcher->current->n_refs == batcher->plan->batch_size ? close_batch(batcher) : 0;
-}
-
-static void flush_batch(struct leat_batcher *batcher) {
-    if (!batcher->current)
-        return;
-    if (batcher->plan->drop_last || batcher->n_left == 0) {
-        leat_batch_refs_free(batcher->current);
-        batcher->current = NULL;
-        return;
-    }
-    (void)close_batch(batcher);
-}
 
 /* ---- nodes ---- */
 
@@ -137,10 +41,24 @@ static int push_node(struct leat_order_sink *sink, struct leat_ref ref, struct l
         return 0;
     }
     order->n_repeated += index == order->plan->repeat_at;
-    r = node->stage->ops->push(node->stage->config, node->state, ref, down, err);
+    r = node->stage->ops->push(node->stage->config, node->state, ref,
+                               node->stage->ops->expands ? &node->out : down, err);
+    if (index > order->plan->repeat_at)
+        order->n_filtered += r == LEAT_ORDER_LEFT_OUT || node->stage->ops->expands;
     if (r == LEAT_ORDER_DONE)
         node->is_done = true;
-    return r;
+    return r == LEAT_ORDER_LEFT_OUT ? 0 : r;
+}
+
+/* What comes of a row counts in its place. */
+static int push_out(struct leat_order_sink *sink, struct leat_ref ref, struct leat_error *err) {
+    struct leat_order_node *node =
+        (struct leat_order_node *)((char *)sink - offsetof(struct leat_order_node, out));
+    struct leat_order *order = node->order;
+    size_t index = (size_t)(node - order->nodes);
+
+    order->n_repeated += index > order->plan->repeat_at;
+    return leat_order_push(below(order, index), ref, err);
 }
 
 static int start_nodes(struct leat_order *order, size_t end, uint64_t epoch, uint64_t pass,
@@ -198,45 +116,32 @@ static int finish_nodes(struct leat_order *order, size_t from, size_t end, struc
 
 int leat_order_init(struct leat_order *order, const struct leat_plan *plan,
                     const struct leat_run_options *options, struct leat_error *err) {
+    int r;
+
     *order = (struct leat_order){
         .plan = plan,
         .seed = options->has_seed ? options->seed : (uint64_t)plan->options.seed,
-        .batcher = {.sink.push = push_batch,
-                    .plan = plan,
-                    .rank = options->rank,
-                    .world_size = options->world_size ? options->world_size : 1,
-                    .first_epoch = options->first_epoch,
-                    .first_step = options->first_step,
-                    .n_left = options->n_steps ? options->n_steps : UINT64_MAX},
     };
-    order->batcher.last = &order->batcher.first;
+    r = leat_batcher_init(&order->batcher, plan, options, err);
     order->nodes = calloc(plan->n_order ? plan->n_order : 1, sizeof(*order->nodes));
     if (!order->nodes)
-        return leat_error_oom(err);
-    for (size_t i = 0; i < plan->n_order; i++)
+        r = leat_error_oom(err);
+    for (size_t i = 0; order->nodes && i < plan->n_order; i++)
         order->nodes[i] = (struct leat_order_node){
-            .sink.push = push_node, .order = order, .stage = plan->order[i]};
-    return 0;
+            .sink.push = push_node, .out.push = push_out, .order = order, .stage = plan->order[i]};
+    return r;
 }
 
 void leat_order_deinit(struct leat_order *order) {
-    struct leat_batch_refs *batch;
-
-    if (!order->nodes)
-        return;
-    stop_nodes(order, order->plan->n_order);
+    if (order->nodes)
+        stop_nodes(order, order->plan->n_order);
     free(order->nodes);
     order->nodes = NULL;
-    if (order->batcher.current)
-        leat_batch_refs_free(order->batcher.current);
-    while ((batch = leat_batcher_pop(&order->batcher)))
-        leat_batch_refs_free(batch);
+    leat_batcher_deinit(&order->batcher);
 }
 
 int leat_order_start_epoch(struct leat_order *order, uint64_t epoch, struct leat_error *err) {
-    order->batcher.epoch = epoch;
-    order->batcher.step = 0;
-    order->batcher.n_rank_steps = 0;
+    leat_batcher_start_epoch(&order->batcher, order->seed, epoch);
     order->n_repeated = order->n_filtered = 0;
     order->n_idle_passes = 0;
     stop_nodes(order, order->plan->n_order);
@@ -274,10 +179,7 @@ static bool turns_idly(struct leat_order *order) {
 static int end_epoch(struct leat_order *order, size_t from, struct leat_error *err) {
     int r = finish_nodes(order, from, order->plan->n_order, err);
 
-    if (r < 0)
-        return r;
-    flush_batch(&order->batcher);
-    return 0;
+    return r < 0 ? r : leat_batcher_flush(&order->batcher, err);
 }
 
 int leat_order_end_pass(struct leat_order *order, uint64_t epoch, uint64_t pass, bool *with_next,

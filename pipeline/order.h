@@ -1,35 +1,21 @@
-/* order.h: the chain of ORDER stages of a run, and the batches that fall out of its end. One
- * thread: the run's.
+/* order.h: the chain of ORDER stages of a run, with the batcher at its end (batcher.h). One thread:
+ * the run's.
  *
  * References are pushed in at the top, in the order of the data; each stage passes on what it will.
- * At the bottom the batcher numbers batches over all ranks, keeps those of its rank that are not
- * before the start, and lets go of the others.
  */
 #pragma once
 
-#include "pipeline/job.h"
+#include "pipeline/batcher.h"
 
 struct leat_order_node;
-
-struct leat_batcher {
-    struct leat_order_sink sink;
-    const struct leat_plan *plan;
-    uint64_t rank, world_size;
-    uint64_t first_epoch, first_step;
-    uint64_t n_left; /* batches of this rank that are still wanted; UINT64_MAX: all */
-    uint64_t epoch, step, n_rank_steps;
-    struct leat_batch_refs *current;
-    struct leat_batch_refs *first, **last; /* finished, in order */
-    size_t n_ready;
-};
 
 struct leat_order {
     const struct leat_plan *plan;
     struct leat_order_node *nodes; /* [plan->n_order] */
     struct leat_batcher batcher;
     uint64_t seed;
-    /* of this pass: rows that `repeat` passed on, and those of them that filters behind it dropped
-     */
+    /* of this pass: rows that `repeat` passed on, and those of them that were dropped behind it;
+     * where a row becomes several, it counts as dropped, and they as passed on */
     uint64_t n_repeated, n_filtered;
     uint32_t n_idle_passes; /* in a row that left nothing behind */
 };
@@ -54,8 +40,3 @@ int leat_order_feed(struct leat_order *order, struct leat_ref ref, struct leat_e
 #define LEAT_IDLE_PASSES_MAX 100
 int leat_order_end_pass(struct leat_order *order, uint64_t epoch, uint64_t pass, bool *with_next,
                         struct leat_error *err);
-
-struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher);
-void leat_batch_refs_free(struct leat_batch_refs *batch);
-/* Puts an end of epoch in the line of batches. */
-int leat_batcher_add_end(struct leat_batcher *batcher, bool is_last);

@@ -94,6 +94,58 @@ int leat_parse_bool(const char *text, size_t n, bool *ret_value) {
     return -EINVAL;
 }
 
+struct unit {
+    const char *name;
+    int64_t factor;
+};
+
+static int parse_with_unit(const char *text, size_t n, const struct unit *units, size_t n_units,
+                           int64_t *ret_value) {
+    size_t n_digits = 0, n_unit;
+    int64_t number;
+    int r;
+
+    while (n_digits < n && text[n_digits] >= '0' && text[n_digits] <= '9')
+        n_digits++;
+    n_unit = n - n_digits;
+    if (n_digits == 0)
+        return -EINVAL;
+    r = leat_parse_int(text, n_digits, &number);
+    if (n_unit > 1 && text[n_digits] == ' ')
+        n_unit--;
+    for (size_t i = 0; r == 0 && i < n_units; i++)
+        if (strlen(units[i].name) == n_unit &&
+            memcmp(units[i].name, text + n - n_unit, n_unit) == 0)
+            return __builtin_mul_overflow(number, units[i].factor, ret_value) ? -ERANGE : 0;
+    return r < 0 ? r : -EINVAL;
+}
+
+int leat_parse_bytes(const char *text, size_t n, int64_t *ret_value) {
+    static const struct unit units[] = {
+        {"", 1},
+        {"B", 1},
+        {"kB", 1000},
+        {"KB", 1000},
+        {"MB", 1000000},
+        {"GB", 1000000000},
+        {"TB", 1000000000000},
+        {"KiB", INT64_C(1) << 10},
+        {"MiB", INT64_C(1) << 20},
+        {"GiB", INT64_C(1) << 30},
+        {"TiB", INT64_C(1) << 40},
+    };
+
+    return parse_with_unit(text, n, units, sizeof(units) / sizeof(units[0]), ret_value);
+}
+
+int leat_parse_seconds(const char *text, size_t n, int64_t *ret_value) {
+    static const struct unit units[] = {
+        {"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800},
+    };
+
+    return parse_with_unit(text, n, units, sizeof(units) / sizeof(units[0]), ret_value);
+}
+
 /* Edit distance with insertions, deletions and changes (Levenshtein 1966), for short words. */
 static size_t distance(const char *a, const char *b) {
     size_t row[LEAT_NAME_MAX + 2];

@@ -103,6 +103,12 @@ const struct leat_arg leat_stream_args[] = {
      .max = 1LL << 34,
      .help = "bytes of compressed files that are decoded ahead, in parallel, at most; 0: none; "
              "changes speed and memory, never the batches"},
+    {.name = "cache",
+     .type = LEAT_ARG_GROUP,
+     .offset = offsetof(struct leat_stream_options, cache),
+     .group = leat_cache_args,
+     .help = "keeps what source and per-record stages make: later epochs and other trainers read "
+             "it instead of making it again"},
     LEAT_ARGS_END,
 };
 
@@ -219,12 +225,17 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
         if (!plan->quarantine_path)
             return leat_error_oom(err);
     }
+    if (plan->options.cache.path) {
+        plan->cache_path = leat_config_path(config, plan->options.cache.path);
+        if (!plan->cache_path)
+            return leat_error_oom(err);
+    }
     return 0;
 }
 
 /* Everything stands in an order that makes sense: nothing but one prefetch behind one batch. */
 static int check_order(const struct leat_plan *plan, struct leat_error *err) {
-    const char *closing = NULL;
+    const char *closing = NULL, *last = NULL;
 
     for (size_t i = 0; i < plan->n_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
@@ -235,6 +246,13 @@ static int check_order(const struct leat_plan *plan, struct leat_error *err) {
             prefix_stage(err, i, stage->ops->name);
             return -EINVAL;
         }
+        if (last && stage->ops->kind == LEAT_STAGE_ORDER) {
+            leat_config_error(stage->config, NULL, err, "must stand before %s", last);
+            prefix_stage(err, i, stage->ops->name);
+            return -EINVAL;
+        }
+        if (stage->ops->is_last)
+            last = stage->ops->name;
         if (stage->ops->kind == LEAT_STAGE_COLLATE)
             closing = stage->ops->name;
     }
@@ -377,7 +395,12 @@ static int plan_stages(struct leat_plan *plan, struct leat_planner *planner,
 
         planner->stage = (uint32_t)i + 1;
         planner->kind_index = stage->kind_index;
-        r = stage->ops->plan ? stage->ops->plan(stage->config, planner, err) : 0;
+        r = planner->is_packed && stage->ops->is_filter
+                ? leat_config_error(stage->config, NULL, err,
+                                    "goes by records: it must stand before pack")
+                : 0;
+        if (r == 0 && stage->ops->plan)
+            r = stage->ops->plan(stage->config, planner, err);
         if (r == 0 && snapshot(planner, &stage->names_after, &stage->columns_after,
                                &stage->n_fields_after) < 0)
             r = leat_error_oom(err);
@@ -385,6 +408,38 @@ static int plan_stages(struct leat_plan *plan, struct leat_planner *planner,
             prefix_stage(err, i, stage->ops->name);
             return r;
         }
+    }
+    return 0;
+}
+
+/* What comes once is neither repeated nor cached. */
+static int check_passes(const struct leat_plan *plan, struct leat_error *err) {
+    const char *path = plan->source->files.paths[0];
+
+    if (plan->is_one_pass && plan->has_repeat)
+        return leat_config_error(&plan->source->base, "paths", err,
+                                 "%s comes through a FIFO, and so once: there is nothing to "
+                                 "`repeat`",
+                                 path);
+    if (plan->is_one_pass && plan->cache_path)
+        return leat_config_error(
+            &plan->source->base, "paths", err,
+            "%s comes through a FIFO, and so once: there is nothing to `cache`", path);
+    return 0;
+}
+
+/* A cache gives every epoch the same records. */
+static int check_cache(const struct leat_plan *plan, struct leat_error *err) {
+    for (size_t i = 0; plan->cache_path && i < plan->n_map; i++) {
+        const struct leat_plan_stage *stage = plan->map[i];
+
+        if (!stage->ops->varies || !stage->ops->varies(stage->config))
+            continue;
+        leat_config_error(stage->config, NULL, err,
+                          "gives other values in each epoch, which a cache would not: take "
+                          "`cache` away, or the chance");
+        prefix_stage(err, stage->index, stage->ops->name);
+        return -EINVAL;
     }
     return 0;
 }
@@ -407,12 +462,12 @@ static int build(struct leat_plan *plan, struct leat_planner *planner,
         r = plan_stages(plan, planner, err);
     if (r == 0)
         r = leat_plan_arrange(plan, planner, err);
+    if (r == 0)
+        r = check_cache(plan, err);
+    if (r == 0)
+        r = check_passes(plan, err);
     if (r == 0 && with_batches)
         r = leat_plan_lay_out(plan, planner, err);
-    if (r == 0 && plan->is_one_pass && plan->has_repeat)
-        r = leat_config_error(&plan->source->base, "paths", err,
-                              "%s comes through a FIFO, and so once: there is nothing to `repeat`",
-                              plan->source->files.paths[0]);
     if (r < 0)
         return r;
     plan->source_ops->cutter(&plan->source->base, &plan->cutter);
@@ -504,6 +559,7 @@ struct leat_plan *leat_plan_unref(struct leat_plan *plan) {
     free(plan->tensors);
     leat_input_close(plan->first_input);
     free(plan->quarantine_path);
+    free(plan->cache_path);
     leat_spec_free(plan->spec);
     free(plan);
     return NULL;

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "pipeline/cache/cache_options.h"
 #include "pipeline/input.h"
 #include "pipeline/stage.h"
 
@@ -28,6 +29,7 @@ struct leat_stream_options {
     int64_t max_record_bytes, max_fields, max_tokens;
     int64_t max_batch_bytes;
     int64_t max_window_bytes, max_expansion, decode_ahead; /* of compressed files */
+    struct leat_cache_options cache;                       /* path NULL: none */
 };
 
 enum { LEAT_PLAN_LOCATION_MAP, LEAT_PLAN_LOCATION_ORDER };
@@ -60,9 +62,10 @@ struct leat_plan {
     struct leat_source_config *source;
     struct leat_cutter cutter;
     struct leat_input_limits limits;
-    char *quarantine_path;
     bool is_one_pass;               /* the first file is a FIFO */
     struct leat_input *first_input; /* with what was read of it; NULL once a run has taken it */
+    char *quarantine_path;
+    char *cache_path; /* NULL: no cache */
 
     struct leat_field *fields; /* [n_columns] */
     uint32_t n_columns;
@@ -81,7 +84,11 @@ struct leat_plan {
     size_t n_tensors;
     struct leat_plan_tensor *tensors;
     bool is_batched;
-    uint64_t batch_size;
+    uint64_t batch_size;     /* rows, at most */
+    uint64_t max_tokens;     /* rows times the longest of them, padded, at most; 0: any number */
+    const uint32_t *counted; /* [n_counted]: the lists of which max_tokens is asked */
+    size_t n_counted;
+    const struct leat_bucketing *bucketing; /* NULL: rows come together as they come */
     bool drop_last;
     uint64_t prefetch_size;
     bool has_repeat;
@@ -92,6 +99,7 @@ struct leat_plan {
     bool is_bounded;   /* no batch can be larger than slot_bytes */
     uint32_t n_slots;  /* without the window of the trainer */
     uint8_t spec_digest[LEAT_DIGEST_BYTES];
+    uint8_t record_digest[LEAT_DIGEST_BYTES]; /* of what is done to each record, for the cache */
 };
 
 /* Builds the plan of a copy of the spec. Errors have path streams.NAME.stages[i].KIND.ARG. 0 or
@@ -107,6 +115,14 @@ struct leat_plan *leat_plan_unref(struct leat_plan *plan);
 
 /* Checks all that can be checked without reading data: stage names, arguments, their order. */
 int leat_plan_check(const struct leat_spec *spec, struct leat_error *err);
+
+/* The field whose lengths give the shape: of a mask, the list that it masks. */
+static inline const struct leat_field *leat_plan_shaping(const struct leat_plan *plan,
+                                                         const struct leat_field *field) {
+    while (field->made == LEAT_MADE_AS_MASK || field->made >= LEAT_MADE_AS_POSITIONS)
+        field = &plan->fields[field->of];
+    return field;
+}
 
 /* `leatctl explain`: schema after each stage, fused segments, memory; malloc'ed text or JSON.
  * n_workers for the memory plan. */

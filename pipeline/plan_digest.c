@@ -5,6 +5,9 @@
  * included), in the order of the tables, and the contents of vocabularies and tokenizers. Not
  * hashed: the data, names of streams, places in files, and options that change only speed
  * (block_bytes).
+ *
+ * The digest of what is done to each record is the same for less: stages that only order rows or
+ * make batches do not count, nor does where the data lies, what bad records do, or the seed.
  */
 #include "pipeline/plan_internal.h"
 
@@ -24,6 +27,8 @@ static void hash_map(struct leat_blake2b *state, const struct leat_text_map *map
     }
 }
 
+static void hash_config(struct leat_blake2b *state, const struct leat_config *config);
+
 static void hash_arg(struct leat_blake2b *state, const struct leat_config *config,
                      const struct leat_arg *arg) {
     const void *value = (const char *)config + arg->offset;
@@ -36,6 +41,8 @@ static void hash_arg(struct leat_blake2b *state, const struct leat_config *confi
         leat_blake2b_u64(state, *(const bool *)value);
         break;
     case LEAT_ARG_INT:
+    case LEAT_ARG_BYTES:
+    case LEAT_ARG_SECONDS:
         leat_blake2b_u64(state, (uint64_t) * (const int64_t *)value);
         break;
     case LEAT_ARG_FLOAT:
@@ -61,15 +68,82 @@ static void hash_arg(struct leat_blake2b *state, const struct leat_config *confi
     case LEAT_ARG_MAP:
         hash_map(state, value);
         break;
+    case LEAT_ARG_GROUP:
+        hash_config(state, value);
+        break;
     }
 }
 
 static void hash_config(struct leat_blake2b *state, const struct leat_config *config) {
-    for (const struct leat_arg *arg = config->args; arg->name; arg++) {
+    for (const struct leat_arg *arg = config->args; arg && arg->name; arg++) {
         if (!arg->fallback)
             leat_blake2b_u64(state, leat_config_given(config, arg->name));
         hash_arg(state, config, arg);
     }
+}
+
+/* What a file says counts by its contents, where the stage says so: not by its path. */
+static void hash_stage_of_records(struct leat_blake2b *state, const struct leat_plan_stage *stage) {
+    const struct leat_config *config = stage->config;
+
+    leat_blake2b_text(state, stage->ops->name);
+    leat_blake2b_u64(state, stage->filter_column >= 0);
+    for (const struct leat_arg *arg = config->args; arg->name; arg++) {
+        if (!arg->fallback)
+            leat_blake2b_u64(state, leat_config_given(config, arg->name));
+        if (arg->type != LEAT_ARG_PATH || !stage->ops->digest)
+            hash_arg(state, config, arg);
+    }
+    if (stage->ops->digest)
+        stage->ops->digest(config, state);
+}
+
+static void hash_source_of_records(struct leat_blake2b *state, const struct leat_plan *plan) {
+    const struct leat_config *config = &plan->source->base;
+
+    leat_blake2b_text(state, plan->source_ops->name);
+    for (const struct leat_arg *arg = config->args; arg->name; arg++) {
+        if (arg->offset == offsetof(struct leat_source_config, paths))
+            continue;
+        if (!arg->fallback)
+            leat_blake2b_u64(state, leat_config_given(config, arg->name));
+        hash_arg(state, config, arg);
+    }
+    leat_blake2b_u64(state, (uint64_t)plan->options.max_record_bytes);
+}
+
+static void hash_kept_columns(struct leat_blake2b *state, const struct leat_plan *plan) {
+    for (uint32_t i = 0; i < plan->n_columns; i++) {
+        if (!plan->is_kept[i])
+            continue;
+        leat_blake2b_u64(state, i);
+        leat_blake2b_text(state, plan->fields[i].name);
+        leat_blake2b_u64(state, plan->fields[i].dtype);
+        leat_blake2b_u64(state, plan->fields[i].is_list);
+    }
+}
+
+/* Whether the stage is among those that the records go through. */
+static bool runs_in_map(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
+    for (size_t i = 0; i < plan->n_map; i++)
+        if (plan->map[i] == stage)
+            return true;
+    return false;
+}
+
+/* All MAP stages count, also those that do nothing but name fields: which field a later one reads
+ * depends on them. Of the others those that have something to do with the records count. */
+static void digest_records(struct leat_plan *plan) {
+    struct leat_blake2b state;
+
+    leat_blake2b_init(&state);
+    leat_blake2b_text(&state, "leat records 1 of " LEAT_VERSION);
+    hash_source_of_records(&state, plan);
+    for (size_t i = 0; i < plan->n_stages; i++)
+        if (plan->stages[i].ops->kind == LEAT_STAGE_MAP || runs_in_map(plan, &plan->stages[i]))
+            hash_stage_of_records(&state, &plan->stages[i]);
+    hash_kept_columns(&state, plan);
+    leat_blake2b_final(&state, plan->record_digest);
 }
 
 void leat_plan_digest(struct leat_plan *plan) {
@@ -91,4 +165,5 @@ void leat_plan_digest(struct leat_plan *plan) {
             plan->stages[i].ops->digest(plan->stages[i].config, &state);
     }
     leat_blake2b_final(&state, plan->spec_digest);
+    digest_records(plan);
 }

@@ -21,15 +21,18 @@
 
 /* ---- what is needed ---- */
 
+/* With what it is made of, down to what stands in the block. */
 static void need(struct leat_plan *plan, uint32_t column) {
     plan->is_needed[column] = true;
-    if (plan->fields[column].mask_of >= 0)
-        plan->is_needed[plan->fields[column].mask_of] = true;
+    while (plan->fields[column].made != LEAT_MADE_OF_RECORDS) {
+        column = plan->fields[column].of;
+        plan->is_needed[column] = true;
+    }
 }
 
 static void keep(struct leat_plan *plan, uint32_t column) {
-    if (plan->fields[column].mask_of >= 0)
-        column = (uint32_t)plan->fields[column].mask_of;
+    while (plan->fields[column].made != LEAT_MADE_OF_RECORDS)
+        column = plan->fields[column].of;
     plan->is_kept[column] = true;
 }
 
@@ -46,7 +49,7 @@ static bool is_alive(const struct leat_plan *plan, const struct leat_planner *pl
             continue;
         if (plan->is_needed[column])
             return true;
-        makes_values |= plan->fields[column].mask_of < 0;
+        makes_values |= plan->fields[column].made == LEAT_MADE_OF_RECORDS;
     }
     for (size_t i = 0; !makes_values && i < planner->n_uses; i++)
         if (planner->uses[i].stage == stage && plan->is_needed[planner->uses[i].column])
@@ -61,6 +64,10 @@ static void find_needed(struct leat_plan *plan, const struct leat_planner *plann
         need(plan, planner->names[i].column);
         keep(plan, planner->names[i].column);
     }
+    for (size_t i = 0; i < planner->n_keeps; i++) {
+        need(plan, planner->keeps[i].column);
+        keep(plan, planner->keeps[i].column);
+    }
     for (uint32_t stage = (uint32_t)plan->n_stages; stage > 0; stage--) {
         is_stage_alive[stage - 1] = is_alive(plan, planner, stage);
         for (size_t i = 0; is_stage_alive[stage - 1] && i < planner->n_uses; i++)
@@ -74,7 +81,7 @@ static void find_needed(struct leat_plan *plan, const struct leat_planner *plann
 static void add_filter_column(struct leat_plan *plan, struct leat_plan_stage *stage) {
     struct leat_field *field = &plan->fields[plan->n_columns];
 
-    *field = (struct leat_field){.dtype = LEAT_DTYPE_BOOL, .mask_of = -1};
+    *field = (struct leat_field){.dtype = LEAT_DTYPE_BOOL, .loss_column = -1};
     memcpy(field->name, "(filter)", sizeof("(filter)"));
     plan->is_needed[plan->n_columns] = plan->is_kept[plan->n_columns] = true;
     stage->filter_column = (int32_t)plan->n_columns++;
@@ -89,7 +96,7 @@ static void place_stages(struct leat_plan *plan, const bool *is_stage_alive) {
             add_filter_column(plan, stage);
             plan->order[plan->n_order++] = stage;
         }
-        if (stage->ops->kind == LEAT_STAGE_MAP && stage->ops->map && is_stage_alive[i])
+        if (stage->ops->map && is_stage_alive[i])
             plan->map[plan->n_map++] = stage;
         if (stage->ops->kind == LEAT_STAGE_ORDER)
             plan->order[plan->n_order++] = stage;
@@ -151,8 +158,7 @@ static int check_tensor(const struct leat_plan *plan, const char *name,
             "the field \"%s\" is text and cannot be in a batch: `cast` it to numbers, or name in "
             "`select` only what is wanted",
             name);
-    if (field->mask_of >= 0)
-        field = &plan->fields[field->mask_of];
+    field = leat_plan_shaping(plan, field);
     if (field->is_list && !field->is_padded && !field->width && plan->is_batched &&
         plan->batch_size > 1)
         return batch_error(plan, err,
@@ -169,43 +175,64 @@ static uint64_t exact_length(const struct leat_field *field) {
 
 /* Elements of a row at most; 0: unknown. */
 static uint64_t row_bound(const struct leat_field *field) {
-    uint64_t multiple = field->pad_multiple > 1 ? field->pad_multiple : 1;
-
     if (!field->is_list)
         return 1;
     if (exact_length(field) > 0)
         return exact_length(field);
-    return (field->max_length + multiple - 1) / multiple * multiple;
+    return leat_field_padded(field, field->max_length);
 }
 
 static void set_tensor(struct leat_plan *plan, struct leat_plan_tensor *tensor,
                        const struct leat_planner_name *name) {
     const struct leat_field *field = &plan->fields[name->column];
-    const struct leat_field *shaped = field->mask_of >= 0 ? &plan->fields[field->mask_of] : field;
+    const struct leat_field *shaped = leat_plan_shaping(plan, field);
 
     memcpy(tensor->name, name->name, sizeof(tensor->name));
     tensor->column = name->column;
     tensor->dtype = field->dtype;
+    if (field->made == LEAT_MADE_AS_CU_SEQLENS) {
+        tensor->shape[tensor->ndim++] = -1;
+        return;
+    }
     if (plan->is_batched)
-        tensor->shape[tensor->ndim++] = plan->drop_last ? (int64_t)plan->batch_size : -1;
+        tensor->shape[tensor->ndim++] =
+            plan->drop_last && plan->max_tokens == 0 ? (int64_t)plan->batch_size : -1;
     if (shaped->is_list)
         tensor->shape[tensor->ndim++] =
             exact_length(shaped) > 0 ? (int64_t)exact_length(shaped) : -1;
 }
 
-static int add_bytes(struct leat_plan *plan, const struct leat_plan_tensor *tensor,
-                     uint64_t *total) {
-    const struct leat_field *field = &plan->fields[tensor->column];
-    uint64_t elements, bytes;
+static bool is_counted(const struct leat_plan *plan, const struct leat_field *field) {
+    for (size_t i = 0; i < plan->n_counted; i++)
+        if (field == &plan->fields[plan->counted[i]])
+            return true;
+    return false;
+}
 
-    if (field->mask_of >= 0)
-        field = &plan->fields[field->mask_of];
-    elements = row_bound(field);
-    if (elements == 0) {
+/* Elements of the tensor in a full batch, at most. */
+static int tensor_bound(struct leat_plan *plan, const struct leat_plan_tensor *tensor,
+                        uint64_t *ret_elements) {
+    const struct leat_field *field = &plan->fields[tensor->column];
+    const struct leat_field *shaped = leat_plan_shaping(plan, field);
+    uint64_t elements = row_bound(shaped);
+
+    if (elements == 0 && !is_counted(plan, shaped)) {
         plan->is_bounded = false;
         elements = UNKNOWN_LENGTH;
     }
-    if (__builtin_mul_overflow(elements, plan->batch_size, &bytes) ||
+    if (is_counted(plan, shaped))
+        *ret_elements = plan->max_tokens;
+    else if (__builtin_mul_overflow(elements, plan->batch_size, ret_elements))
+        return -EOVERFLOW;
+    *ret_elements += field->made == LEAT_MADE_AS_CU_SEQLENS;
+    return 0;
+}
+
+static int add_bytes(struct leat_plan *plan, const struct leat_plan_tensor *tensor,
+                     uint64_t *total) {
+    uint64_t bytes;
+
+    if (tensor_bound(plan, tensor, &bytes) < 0 ||
         __builtin_mul_overflow(bytes, leat_dtype_size(tensor->dtype), &bytes) ||
         __builtin_add_overflow(*total, bytes + LEAT_SLOT_ALIGN, total))
         return -EOVERFLOW;
@@ -244,6 +271,10 @@ int leat_plan_lay_out(struct leat_plan *plan, const struct leat_planner *planner
                       struct leat_error *err) {
     plan->is_batched = planner->has_batch;
     plan->batch_size = planner->has_batch ? planner->batch_size : 1;
+    plan->max_tokens = planner->max_tokens;
+    plan->counted = planner->counted;
+    plan->n_counted = planner->n_counted;
+    plan->bucketing = planner->bucketing;
     plan->drop_last = planner->drop_last;
     plan->prefetch_size = planner->has_prefetch ? planner->prefetch_size : 1;
     if (planner->n_names > LEAT_SLOT_MAX_TENSORS)

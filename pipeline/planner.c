@@ -18,6 +18,7 @@ void leat_planner_deinit(struct leat_planner *planner) {
     free(planner->names);
     free(planner->uses);
     free(planner->makes);
+    free(planner->keeps);
 }
 
 static struct leat_planner_name *find_name(const struct leat_planner *planner, const char *name) {
@@ -76,14 +77,32 @@ int leat_planner_use(struct leat_planner *planner, uint32_t column) {
     return add_edge(&planner->uses, &planner->n_uses, planner->stage, column);
 }
 
+int leat_planner_keep(struct leat_planner *planner, uint32_t column) {
+    return add_edge(&planner->keeps, &planner->n_keeps, planner->stage, column);
+}
+
 int leat_planner_find(struct leat_planner *planner, const struct leat_config *config,
                       const char *arg, const char *name, uint32_t *ret_column,
                       struct leat_error *err) {
     const struct leat_planner_name *entry = find_name(planner, name);
+    enum leat_making made = entry ? planner->fields[entry->column].made : LEAT_MADE_OF_RECORDS;
+
+    if (made != LEAT_MADE_OF_RECORDS && made != LEAT_MADE_AS_MASK)
+        return leat_config_error(
+            config, arg, err,
+            "\"%s\" is made with the batch, of what chunk or pack cut: %s must stand before that",
+            name, config->ops->name);
+    return leat_planner_find_made(planner, config, arg, name, ret_column, err);
+}
+
+int leat_planner_find_made(struct leat_planner *planner, const struct leat_config *config,
+                           const char *arg, const char *name, uint32_t *ret_column,
+                           struct leat_error *err) {
+    const struct leat_planner_name *entry = find_name(planner, name);
 
     if (!entry)
         return no_such_field(planner, config, arg, name, err);
-    if (planner->fields[entry->column].mask_of >= 0)
+    if (planner->fields[entry->column].made == LEAT_MADE_AS_MASK)
         return leat_config_error(
             config, arg, err, "\"%s\" is a mask that is made with the batch; no stage can read it",
             name);
@@ -91,6 +110,10 @@ int leat_planner_find(struct leat_planner *planner, const struct leat_config *co
         return leat_error_oom(err);
     *ret_column = entry->column;
     return 0;
+}
+
+bool leat_planner_has(const struct leat_planner *planner, const char *name) {
+    return find_name(planner, name) != NULL;
 }
 
 const struct leat_field *leat_planner_field(const struct leat_planner *planner, uint32_t column) {
@@ -101,11 +124,10 @@ struct leat_field *leat_planner_edit(struct leat_planner *planner, uint32_t colu
     return &planner->fields[column];
 }
 
-int leat_planner_add(struct leat_planner *planner, const struct leat_config *config,
-                     const char *arg, const char *name, enum leat_dtype dtype, bool is_list,
-                     uint32_t *ret_column, struct leat_field **ret_field, struct leat_error *err) {
-    struct leat_planner_name *entry = find_name(planner, name);
-    struct leat_field *field;
+static int add_column(struct leat_planner *planner, const struct leat_config *config,
+                      const char *arg, const char *name, enum leat_dtype dtype, bool is_list,
+                      uint32_t *ret_column, struct leat_error *err) {
+    struct leat_field *field = &planner->fields[planner->n_columns];
     size_t n = strlen(name);
 
     if (n == 0 || n > LEAT_NAME_MAX)
@@ -115,18 +137,34 @@ int leat_planner_add(struct leat_planner *planner, const struct leat_config *con
         return leat_config_error(config, arg, err, "more than %d fields", LEAT_FIELDS_MAX);
     if (add_edge(&planner->makes, &planner->n_makes, planner->stage, planner->n_columns) < 0)
         return leat_error_oom(err);
-    field = &planner->fields[planner->n_columns];
-    *field = (struct leat_field){.dtype = dtype, .is_list = is_list, .mask_of = -1};
+    *field = (struct leat_field){.dtype = dtype, .is_list = is_list, .loss_column = -1};
     memcpy(field->name, name, n + 1);
+    *ret_column = planner->n_columns++;
+    return 0;
+}
+
+int leat_planner_add(struct leat_planner *planner, const struct leat_config *config,
+                     const char *arg, const char *name, enum leat_dtype dtype, bool is_list,
+                     uint32_t *ret_column, struct leat_field **ret_field, struct leat_error *err) {
+    struct leat_planner_name *entry = find_name(planner, name);
+    int r = add_column(planner, config, arg, name, dtype, is_list, ret_column, err);
+
+    if (r < 0)
+        return r;
     if (!entry) {
         entry = &planner->names[planner->n_names++];
-        memcpy(entry->name, name, n + 1);
+        memcpy(entry->name, name, strlen(name) + 1);
     }
-    entry->column = planner->n_columns;
-    *ret_column = planner->n_columns++;
+    entry->column = *ret_column;
     if (ret_field)
-        *ret_field = field;
+        *ret_field = &planner->fields[*ret_column];
     return 0;
+}
+
+int leat_planner_add_hidden(struct leat_planner *planner, const struct leat_config *config,
+                            const char *name, enum leat_dtype dtype, bool is_list,
+                            uint32_t *ret_column, struct leat_error *err) {
+    return add_column(planner, config, NULL, name, dtype, is_list, ret_column, err);
 }
 
 int leat_planner_rename(struct leat_planner *planner, const struct leat_config *config,

@@ -23,13 +23,18 @@ struct leat_planner {
     uint32_t n_columns;
     struct leat_planner_name *names; /* [LEAT_FIELDS_MAX] */
     size_t n_names;
-    struct leat_planner_edge *uses, *makes;
-    size_t n_uses, n_makes;
+    struct leat_planner_edge *uses, *makes, *keeps;
+    size_t n_uses, n_makes, n_keeps;
     uint32_t stage;      /* being planned */
     uint64_t kind_index; /* of that stage among those of its name */
 
     bool has_batch, drop_last, has_prefetch, has_repeat;
-    uint64_t batch_size, prefetch_size;
+    bool is_chunked, is_packed; /* rows are parts of records; several of them */
+    uint64_t batch_size, prefetch_size; /* batch_size: rows at most */
+    uint64_t max_tokens;                /* of a batch; 0: any number */
+    const uint32_t *counted;            /* [n_counted]: lists whose tokens count */
+    size_t n_counted;
+    const struct leat_bucketing *bucketing;
     uint64_t repeat_count; /* 0: without end */
 };
 

@@ -154,9 +154,25 @@ static void add_field(struct leat_text *text, const struct leat_field *field,
     leat_text_add(text, "]");
 }
 
-static void add_mask(struct leat_text *text, const char *name) {
+const char *leat_making_text(enum leat_making made) {
+    static const char *const texts[] = {
+        [LEAT_MADE_OF_RECORDS] = "",
+        [LEAT_MADE_AS_MASK] = "mask of",
+        [LEAT_MADE_OF_PARTS] = "parts of",
+        [LEAT_MADE_AS_LABELS] = "labels of",
+        [LEAT_MADE_AS_START] = "start in",
+        [LEAT_MADE_AS_POSITIONS] = "positions in",
+        [LEAT_MADE_AS_SEGMENTS] = "documents of",
+        [LEAT_MADE_AS_CU_SEQLENS] = "starts of documents of",
+    };
+
+    return texts[made];
+}
+
+static void add_made(struct leat_text *text, enum leat_making made, const char *name) {
     char buffer[LEAT_NAME_MAX + 64];
-    int n = snprintf(buffer, sizeof(buffer), "(mask of %s, made with the batch)", name);
+    int n = snprintf(buffer, sizeof(buffer), "(%s %s, made with the batch)", leat_making_text(made),
+                     name);
 
     leat_text_add_json(text, buffer, (size_t)n);
 }
@@ -172,8 +188,8 @@ void leat_render_row(struct leat_text *text, const struct leat_plan *plan,
         leat_text_add(text, "%s", i ? ", " : "");
         leat_text_add_json(text, names[i], strlen(names[i]));
         leat_text_add(text, ": ");
-        if (field->mask_of >= 0)
-            add_mask(text, plan->fields[field->mask_of].name);
+        if (field->made != LEAT_MADE_OF_RECORDS)
+            add_made(text, field->made, plan->fields[field->of].name);
         else if (!column->values)
             leat_text_add(text, "null");
         else

@@ -21,6 +21,9 @@ void leat_text_add_json(struct leat_text *text, const void *bytes, size_t n_byte
 
 bool leat_text_is_utf8(const uint8_t *bytes, size_t n_bytes);
 
+/* "mask of", "parts of": in words, before the name of what the column is made of. */
+const char *leat_making_text(enum leat_making made);
+
 /* {"name": value, ...} of the given fields. */
 void leat_render_row(struct leat_text *text, const struct leat_plan *plan,
                      const struct leat_block *block, uint32_t row, const uint32_t *columns,

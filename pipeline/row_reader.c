@@ -62,12 +62,13 @@ static int map_piece(struct reader *reader, const struct leat_piece *piece,
     struct leat_map_job job = {
         .plan = reader->plan,
         .piece = *piece,
+        .load = {.fd = -1},
         .block = leat_block_pool_take(&reader->pool),
         .scratch = &reader->scratch,
         .workspace = reader->workspace,
         .seed = (uint64_t)reader->plan->options.seed,
         .stop_after = reader->stop_after,
-        .counts = calloc(reader->plan->n_map + 1, sizeof(struct leat_stage_count)),
+        .counts = calloc(reader->plan->n_map + 2, sizeof(struct leat_stage_count)),
     };
     int r;
 
@@ -84,16 +85,6 @@ static int map_piece(struct reader *reader, const struct leat_piece *piece,
     return r;
 }
 
-/* What is left of a damaged file is a block of one bad record. */
-static int tell_damage(struct reader *reader, const struct leat_piece *piece,
-                       struct leat_error *err) {
-    struct leat_bad_record bad = {
-        .line = piece->line, .offset = piece->offset, .message = piece->damage};
-    struct leat_block block = {.file = piece->file, .bad = &bad, .n_bad = 1};
-
-    return reader->on_block(reader->user, reader->plan, &block, err);
-}
-
 static int read_on(struct reader *reader, struct leat_error *err) {
     bool has_ended = false;
     int r = 0;
@@ -106,8 +97,7 @@ static int read_on(struct reader *reader, struct leat_error *err) {
         r = leat_scan_execute(&job, &n_bytes, err);
         has_ended = job.has_ended;
         if (r == 0 && job.pieces[0].buffer)
-            r = job.pieces[0].damage ? tell_damage(reader, &job.pieces[0], err)
-                                     : map_piece(reader, &job.pieces[0], err);
+            r = map_piece(reader, &job.pieces[0], err);
     }
     return r < 0 ? r : 0;
 }

@@ -1,7 +1,7 @@
 /* run.c: hands out jobs, takes them back, puts batches into slots and outputs in order. See run.h;
  * blocks: run_blocks.c.
  *
- * Collation comes before quarantine before scanning before decoding ahead before mapping: what is
+ * Collation comes before quarantine, the cache, scanning, decoding ahead and mapping: what is
  * nearest to the trainer goes first, and what the others wait for.
  */
 #include "pipeline/run.h"
@@ -18,7 +18,7 @@
 
 /* ---- pools ---- */
 
-static struct leat_job *job_take(struct leat_run *run, enum leat_job_kind kind) {
+struct leat_job *leat_run_take_job(struct leat_run *run, enum leat_job_kind kind) {
     struct leat_job *job = run->free_jobs;
 
     if (job)
@@ -86,11 +86,15 @@ static void workspace_give(struct leat_run *run, struct leat_workspace *workspac
     run->free_workspaces = workspace;
 }
 
-static int out_of_memory(struct leat_run *run) {
+void leat_run_out_of_memory(struct leat_run *run) {
     struct leat_error err = LEAT_ERROR_INIT;
 
     leat_error_oom(&err);
     leat_run_fail(run, &err);
+}
+
+static int out_of_memory(struct leat_run *run) {
+    leat_run_out_of_memory(run);
     return -ENOMEM;
 }
 
@@ -99,13 +103,14 @@ static int out_of_memory(struct leat_run *run) {
 static int name_stages(struct leat_run *run, struct leat_error *err) {
     const struct leat_plan *plan = run->plan;
 
-    run->stage_stats = calloc(plan->n_map + 2, sizeof(*run->stage_stats));
+    run->stage_stats = calloc(plan->n_map + 3, sizeof(*run->stage_stats));
     if (!run->stage_stats)
         return leat_error_oom(err);
     run->stage_stats[0].name = plan->source_ops->name;
     for (size_t i = 0; i < plan->n_map; i++)
         run->stage_stats[i + 1].name = plan->map[i]->ops->name;
     run->stage_stats[plan->n_map + 1].name = "collate";
+    run->stage_stats[plan->n_map + 2].name = "cache";
     return 0;
 }
 
@@ -124,12 +129,15 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
     run = calloc(1, sizeof(*run));
     if (!run)
         return leat_error_oom(err);
+    run->quarantine_fd = -1;
     run->plan = leat_plan_ref(plan);
     run->options = *options;
-    run->quarantine_fd = -1;
     run->last = &run->first;
     run->last_output = &run->first_output;
     run->epoch = run->scan_epoch = options->first_epoch;
+    if (options->only_builds)
+        run->options.n_epochs = 1;
+    leat_run_cache_init(run);
     leat_scan_start(&run->scan, plan, options->opener,
                     options->first_epoch == 0 && options->first_step == 0);
     r = leat_order_init(&run->order, plan, options, err);
@@ -153,6 +161,7 @@ static void free_entries(struct leat_run *run) {
         if (entry->block)
             leat_block_unref(entry->block, 1);
         leat_run_release_piece(run, &entry->piece);
+        leat_run_cache_forget(run, entry);
         free(entry);
     }
     while (run->first_output) {
@@ -196,6 +205,7 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     leat_order_deinit(&run->order);
     leat_run_decode_reset(run);
     leat_scan_stop(&run->scan);
+    leat_run_cache_deinit(run);
     free_pools(run);
     leat_block_pool_deinit(&run->blocks);
     free(run->slots.slots);
@@ -212,93 +222,7 @@ void leat_run_cancel(struct leat_run *run) {
     run->is_cancelled = true;
 }
 
-/* ---- slots and outputs ---- */
-
-int leat_run_give_slot(struct leat_run *run, const struct leat_slot *slot) {
-    struct leat_slot_queue *queue = &run->slots;
-    size_t need = leat_run_slot_need(run);
-
-    if (need > slot->size_bytes)
-        return -EMSGSIZE;
-    if (queue->n_slots == queue->capacity) {
-        size_t capacity = queue->capacity ? queue->capacity * 2 : 64;
-        struct leat_slot *slots = calloc(capacity, sizeof(*slots));
-
-        if (!slots)
-            return -ENOMEM;
-        for (size_t i = 0; i < queue->n_slots; i++)
-            slots[i] = queue->slots[(queue->first + i) % queue->capacity];
-        free(queue->slots);
-        *queue = (struct leat_slot_queue){
-            .slots = slots, .n_slots = queue->n_slots, .capacity = capacity};
-    }
-    queue->slots[(queue->first + queue->n_slots++) % queue->capacity] = *slot;
-    return 0;
-}
-
-bool leat_run_take_slot_back(struct leat_run *run, struct leat_slot *ret_slot) {
-    struct leat_slot_queue *queue = &run->slots;
-
-    if (queue->n_slots == 0)
-        return false;
-    *ret_slot = queue->slots[queue->first];
-    queue->first = (queue->first + 1) % queue->capacity;
-    queue->n_slots--;
-    return true;
-}
-
-static struct leat_output_entry *add_output(struct leat_run *run, const struct leat_output *output,
-                                            bool is_done) {
-    struct leat_output_entry *entry = malloc(sizeof(*entry));
-
-    if (!entry)
-        return NULL;
-    *entry = (struct leat_output_entry){.output = *output, .is_done = is_done};
-    *run->last_output = entry;
-    run->last_output = &entry->next;
-    return entry;
-}
-
-/* Ends of epochs that are next in line go straight to the outputs. */
-static void move_ends(struct leat_run *run) {
-    struct leat_batcher *batcher = &run->order.batcher;
-
-    while (batcher->first && batcher->first->kind == LEAT_OUTPUT_EPOCH_END) {
-        struct leat_batch_refs *end = leat_batcher_pop(batcher);
-        struct leat_output output = {.kind = LEAT_OUTPUT_EPOCH_END,
-                                     .epoch = end->epoch,
-                                     .step = end->step,
-                                     .is_last = end->is_last};
-
-        leat_batch_refs_free(end);
-        if (!add_output(run, &output, true))
-            out_of_memory(run);
-    }
-}
-
-size_t leat_run_slot_need(const struct leat_run *run) {
-    const struct leat_batch_refs *batch = run->order.batcher.first;
-
-    return batch && batch->kind == LEAT_OUTPUT_BATCH ? (size_t)leat_collate_need(run->plan, batch)
-                                                     : 0;
-}
-
-size_t leat_run_n_waiting(const struct leat_run *run) {
-    return run->order.batcher.n_ready;
-}
-
-bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output) {
-    struct leat_output_entry *entry = run->first_output;
-
-    if (!entry || !entry->is_done)
-        return false;
-    *ret_output = entry->output;
-    run->first_output = entry->next;
-    if (!run->first_output)
-        run->last_output = &run->first_output;
-    free(entry);
-    return true;
-}
+/* ---- state ---- */
 
 const struct leat_error *leat_run_error(const struct leat_run *run) {
     return run->has_failed && !run->first_output && !run->order.batcher.first ? &run->error : NULL;
@@ -308,7 +232,8 @@ void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_s
     *ret_stats = run->stats;
     ret_stats->n_jobs = run->n_jobs;
     ret_stats->n_blocks = run->blocks.n_alive;
-    ret_stats->n_stages = run->plan->n_map + 2;
+    ret_stats->n_stages = run->plan->n_map + 2 + (run->plan->cache_path ? 1 : 0);
+    leat_run_cache_get_stats(run, ret_stats);
     ret_stats->stages = run->stage_stats;
     ret_stats->last_bad = &run->last_bad;
 }
@@ -360,7 +285,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
     if (need == 0 || run->slots.n_slots == 0 ||
         (run->n_collate_out > 0 && run->slots.n_slots < max))
         return 0;
-    job = job_take(run, LEAT_JOB_COLLATE);
+    job = leat_run_take_job(run, LEAT_JOB_COLLATE);
     if (!job)
         return out_of_memory(run);
     job->collate.plan = run->plan;
@@ -373,7 +298,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
                                      .step = batcher->first->step,
                                      .n_rows = batcher->first->n_refs};
 
-        *item = (struct leat_collate_item){.output = add_output(run, &output, false)};
+        *item = (struct leat_collate_item){.output = leat_run_add_output(run, &output, false)};
         if (!item->output) {
             out_of_memory(run);
             break;
@@ -399,7 +324,7 @@ static int quarantine_job(struct leat_run *run, struct leat_job **ret_job) {
         return 0;
     if (run->quarantine.failed)
         return out_of_memory(run);
-    job = job_take(run, LEAT_JOB_QUARANTINE);
+    job = leat_run_take_job(run, LEAT_JOB_QUARANTINE);
     if (!job)
         return out_of_memory(run);
     job->quarantine = (struct leat_quarantine_job){
@@ -437,9 +362,10 @@ static int scan_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_job *job;
 
     if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed ||
-        run->n_entries >= limit || !leat_run_decode_hand_over(run))
+        !leat_run_cache_lets_scan(run, limit) || run->n_entries >= limit ||
+        !leat_run_decode_hand_over(run))
         return 0;
-    job = job_take(run, LEAT_JOB_SCAN);
+    job = leat_run_take_job(run, LEAT_JOB_SCAN);
     if (!job)
         return out_of_memory(run);
     n_room = limit - run->n_entries;
@@ -461,7 +387,7 @@ static int decode_job(struct leat_run *run, struct leat_job **ret_job) {
 
     if (!leat_run_decode_next(run, &decode))
         return 0;
-    job = job_take(run, LEAT_JOB_DECODE);
+    job = leat_run_take_job(run, LEAT_JOB_DECODE);
     if (!job) {
         leat_run_decode_done(run, &decode);
         return out_of_memory(run);
@@ -471,22 +397,23 @@ static int decode_job(struct leat_run *run, struct leat_job **ret_job) {
     return LEAT_RUN_JOB;
 }
 
-static struct leat_queue_entry *next_scanned(const struct leat_run *run) {
+static struct leat_queue_entry *next_unmapped(const struct leat_run *run) {
     for (struct leat_queue_entry *entry = run->first; entry; entry = entry->next)
-        if (entry->state == LEAT_ENTRY_SCANNED)
+        if (entry->state == LEAT_ENTRY_SCANNED || entry->state == LEAT_ENTRY_CACHED)
             return entry;
     return NULL;
 }
 
 static int map_job(struct leat_run *run, struct leat_job **ret_job) {
-    struct leat_queue_entry *entry = run->has_failed || run->is_complete ? NULL : next_scanned(run);
-    size_t n_counts = run->plan->n_map + 1;
+    struct leat_queue_entry *entry =
+        run->has_failed || run->is_complete ? NULL : next_unmapped(run);
+    size_t n_counts = run->plan->n_map + 2;
     struct leat_scratch *scratch;
     struct leat_job *job;
 
     if (!entry)
         return 0;
-    job = job_take(run, LEAT_JOB_MAP);
+    job = leat_run_take_job(run, LEAT_JOB_MAP);
     if (!job)
         return out_of_memory(run);
     scratch = scratch_take(run);
@@ -512,25 +439,39 @@ static int map_job(struct leat_run *run, struct leat_job **ret_job) {
         return out_of_memory(run);
     }
     memset(job->map.counts, 0, n_counts * sizeof(struct leat_stage_count));
+    leat_run_cache_start_map(run, entry, &job->map);
     entry->state = LEAT_ENTRY_MAPPING;
     *ret_job = job;
     return LEAT_RUN_JOB;
 }
 
-int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
+static int make_job(struct leat_run *run, struct leat_job **ret_job) {
     static int (*const makers[])(struct leat_run *, struct leat_job **) = {
-        collate_job, quarantine_job, scan_job, decode_job, map_job};
+        collate_job, quarantine_job, leat_run_cache_job, scan_job, decode_job, map_job};
 
-    *ret_job = NULL;
-    if (!run->is_cancelled) {
+    do { /* once more, where that brought a pass to its end */
+        run->has_end = false;
         leat_run_consume(run);
-        move_ends(run);
+        leat_run_move_ends(run);
         for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
             if (makers[i](run, ret_job) == LEAT_RUN_JOB)
                 return LEAT_RUN_JOB;
-        if (leat_run_slot_need(run) > 0 && run->n_collate_out == 0)
-            return LEAT_RUN_NEEDS_SLOT;
-    }
+    } while (run->has_end);
+    if (leat_run_slot_need(run) > 0 && run->n_collate_out == 0)
+        return LEAT_RUN_NEEDS_SLOT;
+    return 0;
+}
+
+int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
+    int r = 0;
+
+    *ret_job = NULL;
+    if (!run->is_cancelled)
+        r = make_job(run, ret_job);
+    else if (run->n_jobs == 0)
+        r = leat_run_cache_job(run, ret_job);
+    if (r != 0)
+        return r;
     if (run->n_jobs > 0)
         return LEAT_RUN_WAITING;
     if (run->is_cancelled || (!run->first_output && (run->has_failed || run->is_complete)))
@@ -569,6 +510,9 @@ void leat_job_execute(struct leat_job *job) {
     case LEAT_JOB_QUARANTINE:
         (void)leat_quarantine_execute(&job->quarantine, &job->error);
         break;
+    case LEAT_JOB_CACHE:
+        (void)leat_cache_execute(&job->cache, &job->error);
+        break;
     default:
         break;
     }
@@ -580,24 +524,31 @@ void leat_job_execute(struct leat_job *job) {
 /* What was read before is handed out first: the failure waits in the line of blocks. */
 static void fail_scan(struct leat_run *run, const struct leat_error *err) {
     run->scan_has_ended = true;
-    if (leat_run_add_entry(run, LEAT_ENTRY_PASS_END, NULL, err) < 0)
+    if (!leat_run_add_entry(run, LEAT_ENTRY_PASS_END, NULL, err))
         out_of_memory(run);
 }
 
-static void take_piece(struct leat_run *run, struct leat_piece *piece) {
-    if (!piece->buffer)
-        return;
-    run->stats.n_source_records += piece->n_records;
-    if (leat_run_add_entry(run, piece->damage ? LEAT_ENTRY_DAMAGED : LEAT_ENTRY_SCANNED, piece,
-                           NULL) == 0)
+/* False: what follows is not wanted. */
+static bool take_piece(struct leat_run *run, struct leat_piece *piece) {
+    enum leat_run_cache_sifted sifted;
+
+    if (piece->span.n_records == 0)
+        return true;
+    sifted = leat_run_cache_sift(run, piece);
+    if (sifted != LEAT_RUN_CACHE_TAKE)
+        return sifted == LEAT_RUN_CACHE_SKIP;
+    run->stats.n_source_records += piece->span.n_records;
+    run->scan_end_record = piece->record + piece->span.n_records;
+    if (leat_run_add_entry(run, LEAT_ENTRY_SCANNED, piece, NULL))
         piece->buffer = NULL;
     else
         out_of_memory(run);
+    return true;
 }
 
 static void complete_scan(struct leat_run *run, struct leat_job *job) {
     struct leat_scan_job *scan = &job->scan;
-    bool is_stale = run->scan_is_stale;
+    bool is_stale = run->scan_is_stale, is_enough = false;
 
     run->scan_is_out = run->scan_is_stale = false;
     run->stats.n_source_bytes += job->n_bytes;
@@ -605,38 +556,40 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
     leat_run_decode_follow(run, scan);
     give_buffers(run, scan);
     for (size_t i = 0; i < scan->n_pieces; i++) {
-        if (!is_stale)
-            take_piece(run, &scan->pieces[i]);
+        if (!is_stale && !is_enough)
+            is_enough = !take_piece(run, &scan->pieces[i]);
         leat_run_release_piece(run, &scan->pieces[i]);
     }
     if (is_stale) {
         leat_run_next_pass(run, run->epoch != run->scan_epoch);
-    } else if (job->error.code) {
+    } else if (job->error.code && !is_enough) {
         fail_scan(run, &job->error);
-    } else if (scan->has_ended) {
-        if (leat_run_add_entry(run, LEAT_ENTRY_PASS_END, NULL, NULL) < 0)
-            out_of_memory(run);
-        leat_run_next_pass(run, false);
+    } else if (scan->has_ended || is_enough) {
+        leat_run_end_scan(run, run->scan_end_record);
     }
+    leat_run_cache_collect(run);
+}
+
+static void add_count(struct leat_run_stage_stats *stats, const struct leat_stage_count *count) {
+    stats->n_records += count->n_records;
+    stats->n_bytes += count->n_bytes;
+    stats->busy_ns += count->busy_ns;
+    stats->n_errors += count->n_errors;
 }
 
 static void complete_map(struct leat_run *run, struct leat_job *job) {
     struct leat_queue_entry *entry = job->entry;
 
-    for (size_t i = 0; i <= run->plan->n_map; i++) {
-        const struct leat_stage_count *count = &job->map.counts[i];
-        struct leat_run_stage_stats *stats = &run->stage_stats[i];
-
-        stats->n_records += count->n_records;
-        stats->n_bytes += count->n_bytes;
-        stats->busy_ns += count->busy_ns;
-        stats->n_errors += count->n_errors;
-    }
+    for (size_t i = 0; i <= run->plan->n_map; i++)
+        add_count(&run->stage_stats[i], &job->map.counts[i]);
+    add_count(&run->stage_stats[run->plan->n_map + 2], &job->map.counts[run->plan->n_map + 1]);
     scratch_give(run, job->map.scratch);
     workspace_give(run, job->map.workspace);
     leat_run_release_piece(run, &entry->piece);
     entry->error = job->error;
     entry->state = LEAT_ENTRY_MAPPED;
+    leat_run_cache_end_map(run, entry, job);
+    leat_run_cache_collect(run);
 }
 
 static void complete_collate(struct leat_run *run, struct leat_job *job) {
@@ -682,6 +635,9 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
         free(take_job->quarantine.text);
         if (take_job->error.code)
             leat_run_fail(run, &take_job->error);
+        break;
+    case LEAT_JOB_CACHE:
+        leat_run_cache_complete(run, take_job);
         break;
     default:
         break;

@@ -32,11 +32,13 @@ enum leat_job_kind {
     LEAT_JOB_MAP,
     LEAT_JOB_COLLATE,
     LEAT_JOB_QUARANTINE,
+    LEAT_JOB_CACHE,
     LEAT_N_JOB_KINDS
 };
 
 struct leat_run;
 struct leat_job;
+struct leat_cache_file;
 
 struct leat_run_options {
     uint64_t first_epoch, first_step;
@@ -44,9 +46,13 @@ struct leat_run_options {
     uint64_t n_steps;  /* end after that many batches of this rank; 0: all */
     uint64_t rank, world_size;
     bool has_seed;
-    uint64_t seed;            /* in place of the stream's own */
-    uint32_t max_map_jobs;    /* blocks between scan and order at once: about 2 * workers + 2 */
-    uint64_t (*now_ns)(void); /* for busy times; NULL: they stay 0 */
+    uint64_t seed;         /* in place of the stream's own */
+    uint32_t max_map_jobs; /* blocks between scan and order at once: about 2 * workers + 2 */
+    bool
+        only_builds; /* no batches: the cache of the source, and the run ends when it is complete */
+    const char *cache_folder;         /* in place of the stream's own; NULL: that */
+    uint32_t shard, n_shards;         /* only_builds: that part of it alone; n_shards 0: all */
+    uint64_t (*now_ns)(void);         /* for busy times; NULL: they stay 0 */
     const struct leat_opener *opener; /* outlives the run */
 };
 
@@ -80,7 +86,12 @@ struct leat_run_stage_stats {
 struct leat_run_stats {
     uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
     uint32_t n_jobs, n_blocks;
-    size_t n_stages; /* source, MAP stages, collate */
+    size_t n_stages; /* source, MAP stages, collate; cache, if there is one */
+    uint64_t n_cache_written_bytes;
+    uint64_t n_cache_notes;              /* what went wrong with the cache, so often */
+    uint64_t n_cache_done_bytes;         /* of the source are in the cache, */
+    uint64_t n_cache_total_bytes;        /* of so many that it has */
+    const struct leat_error *cache_note; /* the latest; code 0: nothing */
     const struct leat_run_stage_stats *stages;
     const struct leat_error *last_bad; /* the latest bad record; code 0: none */
 };
@@ -115,7 +126,11 @@ bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output);
 
 /* The stream's failure, once everything before it was handed out; NULL: none. */
 const struct leat_error *leat_run_error(const struct leat_run *run);
-/* Hands out no further jobs; the driver completes those that are out, then frees. */
+/* Hands out no further jobs, but for those that complete a cache of which all is made; the driver
+ * completes those that are out, goes on until it has ENDED, then frees. */
 void leat_run_cancel(struct leat_run *run);
+
+/* The cache that it has now; NULL: none. Its frames may grow with each job that is completed. */
+const struct leat_cache_file *leat_run_get_cache(const struct leat_run *run);
 
 void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_stats);

@@ -26,15 +26,17 @@ void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece) {
     piece->buffer = NULL;
 }
 
-int leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
-                       const struct leat_piece *piece, const struct leat_error *err) {
+struct leat_queue_entry *leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
+                                            const struct leat_piece *piece,
+                                            const struct leat_error *err) {
     struct leat_queue_entry *entry = calloc(1, sizeof(*entry));
 
     if (!entry)
-        return -ENOMEM;
+        return NULL;
     entry->state = state;
     entry->epoch = run->scan_epoch;
     entry->pass = run->scan_pass;
+    entry->cache_generation = run->cache.generation;
     if (piece)
         entry->piece = *piece;
     if (err)
@@ -42,7 +44,7 @@ int leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
     *run->last = entry;
     run->last = &entry->next;
     run->n_entries += state != LEAT_ENTRY_PASS_END;
-    return 0;
+    return entry;
 }
 
 static void pop_entry(struct leat_run *run) {
@@ -55,6 +57,7 @@ static void pop_entry(struct leat_run *run) {
     if (entry->block)
         leat_block_unref(entry->block, 1);
     leat_run_release_piece(run, &entry->piece);
+    leat_run_cache_forget(run, entry);
     free(entry);
 }
 
@@ -99,8 +102,19 @@ void leat_run_next_pass(struct leat_run *run, bool epoch_is_over) {
         run->scan_pass = 0;
     }
     run->scan_has_ended = !wants_epoch(run, run->scan_epoch);
+    run->scan_end_record = 0;
+    leat_run_cache_next_pass(run);
     if (!run->scan_has_ended)
         leat_scan_start(&run->scan, run->plan, run->options.opener, false);
+}
+
+void leat_run_end_scan(struct leat_run *run, uint64_t n_records) {
+    struct leat_piece end = {.record = n_records};
+
+    if (!leat_run_add_entry(run, LEAT_ENTRY_PASS_END, &end, NULL))
+        leat_run_out_of_memory(run);
+    run->has_end = true;
+    leat_run_next_pass(run, false);
 }
 
 /* ---- bad records ---- */
@@ -155,19 +169,6 @@ static int meet_bad_before(struct leat_run *run, struct leat_queue_entry *entry,
             return r;
     }
     return 0;
-}
-
-/* What is left of a file behind its damage is one bad record. */
-static void meet_damage(struct leat_run *run, const struct leat_piece *piece) {
-    struct leat_bad_record bad = {
-        .line = piece->line,
-        .offset = piece->offset,
-        .n_bytes = (uint32_t)piece->n_bytes,
-        .bytes = piece->buffer->data,
-        .message = piece->damage,
-    };
-
-    (void)meet_bad(run, piece->file, &bad);
 }
 
 /* ---- ends ---- */
@@ -243,7 +244,7 @@ static void end_pass(struct leat_run *run, bool epoch_is_done) {
 
 /* ---- blocks ---- */
 
-static bool is_stale(const struct leat_run *run, const struct leat_queue_entry *entry) {
+bool leat_run_is_stale(const struct leat_run *run, const struct leat_queue_entry *entry) {
     return entry->epoch < run->epoch || (entry->epoch == run->epoch && entry->pass < run->pass);
 }
 
@@ -261,7 +262,7 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
     struct leat_error err = LEAT_ERROR_INIT;
 
     while (entry->next_row < block->n_rows) {
-        struct leat_ref ref = {.block = block, .row = entry->next_row};
+        struct leat_ref ref = leat_ref_row(block, entry->next_row);
         int r;
 
         if (run->order.batcher.n_ready >= ready_limit(run) ||
@@ -281,6 +282,14 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
     return meet_bad_before(run, entry, UINT32_MAX) == 0;
 }
 
+/* Who wants only the cache wants to know of bad records all the same. */
+static void pass_over(struct leat_run *run, struct leat_queue_entry *entry) {
+    if (entry->state == LEAT_ENTRY_PASS_END)
+        run->is_complete = true;
+    else
+        (void)meet_bad_before(run, entry, UINT32_MAX);
+}
+
 void leat_run_consume(struct leat_run *run) {
     while (run->first && !run->has_failed && !run->is_cancelled &&
            run->quarantine.n_bytes < QUARANTINE_BYTES &&
@@ -289,20 +298,20 @@ void leat_run_consume(struct leat_run *run) {
 
         if (entry->state == LEAT_ENTRY_MAPPING)
             return;
-        if (run->is_complete || is_stale(run, entry)) {
+        if (run->is_complete || leat_run_is_stale(run, entry)) {
             pop_entry(run);
             continue;
         }
-        if (entry->state == LEAT_ENTRY_SCANNED)
+        if (entry->state == LEAT_ENTRY_SCANNED || entry->state == LEAT_ENTRY_CACHED)
             return;
         if (entry->error.code) {
             leat_run_fail(run, &entry->error);
             return;
         }
-        if (entry->state == LEAT_ENTRY_PASS_END)
+        if (run->options.only_builds)
+            pass_over(run, entry);
+        else if (entry->state == LEAT_ENTRY_PASS_END)
             end_pass(run, false);
-        else if (entry->state == LEAT_ENTRY_DAMAGED)
-            meet_damage(run, &entry->piece);
         else if (!consume_block(run, entry))
             continue;
         pop_entry(run);

@@ -1,16 +1,18 @@
-/* run_internal.h: the state of a run, shared by run.c (jobs and outputs), run_blocks.c (blocks
- * through the order) and run_decode.c (compressed files ahead of the scanner). */
+/* run_internal.h: the state of a run, shared by run.c (jobs), run_output.c (what goes out),
+ * run_blocks.c (blocks through the order), run_cache.c and run_decode.c (compressed files ahead of
+ * the scanner). */
 #pragma once
 
 #include "pipeline/job.h"
 #include "pipeline/order.h"
 #include "pipeline/render.h"
+#include "pipeline/run_cache.h"
 
 enum leat_entry_state {
+    LEAT_ENTRY_CACHED,
     LEAT_ENTRY_SCANNED,
     LEAT_ENTRY_MAPPING,
     LEAT_ENTRY_MAPPED,
-    LEAT_ENTRY_DAMAGED, /* its piece says why a file ended before its end */
     LEAT_ENTRY_PASS_END
 };
 
@@ -20,8 +22,12 @@ struct leat_queue_entry {
     struct leat_queue_entry *next;
     enum leat_entry_state state;
     uint64_t epoch, pass;
-    struct leat_piece piece;  /* SCANNED, MAPPING, DAMAGED */
+    struct leat_piece piece;  /* its buffer: SCANNED, MAPPING; of an end: how many records it had */
     struct leat_block *block; /* MAPPED */
+    uint64_t cache_generation;    /* the run's cache when it was put in line */
+    struct leat_cache_file *file; /* with the frame; NULL: made from the piece */
+    struct leat_cache_frame frame;
+    struct leat_cache_item *item; /* MAPPED: not moved on to be written yet */
     uint32_t next_row, next_bad;
     struct leat_error error; /* of the MAP job; of an end: of reading */
 };
@@ -67,6 +73,8 @@ struct leat_run {
     struct leat_scan scan;
     uint64_t scan_epoch, scan_pass;
     bool scan_is_out, scan_has_ended; /* ended: no further pass is wanted */
+    bool has_end;                     /* a pass came to its end without a job */
+    uint64_t scan_end_record;         /* of the pass: behind the last that was put in line */
     bool scan_is_stale; /* the job that is out reads a pass that nobody wants any more */
     struct leat_ahead ahead;
 
@@ -84,6 +92,8 @@ struct leat_run {
     /* batches into slots, and out */
     struct leat_slot_queue slots;
     struct leat_output_entry *first_output, **last_output;
+
+    struct leat_run_cache cache; /* if the plan has one */
 
     /* bad records */
     struct leat_text quarantine;
@@ -104,7 +114,7 @@ struct leat_run {
     struct leat_block_pool blocks;
 
     struct leat_run_stats stats;
-    struct leat_run_stage_stats *stage_stats; /* source, MAP stages, collate */
+    struct leat_run_stage_stats *stage_stats; /* source, MAP stages, collate, cache */
 };
 
 /* Moves mapped blocks through the order until enough batches are ready. */
@@ -113,10 +123,26 @@ void leat_run_consume(struct leat_run *run);
 void leat_run_fail(struct leat_run *run, const struct leat_error *err);
 /* The scanner goes on with the pass behind the one it is in, or ends. */
 void leat_run_next_pass(struct leat_run *run, bool epoch_is_over);
+/* The pass is read, and had so many records. */
+void leat_run_end_scan(struct leat_run *run, uint64_t n_records);
 /* Whether the source can be read as often as that, and from there. */
 int leat_run_check_passes(const struct leat_plan *plan, const struct leat_run_options *options,
                           struct leat_error *err);
 void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece);
+struct leat_queue_entry *leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
+                                            const struct leat_piece *piece,
+                                            const struct leat_error *err); /* NULL: no memory */
+/* Of a pass that is over. */
+bool leat_run_is_stale(const struct leat_run *run, const struct leat_queue_entry *entry);
+void leat_run_out_of_memory(struct leat_run *run);
+struct leat_job *leat_run_take_job(struct leat_run *run, enum leat_job_kind kind);
+/* A place in the line of what goes out; NULL: no memory. */
+struct leat_output_entry *leat_run_add_output(struct leat_run *run,
+                                              const struct leat_output *output, bool is_done);
+/* Ends of epochs that are next in line go straight to the outputs. */
+void leat_run_move_ends(struct leat_run *run);
+/* Batches that one COLLATE job makes at most. */
+size_t leat_run_collate_max(const struct leat_run *run);
 
 /* The next place that is worth decoding ahead; false: none, or enough is. */
 bool leat_run_decode_next(struct leat_run *run, struct leat_decode_job *ret_decode);
@@ -128,7 +154,3 @@ bool leat_run_decode_hand_over(struct leat_run *run);
 void leat_run_decode_follow(struct leat_run *run, const struct leat_scan_job *scan);
 /* A new pass, or the end. */
 void leat_run_decode_reset(struct leat_run *run);
-int leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
-                       const struct leat_piece *piece, const struct leat_error *err);
-/* Batches that one COLLATE job makes at most. */
-size_t leat_run_collate_max(const struct leat_run *run);

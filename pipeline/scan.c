@@ -1,18 +1,20 @@
 /* scan.c: the SCAN job: read, cut, carry.
  *
- * A piece is what the cutter accepts of a buffer; the rest, less than a record, is carried to the
- * next one. If a buffer holds no whole record it grows, up to what a record may have. Files are
- * never mapped: one that is cut short meanwhile ends early instead of killing the daemon.
+ * A piece is what the cutter accepts of block_bytes; the rest, less than a record, is carried to
+ * the next one. If that holds no whole record it is twice as much, up to what a record may have.
+ * Files are never mapped: one that is cut short meanwhile ends early instead of killing the daemon.
  *
  * At a boundary between frames of a compressed file the scanner goes on with what was decoded ahead
  * from there, if it was. Where a file is damaged, all whole records before are given first.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/job.h"
+
+#define PASS_BYTES     (64U << 20) /* of text that one job reads to leave it out */
+#define PASS_MIN_BYTES 65536U      /* at a time */
 
 void leat_scan_start(struct leat_scan *scan, struct leat_plan *plan,
                      const struct leat_opener *opener, bool may_read_once) {
@@ -22,6 +24,23 @@ void leat_scan_start(struct leat_scan *scan, struct leat_plan *plan,
         scan->first = plan->first_input;
         plan->first_input = NULL;
     }
+}
+
+void leat_scan_start_behind(struct leat_scan *scan, struct leat_plan *plan,
+                            const struct leat_opener *opener, const struct leat_cache_span *last,
+                            uint64_t n_records) {
+    leat_scan_stop(scan);
+    leat_scan_start(scan, plan, opener, false);
+    scan->file = last->file;
+    scan->record = n_records;
+    if (last->is_damaged) {
+        scan->file++;
+        return;
+    }
+    scan->piece_offset = last->offset + last->n_bytes;
+    scan->line = last->line + last->n_lines;
+    scan->is_skipping = last->ends_midline;
+    scan->is_midway = true;
 }
 
 void leat_scan_stop(struct leat_scan *scan) {
@@ -131,9 +150,14 @@ static int open_file(struct leat_scan_job *job, struct leat_error *err) {
         r = leat_input_open(scan->opener, path_of(scan), &scan->plan->limits, &scan->input, err);
     }
     leat_unit_free(unit);
-    scan->piece_offset = 0;
-    scan->line = 1;
-    scan->is_begun = scan->is_skipping = false;
+    if (!scan->is_midway) {
+        scan->piece_offset = 0;
+        scan->line = 1;
+        scan->is_skipping = false;
+    }
+    scan->n_to_pass = scan->piece_offset;
+    scan->is_begun = scan->is_midway;
+    scan->is_midway = false;
     return r < 0 ? r : check_passes(scan, err);
 }
 
@@ -143,48 +167,81 @@ static void close_file(struct leat_scan *scan) {
     scan->n_carry = 0;
 }
 
+static uint64_t count_lines(const uint8_t *data, size_t n_bytes) {
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < n_bytes; i++)
+        n += data[i] == '\n';
+    return n;
+}
+
 /* The place in the text; the file's own is in the message. */
 static int read_error(const struct leat_scan *scan, const struct leat_buffer *buffer,
                       size_t n_filled, const struct leat_error *cause, struct leat_error *err) {
-    uint64_t line = scan->line;
-
-    for (size_t i = 0; i < n_filled; i++)
-        line += buffer->data[i] == '\n';
     leat_error_set(err, cause->code, "%s", cause->message);
-    leat_error_locate(err, path_of(scan), (uint32_t)line, 0);
+    leat_error_locate(err, path_of(scan),
+                      (uint32_t)(scan->line + count_lines(buffer->data, n_filled)), 0);
     return cause->code;
 }
 
-/* Fills the buffer from n_filled on; *at_end: the file has no more. LEAT_INPUT_WAITING: not all of
- * it is there yet. */
-static int fill(struct leat_scan_job *job, struct leat_buffer *buffer, size_t *n_filled,
-                bool *at_end, uint64_t *n_bytes, struct leat_error *err) {
+/* Reads once: LEAT_INPUT_WAITING: nothing for now. */
+static int read_some(struct leat_scan_job *job, void *data, size_t size, size_t *ret_n,
+                     struct leat_error *err) {
     struct leat_scan *scan = job->scan;
+    struct leat_unit_key key;
+    int r;
+
+    while ((r = leat_input_read(scan->input, data, size, ret_n, err)) == LEAT_INPUT_BOUNDARY) {
+        key = (struct leat_unit_key){scan->file, leat_input_offset(scan->input) / LEAT_INPUT_RANGE};
+        if (!may_pass(job, key))
+            return LEAT_INPUT_WAITING;
+        change_input(scan, key);
+    }
+    job->is_waiting |= r == LEAT_INPUT_WAITING;
+    return r;
+}
+
+/* Goes on behind what was read in an earlier run: a file that is as it is, is entered there; of a
+ * compressed one all before is decoded again, some of it in each job. */
+static int pass_over(struct leat_scan_job *job, struct leat_buffer *buffer,
+                     struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    size_t n_left = PASS_BYTES;
+    int r = 0;
+
+    if (scan->n_to_pass > 0)
+        r = leat_input_seek(scan->input, &scan->n_to_pass, err);
+    while (r == 0 && scan->n_to_pass > 0) {
+        size_t n = scan->n_to_pass < buffer->capacity ? (size_t)scan->n_to_pass : buffer->capacity;
+
+        job->is_waiting = n_left == 0;
+        if (n_left == 0)
+            return LEAT_INPUT_WAITING;
+        r = read_some(job, buffer->data, n < n_left ? n : n_left, &n, err);
+        if (r == 0 && n == 0)
+            return leat_error_set(err, -ESTALE, "has become shorter");
+        scan->n_to_pass -= n;
+        n_left -= n;
+    }
+    return r;
+}
+
+/* Fills the buffer from n_filled to limit; *at_end: the file has no more. LEAT_INPUT_WAITING: not
+ * all of it is there yet. */
+static int fill(struct leat_scan_job *job, struct leat_buffer *buffer, size_t limit,
+                size_t *n_filled, bool *at_end, uint64_t *n_bytes, struct leat_error *err) {
     struct leat_error cause = LEAT_ERROR_INIT;
+    int r = pass_over(job, buffer, &cause);
 
-    while (*n_filled < buffer->capacity && !*at_end) {
+    while (r == 0 && *n_filled < limit && !*at_end) {
         size_t n = 0;
-        int r = leat_input_read(scan->input, buffer->data + *n_filled, buffer->capacity - *n_filled,
-                                &n, &cause);
 
-        if (r == LEAT_INPUT_BOUNDARY) {
-            struct leat_unit_key key = {scan->file,
-                                        leat_input_offset(scan->input) / LEAT_INPUT_RANGE};
-            if (!may_pass(job, key))
-                return LEAT_INPUT_WAITING;
-            change_input(scan, key);
-            continue;
-        }
-        if (r < 0)
-            return read_error(scan, buffer, *n_filled, &cause, err);
-        job->is_waiting = r == LEAT_INPUT_WAITING;
-        if (r != 0)
-            return r;
-        *at_end = n == 0;
+        r = read_some(job, buffer->data + *n_filled, limit - *n_filled, &n, &cause);
+        *at_end = r == 0 && n == 0;
         *n_filled += n;
         *n_bytes += n;
     }
-    return 0;
+    return r < 0 ? read_error(job->scan, buffer, *n_filled, &cause, err) : r;
 }
 
 /* BOM and header at the start of a file; -EAGAIN: not all of it is in the buffer. */
@@ -252,16 +309,28 @@ static int cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_fil
     return 0;
 }
 
-/* Reads until the cutter accepts something, or the file ends, or waits. A failure of reading comes
+/* Reads until the cutter accepts something, or the file ends, or waits. What waits for other jobs
+ * is not cut before all is there; a FIFO may have nothing more for long. A failure of reading comes
  * behind all records that are whole. */
 static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_t *n_filled,
                     bool *at_end, struct leat_cut *ret_cut, uint64_t *n_bytes,
                     struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    size_t limit = (size_t)scan->plan->options.block_bytes;
+
     for (;;) {
         struct leat_error fault = LEAT_ERROR_INIT;
-        int reading = fill(job, buffer, n_filled, at_end, n_bytes, &fault);
-        int r = cut(job->scan, buffer, n_filled, *at_end, ret_cut, err);
+        int r, reading;
 
+        while (*n_filled >= limit) /* less than one record: read on */
+            limit *= 2;
+        r = grow_buffer(buffer, limit, err);
+        if (r < 0)
+            return r;
+        reading = fill(job, buffer, limit, n_filled, at_end, n_bytes, &fault);
+        if (reading == LEAT_INPUT_WAITING && !leat_input_is_one_pass(scan->input))
+            return reading;
+        r = cut(scan, buffer, n_filled, *at_end, ret_cut, err);
         if (r < 0 && r != -EAGAIN)
             return r;
         if (r == 0 && (ret_cut->n_bytes > 0 || *at_end))
@@ -270,47 +339,54 @@ static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_
             *err = fault;
         if (reading != 0)
             return reading;
-        if (*n_filled == buffer->capacity) { /* less than one record: read on */
-            r = grow_buffer(buffer, buffer->capacity * 2, err);
-            if (r < 0)
-                return r;
-        }
     }
 }
 
-static void set_piece(struct leat_scan_job *job, size_t index, size_t n_bytes, size_t n_records) {
+static void set_piece(struct leat_scan_job *job, size_t index, const struct leat_cut *piece) {
     const struct leat_scan *scan = job->scan;
 
     job->pieces[index] = (struct leat_piece){
         .buffer = job->buffers[index],
-        .n_bytes = n_bytes,
-        .n_records = n_records,
-        .file = (uint32_t)scan->file,
-        .offset = scan->piece_offset,
-        .line = scan->line,
+        .span = {.file = (uint32_t)scan->file,
+                 .n_records = (uint32_t)piece->n_records,
+                 .ends_midline = piece->ends_midline,
+                 .offset = scan->piece_offset,
+                 .n_bytes = piece->n_bytes,
+                 .line = scan->line,
+                 .n_lines = piece->n_lines},
         .record = scan->record,
     };
     job->buffers[index] = NULL;
+}
+
+/* Puts the reason behind the bytes of the piece. */
+static int set_damage(struct leat_piece *piece, const char *reason, struct leat_error *err) {
+    size_t n = (size_t)piece->span.n_bytes, n_reason = strlen(reason) + 1;
+
+    if (grow_buffer(piece->buffer, n + n_reason, err) < 0)
+        return -ENOMEM;
+    memcpy(piece->buffer->data + n, reason, n_reason);
+    piece->damage = (const char *)piece->buffer->data + n;
+    piece->span.is_damaged = true;
+    return 0;
 }
 
 /* Damage ends its file, not the stream, if bad records do not: what is left in the buffer, less
  * than a record, is a bad one. */
 static int end_damaged(struct leat_scan_job *job, size_t index, size_t n_filled,
                        struct leat_error *err) {
-    struct leat_buffer *buffer = job->buffers[index];
+    struct leat_cut rest = {.n_bytes = n_filled, .n_records = 1};
+    struct leat_scan *scan = job->scan;
     struct leat_error fault = *err;
-    size_t n_message = strlen(fault.message) + 1;
 
-    if (fault.code != -EBADMSG || job->scan->plan->options.on_error == LEAT_ON_ERROR_FAIL)
+    if (fault.code != -EBADMSG || scan->plan->options.on_error == LEAT_ON_ERROR_FAIL)
         return fault.code;
     *err = LEAT_ERROR_INIT;
-    if (grow_buffer(buffer, n_filled + n_message, err) < 0)
-        return -ENOMEM;
-    memcpy(buffer->data + n_filled, fault.message, n_message);
-    set_piece(job, index, n_filled, 0);
-    job->pieces[index].damage = (const char *)buffer->data + n_filled;
-    close_file(job->scan);
-    return 0;
+    rest.n_lines = count_lines(job->buffers[index]->data, n_filled);
+    set_piece(job, index, &rest);
+    scan->record++;
+    close_file(scan);
+    return set_damage(&job->pieces[index], fault.message, err);
 }
 
 /* Cuts a piece of what could be read; what is left of it is carried on. */
@@ -323,7 +399,7 @@ static int take_cut(struct leat_scan_job *job, size_t index, size_t n_filled, bo
     if (r < 0)
         return r;
     if (piece->n_records > 0)
-        set_piece(job, index, piece->n_bytes, piece->n_records);
+        set_piece(job, index, piece);
     scan->piece_offset += piece->n_bytes;
     scan->line += piece->n_lines;
     scan->record += piece->n_records;
@@ -337,15 +413,20 @@ static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes
                       struct leat_error *err) {
     struct leat_scan *scan = job->scan;
     struct leat_buffer *buffer = job->buffers[index];
-    size_t n_filled = scan->n_carry, block_bytes = (size_t)scan->plan->options.block_bytes;
+    size_t n_filled = scan->n_carry;
     struct leat_cut piece = {0};
     bool at_end = false;
-    int r = open_file(job, err);
+    int r;
 
+    if (scan->file == scan->plan->source->files.n_paths) {
+        job->has_ended = true;
+        return 0;
+    }
+    r = open_file(job, err);
     if (r == 0 && job->is_waiting)
         return 0;
     if (r == 0)
-        r = grow_buffer(buffer, n_filled + block_bytes, err);
+        r = grow_buffer(buffer, n_filled, err);
     if (r < 0)
         return r;
     if (n_filled > 0)
@@ -362,5 +443,46 @@ int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
 
     for (size_t i = 0; r == 0 && i < job->n_pieces && !job->has_ended && !job->is_waiting; i++)
         r = scan_piece(job, i, n_bytes, err);
+    return r;
+}
+
+/* All of it, on this thread; at the end of a damaged one, why it is. */
+static int read_again(struct leat_scan_job *job, struct leat_piece *piece, struct leat_error *err) {
+    struct leat_error fault = LEAT_ERROR_INIT;
+    size_t n_filled = 0, limit = (size_t)piece->span.n_bytes;
+    uint64_t n_bytes = 0;
+    bool at_end = false;
+    int r;
+
+    do {
+        job->is_waiting = false;
+        r = fill(job, piece->buffer, limit, &n_filled, &at_end, &n_bytes, err);
+    } while (r == LEAT_INPUT_WAITING);
+    if (r == 0 && n_filled < limit)
+        r = leat_error_set(err, -ESTALE, "%s: has become shorter", path_of(job->scan));
+    if (r < 0 || !piece->span.is_damaged)
+        return r;
+    if (fill(job, piece->buffer, limit + 1, &n_filled, &at_end, &n_bytes, &fault) != -EBADMSG)
+        return leat_error_set(err, -ESTALE, "%s: is damaged no more", path_of(job->scan));
+    return set_damage(piece, fault.message, err);
+}
+
+int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opener,
+                   struct leat_piece *piece, struct leat_error *err) {
+    struct leat_scan scan = {.plan = plan, .opener = opener, .file = piece->span.file};
+    struct leat_scan_job job = {.scan = &scan};
+    int r;
+
+    if (scan.file >= plan->source->files.n_paths)
+        return leat_error_set(err, -ESTALE, "there is no file %u", piece->span.file);
+    scan.piece_offset = piece->span.offset;
+    scan.line = piece->span.line;
+    scan.is_midway = true;
+    r = open_file(&job, err);
+    if (r == 0)
+        r = grow_buffer(piece->buffer, (size_t)piece->span.n_bytes + PASS_MIN_BYTES, err);
+    if (r == 0)
+        r = read_again(&job, piece, err);
+    leat_scan_stop(&scan);
     return r;
 }

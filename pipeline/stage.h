@@ -6,7 +6,8 @@
  *
  * MAP stages are pure functions over one block in a worker. ORDER stages permute references on the
  * run's thread and never see sample data. COLLATE stages are properties of how batches are made
- * (pad, batch, prefetch): they have only a plan.
+ * (pad, batch, prefetch): they have only a plan. What an ORDER or COLLATE stage has to know of each
+ * record (a hash, whether it is too long) is found out by a `map` of its own, in the pass.
  *
  * Life of a stage: bind (table) -> check -> load (files; may block) -> plan (schema in, schema out)
  * -> map / push ... -> unload. After plan the config is immutable and shared by all workers.
@@ -28,6 +29,20 @@ enum leat_stage_kind {
     LEAT_STAGE_COLLATE,
 };
 
+/* A column that is not read or computed but made with the batch has no values of its own. What it
+ * is made of stands in the column `of`. */
+enum leat_making {
+    LEAT_MADE_OF_RECORDS, /* none of these: its values stand in the block */
+    LEAT_MADE_AS_MASK,    /* int32: 1 for elements of `of`, 0 for padding */
+    LEAT_MADE_OF_PARTS,   /* of the elements of `of` that the reference means (chunk, pack) */
+    LEAT_MADE_AS_LABELS,  /* the same; pad_value in place of the first element of each document */
+    LEAT_MADE_AS_START,   /* int32: where in the list `of` the part starts */
+    /* these have the shape of `of`, a column of parts */
+    LEAT_MADE_AS_POSITIONS, /* int32, of a row of `of`: 0, 1, .. in each document */
+    LEAT_MADE_AS_SEGMENTS,  /* int32, of a row of `of`: 1 in its first document, 2, ..; padding 0 */
+    LEAT_MADE_AS_CU_SEQLENS, /* int32, of a batch of `of`: where documents start, rows end to end */
+};
+
 /* What is known of a field at plan time. */
 struct leat_field {
     char name[LEAT_NAME_MAX + 1];
@@ -37,16 +52,40 @@ struct leat_field {
     uint64_t width;      /* of a list: elements of every row; 0: they differ */
     bool has_pad_value;  /* the stage that made it knows what it is padded with (a tokenizer) */
     double pad_value;
+    /* Of a text or of token ids: the hidden column that says on what there may be loss, see
+     * stages/shared_loss.h; -1: none */
+    int32_t loss_column;
+    bool has_special_tokens; /* of a text: the stage that made it put in those that it needs */
+    const char *bos;         /* and this one in front; NULL: none */
     /* set by `pad`, used by collation */
     bool is_padded;
     uint64_t pad_length;   /* exactly; 0: to the longest of the batch */
     uint64_t pad_multiple; /* of the longest; 0 or 1: none */
     bool pad_left;
-    int32_t mask_of; /* this column is the mask of that one; -1: none. A mask has no values of its
-                        own */
+    enum leat_making made;
+    uint32_t of;
 };
 
 #define LEAT_FIELDS_MAX 4096
+
+/* Elements that a row of n takes in a batch, if no other row is longer. */
+static inline uint64_t leat_field_padded(const struct leat_field *field, uint64_t n) {
+    uint64_t multiple = field->pad_multiple > 1 ? field->pad_multiple : 1;
+
+    if (!field->is_padded)
+        return n;
+    return field->pad_length > 0 ? field->pad_length : (n + multiple - 1) / multiple * multiple;
+}
+
+/* How `bucket` puts rows of like lengths together. */
+struct leat_bucketing {
+    uint32_t column;
+    const uint64_t *boundaries; /* [n_boundaries], ascending; none: by window */
+    size_t n_boundaries;
+    uint64_t window; /* rows that are sorted together */
+    bool shuffles;   /* the batches of a window */
+    uint64_t seed;
+};
 
 struct leat_planner;
 
@@ -56,11 +95,18 @@ int leat_planner_find(struct leat_planner *planner, const struct leat_config *co
                       const char *arg, const char *name, uint32_t *ret_column,
                       struct leat_error *err); /* unknown names: the nearest, and what there is */
 const struct leat_field *leat_planner_field(const struct leat_planner *planner, uint32_t column);
+/* Whether there is a field of that name; nothing is said of its use. */
+bool leat_planner_has(const struct leat_planner *planner, const char *name);
 /* A new column of that name; an earlier field of the same name is hidden from here on. *ret_field
  * may be filled further. */
 int leat_planner_add(struct leat_planner *planner, const struct leat_config *config,
                      const char *arg, const char *name, enum leat_dtype dtype, bool is_list,
                      uint32_t *ret_column, struct leat_field **ret_field, struct leat_error *err);
+/* A new column outside the schema, for stages that learn of it in another way; name: for people,
+ * "(hash)". Kept only if leat_planner_keep() says so. */
+int leat_planner_add_hidden(struct leat_planner *planner, const struct leat_config *config,
+                            const char *name, enum leat_dtype dtype, bool is_list,
+                            uint32_t *ret_column, struct leat_error *err);
 int leat_planner_rename(struct leat_planner *planner, const struct leat_config *config,
                         const char *arg, const char *from, const char *to, struct leat_error *err);
 int leat_planner_select(struct leat_planner *planner, const struct leat_config *config,
@@ -68,8 +114,15 @@ int leat_planner_select(struct leat_planner *planner, const struct leat_config *
 /* Names in the schema at this point, in order. */
 size_t leat_planner_names(const struct leat_planner *planner, const char **ret_names,
                           size_t capacity);
+/* The same for a stage that changes how batches are made and reads no values: the column may be one
+ * that is made with the batch. */
+int leat_planner_find_made(struct leat_planner *planner, const struct leat_config *config,
+                           const char *arg, const char *name, uint32_t *ret_column,
+                           struct leat_error *err);
 /* A column of an earlier stage, to be changed (pad). */
 struct leat_field *leat_planner_edit(struct leat_planner *planner, uint32_t column);
+/* Says that the column is looked at on the run's thread, or when batches are made: it is kept. */
+int leat_planner_keep(struct leat_planner *planner, uint32_t column);
 /* Says that this stage reads the column (so that sources and earlier stages must make it). find()
  * does so too. */
 int leat_planner_use(struct leat_planner *planner, uint32_t column);
@@ -132,14 +185,53 @@ void leat_map_drop(struct leat_map *map, uint32_t row);
  * neither block size nor order of work matters. */
 uint64_t leat_map_row_key(const struct leat_map *map, uint32_t row, uint64_t stage_seed,
                           enum leat_rng_purpose purpose);
+/* The same for another seed of the stream, or another epoch. */
+uint64_t leat_map_place_key(const struct leat_map *map, uint32_t row, uint64_t stream_seed,
+                            uint64_t stage_seed, uint64_t epoch, enum leat_rng_purpose purpose);
 
-/* A row on its way through the ORDER stages. */
+/* A row on its way through the ORDER stages: a row of a block, a part of one (`length` elements of
+ * its lists from `start` on), or a bundle of such, which becomes one row of a batch (pack). */
 struct leat_ref {
-    struct leat_block *block;
-    uint32_t row;
+    union {
+        struct leat_block *block;
+        struct leat_bundle *bundle;
+    };
+    uint32_t row; /* LEAT_REF_BUNDLE: of a bundle */
+    uint32_t start, length;
+};
+#define LEAT_REF_BUNDLE UINT32_MAX
+#define LEAT_REF_WHOLE  UINT32_MAX /* in `length`: all of its lists */
+
+struct leat_bundle {
+    uint32_t n_refs, n_elements;
+    struct leat_ref refs[]; /* of blocks; each has a length */
 };
 
-#define LEAT_ORDER_DONE 1 /* from push: nothing more is wanted in this epoch */
+static inline struct leat_ref leat_ref_row(struct leat_block *block, uint32_t row) {
+    return (struct leat_ref){.block = block, .row = row, .length = LEAT_REF_WHOLE};
+}
+/* Elements that are meant of the row's list in that column of its block. */
+static inline uint32_t leat_ref_length(struct leat_ref ref, uint32_t column) {
+    return ref.length == LEAT_REF_WHOLE ? ref.block->columns[column].lengths[ref.row] : ref.length;
+}
+/* Elements of the row in a list column of the schema, as it is here. */
+static inline uint32_t leat_ref_elements(struct leat_ref ref, const struct leat_field *fields,
+                                         uint32_t column) {
+    if (ref.row == LEAT_REF_BUNDLE)
+        return ref.bundle->n_elements;
+    if (fields[column].made == LEAT_MADE_OF_PARTS)
+        return leat_ref_length(ref, fields[column].of);
+    return ref.block->columns[column].lengths[ref.row];
+}
+/* One more reference to its block, for another part of the same row. */
+static inline struct leat_ref leat_ref_part(struct leat_ref ref, uint32_t start, uint32_t length) {
+    ref.block->n_refs++;
+    return (struct leat_ref){
+        .block = ref.block, .row = ref.row, .start = ref.start + start, .length = length};
+}
+
+#define LEAT_ORDER_DONE     1 /* from push: nothing more is wanted in this epoch */
+#define LEAT_ORDER_LEFT_OUT 3 /* from push of a stage: the row was dropped */
 
 struct leat_order_sink {
     int (*push)(struct leat_order_sink *sink, struct leat_ref ref,
@@ -179,7 +271,8 @@ struct leat_stage_ops {
     int (*plan)(struct leat_config *config, struct leat_planner *planner, struct leat_error *err);
 
     /* MAP: over all rows of map->block. An error is of the environment (-ENOMEM); bad records are
-     * leat_map_reject()ed. */
+     * leat_map_reject()ed. Of an ORDER or COLLATE stage: its half in the pass; it runs if the stage
+     * has a hidden column, or reads a column that is needed. */
     int (*map)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
     /* What a MAP stage keeps from job to job besides its immutable config: caches, buffers. It must
      * not show in the results. `map` finds it in map->workspace and has it for itself: a run has
@@ -192,10 +285,19 @@ struct leat_stage_ops {
      * if it is not worth telling. */
     void (*memory)(const struct leat_config *config, size_t *ret_loaded, size_t *ret_workspace);
 
+    /* MAP: whether the same record may give other values in another epoch or with another seed;
+     * such a stream cannot be cached. NULL: never. */
+    bool (*varies)(const struct leat_config *config);
+
     bool is_filter; /* MAP that drops rows: evaluated where it stands, even behind ORDER stages */
 
     /* ORDER */
+    bool expands;      /* a row becomes several, or none */
+    bool is_last;      /* no ORDER stage may follow: it says how rows come together in batches */
     size_t state_size; /* zeroed before start */
+    /* Rows that wait in the stage at most, whose blocks stay in memory, and bytes of its state, for
+     * `leatctl explain`. May be NULL: none. */
+    void (*holding)(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes);
     int (*start)(const struct leat_config *config, void *state, const struct leat_order_key *key,
                  struct leat_error *err);
     int (*push)(const struct leat_config *config, void *state, struct leat_ref ref,

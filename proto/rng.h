@@ -11,6 +11,9 @@
 enum leat_rng_purpose {
     LEAT_RNG_SHUFFLE = 1,
     LEAT_RNG_TOKENIZE = 2,
+    LEAT_RNG_BUCKET = 3,
+    LEAT_RNG_SAMPLE = 4,
+    LEAT_RNG_MIX = 5,
 };
 
 struct leat_rng {

@@ -154,9 +154,14 @@ static int take_short(struct parser *parser, const char *word) {
 }
 
 static int take_operand(struct parser *parser, const char *word) {
-    if (!parser->command->operand || parser->arguments->operand)
+    struct leat_cli_arguments *arguments = parser->arguments;
+
+    if (parser->command->operand && !arguments->operand)
+        arguments->operand = word;
+    else if (parser->command->more && arguments->n_more < LEAT_CLI_MORE_MAX)
+        arguments->more[arguments->n_more++] = word;
+    else
         return usage(parser, "unexpected argument", word, NULL);
-    parser->arguments->operand = word;
     return 0;
 }
 
@@ -206,8 +211,9 @@ static void help_option(const struct leat_cli_option *option, struct leat_text *
 }
 
 void leat_cli_help(const struct leat_cli_command *command, struct leat_text *text) {
-    leat_text_add(text, "usage: leatctl %s%s%s%s\n\n%s\n", command->name,
+    leat_text_add(text, "usage: leatctl %s%s%s%s%s%s\n\n%s\n", command->name,
                   command->operand ? " " : "", command->operand ? command->operand : "",
+                  command->more ? " " : "", command->more ? command->more : "",
                   command->options[0].name ? " [OPTION...]" : "", command->summary);
     if (command->description)
         leat_text_add(text, "\n%s\n", command->description);

@@ -28,6 +28,8 @@ struct leat_cli_number {
     uint64_t value;
 };
 
+#define LEAT_CLI_MORE_MAX 256
+
 struct leat_cli_arguments {
     const char *operand; /* FILE, STREAM, NAME; NULL: not given */
     const char *stream, *after, *tokenizer;
@@ -37,6 +39,10 @@ struct leat_cli_arguments {
     unsigned format;   /* enum leat_cli_format */
     bool json, digest, no_daemon, markdown;
     bool jsonl, special, skip_special, offsets, type_ids;
+    const char *shard, *output;
+    bool all;
+    const char *more[LEAT_CLI_MORE_MAX]; /* operands behind the first */
+    size_t n_more;
 };
 
 enum leat_cli_option_kind {
@@ -58,10 +64,11 @@ struct leat_cli_option {
 };
 
 struct leat_cli_command {
-    const char *name;
+    const char *name;                      /* "run", "cache ls" */
     const char *summary;                   /* one line */
     const char *description;               /* what it does, how it is read; may be NULL */
     const char *operand;                   /* "FILE", "[STREAM]", NULL: none */
+    const char *more;                      /* "KEY...": further operands; NULL: none */
     const char *examples;                  /* lines */
     const struct leat_cli_option *options; /* ends with a NULL name */
     /* An exit status; if err is set, it is printed. */

@@ -188,6 +188,31 @@ static const struct leat_cli_option decode_options[] = {
     END,
 };
 static const struct leat_cli_option json_options[] = {JSON, END};
+static const struct leat_cli_option cache_options[] = {STREAM, JSON, END};
+static const struct leat_cli_option cache_rm_options[] = {
+    STREAM,
+    {.name = "all", .kind = LEAT_CLI_FLAG, .offset = AT(all), .help = "all that are not in use"},
+    JSON,
+    END,
+};
+static const struct leat_cli_option cache_warm_options[] = {STREAM, WORKERS, JSON, END};
+static const struct leat_cli_option prepare_options[] = {
+    {.name = "shard",
+     .kind = LEAT_CLI_STRING,
+     .offset = AT(shard),
+     .value = "I/N",
+     .help = "which of N parts of about as many bytes, I from 0"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = LEAT_CLI_STRING,
+     .offset = AT(output),
+     .value = "DIR",
+     .help = "the folder that the shard goes to"},
+    STREAM,
+    WORKERS,
+    JSON,
+    END,
+};
 static const struct leat_cli_option drain_options[] = {
     {.name = "timeout",
      .kind = LEAT_CLI_NUMBER,
@@ -202,6 +227,10 @@ static const struct leat_cli_option drain_options[] = {
 #define SOCKET_TEXT                                                                                \
     "The daemon is looked for at $LEAT_SOCKET (a directory, or a socket in it), else in\n"         \
     "$XDG_RUNTIME_DIR/leat, else in /run/leat."
+
+#define CACHE_TEXT                                                                                 \
+    "Of the folders that the streams of FILE name in `cache: {path: ..}`, or of DIR. KEY is the "  \
+    "beginning of a\ncache's key."
 
 const struct leat_cli_command leat_cli_commands[] = {
     {.name = "run",
@@ -312,6 +341,63 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl tokenizer tokenizer.json --json\n",
      .options = json_options,
      .run = leat_cli_tokenizer},
+    {.name = "cache ls",
+     .summary = "list the caches of a folder",
+     .description = CACHE_TEXT,
+     .operand = "FILE|DIR",
+     .more = "[KEY...]",
+     .examples = "  leatctl cache ls train.yaml\n"
+                 "  leatctl cache ls /var/cache/leat --json\n",
+     .options = cache_options,
+     .run = leat_cli_cache_ls},
+    {.name = "cache verify",
+     .summary = "read all blocks of caches and check them",
+     .description = CACHE_TEXT "\n\nExit status 1 if anything is damaged. Nothing need be done "
+                               "about it: what is damaged is never given\nto a trainer, but made "
+                               "again from the source, and put right.",
+     .operand = "FILE|DIR",
+     .more = "[KEY...]",
+     .examples = "  leatctl cache verify train.yaml\n",
+     .options = cache_options,
+     .run = leat_cli_cache_verify},
+    {.name = "cache rm",
+     .summary = "remove caches that are not in use",
+     .description = CACHE_TEXT,
+     .operand = "FILE|DIR",
+     .more = "[KEY...]",
+     .examples = "  leatctl cache rm train.yaml 3b5aa412\n"
+                 "  leatctl cache rm /var/cache/leat --all\n",
+     .options = cache_rm_options,
+     .run = leat_cli_cache_rm},
+    {.name = "cache warm",
+     .summary = "build the cache of a stream without a trainer",
+     .description = "Runs source and per-record stages in this process. What an earlier one began "
+                    "is gone on with; what\nis complete is left as it is.",
+     .operand = "FILE",
+     .examples = "  leatctl cache warm train.yaml --workers 8\n",
+     .options = cache_warm_options,
+     .run = leat_cli_cache_warm},
+    {.name = "cache merge",
+     .summary = "join shards that were prepared apart to the cache of a stream",
+     .description =
+         "The shards may come from other machines: what counts is that they were made of "
+         "the same bytes, by the\nsame per-record stages. The result is the file that "
+         "`leatctl cache warm` makes.",
+     .operand = "FILE",
+     .more = "SHARD|DIR...",
+     .examples = "  leatctl cache merge train.yaml shards/\n",
+     .options = cache_options,
+     .run = leat_cli_cache_merge},
+    {.name = "prepare",
+     .summary = "build one of several shards of a stream's cache",
+     .description =
+         "For batch jobs, on any machine that has the data. The shards are parts of about "
+         "as many bytes of all files,\none behind the other, cut at blocks. `leatctl "
+         "cache merge` joins them.",
+     .operand = "FILE",
+     .examples = "  leatctl prepare train.yaml --shard $SLURM_ARRAY_TASK_ID/64 -o shards/\n",
+     .options = prepare_options,
+     .run = leat_cli_prepare},
     {.name = "status",
      .summary = "show how the daemon is",
      .description = SOCKET_TEXT,
@@ -348,6 +434,20 @@ static const struct leat_cli_command *find_command(const char *name) {
     return NULL;
 }
 
+/* Names of two words come as two. */
+static const struct leat_cli_command *find_by_words(int argc, char **argv, int *ret_n_words) {
+    char name[64];
+    const struct leat_cli_command *command = NULL;
+
+    *ret_n_words = 2;
+    if (argc > 2 && (size_t)snprintf(name, sizeof(name), "%s %s", argv[1], argv[2]) < sizeof(name))
+        command = find_command(name);
+    if (command)
+        return command;
+    *ret_n_words = 1;
+    return find_command(argv[1]);
+}
+
 static void print_text(struct leat_text *text, FILE *file) {
     if (text->data)
         (void)fwrite(text->data, 1, text->n_bytes, file);
@@ -360,9 +460,26 @@ static void help_all(FILE *file) {
 
     leat_text_add(&text, "usage: leatctl COMMAND [ARGUMENT...]\n\n");
     for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++)
-        leat_text_add(&text, "  %-9s %s\n", command->name, command->summary);
+        leat_text_add(&text, "  %-12s %s\n", command->name, command->summary);
     leat_text_add(&text, "\nleatctl COMMAND --help tells more.\n");
     print_text(&text, file);
+}
+
+/* "cache", of which there are several; false: of none. */
+static bool help_group(const char *word, FILE *file) {
+    struct leat_text text = {.data = NULL};
+    size_t n = strlen(word);
+
+    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++)
+        if (strncmp(command->name, word, n) == 0 && command->name[n] == ' ')
+            leat_text_add(&text, "%s  %-12s %s\n",
+                          text.n_bytes ? "" : "usage: leatctl COMMAND [ARGUMENT...]\n\n",
+                          command->name, command->summary);
+    if (!text.data)
+        return false;
+    leat_text_add(&text, "\nleatctl COMMAND --help tells more.\n");
+    print_text(&text, file);
+    return true;
 }
 
 static int unknown_command(const char *word) {
@@ -423,6 +540,7 @@ int leat_cli_main(int argc, char **argv) {
     const struct leat_cli_command *command;
     const char *word = argc > 1 ? argv[1] : NULL;
     char *help[] = {(char *)(uintptr_t) "--help"};
+    int n_words;
 
     if (!word) {
         help_all(stderr);
@@ -436,9 +554,16 @@ int leat_cli_main(int argc, char **argv) {
         return LEAT_CLI_OK;
     }
     if (strcmp(word, "help") == 0) {
-        command = find_command(argv[2]);
+        command = find_by_words(argc - 1, argv + 1, &n_words);
+        if (!command && help_group(argv[2], stdout))
+            return LEAT_CLI_OK;
         return command ? run_command(command, 1, help) : unknown_command(argv[2]);
     }
-    command = find_command(word);
-    return command ? run_command(command, argc - 2, argv + 2) : unknown_command(word);
+    if (strcmp(word, "version") == 0)
+        argv[1] = (char *)(uintptr_t) "version";
+    command = find_by_words(argc, argv, &n_words);
+    if (!command && help_group(word, argc > 2 && strcmp(argv[2], "--help") == 0 ? stdout : stderr))
+        return argc > 2 && strcmp(argv[2], "--help") == 0 ? LEAT_CLI_OK : LEAT_CLI_USAGE;
+    return command ? run_command(command, argc - 1 - n_words, argv + 1 + n_words)
+                   : unknown_command(word);
 }

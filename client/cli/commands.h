@@ -15,6 +15,12 @@ int leat_cli_stages(const struct leat_cli_arguments *arguments, struct leat_erro
 int leat_cli_tokenize(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_decode(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_tokenizer(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_cache_ls(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_cache_verify(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_cache_rm(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_cache_warm(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_cache_merge(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_prepare(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_status(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_streams(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_stats(const struct leat_cli_arguments *arguments, struct leat_error *err);

@@ -26,6 +26,8 @@ static const char *const type_names[] = {
     [LEAT_ARG_FIELD] = "field",         [LEAT_ARG_PATH] = "path",
     [LEAT_ARG_TEXTS] = "list of texts", [LEAT_ARG_FIELDS] = "list of fields",
     [LEAT_ARG_PATHS] = "list of paths", [LEAT_ARG_MAP] = "map",
+    [LEAT_ARG_BYTES] = "bytes",         [LEAT_ARG_SECONDS] = "seconds",
+    [LEAT_ARG_GROUP] = "map",
 };
 
 /* What is listed: a source, a stage, or (ops NULL) the stream's options. */
@@ -83,21 +85,30 @@ static void add_default(struct leat_text *text, const struct leat_arg *arg) {
         leat_text_add(text, "-");
 }
 
-static void add_entry_text(struct leat_text *text, const struct entry *entry) {
-    leat_text_add(text, "%s (%s): %s\n\n", entry->name, entry->kind, entry->summary);
-    for (const struct leat_arg *arg = entry->args; arg->name; arg++) {
+/* Those of a group stand behind it, as group.name. */
+static void add_args_text(struct leat_text *text, const struct leat_arg *args, const char *group) {
+    for (const struct leat_arg *arg = args; arg->name; arg++) {
         struct leat_text range = {.data = NULL}, standard = {.data = NULL};
+        char name[64];
 
+        (void)snprintf(name, sizeof(name), "%s%s%s", group, group[0] ? "." : "", arg->name);
         add_range(&range, arg);
         add_default(&standard, arg);
-        leat_text_add(text, "  %-18s %s%s%s%s\n", arg->name, type_names[arg->type],
+        leat_text_add(text, "  %-18s %s%s%s%s\n", name, type_names[arg->type],
                       range.data ? " (" : "", range.data ? range.data : "", range.data ? ")" : "");
         leat_text_add(text, "  %-18s %s%s\n", "",
                       arg->is_required ? "" : "default: ", standard.data ? standard.data : "");
         leat_text_add(text, "  %-18s %s\n", "", arg->help);
         free(range.data);
         free(standard.data);
+        if (arg->group)
+            add_args_text(text, arg->group, arg->name);
     }
+}
+
+static void add_entry_text(struct leat_text *text, const struct entry *entry) {
+    leat_text_add(text, "%s (%s): %s\n\n", entry->name, entry->kind, entry->summary);
+    add_args_text(text, entry->args, "");
     if (entry->example)
         leat_text_add(text, "\nexample:\n  - %s: %s\n", entry->name, entry->example);
 }
@@ -111,19 +122,27 @@ static void add_cell(struct leat_text *text, const char *value) {
     }
 }
 
-static void add_entry_markdown(struct leat_text *text, const struct entry *entry) {
-    leat_text_add(text, "## %s\n\n*%s*: %s\n\n", entry->name, entry->kind, entry->summary);
-    leat_text_add(text,
-                  "| argument | type | range | default | |\n| --- | --- | --- | --- | --- |\n");
-    for (const struct leat_arg *arg = entry->args; arg->name; arg++) {
-        leat_text_add(text, "| `%s` | %s | ", arg->name, type_names[arg->type]);
+static void add_args_markdown(struct leat_text *text, const struct leat_arg *args,
+                              const char *group) {
+    for (const struct leat_arg *arg = args; arg->name; arg++) {
+        leat_text_add(text, "| `%s%s%s` | %s | ", group, group[0] ? "." : "", arg->name,
+                      type_names[arg->type]);
         add_range(text, arg);
         leat_text_add(text, " | ");
         add_default(text, arg);
         leat_text_add(text, " | ");
         add_cell(text, arg->help);
         leat_text_add(text, " |\n");
+        if (arg->group)
+            add_args_markdown(text, arg->group, arg->name);
     }
+}
+
+static void add_entry_markdown(struct leat_text *text, const struct entry *entry) {
+    leat_text_add(text, "## %s\n\n*%s*: %s\n\n", entry->name, entry->kind, entry->summary);
+    leat_text_add(text,
+                  "| argument | type | range | default | |\n| --- | --- | --- | --- | --- |\n");
+    add_args_markdown(text, entry->args, "");
     if (entry->example)
         leat_text_add(text, "\n```yaml\n- %s: %s\n```\n", entry->name, entry->example);
     leat_text_add(text, "\n");
@@ -137,6 +156,8 @@ static void add_json(struct leat_text *text, const char *name, const char *value
         leat_text_add(text, "null");
 }
 
+static void add_args_json(struct leat_text *text, const struct leat_arg *args);
+
 static void add_arg_json(struct leat_text *text, const struct leat_arg *arg) {
     leat_text_add(text, "{\"name\": \"%s\", \"type\": \"%s\", \"required\": %s", arg->name,
                   type_names[arg->type], arg->is_required ? "true" : "false");
@@ -147,19 +168,29 @@ static void add_arg_json(struct leat_text *text, const struct leat_arg *arg) {
         leat_text_add(text, "%s\"%s\"", i ? ", " : ", \"choices\": [", arg->choices[i]);
     leat_text_add(text, arg->choices ? "]" : "");
     add_json(text, "help", arg->help);
+    if (arg->group) {
+        leat_text_add(text, ", \"arguments\": ");
+        add_args_json(text, arg->group);
+    }
     leat_text_add(text, "}");
+}
+
+static void add_args_json(struct leat_text *text, const struct leat_arg *args) {
+    leat_text_add(text, "[");
+    for (const struct leat_arg *arg = args; arg->name; arg++) {
+        leat_text_add(text, arg == args ? "" : ", ");
+        add_arg_json(text, arg);
+    }
+    leat_text_add(text, "]");
 }
 
 static void add_entry_json(struct leat_text *text, const struct entry *entry) {
     leat_text_add(text, "{\"name\": \"%s\", \"kind\": \"%s\"", entry->name, entry->kind);
     add_json(text, "summary", entry->summary);
     add_json(text, "example", entry->example);
-    leat_text_add(text, ", \"arguments\": [");
-    for (const struct leat_arg *arg = entry->args; arg->name; arg++) {
-        leat_text_add(text, arg == entry->args ? "" : ", ");
-        add_arg_json(text, arg);
-    }
-    leat_text_add(text, "]}");
+    leat_text_add(text, ", \"arguments\": ");
+    add_args_json(text, entry->args);
+    leat_text_add(text, "}");
 }
 
 static void add_all(struct leat_text *text, const struct entry *entries, size_t n,

@@ -33,7 +33,8 @@ static const struct leat_arg args[] = {
      .min = 1,
      .max = LEAT_FIELDS_MAX,
      .help = "the fields that are wanted: `label: int64`, `meta.lang: text`, `vec: list<float32>`, "
-             "or under another name `lang: \"meta.lang text\"` (a dot in a key is written \\.); "
+             "`messages: json` (any value, as the text that it is written as), or under another "
+             "name `lang: \"meta.lang text\"` (a dot in a key is written \\.); "
              "default: what the first 100 records have, with objects as `outer.inner`; strings are "
              "text, whole numbers int64, other numbers float64, arrays of numbers lists of those"},
     {.name = "missing",
@@ -245,6 +246,7 @@ struct rows {
     struct leat_jsonl_values values;
     struct buffer texts[2], lists[2];
     uint32_t *fallback_starts; /* [n_fields]: of text fallbacks in texts[] */
+    const uint8_t *record;     /* as it was parsed */
     bool mends;                /* not all of the block is UTF-8, and it is to be replaced */
 };
 
@@ -256,11 +258,22 @@ static bool is_text(const struct leat_jsonl_field *field) {
     return field->dtype == LEAT_DTYPE_TEXT;
 }
 
+/* How often a byte of the source can come to stand in the texts: strings are apart from each other,
+ * but the JSON of an object may be wanted, and that of its members. */
+static size_t n_copies(const struct rows *rows) {
+    size_t n = 1;
+
+    for (uint32_t i = 0; i < rows->self->fields.n_fields && n < LEAT_JSONL_PATH_MAX; i++)
+        n += rows->self->fields.fields[i].is_json;
+    return n;
+}
+
 /* Sizes of the buffers: texts by the source's bytes, lists by its commas. */
 static void measure(const struct rows *rows, size_t text_bytes[2], size_t list_bytes[2]) {
     const struct leat_block *block = rows->map->block;
     size_t n_source = block->n_source_bytes * (rows->mends ? LEAT_SOURCE_MENDED_MAX : 1);
     size_t n_lists[2] = {0, 0}, element_bytes[2] = {0, 0}, n_commas = 0;
+    size_t n_text_bytes = n_copies(rows) * n_source;
 
     for (uint32_t i = 0; i < rows->self->fields.n_fields; i++) {
         const struct leat_jsonl_field *field = &rows->self->fields.fields[i];
@@ -270,7 +283,7 @@ static void measure(const struct rows *rows, size_t text_bytes[2], size_t list_b
             continue;
         is_kept = rows->map->is_kept[field->column];
         if (is_text(field)) {
-            text_bytes[is_kept] = text_bytes[is_kept] ? text_bytes[is_kept] : n_source;
+            text_bytes[is_kept] = text_bytes[is_kept] ? text_bytes[is_kept] : n_text_bytes;
             text_bytes[is_kept] += field->fallback ? strlen(field->fallback) : 0;
         } else if (field->is_list) {
             n_lists[is_kept]++;
@@ -286,16 +299,20 @@ static void measure(const struct rows *rows, size_t text_bytes[2], size_t list_b
             n_lists[i] ? (n_commas + 2 * block->n_rows * n_lists[i]) * element_bytes[i] : 0;
 }
 
-static int make_buffers(struct rows *rows) {
+static int make_buffers(struct rows *rows, struct leat_error *err) {
     size_t text_bytes[2] = {0, 0}, list_bytes[2] = {0, 0};
 
     measure(rows, text_bytes, list_bytes);
     for (int i = 0; i < 2; i++) {
         struct leat_arena *arena = i ? &rows->map->block->kept : rows->map->scratch;
+        if (text_bytes[i] > UINT32_MAX)
+            return leat_error_set(err, -EOVERFLOW,
+                                  "texts of one block may have %zu bytes: make block_bytes smaller",
+                                  text_bytes[i]);
         rows->texts[i].data = leat_arena_alloc(arena, text_bytes[i]);
         rows->lists[i].data = leat_arena_alloc(arena, list_bytes[i]);
         if (!rows->texts[i].data || !rows->lists[i].data)
-            return -ENOMEM;
+            return leat_error_oom(err);
     }
     return 0;
 }
@@ -410,16 +427,30 @@ static void store_list(struct rows *rows, uint32_t row, const struct leat_jsonl_
 }
 
 static void store_text(struct rows *rows, uint32_t row, const struct leat_jsonl_field *field,
-                       struct leat_json_node node) {
+                       const void *text, size_t n) {
     struct buffer *texts = &rows->texts[rows->map->is_kept[field->column]];
     struct leat_column *column = leat_map_column(rows->map, field->column);
-    size_t n;
-    const char *text = leat_json_string(node, &n);
 
     memcpy(texts->data + texts->n_bytes, text, n);
     column->starts[row] = (uint32_t)texts->n_bytes;
     column->lengths[row] = (uint32_t)n;
     texts->n_bytes += n;
+}
+
+static void store_string(struct rows *rows, uint32_t row, const struct leat_jsonl_field *field,
+                         struct leat_json_node node) {
+    size_t n;
+    const char *text = leat_json_string(node, &n);
+
+    store_text(rows, row, field, text, n);
+}
+
+/* The value as it stands in the record. */
+static void store_json(struct rows *rows, uint32_t row, uint32_t i) {
+    struct leat_range range = rows->values.ranges[i];
+
+    store_text(rows, row, &rows->self->fields.fields[i], rows->record + range.start,
+               range.end - range.start);
 }
 
 static void store_missing(struct rows *rows, uint32_t row, uint32_t i) {
@@ -450,10 +481,12 @@ static void store_value(struct rows *rows, uint32_t row, uint32_t i) {
         return;
     }
     kind = leat_json_kind(*value);
-    if (field->is_list && kind == LEAT_JSON_ARRAY) {
+    if (field->is_json) {
+        store_json(rows, row, i);
+    } else if (field->is_list && kind == LEAT_JSON_ARRAY) {
         store_list(rows, row, field, *value);
     } else if (is_text(field) && kind == LEAT_JSON_STRING) {
-        store_text(rows, row, field, *value);
+        store_string(rows, row, field, *value);
     } else if (is_text(field) || field->is_list) {
         reject_value(rows, row, field, *value, -EINVAL);
     } else {
@@ -534,7 +567,8 @@ static int parse_row(struct rows *rows, uint32_t row, struct leat_error *err) {
                            (unsigned long long)rows->map->max_fields);
         return 0;
     }
-    leat_jsonl_values_find(&rows->values, root);
+    rows->record = record.bytes;
+    leat_jsonl_values_find(&rows->values, root, record.bytes);
     for (uint32_t i = 0; i < rows->self->fields.n_fields && !rows->map->is_dropped[row]; i++)
         if (is_wanted(rows, &rows->self->fields.fields[i]))
             store_value(rows, row, i);
@@ -553,16 +587,19 @@ static size_t longest_record(const struct leat_block *block) {
 static int parse(const struct leat_config *config, struct leat_map *map, struct leat_error *err) {
     const struct jsonl *self = (const struct jsonl *)config;
     struct rows rows = {.self = self, .map = map};
-    int r = 0;
+    int r;
 
     rows.mends =
         self->source.invalid_utf8 == LEAT_INVALID_UTF8_REPLACE && !leat_source_is_utf8(map);
 
     rows.fallback_starts = leat_arena_alloc(map->scratch, self->fields.n_fields * sizeof(uint32_t));
     if (!rows.fallback_starts ||
-        leat_jsonl_values_init(&rows.values, &self->fields, map->scratch) < 0 ||
-        make_buffers(&rows) < 0 || make_columns(&rows) < 0 ||
-        leat_json_new(longest_record(map->block), &rows.json) < 0)
+        leat_jsonl_values_init(&rows.values, &self->fields, map->scratch) < 0)
+        return leat_error_oom(err);
+    r = make_buffers(&rows, err);
+    if (r < 0)
+        return r;
+    if (make_columns(&rows) < 0 || leat_json_new(longest_record(map->block), &rows.json) < 0)
         return leat_error_oom(err);
     for (uint32_t row = 0; row < map->block->n_rows && r == 0; row++)
         r = parse_row(&rows, row, err);

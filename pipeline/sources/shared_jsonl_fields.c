@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/tokenizer/json_skip.h"
+
 void leat_jsonl_fields_deinit(struct leat_jsonl_fields *fields) {
     for (uint32_t i = 0; i < fields->n_nodes; i++)
         free(fields->nodes[i].key);
@@ -89,11 +91,17 @@ static int add_field(struct leat_jsonl_fields *fields, uint32_t node, const char
 
 /* ---- declared ---- */
 
-/* "int64", "list<float32>" */
+/* "int64", "list<float32>", "json" */
 static bool parse_type(const char *text, struct leat_jsonl_field *field) {
     char name[32];
     size_t n = strlen(text);
 
+    field->is_json = strcmp(text, "json") == 0;
+    if (field->is_json) {
+        field->dtype = LEAT_DTYPE_TEXT;
+        field->is_list = false;
+        return true;
+    }
     field->is_list = n > 6 && strncmp(text, "list<", 5) == 0 && text[n - 1] == '>';
     if (field->is_list) {
         text += 5;
@@ -158,11 +166,11 @@ static int declare(struct leat_jsonl_fields *fields, const struct leat_config *c
                                  "field \"%s\": the path needs 1..%d keys with dots between", name,
                                  LEAT_JSONL_PATH_MAX);
     if (!parse_type(space ? space + 1 : text, &parsed))
-        return leat_config_error(
-            config, arg, err,
-            "field \"%s\": \"%.64s\" is no type; write text, bool, int64, float32, list<int32> or "
-            "the like, if need be with a path in front: \"meta.lang text\"",
-            name, space ? space + 1 : text);
+        return leat_config_error(config, arg, err,
+                                 "field \"%s\": \"%.64s\" is no type; write text, json, bool, "
+                                 "int64, float32, list<int32> "
+                                 "or the like, if need be with a path in front: \"meta.lang text\"",
+                                 name, space ? space + 1 : text);
     if (!name[0] || strlen(name) > LEAT_NAME_MAX)
         return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
                                  LEAT_NAME_MAX, strlen(name));
@@ -173,6 +181,8 @@ static int declare(struct leat_jsonl_fields *fields, const struct leat_config *c
         return leat_error_oom(err);
     field->dtype = parsed.dtype;
     field->is_list = parsed.is_list;
+    field->is_json = parsed.is_json;
+    fields->has_json |= parsed.is_json;
     return 0;
 }
 
@@ -358,10 +368,11 @@ int leat_jsonl_values_init(struct leat_jsonl_values *values, const struct leat_j
     *values = (struct leat_jsonl_values){
         .fields = fields,
         .values = leat_arena_alloc(arena, fields->n_fields * sizeof(*values->values)),
+        .ranges = leat_arena_alloc(arena, fields->n_fields * sizeof(*values->ranges)),
         .value_stamps = leat_arena_alloc(arena, fields->n_fields * sizeof(uint32_t)),
         .node_stamps = leat_arena_alloc(arena, fields->n_nodes * sizeof(uint32_t)),
     };
-    if (!values->values || !values->value_stamps || !values->node_stamps)
+    if (!values->values || !values->ranges || !values->value_stamps || !values->node_stamps)
         return -ENOMEM;
     memset(values->value_stamps, 0, fields->n_fields * sizeof(uint32_t));
     memset(values->node_stamps, 0, fields->n_nodes * sizeof(uint32_t));
@@ -380,12 +391,19 @@ static void forget(struct leat_jsonl_values *values, uint32_t node) {
     }
 }
 
-static void find_members(struct leat_jsonl_values *values, uint32_t node,
-                         struct leat_json_node object);
+/* What goes through a record: the values as they were parsed, and in step with them the bytes. */
+struct search {
+    struct leat_jsonl_values *values;
+    const uint8_t *bytes;
+    const uint8_t *at; /* NULL: no field needs to know where its value is */
+};
 
-static void take_value(struct leat_jsonl_values *values, uint32_t node,
-                       struct leat_json_node value) {
+static void find_members(struct search *search, uint32_t node, struct leat_json_node object);
+
+static void take_value(struct search *search, uint32_t node, struct leat_json_node value) {
+    struct leat_jsonl_values *values = search->values;
     const struct leat_jsonl_node *key = &values->fields->nodes[node];
+    const uint8_t *start = search->at;
 
     if (key->first_child && values->node_stamps[node] == values->stamp)
         forget(values, node);
@@ -395,12 +413,25 @@ static void take_value(struct leat_jsonl_values *values, uint32_t node,
         values->value_stamps[key->field] = values->stamp;
     }
     if (key->first_child && leat_json_kind(value) == LEAT_JSON_OBJECT)
-        find_members(values, node, value);
+        find_members(search, node, value);
+    else if (search->at)
+        search->at = leat_json_skip_value(search->at);
+    if (key->field >= 0 && search->at)
+        values->ranges[key->field] = (struct leat_range){(uint32_t)(start - search->bytes),
+                                                         (uint32_t)(search->at - search->bytes)};
 }
 
-static void find_members(struct leat_jsonl_values *values, uint32_t node,
-                         struct leat_json_node object) {
-    const struct leat_jsonl_fields *fields = values->fields;
+/* The node of a key, looked for from where the last one was found; 0: no field is there or below.
+ */
+static uint32_t node_of(const struct leat_jsonl_fields *fields, uint32_t first, uint32_t next,
+                        const char *key, size_t n_key) {
+    uint32_t child = find_child(fields, next, 0, key, n_key);
+
+    return child ? child : find_child(fields, first, next, key, n_key);
+}
+
+static void find_members(struct search *search, uint32_t node, struct leat_json_node object) {
+    const struct leat_jsonl_fields *fields = search->values->fields;
     uint32_t first = fields->nodes[node].first_child, next = first, child;
     struct leat_json_iterator iterator;
     struct leat_json_node value;
@@ -408,20 +439,33 @@ static void find_members(struct leat_jsonl_values *values, uint32_t node,
     size_t n_key;
 
     leat_json_iterate(object, &iterator);
+    if (search->at)
+        search->at = leat_json_skip_mark(search->at, '{');
     while (leat_json_next_member(&iterator, &key, &n_key, &value)) {
-        child = find_child(fields, next, 0, key, n_key);
-        if (!child)
-            child = find_child(fields, first, next, key, n_key);
-        if (!child)
-            continue;
-        take_value(values, child, value);
-        next = fields->nodes[child].next;
+        if (search->at)
+            search->at = leat_json_skip_key(search->at);
+        child = node_of(fields, first, next, key, n_key);
+        if (child) {
+            take_value(search, child, value);
+            next = fields->nodes[child].next;
+        } else if (search->at) {
+            search->at = leat_json_skip_value(search->at);
+        }
+        if (search->at)
+            search->at = leat_json_skip_mark(search->at, ',');
     }
+    if (search->at)
+        search->at = leat_json_skip_mark(search->at, '}');
 }
 
-void leat_jsonl_values_find(struct leat_jsonl_values *values, struct leat_json_node record) {
+void leat_jsonl_values_find(struct leat_jsonl_values *values, struct leat_json_node record,
+                            const uint8_t *bytes) {
+    struct search search = {.values = values, .bytes = bytes};
+
     values->stamp++;
-    find_members(values, 0, record);
+    if (values->fields->has_json)
+        search.at = bytes;
+    find_members(&search, 0, record);
 }
 
 const struct leat_json_node *leat_jsonl_values_get(const struct leat_jsonl_values *values,

@@ -10,6 +10,7 @@
 
 #include "pipeline/stage.h"
 #include "pipeline/tokenizer/json.h"
+#include "pipeline/tokenizer/range.h"
 
 #define LEAT_JSONL_PATH_MAX 32 /* keys in a path */
 
@@ -17,6 +18,7 @@ struct leat_jsonl_field {
     char name[LEAT_NAME_MAX + 1];
     enum leat_dtype dtype; /* of the elements; NONE: only null was seen */
     bool is_list;
+    bool is_json;         /* TEXT: the value as it is written, of any kind */
     bool is_unusable;     /* inferred: an array of something else than numbers, or an object */
     uint32_t column;      /* of the planner */
     const char *fallback; /* what stands in where it is missing, or NULL; of the config */
@@ -34,12 +36,14 @@ struct leat_jsonl_fields {
     struct leat_jsonl_field *fields;
     struct leat_jsonl_node *nodes;
     uint32_t n_fields, n_nodes;
+    bool has_json; /* a field is the JSON of its value */
 };
 
 /* One record's values. Owner: the job. */
 struct leat_jsonl_values {
     const struct leat_jsonl_fields *fields;
     struct leat_json_node *values; /* [n_fields] */
+    struct leat_range *ranges;     /* [n_fields]: of is_json: where in the record the value is */
     uint32_t *value_stamps;        /* [n_fields]: == stamp: there is a value */
     uint32_t *node_stamps;         /* [n_nodes]: == stamp: the key was met */
     uint32_t stamp;                /* of the record */
@@ -47,8 +51,8 @@ struct leat_jsonl_values {
 
 void leat_jsonl_fields_deinit(struct leat_jsonl_fields *fields);
 
-/* Adds the fields of a map from names to declarations: "DTYPE", "list<DTYPE>", or either with a
- * path and a space in front. Errors are placed at `arg`. */
+/* Adds the fields of a map from names to declarations: "DTYPE", "list<DTYPE>", "json", or one of
+ * these with a path and a space in front. Errors are placed at `arg`. */
 int leat_jsonl_fields_declare(struct leat_jsonl_fields *fields, const struct leat_config *config,
                               const char *arg, const struct leat_text_map *declared,
                               struct leat_error *err);
@@ -60,8 +64,10 @@ int leat_jsonl_fields_infer(struct leat_jsonl_fields *fields, struct leat_json_n
 /* Memory for values, in the arena; 0 or -ENOMEM. */
 int leat_jsonl_values_init(struct leat_jsonl_values *values, const struct leat_jsonl_fields *fields,
                            struct leat_arena *arena);
-/* Finds the fields of a record, an OBJECT. Of equal keys the last counts. */
-void leat_jsonl_values_find(struct leat_jsonl_values *values, struct leat_json_node record);
+/* Finds the fields of a record, an OBJECT. Of equal keys the last counts. `bytes` is what it was
+ * parsed from. */
+void leat_jsonl_values_find(struct leat_jsonl_values *values, struct leat_json_node record,
+                            const uint8_t *bytes);
 /* The value of a field, or NULL: missing or null. */
 const struct leat_json_node *leat_jsonl_values_get(const struct leat_jsonl_values *values,
                                                    uint32_t field);

@@ -15,6 +15,7 @@ struct pad {
     const char *mask;
 
     uint32_t column;
+    bool has_long_rows; /* there may be rows longer than `length` */
 };
 
 static const char *const sides[] = {"right", "left", NULL};
@@ -95,11 +96,18 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     struct pad *self = (struct pad *)config;
     struct leat_field *field, *mask;
     uint32_t mask_column;
-    int r = leat_planner_find(planner, config, "input", self->input, &self->column, err);
+    int r = leat_planner_find_made(planner, config, "input", self->input, &self->column, err);
 
     if (r < 0)
         return r;
     field = leat_planner_edit(planner, self->column);
+    self->has_long_rows = self->length > 0 && field->made == LEAT_MADE_OF_RECORDS;
+    if (self->length > 0 && field->made != LEAT_MADE_OF_RECORDS &&
+        field->max_length > (uint64_t)self->length)
+        return leat_config_error(
+            config, "length", err,
+            "%lld is less than the %llu elements that a row of \"%s\" may have",
+            (long long)self->length, (unsigned long long)field->max_length, self->input);
     if (!field->is_list || field->dtype == LEAT_DTYPE_TEXT)
         return leat_config_error(config, "input", err, "\"%s\" is %s, not a list", self->input,
                                  field->dtype == LEAT_DTYPE_TEXT ? "text" : "one number a record");
@@ -116,8 +124,10 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
         return 0;
     r = leat_planner_add(planner, config, "mask", self->mask, LEAT_DTYPE_INT32, true, &mask_column,
                          &mask, err);
-    if (r == 0)
-        mask->mask_of = (int32_t)self->column;
+    if (r == 0) {
+        mask->made = LEAT_MADE_AS_MASK;
+        mask->of = self->column;
+    }
     return r;
 }
 
@@ -127,7 +137,7 @@ static int map_rows(const struct leat_config *config, struct leat_map *map,
     const struct leat_column *column = leat_map_column(map, self->column);
 
     (void)err;
-    if (self->length == 0)
+    if (!self->has_long_rows)
         return 0;
     for (uint32_t row = 0; row < map->block->n_rows; row++)
         if (column->lengths[row] > (uint64_t)self->length)

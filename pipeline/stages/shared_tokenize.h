@@ -34,6 +34,7 @@ struct leat_tokenize {
     int truncation;
     bool return_offsets_mapping;
     bool return_token_type_ids;
+    bool return_assistant_tokens_mask;
     const char *bos;
     const char *eos;
 
@@ -46,7 +47,9 @@ struct leat_tokenize {
 
     struct leat_tokenizer *tokenizer;
     int32_t first_id, last_id; /* put around what the tokenizer gives; -1: none */
-    uint32_t pair_column, types_column, offsets_column;
+    uint32_t pair_column, types_column, offsets_column, masks_column;
+    int32_t parts_column; /* what of the text the model is to say, see shared_loss.h; -1: unknown */
+    uint32_t loss_column; /* made of that */
 };
 
 /* One side of the stage. Its functions are those of struct leat_stage_ops. */

@@ -13,17 +13,25 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pipeline/stages/shared_loss.h"
 #include "pipeline/stages/shared_tokenize.h"
 #include "pipeline/tokenizer/tokenizer.h"
 
 #define TYPES_NAME   "token_type_ids"
 #define OFFSETS_NAME "offset_mapping"
+#define MASKS_NAME   "assistant_masks"
 
 enum { LONGEST_FIRST, ONLY_FIRST, ONLY_SECOND, DO_NOT_TRUNCATE };
 
-static const char *const args[] = {
-    "add_special_tokens",    "pair", "truncation", "bos", "eos", "return_offsets_mapping",
-    "return_token_type_ids", NULL};
+static const char *const args[] = {"add_special_tokens",
+                                   "pair",
+                                   "truncation",
+                                   "bos",
+                                   "eos",
+                                   "return_offsets_mapping",
+                                   "return_token_type_ids",
+                                   "return_assistant_tokens_mask",
+                                   NULL};
 
 static int check(const struct leat_tokenize *self, struct leat_error *err) {
     const struct leat_config *config = &self->base;
@@ -164,22 +172,79 @@ static int load(struct leat_tokenize *self, const struct leat_opener *opener,
                 struct leat_error *err) {
     int r = open_tokenizer(self, opener, err);
 
-    if (r == 0)
-        r = find_end(self, "bos", self->bos, false, &self->first_id, err);
-    if (r == 0)
-        r = find_end(self, "eos", self->eos, true, &self->last_id, err);
-    if (r == 0)
-        r = set_length(self, err);
     self->pad_id = r == 0 ? leat_tokenizer_pad_id(self->tokenizer) : -1;
     return r;
 }
 
+/* A text with special tokens of its own gets no others, unless that is asked for; never its first
+ * token twice. */
+static int plan_ends(struct leat_tokenize *self, const struct leat_field *input,
+                     struct leat_error *err) {
+    const struct leat_config *config = &self->base;
+    int32_t bos = -1;
+    int r;
+
+    if (input->has_special_tokens && !leat_config_given(config, "add_special_tokens"))
+        self->add_special_tokens = false;
+    if (input->bos)
+        bos = leat_tokenizer_id(self->tokenizer, input->bos, strlen(input->bos));
+    if (bos >= 0 && self->add_special_tokens &&
+        leat_tokenizer_outer_id(self->tokenizer, self->pair != NULL, false) == bos)
+        return leat_config_error(config, "add_special_tokens", err,
+                                 "\"%s\" begins with %s already: it would be there twice",
+                                 self->input, input->bos);
+    r = find_end(self, "bos", self->bos, false, &self->first_id, err);
+    if (r == 0)
+        r = find_end(self, "eos", self->eos, true, &self->last_id, err);
+    if (r == 0 && bos >= 0 && self->first_id == bos)
+        return leat_config_error(config, "bos", err,
+                                 "\"%s\" begins with %s already: it would be there twice",
+                                 self->input, input->bos);
+    return r < 0 ? r : set_length(self, err);
+}
+
+/* The parts that the model is to say, and the columns that are made of them. */
+static int plan_loss(struct leat_tokenize *self, struct leat_planner *planner,
+                     const struct leat_field *input, struct leat_error *err) {
+    const char *arg = "return_assistant_tokens_mask";
+    struct leat_field *field;
+    int r;
+
+    self->parts_column = self->pair ? -1 : input->loss_column;
+    if (self->parts_column < 0 && self->return_assistant_tokens_mask)
+        return leat_config_error(&self->base, arg, err,
+                                 "nothing says which part of \"%s\" is the assistant's: it must "
+                                 "come straight from `chat` or `instruction`, without a `pair`",
+                                 self->input);
+    if (self->parts_column < 0)
+        return 0;
+    if (leat_planner_use(planner, (uint32_t)self->parts_column) < 0)
+        return leat_error_oom(err);
+    r = leat_planner_add_hidden(planner, &self->base, "(loss)", LEAT_DTYPE_INT32, true,
+                                &self->loss_column, err);
+    if (r < 0)
+        return r;
+    leat_planner_edit(planner, self->output_column)->loss_column = (int32_t)self->loss_column;
+    if (!self->return_assistant_tokens_mask)
+        return 0;
+    r = leat_planner_add(planner, &self->base, arg, MASKS_NAME, LEAT_DTYPE_INT32, true,
+                         &self->masks_column, &field, err);
+    if (r < 0)
+        return r;
+    field->max_length = (uint64_t)self->max_length;
+    field->has_pad_value = true;
+    return 0;
+}
+
 static int plan(struct leat_tokenize *self, struct leat_planner *planner, struct leat_error *err) {
     const struct leat_padding *padding = leat_tokenizer_padding(self->tokenizer);
+    const struct leat_field *input = leat_planner_field(planner, self->input_column);
     struct leat_field *field;
-    int r = 0;
+    int r = plan_ends(self, input, err);
 
-    if (self->return_token_type_ids) {
+    if (r == 0)
+        r = plan_loss(self, planner, input, err);
+    if (r == 0 && self->return_token_type_ids) {
         r = leat_planner_add(planner, &self->base, "return_token_type_ids", TYPES_NAME,
                              LEAT_DTYPE_INT32, true, &self->types_column, &field, err);
         if (r < 0)
@@ -188,7 +253,7 @@ static int plan(struct leat_tokenize *self, struct leat_planner *planner, struct
         field->has_pad_value = true;
         field->pad_value = padding->is_on ? padding->pad_type_id : 0;
     }
-    if (self->return_offsets_mapping) {
+    if (r == 0 && self->return_offsets_mapping) {
         r = leat_planner_add(planner, &self->base, "return_offsets_mapping", OFFSETS_NAME,
                              LEAT_DTYPE_INT32, true, &self->offsets_column, &field, err);
         if (r < 0)
@@ -196,7 +261,7 @@ static int plan(struct leat_tokenize *self, struct leat_planner *planner, struct
         field->max_length = 2 * (uint64_t)self->max_length;
         field->has_pad_value = true;
     }
-    return 0;
+    return r;
 }
 
 /* ---- the values of one output column while they grow */
@@ -226,9 +291,11 @@ static void push(struct values *values, int32_t value) {
 
 /* ---- rows */
 
+enum output { IDS, TYPES, OFFSETS, LOSS, MASKS, N_OUTPUTS };
+
 struct workspace {
     struct leat_tokenizer_context *context;
-    struct values ids, types, offsets;
+    struct values values[N_OUTPUTS];
 };
 
 /* One block. */
@@ -238,7 +305,8 @@ struct pass {
     struct workspace *workspace;
     struct leat_encode_options options;
     struct leat_truncation truncation;
-    bool wants_ids, wants_types, wants_offsets;
+    bool wants[N_OUTPUTS];
+    uint32_t columns[N_OUTPUTS];
 };
 
 void leat_tokenize_workspace_free(void *memory) {
@@ -247,9 +315,8 @@ void leat_tokenize_workspace_free(void *memory) {
     if (!workspace)
         return;
     leat_tokenizer_context_free(workspace->context);
-    free(workspace->ids.items);
-    free(workspace->types.items);
-    free(workspace->offsets.items);
+    for (int i = 0; i < N_OUTPUTS; i++)
+        free(workspace->values[i].items);
     free(workspace);
 }
 
@@ -273,14 +340,20 @@ static const uint8_t *text_of(const struct leat_map *map, uint32_t column, uint3
     return (const uint8_t *)input->values + input->starts[row];
 }
 
+static void want(struct pass *pass, enum output output, bool is_made, uint32_t column) {
+    pass->wants[output] = is_made && pass->map->is_needed[column];
+    pass->columns[output] = column;
+}
+
 static int begin(struct pass *pass, struct leat_error *err) {
     const struct leat_tokenize *self = pass->self;
-    struct leat_map *map = pass->map;
     static const struct leat_padding no_padding = {.is_on = false};
 
-    pass->wants_ids = map->is_needed[self->output_column];
-    pass->wants_types = self->return_token_type_ids && map->is_needed[self->types_column];
-    pass->wants_offsets = self->return_offsets_mapping && map->is_needed[self->offsets_column];
+    want(pass, IDS, true, self->output_column);
+    want(pass, TYPES, self->return_token_type_ids, self->types_column);
+    want(pass, OFFSETS, self->return_offsets_mapping, self->offsets_column);
+    want(pass, LOSS, self->parts_column >= 0, self->loss_column);
+    want(pass, MASKS, self->return_assistant_tokens_mask, self->masks_column);
     pass->truncation = truncation_of(self);
     if (pass->truncation.is_on)
         pass->truncation.max_length -= (uint32_t)n_ends(self);
@@ -288,17 +361,30 @@ static int begin(struct pass *pass, struct leat_error *err) {
         .adds_special_tokens = self->add_special_tokens,
         .drops_overflow = true,
         .offsets_in_chars = true,
-        .columns = (pass->wants_types ? LEAT_ENCODING_TYPE_IDS : 0U) |
-                   (pass->wants_offsets ? LEAT_ENCODING_OFFSETS : 0U),
+        .columns = (pass->wants[TYPES] ? LEAT_ENCODING_TYPE_IDS : 0U) |
+                   (pass->wants[OFFSETS] ? LEAT_ENCODING_OFFSETS : 0U) |
+                   (pass->wants[LOSS] || pass->wants[MASKS] ? LEAT_ENCODING_MARKS : 0U),
         .truncation = &pass->truncation,
         .padding = &no_padding,
     };
-    pass->workspace->ids.n = pass->workspace->types.n = pass->workspace->offsets.n = 0;
-    if ((pass->wants_ids && leat_map_make_views(map, self->output_column) < 0) ||
-        (pass->wants_types && leat_map_make_views(map, self->types_column) < 0) ||
-        (pass->wants_offsets && leat_map_make_views(map, self->offsets_column) < 0))
-        return leat_error_oom(err);
+    for (int i = 0; i < N_OUTPUTS; i++) {
+        pass->workspace->values[i].n = 0;
+        if (pass->wants[i] && leat_map_make_views(pass->map, pass->columns[i]) < 0)
+            return leat_error_oom(err);
+    }
     return 0;
+}
+
+/* The parts of the row's text that the model is to say. */
+static void find_parts(struct pass *pass, uint32_t row) {
+    const struct leat_column *parts;
+
+    if (!(pass->options.columns & LEAT_ENCODING_MARKS))
+        return;
+    parts = leat_map_column(pass->map, (uint32_t)pass->self->parts_column);
+    pass->options.marks =
+        (const struct leat_range *)((const uint32_t *)parts->values + parts->starts[row]);
+    pass->options.n_marks = parts->lengths[row] / 2;
 }
 
 static int encode(struct pass *pass, uint32_t row, const struct leat_encoding **ret_encoding,
@@ -309,13 +395,14 @@ static int encode(struct pass *pass, uint32_t row, const struct leat_encoding **
     const uint8_t *pair = self->pair ? text_of(pass->map, self->pair_column, row, &n_pair) : NULL;
     size_t n_encodings;
 
+    find_parts(pass, row);
     pass->options.seed = leat_map_row_key(pass->map, row, (uint64_t)self->seed, LEAT_RNG_TOKENIZE);
     return leat_tokenizer_encode(self->tokenizer, pass->workspace->context, text, n_text, pair,
                                  n_pair, &pass->options, ret_encoding, &n_encodings, err);
 }
 
 static void push_ids(struct pass *pass, const struct leat_encoding *encoding) {
-    struct values *ids = &pass->workspace->ids;
+    struct values *ids = &pass->workspace->values[IDS];
 
     if (pass->self->first_id >= 0)
         push(ids, pass->self->first_id);
@@ -328,7 +415,7 @@ static void push_ids(struct pass *pass, const struct leat_encoding *encoding) {
 
 /* A token in front is of type 0, one behind of the type of what it follows. */
 static void push_types(struct pass *pass, const struct leat_encoding *encoding) {
-    struct values *types = &pass->workspace->types;
+    struct values *types = &pass->workspace->values[TYPES];
 
     if (pass->self->first_id >= 0)
         push(types, 0);
@@ -344,7 +431,7 @@ static void push_range(struct values *offsets, struct leat_range range) {
 }
 
 static void push_offsets(struct pass *pass, const struct leat_encoding *encoding) {
-    struct values *offsets = &pass->workspace->offsets;
+    struct values *offsets = &pass->workspace->values[OFFSETS];
 
     if (pass->self->first_id >= 0)
         push_range(offsets, (struct leat_range){0, 0});
@@ -354,50 +441,43 @@ static void push_offsets(struct pass *pass, const struct leat_encoding *encoding
         push_range(offsets, (struct leat_range){0, 0});
 }
 
-static int reserve_row(struct pass *pass, size_t n_tokens) {
-    struct workspace *workspace = pass->workspace;
+static void push_mark(struct pass *pass, uint32_t mark) {
+    struct values *values = pass->workspace->values;
 
-    n_tokens += 2;
-    if ((pass->wants_ids && reserve(&workspace->ids, n_tokens) < 0) ||
-        (pass->wants_types && reserve(&workspace->types, n_tokens) < 0) ||
-        (pass->wants_offsets && reserve(&workspace->offsets, 2 * n_tokens) < 0))
-        return -ENOMEM;
+    if (pass->wants[MASKS])
+        push(&values[MASKS], mark > 0);
+    if (pass->wants[LOSS])
+        push(&values[LOSS], mark == 0                       ? LEAT_LOSS_NONE
+                            : mark == pass->options.n_marks ? LEAT_LOSS_COMPLETION
+                                                            : LEAT_LOSS_ASSISTANT);
+}
+
+/* There is no loss on a token in front; one behind is as what it follows. */
+static void push_marks(struct pass *pass, const struct leat_encoding *encoding) {
+    if (pass->self->first_id >= 0)
+        push_mark(pass, 0);
+    for (size_t i = 0; i < encoding->n; i++)
+        push_mark(pass, encoding->marks[i]);
+    if (pass->self->last_id >= 0)
+        push_mark(pass, encoding->n ? encoding->marks[encoding->n - 1] : 0);
+}
+
+static int push_row(struct pass *pass, const struct leat_encoding *encoding) {
+    size_t n_tokens = encoding->n + (size_t)n_ends(pass->self);
+
+    for (int i = 0; i < N_OUTPUTS; i++)
+        if (pass->wants[i] &&
+            reserve(&pass->workspace->values[i], i == OFFSETS ? 2 * n_tokens : n_tokens) < 0)
+            return -ENOMEM;
+    if (pass->wants[IDS])
+        push_ids(pass, encoding);
+    if (pass->wants[TYPES])
+        push_types(pass, encoding);
+    if (pass->wants[OFFSETS])
+        push_offsets(pass, encoding);
+    if (pass->wants[LOSS] || pass->wants[MASKS])
+        push_marks(pass, encoding);
     return 0;
-}
-
-/* Where the row's values begin, and how many there are once they are in. */
-static void begin_view(struct pass *pass, bool is_wanted, uint32_t column,
-                       const struct values *values, uint32_t row) {
-    if (is_wanted)
-        leat_map_column(pass->map, column)->starts[row] = (uint32_t)values->n;
-}
-
-static void end_view(struct pass *pass, bool is_wanted, uint32_t column,
-                     const struct values *values, uint32_t row) {
-    struct leat_column *output = leat_map_column(pass->map, column);
-
-    if (is_wanted)
-        output->lengths[row] = (uint32_t)values->n - output->starts[row];
-}
-
-static void for_views(struct pass *pass, uint32_t row,
-                      void (*view)(struct pass *, bool, uint32_t, const struct values *,
-                                   uint32_t)) {
-    const struct leat_tokenize *self = pass->self;
-    const struct workspace *workspace = pass->workspace;
-
-    view(pass, pass->wants_ids, self->output_column, &workspace->ids, row);
-    view(pass, pass->wants_types, self->types_column, &workspace->types, row);
-    view(pass, pass->wants_offsets, self->offsets_column, &workspace->offsets, row);
-}
-
-static int check_size(const struct workspace *workspace, struct leat_error *err) {
-    if (workspace->ids.n <= UINT32_MAX && workspace->types.n <= UINT32_MAX &&
-        workspace->offsets.n <= UINT32_MAX)
-        return 0;
-    return leat_error_set(err, -EOVERFLOW,
-                          "one block would have more than %u tokens: make block_bytes smaller",
-                          UINT32_MAX);
 }
 
 /* The text, or why it is a bad record; then it is a row without tokens. */
@@ -406,54 +486,57 @@ static int map_row(struct pass *pass, uint32_t row, struct leat_error *err) {
     struct leat_error error = LEAT_ERROR_INIT;
     int r = encode(pass, row, &encoding, &error);
 
-    for_views(pass, row, begin_view);
+    for (int i = 0; i < N_OUTPUTS; i++)
+        if (pass->wants[i])
+            leat_map_column(pass->map, pass->columns[i])->starts[row] =
+                (uint32_t)pass->workspace->values[i].n;
     if (r == 0)
-        r = reserve_row(pass, encoding->n);
+        r = push_row(pass, encoding);
     if (r == -ENOMEM)
         return leat_error_oom(err);
     if (r < 0)
         leat_map_reject(pass->map, row, pass->self->input, "%s", error.message);
-    if (r == 0 && pass->wants_ids)
-        push_ids(pass, encoding);
-    if (r == 0 && pass->wants_types)
-        push_types(pass, encoding);
-    if (r == 0 && pass->wants_offsets)
-        push_offsets(pass, encoding);
-    for_views(pass, row, end_view);
-    return check_size(pass->workspace, err);
+    for (int i = 0; i < N_OUTPUTS; i++) {
+        struct leat_column *column = leat_map_column(pass->map, pass->columns[i]);
+        size_t n = pass->workspace->values[i].n;
+
+        if (n > UINT32_MAX)
+            return leat_error_set(
+                err, -EOVERFLOW,
+                "one block would have more than %u tokens: make block_bytes smaller", UINT32_MAX);
+        if (pass->wants[i])
+            column->lengths[row] = (uint32_t)n - column->starts[row];
+    }
+    return 0;
 }
 
-static int keep(struct pass *pass, bool is_wanted, uint32_t column, const struct values *values) {
+static int keep(struct pass *pass, enum output output) {
+    const struct values *values = &pass->workspace->values[output];
     size_t n_bytes = values->n * sizeof(*values->items);
     int32_t *kept;
 
-    if (!is_wanted)
+    if (!pass->wants[output])
         return 0;
-    kept = leat_map_alloc(pass->map, column, n_bytes);
+    kept = leat_map_alloc(pass->map, pass->columns[output], n_bytes);
     if (!kept)
         return -ENOMEM;
     if (n_bytes)
         memcpy(kept, values->items, n_bytes);
-    leat_map_column(pass->map, column)->values = kept;
+    leat_map_column(pass->map, pass->columns[output])->values = kept;
     pass->map->n_bytes_out += n_bytes;
     return 0;
 }
 
 static int map_rows(const struct leat_tokenize *self, struct leat_map *map,
                     struct leat_error *err) {
-    struct workspace *workspace = map->workspace;
-    struct pass pass = {.self = self, .map = map, .workspace = workspace};
+    struct pass pass = {.self = self, .map = map, .workspace = map->workspace};
     int r = begin(&pass, err);
 
     for (uint32_t row = 0; r == 0 && row < map->block->n_rows; row++)
         r = map_row(&pass, row, err);
-    if (r < 0)
-        return r;
-    if (keep(&pass, pass.wants_ids, self->output_column, &workspace->ids) < 0 ||
-        keep(&pass, pass.wants_types, self->types_column, &workspace->types) < 0 ||
-        keep(&pass, pass.wants_offsets, self->offsets_column, &workspace->offsets) < 0)
-        return leat_error_oom(err);
-    return 0;
+    for (enum output output = IDS; r == 0 && output < N_OUTPUTS; output++)
+        r = keep(&pass, output) < 0 ? leat_error_oom(err) : 0;
+    return r;
 }
 
 const struct leat_tokenize_side leat_tokenize_model = {

@@ -123,6 +123,13 @@ static void stop(const struct leat_config *config, void *state) {
     free(reservoir->refs);
 }
 
+static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes) {
+    const struct shuffle *self = (const struct shuffle *)config;
+
+    *ret_rows = (uint64_t)self->buffer_size;
+    *ret_bytes = (uint64_t)self->buffer_size * sizeof(struct leat_ref);
+}
+
 const struct leat_stage_ops leat_stage_shuffle = {
     .name = "shuffle",
     .summary = "puts records in random order within a moving window",
@@ -131,6 +138,7 @@ const struct leat_stage_ops leat_stage_shuffle = {
     .args = args,
     .config_size = sizeof(struct shuffle),
     .state_size = sizeof(struct shuffle_state),
+    .holding = holding,
     .start = start,
     .push = push,
     .finish = finish,

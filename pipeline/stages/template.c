@@ -10,20 +10,7 @@
 #include <string.h>
 
 #include "pipeline/scalar.h"
-#include "pipeline/stage.h"
-
-#define LITERAL_STEP 32
-
-struct piece {
-    char *literal; /* in front of the field; padded to a multiple of LITERAL_STEP */
-    uint32_t n_literal;
-    int32_t column; /* -1: none, the literal ends the part */
-};
-
-struct part {
-    struct piece *pieces;
-    size_t n_pieces;
-};
+#include "pipeline/stages/shared_text_part.h"
 
 struct template {
     struct leat_config base;
@@ -31,8 +18,8 @@ struct template {
     const char *join;
     struct leat_texts parts;
 
-    struct part *compiled;
-    struct piece joint;
+    struct leat_text_part *compiled;
+    struct leat_text_part joint;
     uint32_t column;
     size_t n_literal_bytes; /* of a row with all parts */
 };
@@ -59,97 +46,19 @@ static const struct leat_arg args[] = {
     LEAT_ARGS_END,
 };
 
-static int set_literal(struct piece *piece, const char *text, size_t n) {
-    piece->literal = calloc(1, (n / LITERAL_STEP + 1) * LITERAL_STEP);
-    if (!piece->literal)
-        return -ENOMEM;
-    memcpy(piece->literal, text, n);
-    piece->n_literal = (uint32_t)n;
-    return 0;
-}
-
-/* Copies a literal to `literal`, resolving doubled braces; returns where it ended: at a lone '{',
- * '}' or the end. */
-static const char *read_literal(const char *at, char *literal, size_t *n) {
-    *n = 0;
-    while (*at) {
-        if ((*at == '{' || *at == '}') && at[1] != *at)
-            break;
-        at += *at == '{' || *at == '}';
-        literal[(*n)++] = *at++;
-    }
-    return at;
-}
-
-static int find_field(struct template *self, struct leat_planner *planner, const char *name,
-                      size_t n, int32_t *ret_column, struct leat_error *err) {
-    const struct leat_field *field;
-    char copy[LEAT_NAME_MAX + 1];
-    uint32_t column;
-    int r;
-
-    if (n == 0 || n > LEAT_NAME_MAX)
-        return leat_config_error(&self->base, "parts", err,
-                                 "a field's name has 1..%d bytes, not %zu", LEAT_NAME_MAX, n);
-    memcpy(copy, name, n);
-    copy[n] = '\0';
-    r = leat_planner_find(planner, &self->base, "parts", copy, &column, err);
-    if (r < 0)
-        return r;
-    field = leat_planner_field(planner, column);
-    if (field->is_list && field->dtype != LEAT_DTYPE_TEXT)
-        return leat_config_error(&self->base, "parts", err,
-                                 "\"%s\" is a list; only texts and numbers can stand in a text",
-                                 copy);
-    *ret_column = (int32_t)column;
-    return 0;
-}
-
-static int compile_part(struct template *self, size_t index, struct leat_planner *planner,
-                        struct leat_error *err) {
-    const char *text = self->parts.items[index], *at = text;
-    struct part *part = &self->compiled[index];
-    char *literal = malloc(strlen(text) + 1);
-    int r = literal ? 0 : leat_error_oom(err);
-
-    part->pieces = calloc(strlen(text) + 1, sizeof(*part->pieces));
-    if (!part->pieces && r == 0)
-        r = leat_error_oom(err);
-    while (r == 0) {
-        struct piece *piece = &part->pieces[part->n_pieces++];
-        const char *close;
-        size_t n;
-
-        piece->column = -1;
-        at = read_literal(at, literal, &n);
-        r = set_literal(piece, literal, n) < 0 ? leat_error_oom(err) : 0;
-        self->n_literal_bytes += n;
-        if (r < 0 || *at == '\0')
-            break;
-        close = *at == '{' ? strchr(at, '}') : NULL;
-        if (!close)
-            r = leat_config_error(&self->base, "parts", err,
-                                  "part %zu has a lone '%c': write '%c%c' for a brace", index, *at,
-                                  *at, *at);
-        else
-            r = find_field(self, planner, at + 1, (size_t)(close - at - 1), &piece->column, err);
-        at = close ? close + 1 : at;
-    }
-    free(literal);
-    return r;
-}
-
 static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
     struct template *self = (struct template *)config;
     int r = 0;
 
     self->compiled = calloc(self->parts.n_items, sizeof(*self->compiled));
-    self->joint.column = -1;
-    if (!self->compiled || set_literal(&self->joint, self->join, strlen(self->join)) < 0)
+    if (!self->compiled || leat_text_part_literal(&self->joint, self->join) < 0)
         return leat_error_oom(err);
-    self->n_literal_bytes = self->parts.n_items * self->joint.n_literal;
-    for (size_t i = 0; r == 0 && i < self->parts.n_items; i++)
-        r = compile_part(self, i, planner, err);
+    self->n_literal_bytes = self->parts.n_items * self->joint.pieces[0].n_literal;
+    for (size_t i = 0; r == 0 && i < self->parts.n_items; i++) {
+        r = leat_text_part_compile(&self->compiled[i], config, "parts", i, self->parts.items[i],
+                                   NULL, planner, err);
+        self->n_literal_bytes += leat_text_part_n_literal(&self->compiled[i]);
+    }
     if (r < 0)
         return r;
     return leat_planner_add(planner, config, "output", self->output, LEAT_DTYPE_TEXT, true,
@@ -159,21 +68,18 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 static void unload(struct leat_config *config) {
     struct template *self = (struct template *)config;
 
-    for (size_t i = 0; self->compiled && i < self->parts.n_items; i++) {
-        for (size_t k = 0; k < self->compiled[i].n_pieces; k++)
-            free(self->compiled[i].pieces[k].literal);
-        free(self->compiled[i].pieces);
-    }
+    for (size_t i = 0; self->compiled && i < self->parts.n_items; i++)
+        leat_text_part_deinit(&self->compiled[i]);
     free(self->compiled);
-    free(self->joint.literal);
+    leat_text_part_deinit(&self->joint);
 }
 
-static uint8_t *put_literal(uint8_t *at, const struct piece *piece) {
+static uint8_t *put_literal(uint8_t *at, const struct leat_text_piece *piece) {
     size_t i = 0;
 
     do
-        memcpy(at + i, piece->literal + i, LITERAL_STEP);
-    while ((i += LITERAL_STEP) < piece->n_literal);
+        memcpy(at + i, piece->literal + i, LEAT_TEXT_LITERAL_STEP);
+    while ((i += LEAT_TEXT_LITERAL_STEP) < piece->n_literal);
     return at + piece->n_literal;
 }
 
@@ -191,10 +97,10 @@ static uint8_t *put_field(uint8_t *at, const struct leat_map *map, uint32_t inde
     return at + n;
 }
 
-static uint8_t *put_part(uint8_t *at, const struct part *part, const struct leat_map *map,
+static uint8_t *put_part(uint8_t *at, const struct leat_text_part *part, const struct leat_map *map,
                          uint32_t row) {
     for (size_t i = 0; i < part->n_pieces; i++) {
-        const struct piece *piece = &part->pieces[i];
+        const struct leat_text_piece *piece = &part->pieces[i];
 
         at = put_literal(at, piece);
         if (piece->column < 0)
@@ -212,7 +118,7 @@ static uint8_t *put_row(const struct template *self, uint8_t *start, const struc
     bool is_first = true;
 
     for (size_t i = 0; i < self->parts.n_items; i++) {
-        uint8_t *end = is_first ? at : put_literal(at, &self->joint);
+        uint8_t *end = is_first ? at : put_literal(at, &self->joint.pieces[0]);
 
         end = put_part(end, &self->compiled[i], map, row);
         if (!end)
@@ -226,7 +132,7 @@ static uint8_t *put_row(const struct template *self, uint8_t *start, const struc
 /* Bytes that all rows can need at most. */
 static size_t bound(const struct template *self, const struct leat_map *map) {
     uint32_t n_rows = map->block->n_rows;
-    size_t total = n_rows * self->n_literal_bytes + LITERAL_STEP + LEAT_SCALAR_TEXT_MAX;
+    size_t total = n_rows * self->n_literal_bytes + LEAT_TEXT_LITERAL_STEP + LEAT_SCALAR_TEXT_MAX;
 
     for (size_t i = 0; i < self->parts.n_items; i++) {
         for (size_t k = 0; k < self->compiled[i].n_pieces; k++) {

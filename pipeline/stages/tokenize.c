@@ -110,7 +110,8 @@ static const struct leat_arg args[] = {
      .type = LEAT_ARG_BOOL,
      .offset = offsetof(struct leat_tokenize, add_special_tokens),
      .fallback = "true",
-     .help = "`tokenizer`: with the special tokens that it puts around texts, such as [CLS]"},
+     .help = "`tokenizer`: with the special tokens that it puts around texts, such as [CLS]; for a "
+             "text of `chat`, which has its own, false unless it is said"},
     {.name = "pair",
      .type = LEAT_ARG_FIELD,
      .offset = offsetof(struct leat_tokenize, pair),
@@ -142,6 +143,12 @@ static const struct leat_arg args[] = {
      .fallback = "false",
      .help = "`tokenizer`: adds `token_type_ids`, a list of int32 with a number a token: which "
              "text it belongs to, as the tokenizer has it"},
+    {.name = "return_assistant_tokens_mask",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct leat_tokenize, return_assistant_tokens_mask),
+     .fallback = "false",
+     .help = "`tokenizer`: adds `assistant_masks`, a list of int32: 1 for tokens of what the "
+             "assistant says in a text of `chat` or `instruction`, else 0"},
     LEAT_ARGS_END,
 };
 
@@ -230,10 +237,11 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
                              &self->output_column, &field, err);
     if (r < 0)
         return r;
-    field->max_length = (uint64_t)self->max_length;
     field->has_pad_value = self->pad_id >= 0;
     field->pad_value = (double)self->pad_id;
-    return side_of(self)->plan ? side_of(self)->plan(self, planner, err) : 0;
+    r = side_of(self)->plan ? side_of(self)->plan(self, planner, err) : 0;
+    field->max_length = (uint64_t)self->max_length;
+    return r;
 }
 
 static void reject_long(const struct leat_tokenize *self, struct leat_map *map) {
@@ -262,6 +270,13 @@ static int workspace_new(const struct leat_config *config, void **ret_workspace,
     return self->tokenizer ? leat_tokenize_workspace_new(self, ret_workspace, err) : 0;
 }
 
+static bool varies(const struct leat_config *config) {
+    const struct leat_tokenize *self = (const struct leat_tokenize *)config;
+
+    return self->tokenizer ? leat_tokenizer_has_chance(self->tokenizer)
+                           : strcmp(modes[self->mode], "random") == 0;
+}
+
 static void memory(const struct leat_config *config, size_t *ret_loaded, size_t *ret_workspace) {
     const struct leat_tokenize *self = (const struct leat_tokenize *)config;
 
@@ -287,4 +302,5 @@ const struct leat_stage_ops leat_stage_tokenize = {
     .workspace_new = workspace_new,
     .workspace_free = leat_tokenize_workspace_free,
     .memory = memory,
+    .varies = varies,
 };

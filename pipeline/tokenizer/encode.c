@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pipeline/tokenizer/marks.h"
 #include "pipeline/tokenizer/tokenizer_plan.h"
 #include "pipeline/tokenizer/utf8.h"
 
@@ -26,6 +27,7 @@ struct leat_tokenizer_context {
     uint32_t *word_starts; /* where in the sequence the tokens of each word begin, if asked for */
     size_t n_word_starts, word_starts_capacity;
     bool is_full; /* the last word brought enough tokens */
+    struct leat_marks marks;
     struct leat_encoding sequences[2];
     struct leat_encoding *encodings;
     size_t n_encodings, encodings_capacity;
@@ -42,6 +44,7 @@ struct encoding_run {
     size_t limit;        /* tokens that are enough, see limit_of; SIZE_MAX: none are */
     bool limits_by_word; /* it matters which word is the last */
     bool keeps_tail;     /* enough from the end */
+    bool has_origins;    /* the piece under way says where each byte comes from */
 };
 
 struct leat_tokenizer_context *leat_tokenizer_context_free(struct leat_tokenizer_context *context) {
@@ -95,8 +98,12 @@ static int fail(const struct encoding_run *run, int code) {
 
 /* ---- the copy, valid */
 
-static bool wants_origins(const struct encoding_run *run) {
+static bool wants_offsets(const struct encoding_run *run) {
     return run->options->columns & LEAT_ENCODING_OFFSETS;
+}
+
+static bool wants_marks(const struct encoding_run *run) {
+    return run->options->columns & LEAT_ENCODING_MARKS;
 }
 
 /* How many bytes from `at` on one U+FFFD stands for: the longest that begins a valid character, as
@@ -156,17 +163,20 @@ static int copy_by_character(struct leat_text_buffer *buffer, const uint8_t *tex
     return r;
 }
 
+/* For marks alone origins are made where they are needed (begin_piece), unless bytes move. */
 static int copy_text(const struct encoding_run *run, const uint8_t *text, size_t n,
                      struct leat_text *ret_text) {
     struct leat_text_buffer *buffer = &run->context->text;
-    bool has_origins = wants_origins(run);
+    bool is_valid, has_origins;
     int r;
 
     buffer->n_bytes = 0;
     if (n > LEAT_TEXT_BYTES_MAX)
         return fail(run, -E2BIG);
-    r = leat_text_buffer_reserve(buffer, n, has_origins);
-    if (r == 0 && !has_origins && leat_json_is_utf8(text, n)) {
+    is_valid = !wants_offsets(run) && leat_json_is_utf8(text, n);
+    has_origins = wants_offsets(run) || (wants_marks(run) && !is_valid);
+    r = leat_text_buffer_reserve(buffer, n, has_origins || wants_marks(run));
+    if (r == 0 && is_valid) {
         if (n)
             memcpy(buffer->bytes, text, n);
         buffer->n_bytes = (uint32_t)n;
@@ -183,13 +193,15 @@ static int copy_text(const struct encoding_run *run, const uint8_t *text, size_t
 /* ---- words to tokens */
 
 /* The other columns of tokens of one text, before special tokens are put around them. */
-static void fill_columns(struct leat_encoding *out, size_t n) {
+static void fill_columns(struct leat_encoding *out, size_t n, uint32_t mark) {
     if (out->type_ids)
         memset(out->type_ids + out->n, 0, n * sizeof(*out->type_ids));
     if (out->special)
         memset(out->special + out->n, 0, n);
     if (out->attention)
         memset(out->attention + out->n, 1, n);
+    for (size_t i = 0; out->marks && i < n; i++)
+        out->marks[out->n + i] = mark;
 }
 
 static int encode_words(const struct encoding_run *run, const struct leat_text *text,
@@ -204,7 +216,7 @@ static int encode_words(const struct encoding_run *run, const struct leat_text *
     r = context->ops->encode(run->tokenizer->model, context->model, text, words, n_words,
                              run->out->ids + run->out->n, &n_ids, run->err);
     if (r == 0)
-        fill_columns(run->out, n_ids);
+        fill_columns(run->out, n_ids, context->marks.current);
     run->out->n += n_ids;
     return r;
 }
@@ -230,7 +242,13 @@ static int reserve_tokens(struct leat_tokenizer_context *context, size_t n) {
     return 0;
 }
 
-/* With offsets: a word at a time, so that each token's bytes are known. */
+static void push_token(const struct encoding_run *run, int32_t id, struct leat_range origin) {
+    leat_encoding_push(run->out, id, 0, origin, false);
+    if (run->out->marks)
+        run->out->marks[run->out->n - 1] = leat_marks_of(&run->context->marks, origin);
+}
+
+/* A word at a time, so that each token's bytes are known. */
 static int encode_word_tokens(const struct encoding_run *run, const struct leat_text *text,
                               struct leat_range word) {
     struct leat_tokenizer_context *context = run->context;
@@ -244,9 +262,15 @@ static int encode_word_tokens(const struct encoding_run *run, const struct leat_
     r = context->ops->encode_tokens(run->tokenizer->model, context->model, text, word,
                                     context->tokens, &n, run->err);
     for (size_t i = 0; r == 0 && i < n; i++)
-        leat_encoding_push(run->out, context->tokens[i].id, 0,
-                           origin_of(text, context->tokens[i].range), false);
+        push_token(run, context->tokens[i].id, origin_of(text, context->tokens[i].range));
     return r;
+}
+
+/* Whether the tokens of a word need to be known each with its bytes. */
+static bool is_divided(const struct encoding_run *run, const struct leat_text *text,
+                       struct leat_range word) {
+    return run->has_origins &&
+           (wants_offsets(run) || !leat_marks_enter(&run->context->marks, origin_of(text, word)));
 }
 
 static int note_word_start(const struct encoding_run *run) {
@@ -278,10 +302,38 @@ static int encode_each_word(const struct encoding_run *run, const struct leat_te
         if (run->keeps_tail && run->limits_by_word)
             r = note_word_start(run);
         if (r == 0)
-            r = wants_origins(run) ? encode_word_tokens(run, text, words[i])
-                                   : encode_words(run, text, &words[i], 1);
+            r = is_divided(run, text, words[i]) ? encode_word_tokens(run, text, words[i])
+                                                : encode_words(run, text, &words[i], 1);
         end_word(run);
     }
+    return r;
+}
+
+/* As many words together as have the same mark. */
+static int encode_marked_words(const struct encoding_run *run, const struct leat_text *text,
+                               const struct leat_range *words, size_t n) {
+    struct leat_marks *marks = &run->context->marks;
+    uint32_t mark = marks->current;
+    size_t start = 0;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        bool is_whole = !is_divided(run, text, words[i]);
+        uint32_t next = marks->current;
+
+        if (is_whole && next == mark)
+            continue;
+        marks->current = mark;
+        if (i > start)
+            r = encode_words(run, text, words + start, i - start);
+        marks->current = mark = next;
+        start = i + !is_whole;
+        if (r == 0 && !is_whole)
+            r = encode_word_tokens(run, text, words[i]);
+        mark = marks->current;
+    }
+    if (r == 0 && n > start)
+        r = encode_words(run, text, words + start, n - start);
     return r;
 }
 
@@ -304,10 +356,11 @@ static int encode_piece(const struct encoding_run *run, const struct leat_text *
     while (r == 0 && !context->is_full &&
            (n = leat_splitter_next(splitter, context->splitter, context->words,
                                    n_words_at_once(run))) > 0) {
-        if (wants_origins(run) || run->limits_by_word) {
+        if (wants_offsets(run) || run->limits_by_word) {
             r = encode_each_word(run, text, context->words, n);
         } else {
-            r = encode_words(run, text, context->words, n);
+            r = run->has_origins ? encode_marked_words(run, text, context->words, n)
+                                 : encode_words(run, text, context->words, n);
             end_word(run);
         }
     }
@@ -316,15 +369,15 @@ static int encode_piece(const struct encoding_run *run, const struct leat_text *
 
 /* ---- pieces and added tokens */
 
-static int push_added(const struct encoding_run *run, const struct leat_text *text,
-                      const struct leat_added_piece *piece) {
+/* One that stands for all of `part`. */
+static int push_added(const struct encoding_run *run, const struct leat_text *part, int32_t id) {
     int r = leat_encoding_reserve(run->out, 1);
 
     if (r < 0)
         return fail(run, r);
-    leat_encoding_push(run->out, piece->id, 0,
-                       wants_origins(run) ? origin_of(text, piece->range) : (struct leat_range){0},
-                       false);
+    push_token(run, id,
+               run->has_origins ? origin_of(part, (struct leat_range){0, part->n_bytes})
+                                : (struct leat_range){0});
     return 0;
 }
 
@@ -345,7 +398,7 @@ static int encode_normalized(const struct encoding_run *run, const struct leat_t
         struct leat_text part = leat_text_part(text, piece.range);
 
         if (piece.id >= 0)
-            r = push_added(run, text, &piece);
+            r = push_added(run, &part, piece.id);
         else
             r = encode_piece(run, &part, starts_document && piece.range.start == 0);
     }
@@ -361,9 +414,33 @@ static int normalize_and_encode(const struct encoding_run *run, const struct lea
     return r < 0 ? fail(run, r) : encode_normalized(run, &text, starts_document);
 }
 
+/* Origins of a piece of a text that was copied as it is. */
+static void make_origins(struct leat_text_buffer *buffer, struct leat_range piece) {
+    for (uint32_t at = piece.start, n; at < piece.end; at += n) {
+        n = leat_utf8_length(buffer->bytes + at, piece.end - at);
+        for (uint32_t i = at; i < at + n; i++)
+            buffer->origins[i] = (struct leat_range){at, at + n};
+    }
+}
+
+/* A piece of the copied text. Marks that do not change within it need no origins. */
+static struct leat_text begin_piece(struct encoding_run *run, const struct leat_text *text,
+                                    struct leat_range range) {
+    struct leat_text_buffer *buffer = &run->context->text;
+    struct leat_text part = leat_text_part(text, range);
+
+    run->has_origins = text->origins;
+    if (!wants_marks(run) || run->has_origins || leat_marks_enter(&run->context->marks, range))
+        return part;
+    make_origins(buffer, range);
+    run->has_origins = true;
+    part.origins = buffer->origins + range.start;
+    return part;
+}
+
 /* A part of a text has other bytes behind it than zeros; all that matters is that they are there.
  */
-static int encode_text(const struct encoding_run *run, const struct leat_text *text) {
+static int encode_text(struct encoding_run *run, const struct leat_text *text) {
     const struct leat_added_tokens *added = &run->tokenizer->added;
     struct leat_added_walk walk;
     struct leat_added_piece piece;
@@ -371,10 +448,10 @@ static int encode_text(const struct encoding_run *run, const struct leat_text *t
 
     leat_added_walk_begin(&walk, added, &added->raw, text, run->options->encodes_special_tokens);
     while (r == 0 && !run->context->is_full && leat_added_walk_next(&walk, &piece)) {
-        struct leat_text part = leat_text_part(text, piece.range);
+        struct leat_text part = begin_piece(run, text, piece.range);
 
         if (piece.id >= 0)
-            r = push_added(run, text, &piece);
+            r = push_added(run, &part, piece.id);
         else
             r = normalize_and_encode(run, &part, piece.range.start == 0);
     }
@@ -394,7 +471,7 @@ static void drop_head(const struct encoding_run *run) {
     }
 }
 
-static int encode_sequence(struct encoding_run *run, const void *text, size_t n,
+static int encode_sequence(struct encoding_run *run, const void *text, size_t n, size_t n_marks,
                            struct leat_encoding *out) {
     struct leat_text copy;
     int r;
@@ -402,6 +479,7 @@ static int encode_sequence(struct encoding_run *run, const void *text, size_t n,
     run->out = out;
     run->context->n_word_starts = 0;
     run->context->is_full = false;
+    leat_marks_begin(&run->context->marks, run->options->marks, n_marks);
     leat_encoding_reset(out, run->options->columns);
     r = copy_text(run, text, n, &copy);
     if (r == 0)
@@ -516,10 +594,10 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
     if (context->ops->context_seed)
         context->ops->context_seed(context->model, options->seed);
     limit(&run, false, pair);
-    r = encode_sequence(&run, text, n_text, &context->sequences[0]);
+    r = encode_sequence(&run, text, n_text, options->n_marks, &context->sequences[0]);
     limit(&run, true, pair);
     if (r == 0 && pair)
-        r = encode_sequence(&run, pair, n_pair, &context->sequences[1]);
+        r = encode_sequence(&run, pair, n_pair, 0, &context->sequences[1]);
     if (r == 0)
         r = leat_post_run(tokenizer->post, truncation_of(&run),
                           options->padding ? options->padding : &tokenizer->padding,

@@ -17,6 +17,7 @@ enum leat_encoding_column { /* bits */
                             LEAT_ENCODING_SPECIAL =
                                 4, /* 1: added by the post-processor, or padding */
                             LEAT_ENCODING_ATTENTION = 8, /* 0: padding */
+                            LEAT_ENCODING_MARKS = 16,
 };
 
 struct leat_encoding {
@@ -25,6 +26,7 @@ struct leat_encoding {
     struct leat_range *offsets; /* bytes of the text; 0..0 for tokens that stand for none */
     uint8_t *special;
     uint8_t *attention;
+    uint32_t *marks; /* 1 + the index of the marked range that it shares a byte with; 0: of none */
     size_t n;        /* tokens */
     size_t capacity; /* of ids; the other columns have as much if they are wanted */
     uint32_t columns;

@@ -10,7 +10,7 @@
 #define TOKENS_MIN 64
 #define TOKENS_MAX ((size_t)1 << 31) /* more than a text has bytes */
 #define ALWAYS     (UINT32_C(1) << 31)
-#define N_COLUMNS  5
+#define N_COLUMNS  6
 
 static const struct {
     uint32_t bit;
@@ -21,6 +21,7 @@ static const struct {
     {LEAT_ENCODING_OFFSETS, offsetof(struct leat_encoding, offsets), sizeof(struct leat_range)},
     {LEAT_ENCODING_SPECIAL, offsetof(struct leat_encoding, special), 1},
     {LEAT_ENCODING_ATTENTION, offsetof(struct leat_encoding, attention), 1},
+    {LEAT_ENCODING_MARKS, offsetof(struct leat_encoding, marks), sizeof(uint32_t)},
 };
 
 static void *get(const struct leat_encoding *encoding, size_t column) {
@@ -92,6 +93,8 @@ void leat_encoding_push(struct leat_encoding *encoding, int32_t id, uint32_t typ
         encoding->special[at] = is_special;
     if (encoding->attention)
         encoding->attention[at] = 1;
+    if (encoding->marks)
+        encoding->marks[at] = at > 0 ? encoding->marks[at - 1] : 0;
 }
 
 void leat_encoding_drop_head(struct leat_encoding *encoding, size_t n) {

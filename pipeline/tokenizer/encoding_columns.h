@@ -11,7 +11,7 @@ void leat_encoding_reset(struct leat_encoding *encoding, uint32_t columns);
 /* Room for n_more tokens. 0, -ENOMEM. */
 int leat_encoding_reserve(struct leat_encoding *encoding, size_t n_more);
 
-/* Appends one token; room must have been reserved. */
+/* Appends one token, with the mark of the one before; room must have been reserved. */
 void leat_encoding_push(struct leat_encoding *encoding, int32_t id, uint32_t type_id,
                         struct leat_range offsets, bool is_special);
 

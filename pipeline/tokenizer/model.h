@@ -55,6 +55,7 @@ struct leat_model {
     const struct leat_model_ops *ops;
     struct leat_token_table tokens; /* as the file spells them */
     size_t n_bytes;                 /* memory besides the tokens */
+    bool has_chance;                /* what a text gives depends on the seed too */
     char algorithm[256];            /* what was chosen and why, for people */
 };
 

@@ -252,6 +252,10 @@ size_t leat_tokenizer_context_max_bytes(const struct leat_tokenizer *tokenizer) 
     return LEAT_WORD_CACHE_BYTES_MAX;
 }
 
+bool leat_tokenizer_has_chance(const struct leat_tokenizer *tokenizer) {
+    return tokenizer->model->has_chance;
+}
+
 size_t leat_tokenizer_n_bytes(const struct leat_tokenizer *tokenizer) {
     return sizeof(*tokenizer) + leat_normalizer_n_bytes(tokenizer->normalizer) +
            leat_splitter_n_bytes(tokenizer->splitter) +

@@ -80,6 +80,8 @@ LEAT_API int32_t leat_tokenizer_outer_id(const struct leat_tokenizer *tokenizer,
 
 /* What it is made of, for people: lines of `name: value`, malloc'ed; NULL when memory is out. */
 LEAT_API char *leat_tokenizer_describe(const struct leat_tokenizer *tokenizer);
+/* Whether what a text gives depends on the seed too (dropout). */
+LEAT_API bool leat_tokenizer_has_chance(const struct leat_tokenizer *tokenizer);
 LEAT_API size_t leat_tokenizer_n_bytes(const struct leat_tokenizer *tokenizer); /* of memory */
 
 /* ---- encode */
@@ -95,11 +97,14 @@ LEAT_API void leat_tokenizer_context_clear(struct leat_tokenizer_context *contex
 
 struct leat_encode_options {
     bool adds_special_tokens;
-    bool encodes_special_tokens; /* special tokens in the text are text */
-    uint64_t seed;               /* of models with chance (dropout): another one draws anew */
-    bool drops_overflow;         /* what truncation cuts off is not made */
-    bool offsets_in_chars;       /* as Python counts them; else in bytes */
-    uint32_t columns;            /* enum leat_encoding_column; ids always */
+    bool encodes_special_tokens;    /* special tokens in the text are text */
+    uint64_t seed;                  /* of models with chance (dropout): another one draws anew */
+    bool drops_overflow;            /* what truncation cuts off is not made */
+    bool offsets_in_chars;          /* as Python counts them; else in bytes */
+    uint32_t columns;               /* enum leat_encoding_column; ids always */
+    const struct leat_range *marks; /* [n_marks], for LEAT_ENCODING_MARKS: bytes of the first text,
+                                       ascending and apart from each other */
+    size_t n_marks;
     const struct leat_truncation *truncation; /* NULL: as the file says */
     const struct leat_padding *padding;       /* NULL: as the file says */
 };

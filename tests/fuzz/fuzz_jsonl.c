@@ -14,6 +14,7 @@ static const char *const args[] = {
     "{ paths: in }",
     "{ paths: in, fields: {a: int64, b: text, m.c: list<uint8>, d: bool, e: float16} }",
     "{ paths: in, fields: {a: uint8, x: \"m text\", y: \"m.n.o list<bool>\"}, missing: {a: 1} }",
+    "{ paths: in, fields: {a: json, m: json, n: \"m.n json\", o: \"m.n.o text\", e: int64} }",
 };
 
 static void parse_twice(struct source *source, const uint8_t *data, size_t size,

@@ -281,10 +281,12 @@ static void release_oldest(struct driver *driver) {
     memmove(driver->held, driver->held + 1, driver->n_held * sizeof(driver->held[0]));
 }
 
-static void take_outputs(struct driver *driver) {
+/* How many there were. */
+static unsigned take_outputs(struct driver *driver) {
     struct leat_output output;
+    unsigned n = 0;
 
-    while (leat_run_take_output(driver->run, &output)) {
+    for (; leat_run_take_output(driver->run, &output); n++) {
         hash_output(driver, &output);
         if (output.kind != LEAT_OUTPUT_BATCH)
             continue;
@@ -297,6 +299,7 @@ static void take_outputs(struct driver *driver) {
         if (driver->result.n_batches == driver->how->cancel_after)
             leat_run_cancel(driver->run);
     }
+    return n;
 }
 
 static void *execute(void *job) {
@@ -357,7 +360,7 @@ static void needs_slot(struct driver *driver) {
 }
 
 static void step(struct driver *driver, bool *is_ended) {
-    unsigned max = driver->how->n_jobs ? driver->how->n_jobs : 1;
+    unsigned max = driver->how->n_jobs ? driver->how->n_jobs : 1, n_taken;
     struct leat_job *job;
 
     if (driver->n_jobs == max || (driver->how->random && driver->n_jobs && draw(driver, 3) == 0)) {
@@ -373,9 +376,11 @@ static void step(struct driver *driver, bool *is_ended) {
         needs_slot(driver);
         break;
     case LEAT_RUN_WAITING:
-        take_outputs(driver);
+        n_taken = take_outputs(driver);
         if (driver->n_jobs > 0)
             complete_one(driver);
+        else
+            assert_true(n_taken > 0); /* else the run waits for nothing */
         break;
     case LEAT_RUN_ENDED:
         *is_ended = true;
@@ -384,6 +389,18 @@ static void step(struct driver *driver, bool *is_ended) {
         fail();
     }
     take_outputs(driver);
+}
+
+static void take_cache_stats(struct driven *result) {
+    const struct leat_run_stats *stats = &result->stats;
+    const struct leat_run_stage_stats *last = &stats->stages[stats->n_stages - 1];
+
+    result->n_made = stats->stages[0].n_records;
+    result->cache_note = *stats->cache_note;
+    if (strcmp(last->name, "cache") != 0)
+        return;
+    result->n_cached = last->n_records;
+    result->n_damaged = last->n_errors;
 }
 
 static void finish(struct driver *driver) {
@@ -407,7 +424,9 @@ static void finish(struct driver *driver) {
         assert_true(!driver->is_given[i] || driver->how->cancel_after > 0); /* none is lost */
         free(driver->slots[i].memory);
     }
+    take_cache_stats(&driver->result);
     driver->result.stats.stages = NULL;
+    driver->result.stats.cache_note = NULL;
     driver->result.stats.last_bad = NULL;
     leat_run_free(driver->run);
 }

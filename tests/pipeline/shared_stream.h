@@ -66,6 +66,8 @@ struct driven {
     uint64_t n_batches, n_rows, n_epochs, n_growths;
     struct leat_error error; /* code 0: none */
     struct leat_run_stats stats;
+    struct leat_error cache_note;         /* the last; code 0: none */
+    uint64_t n_made, n_cached, n_damaged; /* records parsed, rows and blocks of the cache */
 };
 
 struct driven drive(struct leat_plan *plan, const struct drive *how);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/pipeline/shared_stream.h"
+#include "tests/pipeline/shared_documents.h"
 
 static void add_size(const struct leat_output *output, void *user) {
     char *sizes = user;
@@ -52,6 +52,108 @@ static void test_rings(void **state) {
     check_slots("- prefetch: {prefetch_size: 4096}", 4096, 4096);
 }
 
+/* ---- by tokens ---- */
+
+struct budget {
+    uint64_t max_tokens, max_rows, n_rows;
+};
+
+static void check_budget(const struct leat_output *output, void *user) {
+    struct budget *budget = user;
+    const struct leat_slot_tensor *tensor = batch_descriptor(output, "ids");
+
+    assert_int_equal(tensor->shape[0], output->n_rows);
+    assert_true(tensor->shape[0] * tensor->shape[1] <= budget->max_tokens);
+    assert_true(output->n_rows <= budget->max_rows);
+    assert_true(output->used_bytes <= output->slot.size_bytes);
+    budget->n_rows += output->n_rows;
+}
+
+static void test_tokens(void **state) {
+    static const struct {
+        const char *pad, *batch;
+        struct budget budget;
+    } cases[] = {
+        {"longest: true", "max_tokens: 500", {.max_tokens = 500, .max_rows = 500}},
+        {"longest: true", "max_tokens: 5000, max_rows: 7", {.max_tokens = 5000, .max_rows = 7}},
+        {"multiple_of: 64", "max_tokens: 320", {.max_tokens = 320, .max_rows = 320}},
+        {"length: 300", "max_tokens: 1000", {.max_tokens = 1000, .max_rows = 3}},
+    };
+
+    (void)state;
+    write_documents(700, 300);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct budget budget = cases[i].budget;
+        struct drive how = {.options = {.n_epochs = 1}, .on_batch = check_budget, .user = &budget};
+        struct leat_plan *plan;
+        struct driven driven;
+        char stages[256];
+
+        (void)snprintf(stages, sizeof(stages),
+                       "- pad: {input: ids, %s, value: 0, mask: m}\n- select: {fields: [ids, m, "
+                       "id]}\n- batch: {%s}",
+                       cases[i].pad, cases[i].batch);
+        plan = stream_plan(DOCUMENTS, "", stages);
+        assert_true(plan->is_bounded);
+        assert_int_equal(plan->batch_size, budget.max_rows);
+        assert_true(plan->slot_bytes <= 1024 + budget.max_tokens * (8 + 4) + budget.max_rows * 8);
+        leat_plan_unref(plan);
+        driven = drive_stream(DOCUMENTS, "", stages, &how);
+        assert_string_equal(driven.error.message, "");
+        assert_int_equal(driven.n_growths, 0);
+        assert_int_equal(budget.n_rows, 700);
+        check_one_sequence(DOCUMENTS, stages);
+    }
+}
+
+static void test_tokens_are_too_many(void **state) {
+    struct drive how = {.options = {.n_epochs = 1}};
+    struct driven driven;
+    const char *stages = "- pad: {input: ids, longest: true, value: 0}\n"
+                         "- select: {fields: [ids]}\n- batch: {max_tokens: 3}";
+
+    (void)state;
+    folder_print("docs.jsonl", "{\"ids\": [1, 2, 3]}\n{\"ids\": [1, 2, 3, 4]}\n{\"ids\": []}\n");
+    driven = drive_stream(DOCUMENTS, "", stages, &how);
+    assert_string_equal(driven.error.message, "has 4 elements, more than batch.max_tokens 3; set "
+                                              "max_length to cut it");
+    assert_int_equal(driven.error.line, 2);
+    assert_int_equal(driven.n_rows, 1);
+    driven = drive_stream(DOCUMENTS, "on_error: skip", stages, &how);
+    assert_int_equal(driven.n_rows, 2);
+    assert_int_equal(driven.n_batches, 2);
+}
+
+static void test_tokens_refused(void **state) {
+    static const struct {
+        const char *stages, *error;
+    } cases[] = {
+        {"- batch: {drop_last: true}",
+         "x.yaml:5:9: streams.x.stages[0].batch: batch_size is missing: rows of a batch (or give "
+         "`max_tokens`)"},
+        {"- batch: {batch_size: 2, max_tokens: 3}",
+         "x.yaml:5:44: streams.x.stages[0].batch.max_tokens: a batch has either `batch_size` rows "
+         "or `max_tokens` tokens: the most rows of the latter are `max_rows`"},
+        {"- batch: {batch_size: 2, max_rows: 3}",
+         "x.yaml:5:42: streams.x.stages[0].batch.max_rows: has an effect only with `max_tokens`"},
+        {"- select: {fields: [a]}\n- batch: {max_tokens: 3}",
+         "x.yaml:6:29: streams.x.stages[1].batch.max_tokens: there is no list whose tokens could "
+         "be counted: give batch_size"},
+        {"- pad: {input: x, length: 9, value: 0}\n- batch: {max_tokens: 8}",
+         "x.yaml:6:29: streams.x.stages[1].batch.max_tokens: 8 is less than the 9 elements that a "
+         "row of \"x\" may have"},
+        {"- batch: {max_tokens: 8, tokens_of: a}",
+         "x.yaml:5:43: streams.x.stages[0].batch.tokens_of: \"a\" is no list of numbers"},
+        {"- batch: {max_tokens: 8}",
+         "x.yaml:5:9: streams.x.stages[0].batch: the field \"x\" has rows of different lengths: "
+         "`pad` it before `batch`"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        check_refused("{\"a\": 1, \"x\": [1]}\n", cases[i].stages, cases[i].error);
+}
+
 static void test_refused(void **state) {
     static const struct {
         const char *stages, *error;
@@ -76,8 +178,11 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes), cmocka_unit_test(test_rings),
-                                       cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes),          cmocka_unit_test(test_rings),
+        cmocka_unit_test(test_tokens),         cmocka_unit_test(test_tokens_are_too_many),
+        cmocka_unit_test(test_tokens_refused), cmocka_unit_test(test_refused),
+    };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
 }

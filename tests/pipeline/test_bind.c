@@ -16,6 +16,30 @@ struct all {
     int choice, dtype;
     struct leat_texts texts, fields;
     struct leat_text_map map;
+    int64_t size, age;
+    struct part {
+        struct leat_config base;
+        const char *name;
+        int64_t n;
+        struct leat_texts list;
+    } part;
+};
+
+static const struct leat_arg part_args[] = {
+    {.name = "name",
+     .type = LEAT_ARG_TEXT,
+     .offset = offsetof(struct part, name),
+     .is_required = true,
+     .help = "its name"},
+    {.name = "n",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct part, n),
+     .fallback = "9",
+     .min = 1,
+     .max = 9,
+     .help = "-"},
+    {.name = "list", .type = LEAT_ARG_TEXTS, .offset = offsetof(struct part, list), .help = "-"},
+    LEAT_ARGS_END,
 };
 
 static const char *const colours[] = {"red", "green", NULL};
@@ -38,6 +62,9 @@ static const struct leat_arg args[] = {
     {ARG(texts, LEAT_ARG_TEXTS), .min = 1, .max = 3, .help = "-"},
     {ARG(fields, LEAT_ARG_FIELDS), .help = "-"},
     {ARG(map, LEAT_ARG_MAP), .min = 1, .max = 2, .help = "-"},
+    {ARG(size, LEAT_ARG_BYTES), .fallback = "2KiB", .min = 0, .max = 1 << 20, .help = "-"},
+    {ARG(age, LEAT_ARG_SECONDS), .help = "-"},
+    {ARG(part, LEAT_ARG_GROUP), .group = part_args, .help = "-"},
     LEAT_ARGS_END,
 };
 
@@ -71,6 +98,9 @@ static void test_defaults(void **state) {
     assert_null(all.path);
     assert_int_equal(all.choice, 1);
     assert_int_equal(all.map.n_items, 0);
+    assert_int_equal(all.size, 2048);
+    assert_null(all.part.base.args); /* a group that is not given is all zero */
+    assert_false(leat_config_given(&all.base, "part"));
     assert_true(leat_config_given(&all.base, "field"));
     assert_false(leat_config_given(&all.base, "whole")); /* nothing stands for the default */
     assert_false(leat_config_given(&all.base, "text"));
@@ -86,7 +116,8 @@ static void test_all_types(void **state) {
     (void)state;
     assert_int_equal(bind("truth: no\nwhole: -9223372036854775808\nbounded: -3\nreal: 1e3\n"
                           "share: 1\ntext: \"1 \\t\"\nfield: Age\npath: a/b\nchoice: red\n"
-                          "dtype: float32\ntexts: one\nfields: [a, b]\nmap: {x: 1, \"\": \"\"}\n",
+                          "dtype: float32\ntexts: one\nfields: [a, b]\nmap: {x: 1, \"\": \"\"}\n"
+                          "size: \"1MiB\"\nage: 2d\npart: {name: p, list: [x, y]}\n",
                           &value, &all, &err),
                      0);
     assert_false(all.truth);
@@ -105,6 +136,14 @@ static void test_all_types(void **state) {
     assert_int_equal(all.map.n_items, 2);
     assert_string_equal(all.map.keys[1], "");
     assert_string_equal(all.map.values[0], "1");
+    assert_int_equal(all.size, 1 << 20);
+    assert_int_equal(all.age, 172800);
+    assert_string_equal(all.part.name, "p");
+    assert_int_equal(all.part.n, 9);
+    assert_int_equal(all.part.list.n_items, 2);
+    assert_int_equal(leat_config_error(&all.part.base, "name", &err, "no"), -EINVAL);
+    assert_string_equal(err.path, "part.name");
+    assert_int_equal(err.line, 16);
     release(&value, &all);
 }
 
@@ -147,6 +186,14 @@ static void test_errors(void **state) {
         {"map: [a]", "f.yaml:1:6: map: expected a map, got a list"},
         {"map: {a: 1, b: [c]}", "f.yaml:1:16: map.b: expected a text, got a list"},
         {"map: {a: }", "f.yaml:1:10: map.a: expected a text, got nothing"},
+        {"size: 2MiB", "f.yaml:1:7: size: 2MiB is outside 0..1048576 bytes"},
+        {"size: [1]",
+         "f.yaml:1:7: size: expected a number of bytes, as 4096, 500MB or 4GiB, got a list"},
+        {"age: 99999999999999999999", "f.yaml:1:6: age: 99999999999999999999 does not fit 64 bits"},
+        {"part: {n: 3}", "f.yaml:1:7: part: name is missing: its name"},
+        {"part: {name: x,\n  n: 30}", "f.yaml:2:6: part.n: 30 is outside 1..9"},
+        {"part: {nme: x}", "f.yaml:1:8: part: unknown key \"nme\"; did you mean \"name\"?"},
+        {"part: x", "f.yaml:1:7: part: expected a map, got \"x\""},
     };
 
     (void)state;

@@ -180,10 +180,39 @@ static void what_is_written_comes_back(void **state) {
     }
 }
 
+/* The value as it is written, whatever it is. */
+static void json(void **state) {
+    static const struct source_case cases[] = {
+        {"fields: {a: json, n: int64}",
+         "{\"x\":{\"a\":\"}\"},\"a\": [ {\"r\" : \"\\\"]\\u00e9\"},1e5 ] "
+         ",\"n\":1}\n{\"a\":{},\"n\":2}\n"
+         "{\"n\":3,\"a\":null}\n{ \"n\" : 4 "
+         "}\n{\"n\":5,\"a\":-0.5E+1}\n{\"n\":6,\"a\":1,\"a\":\"s\"}",
+         "a:text n:int64",
+         "a=[ {\"r\" : \"\\\"]\\u00e9\"},1e5 ]|n=1\na={}|n=2\na=|n=3\na=|n=4\na=-0.5E+1|n=5\n"
+         "a=\"s\"|n=6\n"},
+        {"fields: {m: json, i: \"m.i json\", t: \"m.t text\", k: \"m.i.k json\"}",
+         "{\"m\":{\"t\":\"x\",\"i\":{\"j\":[{}],\"k\":true},\"o\":{}},\"z\":[]}\n"
+         "{\"m\":{\"i\":{\"k\":1}},\"m\":{\"t\":\"y\"}}\n{\"m\":[[]]}\n",
+         "m:text i:text t:text k:text",
+         "m={\"t\":\"x\",\"i\":{\"j\":[{}],\"k\":true},\"o\":{}}|i={\"j\":[{}],\"k\":true}|t=x|k="
+         "true\n"
+         "m={\"t\":\"y\"}|i=|t=y|k=\nm=[[]]|i=|t=|k=\n"},
+        {"fields: {\"\xc3\xa9\": json}", "{\"\\u00e9\":[1]}", "\xc3\xa9:text", "\xc3\xa9=[1]\n"},
+        {"fields: {a: json}, missing: {a: '[]'}", "{}\n{\"a\":\n", "a:text",
+         "a=[]\n! 2:6 : the record is not JSON: expected a value, but it ends here\n"},
+        {"fields: {a: list<json>}", "", NULL, "\"list<json>\" is no type"},
+    };
+
+    (void)state;
+    check_source_cases("jsonl", cases, sizeof(cases) / sizeof(*cases));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(infers),
         cmocka_unit_test(declared),
+        cmocka_unit_test(json),
         cmocka_unit_test(infers_from_whole_records),
         cmocka_unit_test(what_is_written_comes_back),
     };

@@ -48,6 +48,45 @@ static void test_int(void **state) {
     }
 }
 
+static void test_units(void **state) {
+    static const struct {
+        const char *text;
+        int64_t bytes, seconds; /* -EINVAL, -ERANGE */
+    } cases[] = {
+        {"0", 0, 0},
+        {"4096", 4096, 4096},
+        {"7 MB", 7000000, -EINVAL},
+        {"3kB", 3000, -EINVAL},
+        {"4GiB", INT64_C(4) << 30, -EINVAL},
+        {"8388607TiB", INT64_C(8388607) << 40, -EINVAL},
+        {"8388608TiB", -ERANGE, -EINVAL},
+        {"99999999999999999999", -ERANGE, -ERANGE},
+        {"90s", -EINVAL, 90},
+        {"2 h", -EINVAL, 7200},
+        {"30d", -EINVAL, 2592000},
+        {"1w", -EINVAL, 604800},
+        {"", -EINVAL, -EINVAL},
+        {"GiB", -EINVAL, -EINVAL},
+        {"-1", -EINVAL, -EINVAL},
+        {"+1", -EINVAL, -EINVAL},
+        {"1.5GiB", -EINVAL, -EINVAL},
+        {"1gib", -EINVAL, -EINVAL},
+        {"1  s", -EINVAL, -EINVAL},
+        {"1 ", -EINVAL, -EINVAL},
+        {"1M", -EINVAL, -EINVAL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *text = cases[i].text;
+        int64_t value = 0, r = leat_parse_bytes(text, strlen(text), &value);
+
+        assert_int_equal(r < 0 ? r : value, cases[i].bytes);
+        r = leat_parse_seconds(text, strlen(text), &value);
+        assert_int_equal(r < 0 ? r : value, cases[i].seconds);
+    }
+}
+
 /* The quick way for short decimals must agree with strtod to the last bit. */
 static void test_float_is_exact(void **state) {
     (void)state;
@@ -133,9 +172,9 @@ static void test_nearest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_int),         cmocka_unit_test(test_float_is_exact),
-        cmocka_unit_test(test_float_forms), cmocka_unit_test(test_bool),
-        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_units),          cmocka_unit_test(test_int),
+        cmocka_unit_test(test_float_is_exact), cmocka_unit_test(test_float_forms),
+        cmocka_unit_test(test_bool),           cmocka_unit_test(test_nearest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

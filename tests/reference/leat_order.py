@@ -5,9 +5,11 @@ An ORDER stage is a generator over what comes before it, made anew for each pass
 """
 import itertools
 
+import leat_cuts
+
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
-SHUFFLE, TOKENIZE = 1, 2
+SHUFFLE, TOKENIZE, BUCKET, SAMPLE, MIX = 1, 2, 3, 4, 5
 
 
 def mix(x):
@@ -77,7 +79,25 @@ def skip(rows, args, _key):
     return itertools.islice(rows, args["count"], None)
 
 
-ORDERS = {"shuffle": shuffle, "take": take, "skip": skip}
+def dedup(rows, args, key):
+    """The first of equal rows; args["hash"] gives a row's."""
+    room, policy = args.get("max_records", 2**24), args.get("when_full", "fail")
+    older, newer = set(), set()
+    for row in rows:
+        hash_ = args["hash"](row)
+        if hash_ in older or hash_ in newer:
+            continue
+        if policy == "forget" and len(newer) >= room // 2:
+            older, newer = newer, set()
+        elif policy == "fail" and len(newer) >= room:
+            raise SystemExit("dedup: more different records than max_records")
+        if policy == "forget" or len(newer) < room:
+            newer.add(hash_)
+        yield row
+
+
+ORDERS = {"shuffle": shuffle, "take": take, "skip": skip, "dedup": dedup,
+          "chunk": leat_cuts.chunk, "pack": leat_cuts.pack}
 
 
 def chain(read_pass, stages, seed, epoch):

@@ -17,11 +17,15 @@ import sys
 
 import yaml
 
+import leat_batches
+import leat_chat
 import leat_numbers
 import leat_order
 import leat_sources
 from leat_elements import INTEGERS, TRUTHS, BadRecord, fit, pack, parse, parse_float, text_of
 from leat_tokens import Tokenizer
+
+STAGES = {**leat_numbers.STAGES, **leat_chat.STAGES}
 
 
 class Column:
@@ -30,7 +34,12 @@ class Column:
     def __init__(self, dtype, is_list=False):
         self.dtype, self.is_list = dtype, is_list
         self.pad = None
+        self.pad_value = None  # if nothing else is said
         self.mask_of = None
+        self.said = None  # where a row has what the model is to say
+        self.of_records = True
+        self.shaped_by = None  # made with the batch, in the shape of that column
+        self.are_sums = False  # cu_seqlens: of lengths, over the whole batch
 
 
 class Plan:
@@ -47,16 +56,20 @@ class Plan:
         self.source_columns = dict(self.columns)
         self.steps = []   # functions of (row, context), in order; False drops the row
         self.orders = []  # (name, args, ordinal)
-        self.batch = None
+        self.batch = self.bucket = None
         ordinals = {}
         for stage in spec.get("stages", []):
             (name, args), = stage.items()
             self.ordinal = ordinals.get(name, 0)
             ordinals[name] = self.ordinal + 1
+            if name == "dedup":
+                args = {**(args or {}), "hash": self.record_hash(args or {}, 0)}
+            if name in ("chunk", "pack"):
+                args = getattr(self, "cut_" + name)(args)
             if name in leat_order.ORDERS or name == "repeat":
                 self.orders.append((name, args, self.ordinal))
-            elif name in leat_numbers.STAGES:
-                leat_numbers.STAGES[name](self, args or {})
+            elif name in STAGES:
+                STAGES[name](self, args or {})
             else:
                 getattr(self, "stage_" + name)(args or {})
 
@@ -72,7 +85,12 @@ class Plan:
             row[output] = join.join(text for text in texts if text is not None)
         self.steps.append(step)
 
+    def new_column(self, dtype, is_list=False):
+        return Column(dtype, is_list)
+
     def stage_tokenize(self, args):
+        if "tokenizer" in args:
+            return leat_chat.tokenize_words(self, args)
         source = self.columns[args["input"]]
         output = self.columns[args["output"]] = Column("int32", True)
         tokenizer = Tokenizer(args, self.directory)
@@ -91,11 +109,11 @@ class Plan:
     def stage_pad(self, args):
         column = self.columns[args["input"]]
         column.pad = {"length": args.get("length"), "multiple_of": args.get("multiple_of", 1),
-                      "left": args.get("side") == "left", "value": args["value"]}
+                      "left": args.get("side") == "left", "value": args.get("value", column.pad_value)}
         if "mask" in args:
             self.columns[args["mask"]] = mask = Column("int32", True)
             mask.mask_of = column
-        if "length" in args:
+        if "length" in args and column.of_records:
             def step(row, _context):
                 if len(row[column]) > args["length"]:
                     raise BadRecord("longer than pad.length")
@@ -132,12 +150,98 @@ class Plan:
     def stage_filter(self, args):
         column = self.columns[args["input"]]
 
-        def holds(row):
-            return condition_holds(args, row[column], column.dtype == "text")
-        if self.orders:  # where it stands: after what permutes the records before it
-            self.orders.append(("keep", holds, self.ordinal))
+        self.keep(lambda row, _context: condition_holds(args, row[column], column.dtype == "text"))
+
+    def keep(self, holds):
+        """A condition, applied where it stands: after what permutes the records before it."""
+        if self.orders:
+            self.orders.append(("keep", lambda row: holds(row, {"epoch": self.epoch}), self.ordinal))
         else:
-            self.steps.append(lambda row, _context: holds(row))
+            self.steps.append(holds)
+
+    def stage_sample(self, args):
+        index = self.ordinal
+
+        def holds(row, context):
+            epoch = context["epoch"] if args.get("each_epoch") else 0
+            key = leat_order.rng_key(0, args.get("seed", 0), epoch, leat_order.SAMPLE, row["file"])
+            key = leat_order.fold(leat_order.fold(key, row["offset"]), index)
+            return (key >> 11) * 2.0**-53 < args["fraction"]
+        self.keep(holds)
+
+    def record_hash(self, args, seed):
+        """Of a row: 16 bytes of the hash of its record or of the field `input`."""
+        column = self.columns[args["input"]] if "input" in args else None
+
+        def hash_of(row):
+            key = row["raw"] if column is None else row[column]
+            key = key if isinstance(key, bytes) else str(key).encode()
+            return hashlib.blake2b(struct.pack("<Q", seed) + key, digest_size=32).digest()[:16]
+        return hash_of
+
+    def stage_split(self, args):
+        hash_of = self.record_hash(args, args.get("seed", 0))
+        border, parts, total = 0, {}, 0.0
+        for part in ("train", "validation", "test"):
+            total += args.get(part, 0)
+            parts[part] = (border, int(total * 2**53))
+            border = parts[part][1]
+        last = max((part for part in parts if args.get(part, 0)), key=list(parts).index)
+        parts[last] = (parts[last][0], 2**53)
+
+        def holds(row, _context):
+            place = int.from_bytes(hash_of(row)[:8], "little") >> 11
+            return parts[args["part"]][0] <= place < parts[args["part"]][1]
+        self.keep(holds)
+
+    def parts(self, args):
+        """[(column, column of its parts)] of the fields that are cut, with a check of the records."""
+        names = args["fields"] if isinstance(args["fields"], list) else [args["fields"]]
+        pairs = [(self.columns[name], Column(self.columns[name].dtype, True)) for name in names]
+        wholes = [whole for whole, _ in pairs if whole.of_records]
+
+        def step(row, _context):
+            if len({len(row[whole]) for whole in wholes}) > 1:
+                raise BadRecord("lists that are cut in step differ in length")
+        self.steps.append(step)
+        for name, (_, part) in zip(names, pairs):
+            self.columns[name], part.of_records = part, False
+        return pairs
+
+    def cut_chunk(self, args):
+        cut = self.parts(args)
+        column = Column("int32")
+        if "start" in args:
+            self.columns[args["start"]] = column
+        return {**args, "cut": cut, "start_column": column}
+
+    def cut_pack(self, args):
+        cut = self.parts(args)
+        names = args["fields"] if isinstance(args["fields"], list) else [args["fields"]]
+        made, length = {}, args["length"]
+        for _, column in cut:
+            column.pad = {"length": length, "left": False, "value": args.get("value")}
+        self.columns = {name: self.columns[name] for name in names}
+        if "labels" in args:
+            i = names.index(args["labels"]) if args["labels"] in names else 0
+            column = cut[i][1] if i else Column(cut[0][0].dtype, True)
+            column.pad = {"length": length, "left": False, "value": args.get("ignore_index", -100)}
+            self.columns[args["labels"]] = column
+            made["labels"] = (column, i)
+        if "mask" in args:
+            self.columns[args["mask"]] = mask = Column("int32", True)
+            mask.mask_of = cut[0][1]
+        for name in ("position_ids", "segment_ids", "cu_seqlens"):
+            if name in args:
+                self.columns[args[name]] = made[name] = Column("int32", True)
+                made[name].shaped_by = cut[0][1]
+                made[name].are_sums = name == "cu_seqlens"
+        if not args.get("split") and cut[0][0].of_records:
+            def step(row, _context):
+                if len(row[cut[0][0]]) > length:
+                    raise BadRecord("longer than pack.length")
+            self.steps.append(step)
+        return {**args, "cut": cut, "made": made}
 
     def stage_select(self, args):
         names = args["fields"] if isinstance(args["fields"], list) else [args["fields"]]
@@ -148,8 +252,18 @@ class Plan:
             self.columns = {new if name == old else name: column
                             for name, column in self.columns.items()}
 
+    def stage_bucket(self, args):
+        self.bucket = {"column": self.columns[args["input"]], "args": args}
+
     def stage_batch(self, args):
         self.batch = args
+        counted = leat_batches.counted(args, self.columns)
+
+        def step(row, _context):
+            if any(leat_batches.padded(column, len(row[column])) > args["max_tokens"]
+                   for column in counted if column in row):
+                raise BadRecord("longer than batch.max_tokens")
+        self.steps.append(step)
 
     def stage_prefetch(self, _args):
         pass
@@ -162,7 +276,7 @@ class Plan:
     def read_pass(self, context):
         """Rows that went through all steps, in the order of the source."""
         for record in self.source.records():
-            row = {"file": record.file, "offset": record.offset}
+            row = {"file": record.file, "offset": record.offset, "raw": record.raw}
             try:
                 values = record.values()
                 row.update((column, values[name]) for name, column in self.source_columns.items())
@@ -177,18 +291,20 @@ class Plan:
     def batches(self, epoch, seed=None):
         """(step, n_rows, tensors) of an epoch, over all ranks."""
         context = {"epoch": epoch, "seed": seed}
+        self.epoch = epoch
         rows = leat_order.chain(lambda: self.read_pass(context), self.orders, self.seed_of(context), epoch)
-        size = self.batch["batch_size"] if self.batch else 1
-        for step in itertools.count():
-            batch = list(itertools.islice(rows, size))
-            if not batch or (len(batch) < size and self.batch and self.batch.get("drop_last")):
-                return
+        key = {"seed": self.seed_of(context), "epoch": epoch}
+        every = leat_batches.batches(rows, self.batch, self.columns, self.bucket, key)
+        for step, batch in enumerate(every):
             yield step, len(batch), [self.tensor(name, column, batch)
                                      for name, column in self.columns.items()]
 
     def tensor(self, name, column, rows):
         """(name, dtype, shape, bytes)"""
         shape = [len(rows)] if self.batch else []
+        if column.are_sums:
+            sums = list(itertools.accumulate((n for row in rows for n in row[column]), initial=0))
+            return name, column.dtype, [len(sums)], pack(sums, column.dtype)
         values_of = column.mask_of or column
         if not values_of.is_list:
             return name, column.dtype, shape, pack([row[column] for row in rows], column.dtype)

@@ -10,16 +10,24 @@ import json
 from leat_elements import BadRecord
 
 
+DECODER = json.JSONDecoder()
+
+
 class Record:
     """One record: `file` (index), `offset` of its first byte, and its values when asked."""
 
-    def __init__(self, file, offset, place, values):
+    def __init__(self, file, offset, place, values, raw):
         self.file, self.offset, self.place = file, offset, place
-        self.values = values
+        self.values, self.raw = values, raw  # raw: its bytes, without the line end
 
 
 def to_bytes(text):
     return text.encode("utf-8", "surrogateescape")
+
+
+def without_end(line):
+    """The bytes of a record of one or more lines, without its last line end."""
+    return to_bytes(line[:-1].removesuffix("\r") if line.endswith("\n") else line.removesuffix("\r"))
 
 
 def expand(paths, directory):
@@ -51,29 +59,32 @@ class CsvSource:
         self.fields = {name: ("text", False) for name in self.names}
 
     def rows(self, path):
-        """(offset, fields) of every row that is not blank."""
-        starts = []
+        """(offset, fields, raw bytes) of every row that is not blank."""
+        starts, lines = [], []
 
         def feed():
             for offset, line in lines_of(path):
                 starts.append(offset)
+                lines.append(line)
                 yield line
         quote = self.args.get("quote", '"')
         reader = csv.reader(feed(), delimiter=self.args.get("delimiter", ","), strict=True,
                             quotechar=quote or None, quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE)
         n_lines = 0
         for fields in reader:
-            start, n_lines = starts[n_lines], reader.line_num
+            start, raw = starts[n_lines], "".join(lines[n_lines:reader.line_num])
+            n_lines = reader.line_num
             if fields:
-                yield start, fields
+                yield start, fields, without_end(raw)
 
     def records(self):
         for file, path in enumerate(self.files):
             rows = self.rows(path)
             if self.has_header:
                 next(rows)
-            for offset, fields in rows:
-                yield Record(file, offset, f"{path}@{offset}", lambda fields=fields: self.values(fields))
+            for offset, fields, raw in rows:
+                yield Record(file, offset, f"{path}@{offset}",
+                             lambda fields=fields: self.values(fields), raw)
 
     def values(self, fields):
         if len(fields) != len(self.names):
@@ -87,7 +98,11 @@ class JsonlSource:
 
     def __init__(self, args, directory):
         self.files = expand(args["paths"], directory)
+        self.declared = args.get("fields")
         self.fields = {}
+        if self.declared:
+            self.fields = {name: ("text" if kind == "json" else kind, False) for name, kind in self.declared.items()}
+            return
         for record in self.records():
             for name, value in flatten(record.parsed).items():
                 kind = kind_of(value)
@@ -101,13 +116,32 @@ class JsonlSource:
                 if line.strip(" \t\r\n"):
                     parsed = json.loads(line)
                     record = Record(file, offset, f"{path}@{offset}",
-                                    lambda parsed=parsed: self.values(parsed))
+                                    lambda parsed=parsed, line=line: self.values(parsed, line), without_end(line))
                     record.parsed = parsed
                     yield record
 
-    def values(self, parsed):
+    def values(self, parsed, line):
         found = flatten(parsed)
+        for name in [name for name, kind in (self.declared or {}).items() if kind == "json"]:
+            found[name] = members(line).get(name) if parsed.get(name) is not None else None
         return {name: convert(found.get(name), kind) for name, kind in self.fields.items()}
+
+
+def members(line):
+    """The members of an object, each as the JSON that it is written as."""
+    found, at = {}, line.index("{") + 1
+    while (at := skip_blanks(line, at, ",")) < len(line) and line[at] == '"':
+        key, at = DECODER.raw_decode(line, at)
+        start = skip_blanks(line, at, ":")
+        at = DECODER.raw_decode(line, start)[1]
+        found[key] = line[start:at]
+    return found
+
+
+def skip_blanks(line, at, mark):
+    while at < len(line) and line[at] in " \t\r\n" + mark:
+        at += 1
+    return at
 
 
 def flatten(value, prefix=""):

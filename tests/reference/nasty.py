@@ -57,6 +57,38 @@ def jsonl_bytes(seed, n_rows, line_end="\n", final_newline=True, blank_lines=Fal
     return (line_end.join(lines) + (line_end if final_newline else "")).encode()
 
 
+def talks_bytes(seed, n_rows):
+    """Conversations, some of which a template refuses, and instructions."""
+    rng = random.Random(seed)
+    lines = []
+    for i in range(n_rows):
+        roles = rng.choice((["user", "assistant"] * rng.randrange(1, 5), ["system", "user", "assistant"], ["user", "tool", "assistant"],
+                            ["assistant"], ["narrator", "user"], ["user"]))
+        messages = [{"role": role, "content": text(rng) + rng.choice(("", " a b", "\u3000", "\x1f", "c a\n"))} for role in roles]
+        if i % 19 == 3:
+            del messages[-1]["content"]
+        record = {"id": i, "x": {"messages": 1}, "messages": messages if i % 23 else rng.choice((None, [], {}, "a b")),
+                  "instruction": text(rng), "input": rng.choice(("", "a b")), "output": text(rng)}
+        items = list(record.items())
+        rng.shuffle(items)
+        lines.append(json.dumps(dict(items), ensure_ascii=bool(i % 2), separators=((",", ":"), (" , ", " : "))[i % 3 == 0]))
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def documents_bytes(seed, n_rows, longest=60):
+    """Lists `ids` and `types` of equal, log-normal length (some empty), a number and names that
+    come again and again."""
+    rng = random.Random(seed)
+    lines = []
+    for number in range(n_rows):
+        n = 0 if rng.random() < 0.05 else min(longest, int(rng.lognormvariate(2, 1)) + 1)
+        record = {"id": number, "ids": [number * 100 + i for i in range(n)],
+                  "types": [rng.randrange(2) for _ in range(n)],
+                  "user": f"user {rng.randrange(20)}", "group": rng.randrange(7), "text": text(rng)[:6]}
+        lines.append(json.dumps(record))
+    return ("\n".join(lines) + "\n").encode()
+
+
 def vocab_lines(seed, n_tokens):
     """Characters and pieces of words, so that many segmentations of the same length exist."""
     rng = random.Random(seed)

@@ -3,7 +3,9 @@
 
     test_reference.py BIN [PATTERN]
 """
+import json
 import pathlib
+import random
 import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1] / "e2e")]
@@ -35,29 +37,42 @@ def jsonl_stream(*stages, **options):
     return {"source": {"jsonl": {"paths": ["a.jsonl"]}}, **options, "stages": list(stages) + END}
 
 
+def documents(*stages, end=None, **options):
+    return {"source": {"jsonl": {"paths": ["docs.jsonl"]}}, **options,
+            "stages": list(stages) + (END if end is None else end)}
+
+
 def write_data(folder):
     (folder / "a.csv").write_bytes(nasty.csv_bytes(1, 150, blank_lines=True))
     (folder / "b1.csv").write_bytes(nasty.csv_bytes(2, 40, line_end="\r\n", bom=True))
     (folder / "b2.csv").write_bytes(nasty.csv_bytes(3, 60, final_newline=False))
     (folder / "semicolon.csv").write_bytes(nasty.csv_bytes(4, 50, delimiter=";"))
     (folder / "a.jsonl").write_bytes(nasty.jsonl_bytes(5, 200, blank_lines=True))
+    (folder / "docs.jsonl").write_bytes(nasty.documents_bytes(7, 230))
     tokens = nasty.vocab_lines(6, 300)
     (folder / "vocab.txt").write_text("".join(token + "\n" for token in tokens), encoding="utf-8", newline="")
+    (folder / "talks.jsonl").write_bytes(nasty.talks_bytes(7, 200))
+    (folder / "words.json").write_text(json.dumps({"pre_tokenizer": {"type": "WhitespaceSplit"}, "model": {
+        "type": "WordLevel", "unk_token": "?", "vocab": {"?": 0, "a": 1, "b": 2, "c": 3, "Response:": 4, "<|im_end|>": 5}}}))
     (folder / "scores.txt").write_text("".join(f"{(i * 37 % 11) / 4}\n" for i in range(len(tokens))))
 
 
 def check(folder, stream, *runs, daemon=True):
-    """One digest from the reference and from leat, for each (arguments of run, of the reference)."""
+    """One digest from the reference and from leat, for each of the runs (arguments of both). Returns
+    how many batches and rows each had."""
     write_data(folder)
     file = folder / "stream.yaml"
     file.write_text(yaml.safe_dump({"streams": {"s": stream}}, sort_keys=False, allow_unicode=True))
+    counts = []
     for run in runs or [{}]:
         expected, n_batches, n_rows = leat_reference.run(file, **run)
         assert n_batches > 0 and n_rows > 0, f"{run}: nothing to compare"
+        counts.append((n_batches, n_rows))
         args = [x for key, value in run.items() for x in ("--" + key.replace("_", "-"), value)]
         for mode in [["--no-daemon"]] + [["--workers", "2"]] * daemon:
             found = run_digest(file, *args, *mode)
             assert found == expected, f"{run} {mode}: {found}, the reference has {expected}"
+    return counts
 
 
 SELECT = {"select": {"fields": ["ids", "mask", "y"]}}
@@ -198,6 +213,112 @@ def test_names(folder):
                                  source={"header": header, "names": names}))
 
 
+LENGTHS = [{"pad": {"input": "ids", "multiple_of": 4, "value": -1, "mask": "mask"}},
+           {"pad": {"input": "types", "longest": True, "value": 9}},
+           {"select": {"fields": ["id", "ids", "mask", "types"]}}]
+
+
+def test_batches_of_tokens(folder):
+    check(folder, documents(*LENGTHS, {"shuffle": {"buffer_size": 50}}, end=[{"batch": {"max_tokens": 200}}]), *RUNS)
+    for batch in ({"max_tokens": 64, "max_rows": 5}, {"max_tokens": 100, "drop_last": True},
+                  {"max_tokens": 90, "tokens_of": "types"}):
+        check(folder, documents(*LENGTHS, end=[{"batch": batch}]), {"epochs": 2}, daemon=False)
+    check(folder, documents(*LENGTHS, end=[{"batch": {"max_tokens": 40}}], on_error="skip"), daemon=False)
+
+
+def test_buckets(folder):
+    ends = [[{"batch": {"batch_size": 6}}], [{"batch": {"batch_size": 6, "drop_last": True}}],
+            [{"batch": {"max_tokens": 150}}]]
+    buckets = [{"boundaries": [3, 8, 20]}, {"boundaries": [0]}, {"window": 50, "seed": 3},
+               {"window": 64, "shuffle": False}, {"window": 1000}, {"window": 2}]
+    for bucket in buckets:
+        for end in ends:
+            stream = documents({"bucket": {"input": "ids", **bucket}}, *LENGTHS, end=end, seed=4)
+            check(folder, stream, {"epochs": 2}, {"rank": 1, "world_size": 2}, daemon=False)
+    check(folder, documents({"shuffle": {"buffer_size": 40}}, {"bucket": {"input": "ids", "window": 60}},
+                            *LENGTHS, end=ends[2]), *RUNS)
+
+
+IDS = {"select": {"fields": ["id"]}}
+
+
+def test_samples(folder):
+    for args in ({"fraction": 0.3}, {"fraction": 0.5, "seed": 4, "each_epoch": True}, {"fraction": 1}):
+        check(folder, documents({"sample": args}, IDS, {"sample": {"fraction": 0.7}}), {"epochs": 3}, {"seed": 5},
+              daemon=False)
+        check(folder, documents(IDS, {"shuffle": {"buffer_size": 20}}, {"sample": args}), *RUNS)
+
+
+def test_splits(folder):
+    shares = {"train": 0.6, "validation": 0.3, "test": 0.1}
+    for by in ({}, {"input": "user"}, {"input": "group", "seed": 9}):
+        for part in shares:
+            check(folder, documents({"split": {**shares, "part": part, **by}}, IDS), daemon=False)
+    check(folder, documents({"shuffle": {"buffer_size": 20}}, IDS,
+                            {"split": {"train": 0.9, "validation": 0.1, "part": "validation"}}), *RUNS)
+    check(folder, csv_stream({"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}},
+                             {"split": {"train": 0.5, "test": 0.5, "part": "test"}}), {}, {"rank": 1, "world_size": 2})
+
+
+def test_dedup(folder):
+    for args in ({"input": "user"}, {"input": "group"}, {"input": "text"}, {},
+                 {"input": "user", "max_records": 9, "when_full": "forget"},
+                 {"input": "text", "max_records": 5, "when_full": "pass"}):
+        check(folder, documents({"dedup": args}, IDS), {"epochs": 2}, daemon=False)
+        check(folder, documents({"shuffle": {"buffer_size": 30}}, {"dedup": args}, IDS, {"repeat": {"count": 2}}),
+              {"epochs": 2}, {"rank": 1, "world_size": 2})
+
+
+def test_chunks(folder):
+    fields = {"fields": ["ids", "types"]}
+    tail = [{"pad": {"input": "ids", "length": 20, "value": 7, "mask": "mask"}},
+            {"pad": {"input": "types", "longest": True, "value": 9}},
+            {"select": {"fields": ["ids", "mask", "id", "types", "group"]}}]
+    for args in ({"length": 8}, {"length": 8, "stride": 3}, {"length": 5, "stride": 9, "min_length": 2},
+                 {"length": 20, "stride": 20, "min_length": 1}, {"length": 1}):
+        check(folder, documents({"chunk": {**fields, **args}}, *tail), daemon=False)
+    check(folder, documents({"chunk": {**fields, "length": 7, "stride": 5, "start": "start"}}, *tail[:2],
+                            {"filter": {"input": "group", "max": 4}}, {"select": {"fields": ["start", "types", "ids"]}},
+                            {"bucket": {"input": "ids", "boundaries": [3, 6]}}, end=[{"batch": {"max_tokens": 99}}]), *RUNS)
+    check(folder, documents({"shuffle": {"buffer_size": 40}}, {"chunk": {**fields, "length": 6}},
+                            {"shuffle": {"buffer_size": 100}}, *tail), *RUNS)
+
+
+def test_packs(folder):
+    made = {"mask": "mask", "position_ids": "positions", "segment_ids": "segments", "cu_seqlens": "cu"}
+    ways = [{"how": "concat"}, {"how": "concat", "split": True}, {"how": "first_fit", "window": 50},
+            {"window": 37}, {"how": "best_fit", "window": 1}, {"split": True, "length": 16},
+            {"how": "first_fit", "split": True, "length": 3}, {"how": "concat", "split": True, "length": 1}]
+    for way in ways:
+        args = {"fields": ["ids", "types"], "length": 64, "value": 5, **way}
+        check(folder, documents({"pack": {**args, **made, "labels": "labels"}}), daemon=False)
+        check(folder, documents({"pack": {**args, "labels": "types", "ignore_index": -1}}, {"take": {"count": 20}}),
+              {"epochs": 2}, {"rank": 1, "world_size": 2}, daemon=False)
+    check(folder, documents({"shuffle": {"buffer_size": 70}}, {"chunk": {"fields": "ids", "length": 11, "stride": 9}},
+                            {"pack": {"fields": "ids", "length": 32, "window": 90, "value": 0, **made}},
+                            {"shuffle": {"buffer_size": 10}}), *RUNS)
+    stream = documents({"pack": {"fields": "ids", "length": 70, "value": 0, "cu_seqlens": "cu"}}, {"repeat": {"count": 2}})
+    del stream["stages"][-2]
+    check(folder, stream)
+
+
+def test_little_is_wasted(folder):
+    """best_fit with a window of 4096 documents, of log-normal lengths: less than 2 % is padding."""
+    rng = random.Random(8)
+    for length, mean, n in ((512, 4, 10000), (1024, 5, 10000), (4096, 6, 5000)):
+        sizes = [min(length, int(rng.lognormvariate(mean, 1)) + 1) for _ in range(n)]
+        with open(folder / "long.jsonl", "w", encoding="utf-8") as file:
+            for number, size in enumerate(sizes):
+                file.write(json.dumps({"ids": [number % 10] * size}) + "\n")
+        stream = documents({"cast": {"input": "ids", "dtype": "uint16"}},
+                           {"pack": {"fields": "ids", "length": length, "window": 4096, "value": 0}})
+        stream["source"]["jsonl"]["paths"] = ["long.jsonl"]
+        [(_, n_rows)] = check(folder, stream, daemon=False)
+        waste = 1 - sum(sizes) / (n_rows * length)
+        print(f"  {n_rows} rows of {length}: {100 * waste:.2f} % padding")
+        assert waste < 0.02
+
+
 def test_jsonl(folder):
     check(folder, jsonl_stream({"template": {"output": "doc", "parts": ["{text}", "{meta.lang}", "{id}:{meta.stars}"]}},
                                tokenize(mode="shortest", max_length=64),
@@ -210,6 +331,36 @@ def test_jsonl(folder):
                                {"normalize": {"input": "weight", "mean": 0.25, "std": 2}},
                                {"select": {"fields": ["weight", "ids", "mask", "y", "flag", "values"]}},
                                {"shuffle": {"buffer_size": 30, "seed": 2}}), *RUNS)
+
+
+def talk_stream(write, loss_on, *, tokenize=None, labels=None):
+    return {"source": {"jsonl": {"paths": ["talks.jsonl"], "fields": {"messages": "json", "instruction": "text", "input": "text",
+                                                                       "output": "text"}}},
+            "on_error": "skip",
+            "stages": [write, {"tokenize": {"input": "text", "output": "ids", "tokenizer": "words.json", **(tokenize or {})}},
+                       {"causal_labels": {"input": "ids", "loss_on": loss_on, **(labels or {})}},
+                       {"pad": {"input": "ids", "multiple_of": 4, "value": 7}}, {"pad": {"input": "labels", "multiple_of": 4}},
+                       {"hash_bucket": {"input": "text", "buckets": 1000000007}},
+                       {"select": {"fields": ["text", "ids", "labels"]}}] + END}
+
+
+def test_chat(folder):
+    for template in ("chatml", "llama-3", "mistral", "gemma", "phi-3", "zephyr"):
+        chat = {"messages": "messages", "template": template, "add_generation_prompt": template in ("gemma", "zephyr")}
+        check(folder, talk_stream({"chat": chat}, "assistant"), {"epochs": 2})
+    chat = {"messages": "messages", "template": "mistral", "system": "Be kind.", "bos": "", "eos": " [e]"}
+    check(folder, talk_stream({"chat": chat}, "completion", tokenize={"max_length": 12}))
+    chat = {"messages": "messages", "prefixes": {"me": "I: ", "assistant": "You:"}, "suffixes": {"assistant": "."},
+            "separator": "\n", "roles": {"user": "me"}}
+    check(folder, talk_stream({"chat": chat}, "assistant", tokenize={"max_length": 6, "truncation_side": "left"},
+                              labels={"dtype": "int32", "ignore_index": -1}))
+    check(folder, talk_stream({"chat": chat}, "completion", tokenize={"max_length": 6}, labels={"without_loss": "fail"}))
+
+
+def test_instruction(folder):
+    check(folder, talk_stream({"instruction": {"preset": "alpaca", "eos": " <|im_end|>"}}, "completion"))
+    check(folder, talk_stream({"instruction": {"preset": "alpaca", "fields": {"instruction": "output", "output": "instruction"}}}, "all"))
+    check(folder, talk_stream({"instruction": {"prompt": "{{{instruction}}} {input}", "response": " {output}"}}, "assistant"))
 
 
 def test_titanic(folder):

@@ -26,6 +26,7 @@ static struct leat_model *bpe_free(struct leat_model *model) {
 }
 
 static void describe(struct leat_bpe *bpe) {
+    bpe->model.has_chance = bpe->dropout > 0;
     (void)snprintf(bpe->model.algorithm, sizeof(bpe->model.algorithm),
                    "merges by rank, words cached%s%s%s%s",
                    bpe->ignore_merges ? "; whole words first (ignore_merges)" : "",

@@ -72,6 +72,8 @@ static void shift(struct leat_encoding *encoding, size_t n_pad) {
         memmove(encoding->special + n_pad, encoding->special, n);
     if (encoding->attention)
         memmove(encoding->attention + n_pad, encoding->attention, n);
+    if (encoding->marks)
+        memmove(encoding->marks + n_pad, encoding->marks, n * sizeof(*encoding->marks));
 }
 
 int leat_padding_apply(const struct leat_padding *padding, size_t target,
@@ -91,6 +93,8 @@ int leat_padding_apply(const struct leat_padding *padding, size_t target,
                            (struct leat_range){0, 0}, true);
     if (encoding->attention)
         memset(encoding->attention + start, 0, target - n);
+    if (encoding->marks)
+        memset(encoding->marks + start, 0, (target - n) * sizeof(*encoding->marks));
     encoding->n = target;
     return 0;
 }

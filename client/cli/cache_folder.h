@@ -1,0 +1,23 @@
+/* cache_folder.h: the folders of caches that a command is about, and the caches that are named. */
+#pragma once
+
+#include "client/cli/arguments.h"
+#include "pipeline/cache/cache_store.h"
+
+struct leat_cli_cache {
+    const char *folder; /* lives in the list */
+    struct leat_cache_entry entry;
+};
+
+struct leat_cli_caches {
+    char **folders;
+    size_t n_folders;
+    struct leat_cli_cache *items;
+    size_t n_items;
+};
+
+/* The operand is a folder, or a FILE whose streams (--stream: that one) name folders; the further
+ * operands are beginnings of keys, each of one cache; none: all. An exit status. */
+int leat_cli_caches_load(const struct leat_cli_arguments *arguments,
+                         struct leat_cli_caches *ret_caches, struct leat_error *err);
+void leat_cli_caches_deinit(struct leat_cli_caches *caches);

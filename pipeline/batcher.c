@@ -1,0 +1,254 @@
+/* batcher.c: open batches and the line of finished ones. See batcher.h; windows:
+ * batcher_window.c. */
+#include "pipeline/batcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pipeline/batcher_internal.h"
+
+void leat_ref_drop(struct leat_ref ref) {
+    if (ref.row != LEAT_REF_BUNDLE) {
+        leat_block_unref(ref.block, 1);
+        return;
+    }
+    for (uint32_t i = 0; i < ref.bundle->n_refs; i++)
+        leat_block_unref(ref.bundle->refs[i].block, 1);
+    free(ref.bundle);
+}
+
+/* ---- the line ---- */
+
+void leat_batch_refs_free(struct leat_batch_refs *batch) {
+    for (uint32_t i = 0; batch && i < batch->n_refs; i++)
+        leat_ref_drop(batch->refs[i]);
+    free(batch);
+}
+
+static void append(struct leat_batcher *batcher, struct leat_batch_refs *batch) {
+    batch->next = NULL;
+    *batcher->last = batch;
+    batcher->last = &batch->next;
+    batcher->n_ready++;
+}
+
+struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher) {
+    struct leat_batch_refs *batch = batcher->first;
+
+    if (!batch)
+        return NULL;
+    batcher->first = batch->next;
+    if (!batcher->first)
+        batcher->last = &batcher->first;
+    batcher->n_ready--;
+    return batch;
+}
+
+int leat_batcher_add_end(struct leat_batcher *batcher, bool is_last) {
+    struct leat_batch_refs *end = calloc(1, sizeof(*end));
+
+    if (!end)
+        return -ENOMEM;
+    end->kind = LEAT_OUTPUT_EPOCH_END;
+    end->epoch = batcher->epoch;
+    end->step = batcher->step;
+    end->is_last = is_last;
+    append(batcher, end);
+    return 0;
+}
+
+int leat_batcher_close(struct leat_batcher *batcher, struct leat_batch_refs *take_batch) {
+    bool is_mine = batcher->step % batcher->world_size == batcher->rank;
+    bool is_before = batcher->epoch == batcher->first_epoch && batcher->step < batcher->first_step;
+
+    if (batcher->n_left == 0) {
+        leat_batch_refs_free(take_batch);
+        return LEAT_ORDER_DONE;
+    }
+    take_batch->epoch = batcher->epoch;
+    take_batch->step = batcher->step++;
+    batcher->n_rank_steps += is_mine;
+    if (!is_mine || is_before) {
+        leat_batch_refs_free(take_batch);
+        return 0;
+    }
+    append(batcher, take_batch);
+    if (batcher->n_left != UINT64_MAX && --batcher->n_left == 0)
+        return LEAT_ORDER_DONE;
+    return 0;
+}
+
+/* ---- open batches ---- */
+
+/* Tokens of the row, padded as if it were the longest. */
+static uint64_t row_tokens(const struct leat_plan *plan, struct leat_ref ref) {
+    uint64_t most = 1;
+
+    for (size_t i = 0; i < plan->n_counted; i++) {
+        const struct leat_field *field = &plan->fields[plan->counted[i]];
+        uint64_t n =
+            leat_field_padded(field, leat_ref_elements(ref, plan->fields, plan->counted[i]));
+
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static int add_row(const struct leat_plan *plan, struct leat_open_batch *open, struct leat_ref ref,
+                   uint64_t n_tokens) {
+    if (!open->refs || open->refs->n_refs == open->capacity) {
+        uint64_t capacity = open->refs ? open->capacity * 2 : 64;
+        struct leat_batch_refs *larger;
+
+        capacity = capacity < plan->batch_size ? capacity : plan->batch_size;
+        larger = realloc(open->refs, sizeof(*larger) + capacity * sizeof(larger->refs[0]));
+        if (!larger)
+            return -ENOMEM;
+        if (!open->refs)
+            *larger = (struct leat_batch_refs){.kind = LEAT_OUTPUT_BATCH};
+        open->refs = larger;
+        open->capacity = capacity;
+    }
+    open->refs->refs[open->refs->n_refs++] = ref;
+    open->longest = n_tokens > open->longest ? n_tokens : open->longest;
+    return 0;
+}
+
+static struct leat_batch_refs *take_open(struct leat_open_batch *open) {
+    struct leat_batch_refs *refs = open->refs;
+
+    *open = (struct leat_open_batch){.refs = NULL};
+    return refs;
+}
+
+static bool is_full(const struct leat_plan *plan, const struct leat_open_batch *open) {
+    return open->refs->n_refs == plan->batch_size ||
+           (plan->max_tokens > 0 && (open->refs->n_refs + 1) * open->longest > plan->max_tokens);
+}
+
+static bool fits(const struct leat_plan *plan, const struct leat_open_batch *open,
+                 uint64_t n_tokens) {
+    uint64_t longest = n_tokens > open->longest ? n_tokens : open->longest;
+
+    return plan->max_tokens == 0 || (open->refs->n_refs + 1) * longest <= plan->max_tokens;
+}
+
+int leat_open_batch_add(const struct leat_plan *plan, struct leat_open_batch *open,
+                        struct leat_ref ref, leat_batch_closer on_close, void *user,
+                        struct leat_error *err) {
+    uint64_t n_tokens = plan->max_tokens > 0 ? row_tokens(plan, ref) : 0;
+    int r = 0;
+
+    if (open->refs && !fits(plan, open, n_tokens))
+        r = on_close(take_open(open), user);
+    if (r >= 0 && add_row(plan, open, ref, n_tokens) < 0)
+        r = -ENOMEM;
+    if (r == -ENOMEM) {
+        leat_ref_drop(ref);
+        return leat_error_oom(err);
+    }
+    if (is_full(plan, open)) {
+        int closed = on_close(take_open(open), user);
+
+        r = closed != 0 ? closed : r;
+    }
+    return r == -ENOMEM ? leat_error_oom(err) : r;
+}
+
+/* ---- rows as they come ---- */
+
+static size_t bucket_of(const struct leat_plan *plan, struct leat_ref ref) {
+    const struct leat_bucketing *bucketing = plan->bucketing;
+    size_t bucket = 0;
+    uint32_t length;
+
+    if (!bucketing)
+        return 0;
+    length = leat_ref_elements(ref, plan->fields, bucketing->column);
+    while (bucket < bucketing->n_boundaries && length > bucketing->boundaries[bucket])
+        bucket++;
+    return bucket;
+}
+
+static int on_close(struct leat_batch_refs *take_batch, void *user) {
+    return leat_batcher_close(user, take_batch);
+}
+
+static int push_batch(struct leat_order_sink *sink, struct leat_ref ref, struct leat_error *err) {
+    struct leat_batcher *batcher = (struct leat_batcher *)sink;
+    const struct leat_plan *plan = batcher->plan;
+
+    if (batcher->n_left == 0) {
+        leat_ref_drop(ref);
+        return LEAT_ORDER_DONE;
+    }
+    if (plan->bucketing && plan->bucketing->window > 0)
+        return leat_batcher_gather(batcher, ref, err);
+    return leat_open_batch_add(plan, &batcher->open[bucket_of(plan, ref)], ref, on_close, batcher,
+                               err);
+}
+
+int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err) {
+    int r = leat_batcher_flush_window(batcher, err);
+
+    for (size_t i = 0; r >= 0 && i < batcher->n_open; i++) {
+        struct leat_batch_refs *batch = take_open(&batcher->open[i]);
+
+        if (batch && batcher->plan->drop_last)
+            leat_batch_refs_free(batch);
+        else if (batch)
+            (void)leat_batcher_close(batcher, batch);
+    }
+    return r < 0 ? r : 0;
+}
+
+/* ---- life ---- */
+
+int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan,
+                      const struct leat_run_options *options, struct leat_error *err) {
+    *batcher = (struct leat_batcher){
+        .sink.push = push_batch,
+        .plan = plan,
+        .rank = options->rank,
+        .world_size = options->world_size ? options->world_size : 1,
+        .first_epoch = options->first_epoch,
+        .first_step = options->first_step,
+        .n_left = options->n_steps ? options->n_steps : UINT64_MAX,
+        .n_open = 1 + (plan->bucketing ? plan->bucketing->n_boundaries : 0),
+    };
+    batcher->last = &batcher->first;
+    batcher->open = calloc(batcher->n_open, sizeof(*batcher->open));
+    return batcher->open ? 0 : leat_error_oom(err);
+}
+
+void leat_batcher_deinit(struct leat_batcher *batcher) {
+    struct leat_batch_refs *batch;
+
+    for (size_t i = 0; batcher->open && i < batcher->n_open; i++)
+        leat_batch_refs_free(batcher->open[i].refs);
+    for (size_t i = 0; i < batcher->n_gathered; i++)
+        leat_ref_drop(batcher->gathered[i].ref);
+    while (batcher->last && (batch = leat_batcher_pop(batcher)))
+        leat_batch_refs_free(batch);
+    free(batcher->open);
+    free(batcher->gathered);
+}
+
+void leat_batcher_start_epoch(struct leat_batcher *batcher, uint64_t seed, uint64_t epoch) {
+    const struct leat_bucketing *bucketing = batcher->plan->bucketing;
+
+    batcher->epoch = epoch;
+    batcher->step = 0;
+    batcher->n_rank_steps = 0;
+    if (bucketing)
+        batcher->rng.state = leat_rng_key(seed, bucketing->seed, epoch, LEAT_RNG_BUCKET, 0);
+}
+
+uint64_t leat_batcher_holds(const struct leat_plan *plan) {
+    const struct leat_bucketing *bucketing = plan->bucketing;
+
+    if (!bucketing)
+        return plan->batch_size;
+    return bucketing->window > 0 ? bucketing->window + plan->batch_size
+                                 : (bucketing->n_boundaries + 1) * plan->batch_size;
+}

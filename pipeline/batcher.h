@@ -1,0 +1,58 @@
+/* batcher.h: rows come together in batches. One thread: the run's.
+ *
+ * The end of the chain of ORDER stages. A batch is closed as soon as no further row could be in it:
+ * it has all its rows, or one more would exceed max_tokens however short it is; or when the row
+ * that comes does not fit. Batches are numbered when they are closed, over all ranks; those of this
+ * rank that are not before the start stand in line, the others are let go.
+ *
+ * With `bucket: {boundaries}` each bucket has an open batch of its own. With `bucket: {window}`
+ * rows are gathered, sorted by length and cut into batches from the shortest on, which are closed
+ * in random order; what is left, less than a batch of the longest, is gathered again.
+ */
+#pragma once
+
+#include "pipeline/job.h"
+
+/* A batch that is being filled. */
+struct leat_open_batch {
+    struct leat_batch_refs *refs; /* NULL: none yet */
+    uint64_t capacity;
+    uint64_t longest; /* of its rows: tokens, padded */
+};
+
+struct leat_gathered_row {
+    struct leat_ref ref;
+    uint32_t length;
+    uint32_t place; /* in the order of arrival */
+};
+
+struct leat_batcher {
+    struct leat_order_sink sink;
+    const struct leat_plan *plan;
+    uint64_t rank, world_size;
+    uint64_t first_epoch, first_step;
+    uint64_t n_left; /* batches of this rank that are still wanted; UINT64_MAX: all */
+    uint64_t epoch, step, n_rank_steps;
+    struct leat_open_batch *open; /* [n_open]: of each bucket */
+    size_t n_open;
+    struct leat_gathered_row *gathered; /* for the window; grows up to it and a batch */
+    size_t n_gathered, n_carried, gathered_capacity;
+    struct leat_rng rng;                   /* for the order of batches of a window */
+    struct leat_batch_refs *first, **last; /* finished, in order */
+    size_t n_ready;
+};
+
+int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan,
+                      const struct leat_run_options *options, struct leat_error *err);
+void leat_batcher_deinit(struct leat_batcher *batcher);
+void leat_batcher_start_epoch(struct leat_batcher *batcher, uint64_t seed, uint64_t epoch);
+/* Closes what is open, or lets go of it if the plan drops last batches. */
+int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err);
+/* Puts an end of epoch in the line of batches. */
+int leat_batcher_add_end(struct leat_batcher *batcher, bool is_last);
+
+struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher);
+void leat_batch_refs_free(struct leat_batch_refs *batch);
+
+/* Rows that wait in open batches and windows, at most. */
+uint64_t leat_batcher_holds(const struct leat_plan *plan);

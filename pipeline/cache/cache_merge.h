@@ -1,0 +1,24 @@
+/* cache_merge.h: shards that were prepared anywhere, joined to the cache of the source as it lies
+ * here: frame by frame what a run would have written at once.
+ *
+ * Blocks: it reads and writes files. One thread.
+ */
+#pragma once
+
+#include "pipeline/cache/cache_store.h"
+#include "pipeline/plan.h"
+
+#define LEAT_CACHE_SHARDS_MAX 100000
+
+struct leat_cache_merged {
+    char name[LEAT_CACHE_NAME_MAX];
+    bool was_there; /* it was complete before; nothing was done */
+    uint64_t n_frames, n_records, n_rows, n_bytes;
+};
+
+/* paths: files of shards, and folders that hold them; of each shard one. -EINVAL: they are not all
+ * shards of that cache, -ESTALE: they are of other data or another spec, -EBADMSG: one is damaged,
+ * -EBUSY: another builds it. */
+int leat_cache_merge(const struct leat_plan *plan, const struct leat_opener *opener,
+                     const char *folder, const char *const *paths, size_t n_paths,
+                     struct leat_cache_merged *ret_merged, struct leat_error *err);

@@ -1,0 +1,116 @@
+/* cache_job.c: the CACHE job: looks for the cache of the data as it is now, or writes what was made
+ * of it. Any thread; job.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/job.h"
+
+static struct leat_cache_limits limits_of(const struct leat_cache_job *job) {
+    struct leat_cache_limits none = {.max_size = 0};
+
+    return job->n_shards > 0 ? none
+                             : (struct leat_cache_limits){job->plan->options.cache.max_size,
+                                                          job->plan->options.cache.max_age};
+}
+
+static int find_identity(struct leat_cache_job *job, struct leat_cache_identity *ret_identity,
+                         struct leat_error *err) {
+    int r = leat_cache_key(job->plan, job->opener, &job->data, ret_identity, err);
+
+    if (r == 0 && job->n_shards > 0) {
+        ret_identity->shard = job->shard;
+        ret_identity->n_shards = job->n_shards;
+    }
+    return r;
+}
+
+static bool is_of(const struct leat_cache_job *job, const struct leat_cache_identity *identity) {
+    return job->file && memcmp(&job->file->identity, identity, sizeof(*identity)) == 0;
+}
+
+static int open_cache(struct leat_cache_job *job, struct leat_error *err) {
+    struct leat_cache_limits limits = limits_of(job);
+    struct leat_cache_identity identity;
+    char *description;
+    int r = find_identity(job, &identity, err);
+
+    if (r < 0)
+        return r;
+    job->is_same = job->is_settled && is_of(job, &identity);
+    if (job->is_same)
+        return 0;
+    if (job->is_builder) /* the data changed: who knows from where on */
+        leat_cache_store_discard(job->folder, job->file);
+    description = leat_cache_describe(job->plan);
+    r = description ? leat_cache_store_open(job->folder, &identity, description, &limits,
+                                            job->may_build, &job->found, err)
+                    : leat_error_oom(err);
+    free(description);
+    return r;
+}
+
+static uint64_t count_bytes(const struct leat_cache_job *job) {
+    uint64_t n_bytes = 0;
+
+    for (const struct leat_cache_item *item = job->items; item; item = item->next)
+        n_bytes += leat_cache_frame_size(&item->frame);
+    return n_bytes;
+}
+
+/* Blocks of a file that was touched since its key was taken may be of neither state of it. */
+static int check_sources(struct leat_cache_job *job, struct leat_error *err) {
+    const struct leat_cache_item *last = NULL;
+    int r = 0;
+
+    for (const struct leat_cache_item *item = job->items; r == 0 && item; item = item->next) {
+        if (!last || last->frame.span.file != item->frame.span.file)
+            r = leat_cache_check_source(job->plan, job->opener, &job->data, item->frame.span.file,
+                                        err);
+        last = item;
+    }
+    return r;
+}
+
+static int write_items(struct leat_cache_job *job, struct leat_error *err) {
+    struct leat_cache_limits limits = limits_of(job);
+    uint64_t end = job->items->frame.position;
+    int r = check_sources(job, err);
+
+    if (r == 0)
+        r = leat_cache_store_make_room(job->folder, &limits, count_bytes(job), err);
+    for (const struct leat_cache_item *item = job->items; r == 0 && item; item = item->next) {
+        r = leat_cache_file_write(job->file->fd, job->file->seed, &item->frame, item->bytes, err);
+        job->n_written += r == 0;
+        end += r == 0 ? leat_cache_frame_size(&item->frame) : 0;
+    }
+    if (r < 0)
+        leat_cache_store_give_up(job->file, end);
+    return r;
+}
+
+/* What was made while the data changed is of neither state of it. */
+static int finish(struct leat_cache_job *job, struct leat_error *err) {
+    struct leat_cache_identity identity;
+    int r = find_identity(job, &identity, err);
+
+    if (r == 0 && !is_of(job, &identity))
+        r = leat_error_set(err, -ESTALE, "the data changed while it was cached");
+    if (r == 0)
+        r = leat_cache_store_finish(job->folder, job->file, err);
+    else
+        leat_cache_store_discard(job->folder, job->file);
+    return r;
+}
+
+int leat_cache_execute(struct leat_cache_job *job, struct leat_error *err) {
+    switch (job->task) {
+    case LEAT_CACHE_OPEN:
+        return open_cache(job, err);
+    case LEAT_CACHE_WRITE:
+        return write_items(job, err);
+    default:
+        return finish(job, err);
+    }
+}

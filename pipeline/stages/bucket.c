@@ -1,0 +1,152 @@
+/* bucket.c: rows of like lengths come together in batches. Here are the arguments and the plan; the
+ * batches are cut by the run (batcher.h, batcher_window.c), since how many rows are one is known
+ * there alone.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/planner.h"
+
+struct bucket {
+    struct leat_config base;
+    const char *input;
+    struct leat_texts boundaries;
+    int64_t window;
+    bool shuffle;
+    int64_t seed;
+
+    struct leat_bucketing bucketing;
+    uint64_t *lengths; /* the boundaries as numbers */
+};
+
+#define BOUNDARIES_MAX 256
+
+static const struct leat_arg args[] = {
+    {.name = "input",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct bucket, input),
+     .is_required = true,
+     .help = "the list whose length counts"},
+    {.name = "boundaries",
+     .type = LEAT_ARG_TEXTS,
+     .offset = offsetof(struct bucket, boundaries),
+     .min = 1,
+     .max = BOUNDARIES_MAX,
+     .help = "lengths, rising: a row is in the first bucket whose boundary it does not exceed, or "
+             "in one more; batches are of one bucket"},
+    {.name = "window",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct bucket, window),
+     .min = 2,
+     .max = 1048576,
+     .help = "in place of boundaries: so many rows are sorted by length and cut into batches"},
+    {.name = "shuffle",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct bucket, shuffle),
+     .fallback = "true",
+     .help = "with `window`: its batches come in random order; else from short to long"},
+    {.name = "seed",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct bucket, seed),
+     .fallback = "0",
+     .min = 0,
+     .max = 9e15,
+     .help = "with `window`: another seed gives another order"},
+    LEAT_ARGS_END,
+};
+
+static int check(struct leat_config *config, struct leat_error *err) {
+    const struct bucket *self = (const struct bucket *)config;
+
+    if ((self->boundaries.n_items > 0) == (self->window > 0))
+        return leat_config_error(config, self->window > 0 ? "window" : NULL, err,
+                                 "rows are bucketed either by `boundaries` of lengths or in a "
+                                 "`window`");
+    if (self->boundaries.n_items > 0 && leat_config_given(config, "seed"))
+        return leat_config_error(config, "seed", err, "has an effect only with `window`");
+    if (self->boundaries.n_items > 0 && leat_config_given(config, "shuffle"))
+        return leat_config_error(config, "shuffle", err, "has an effect only with `window`");
+    return 0;
+}
+
+static int read_boundaries(struct bucket *self, struct leat_error *err) {
+    const struct leat_texts *texts = &self->boundaries;
+
+    free(self->lengths);
+    self->lengths = calloc(texts->n_items ? texts->n_items : 1, sizeof(*self->lengths));
+    if (!self->lengths)
+        return leat_error_oom(err);
+    for (size_t i = 0; i < texts->n_items; i++) {
+        int64_t length;
+
+        if (leat_parse_int(texts->items[i], strlen(texts->items[i]), &length) < 0 || length < 0 ||
+            length > UINT32_MAX)
+            return leat_config_error(&self->base, "boundaries", err,
+                                     "\"%.32s\" is no length: expected whole numbers from 0 on",
+                                     texts->items[i]);
+        self->lengths[i] = (uint64_t)length;
+        if (i > 0 && self->lengths[i] <= self->lengths[i - 1])
+            return leat_config_error(
+                &self->base, "boundaries", err, "%llu does not exceed %llu, which stands before it",
+                (unsigned long long)self->lengths[i], (unsigned long long)self->lengths[i - 1]);
+    }
+    return 0;
+}
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    struct bucket *self = (struct bucket *)config;
+    const struct leat_field *field;
+    uint32_t column;
+    int r = leat_planner_find_made(planner, config, "input", self->input, &column, err);
+
+    if (r == 0)
+        r = read_boundaries(self, err);
+    if (r < 0)
+        return r;
+    field = leat_planner_field(planner, column);
+    if (!field->is_list)
+        return leat_config_error(config, "input", err, "\"%s\" is one number a record, no list",
+                                 self->input);
+    if ((field->made != LEAT_MADE_OF_RECORDS && field->made != LEAT_MADE_OF_PARTS) ||
+        planner->is_packed)
+        return leat_config_error(config, "input", err,
+                                 "all rows of \"%s\" are equally long: there is nothing to bucket",
+                                 self->input);
+    if (leat_planner_keep(planner, column) < 0)
+        return leat_error_oom(err);
+    self->bucketing = (struct leat_bucketing){
+        .column = column,
+        .boundaries = self->lengths,
+        .n_boundaries = self->boundaries.n_items,
+        .window = (uint64_t)self->window,
+        .shuffles = self->shuffle,
+        .seed = (uint64_t)self->seed,
+    };
+    planner->bucketing = &self->bucketing;
+    return 0;
+}
+
+static void unload(struct leat_config *config) {
+    free(((struct bucket *)config)->lengths);
+}
+
+static int push(const struct leat_config *config, void *state, struct leat_ref ref,
+                struct leat_order_sink *down, struct leat_error *err) {
+    (void)config;
+    (void)state;
+    return leat_order_push(down, ref, err);
+}
+
+const struct leat_stage_ops leat_stage_bucket = {
+    .name = "bucket",
+    .summary = "puts rows of like lengths into the same batches",
+    .example = "{ input: input_ids, boundaries: [128, 256, 512] }",
+    .kind = LEAT_STAGE_ORDER,
+    .args = args,
+    .config_size = sizeof(struct bucket),
+    .check = check,
+    .unload = unload,
+    .plan = plan,
+    .is_last = true,
+    .push = push,
+};

@@ -1,0 +1,193 @@
+/* causal_labels.c: labels for the training of causal language models: the token ids themselves, and
+ * ignore_index where there is to be no loss. Models shift them by one token, so they are not
+ * shifted here.
+ *
+ * What the model is to say is known from the stage that wrote the text: shared_loss.h. Labels are
+ * padded as the ids are, with ignore_index.
+ */
+#include <errno.h>
+
+#include "pipeline/stage.h"
+#include "pipeline/stages/shared_loss.h"
+
+enum { ALL, COMPLETION, ASSISTANT };
+enum { KEEP, FAIL };
+
+struct causal_labels {
+    struct leat_config base;
+    const char *input;
+    const char *output;
+    int64_t ignore_index;
+    int loss_on;
+    int dtype;
+    int without;
+
+    uint32_t ids, loss, labels;
+};
+
+static const char *const places[] = {"all", "completion", "assistant", NULL};
+static const char *const dtypes[] = {"int32", "int64", NULL};
+static const char *const policies[] = {"keep", "fail", NULL};
+
+static const struct leat_arg args[] = {
+    {.name = "input",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct causal_labels, input),
+     .fallback = "input_ids",
+     .help = "the token ids, as `tokenize` gave them"},
+    {.name = "output",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct causal_labels, output),
+     .fallback = "labels",
+     .help = "name of the labels"},
+    {.name = "ignore_index",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct causal_labels, ignore_index),
+     .fallback = "-100",
+     .min = INT32_MIN,
+     .max = INT32_MAX,
+     .help = "what stands where there is no loss, padding included"},
+    {.name = "loss_on",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct causal_labels, loss_on),
+     .fallback = "all",
+     .choices = places,
+     .help = "all tokens; or of a text of `chat` or `instruction`: the completion (the last that "
+             "the assistant says), or all that the assistant says"},
+    {.name = "dtype",
+     .type = LEAT_ARG_DTYPE,
+     .offset = offsetof(struct causal_labels, dtype),
+     .fallback = "int64",
+     .choices = dtypes,
+     .help = "of the labels"},
+    {.name = "without_loss",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct causal_labels, without),
+     .fallback = "keep",
+     .choices = policies,
+     .help = "a record that has no token with loss, as truncation may leave it: it stays, or it is "
+             "bad"},
+    LEAT_ARGS_END,
+};
+
+/* The ids, and what says where there is loss. */
+static int find(struct causal_labels *self, struct leat_planner *planner, struct leat_error *err) {
+    const struct leat_config *config = &self->base;
+    int r = leat_planner_find(planner, config, "input", self->input, &self->ids, err);
+    const struct leat_field *ids;
+
+    if (r < 0)
+        return r;
+    ids = leat_planner_field(planner, self->ids);
+    if (ids->dtype != LEAT_DTYPE_INT32 || !ids->is_list)
+        return leat_config_error(config, "input", err,
+                                 "\"%s\" is %s%s%s, not the list<int32> that `tokenize` gives",
+                                 self->input, ids->is_list ? "list<" : "",
+                                 leat_dtype_name(ids->dtype), ids->is_list ? ">" : "");
+    if (self->loss_on == ALL)
+        return 0;
+    if (ids->loss_column < 0)
+        return leat_config_error(config, "loss_on", err,
+                                 "nothing says which of \"%s\" the assistant says: `tokenize`, "
+                                 "with a `tokenizer` and no `pair`, must have a text that comes "
+                                 "straight from `chat` or `instruction`",
+                                 self->input);
+    self->loss = (uint32_t)ids->loss_column;
+    return leat_planner_use(planner, self->loss) < 0 ? leat_error_oom(err) : 0;
+}
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    struct causal_labels *self = (struct causal_labels *)config;
+    const struct leat_field *ids;
+    struct leat_field *field;
+    int r = find(self, planner, err);
+
+    if (r == 0)
+        r = leat_planner_add(planner, config, "output", self->output, (enum leat_dtype)self->dtype,
+                             true, &self->labels, &field, err);
+    if (r < 0)
+        return r;
+    ids = leat_planner_field(planner, self->ids);
+    field->max_length = ids->max_length;
+    field->width = ids->width;
+    field->has_pad_value = true;
+    field->pad_value = (double)self->ignore_index;
+    field->is_padded = ids->is_padded;
+    field->pad_length = ids->pad_length;
+    field->pad_multiple = ids->pad_multiple;
+    field->pad_left = ids->pad_left;
+    return 0;
+}
+
+static bool has_loss(const struct causal_labels *self, int32_t loss) {
+    return self->loss_on == COMPLETION ? loss == LEAT_LOSS_COMPLETION : loss != LEAT_LOSS_NONE;
+}
+
+/* One row; returns the number of tokens with loss. */
+static uint32_t label_row(const struct causal_labels *self, const int32_t *ids, const int32_t *loss,
+                          uint32_t n, void *labels, size_t at) {
+    uint32_t n_loss = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_on = !loss || has_loss(self, loss[i]);
+        int64_t label = is_on ? ids[i] : self->ignore_index;
+
+        n_loss += is_on;
+        if (self->dtype == LEAT_DTYPE_INT32)
+            ((int32_t *)labels)[at + i] = (int32_t)label;
+        else
+            ((int64_t *)labels)[at + i] = label;
+    }
+    return n_loss;
+}
+
+/* Of the rows, which are apart from each other in the labels even if they are not in the ids. */
+static size_t n_tokens(const struct leat_column *ids, uint32_t n_rows) {
+    size_t n = 0;
+
+    for (uint32_t row = 0; row < n_rows; row++)
+        n += ids->lengths[row];
+    return n;
+}
+
+static int map_rows(const struct leat_config *config, struct leat_map *map,
+                    struct leat_error *err) {
+    const struct causal_labels *self = (const struct causal_labels *)config;
+    const struct leat_column *ids = leat_map_column(map, self->ids);
+    const struct leat_column *loss = self->loss_on == ALL ? NULL : leat_map_column(map, self->loss);
+    struct leat_column *labels = leat_map_column(map, self->labels);
+    size_t n = n_tokens(ids, map->block->n_rows),
+           size = leat_dtype_size((enum leat_dtype)self->dtype), at = 0;
+
+    if (n > UINT32_MAX)
+        return leat_error_set(err, -EOVERFLOW,
+                              "one block would have %zu labels: make block_bytes smaller", n);
+    labels->values = leat_map_alloc(map, self->labels, n * size);
+    if (!labels->values || leat_map_make_views(map, self->labels) < 0)
+        return leat_error_oom(err);
+    for (uint32_t row = 0; row < map->block->n_rows; row++) {
+        const int32_t *row_loss = loss ? (const int32_t *)loss->values + loss->starts[row] : NULL;
+
+        labels->starts[row] = (uint32_t)at;
+        labels->lengths[row] = ids->lengths[row];
+        if (label_row(self, (const int32_t *)ids->values + ids->starts[row], row_loss,
+                      ids->lengths[row], labels->values, at) == 0 &&
+            self->without == FAIL)
+            leat_map_reject(map, row, self->input, "there is no token with loss among %u",
+                            ids->lengths[row]);
+        at += ids->lengths[row];
+    }
+    map->n_bytes_out += at * size;
+    return 0;
+}
+
+const struct leat_stage_ops leat_stage_causal_labels = {
+    .name = "causal_labels",
+    .summary = "makes the labels of a causal language model from token ids",
+    .example = "{ input: input_ids, output: labels, loss_on: all }",
+    .kind = LEAT_STAGE_MAP,
+    .args = args,
+    .config_size = sizeof(struct causal_labels),
+    .plan = plan,
+    .map = map_rows,
+};

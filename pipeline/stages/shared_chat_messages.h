@@ -1,0 +1,37 @@
+/* shared_chat_messages.h: the messages of a conversation, from their JSON: an array of objects with
+ * a role and a content. Owner: the stage's workspace. */
+#pragma once
+
+#include "pipeline/stages/shared_chat_template.h"
+#include "pipeline/tokenizer/json.h"
+
+#define LEAT_CHAT_MESSAGES_MAX 65536
+
+struct leat_chat_message {
+    const struct leat_chat_role *role;
+    const uint8_t *content;
+    size_t n_content;
+};
+
+/* What the messages are read by. */
+struct leat_chat_format {
+    const struct leat_chat_template *chat;
+    const char *role_key, *content_key;
+    char *const *names, *const *roles; /* [n_names]: what the data calls roles, and what they are */
+    size_t n_names;
+};
+
+struct leat_chat_messages {
+    struct leat_json *json;
+    struct leat_chat_message *items;
+    size_t n_items, capacity;
+};
+
+int leat_chat_messages_init(struct leat_chat_messages *messages); /* 0 or -ENOMEM */
+void leat_chat_messages_deinit(struct leat_chat_messages *messages);
+
+/* Reads a conversation; contents are valid until the next. -EINVAL with what is wrong with it;
+ * -ENOMEM. */
+int leat_chat_messages_read(struct leat_chat_messages *messages,
+                            const struct leat_chat_format *format, const void *text, size_t n_bytes,
+                            struct leat_error *err);

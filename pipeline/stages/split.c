@@ -1,0 +1,123 @@
+/* split.c: one part of the records, of two or three: streams that differ in `part` alone share no
+ * record and miss none.
+ *
+ * A record's part follows from its hash (shared_record_hash.h) alone: the upper 53 bits of the
+ * first word, as a number in [0, 1), fall into one of the parts, which lie there side by side in
+ * the order train, validation, test; the last one reaches to 1 whatever the sum of their shares is
+ * rounded to. So a record stays in its part when others come, go, or change places, and equal ones
+ * are together.
+ */
+#include <math.h>
+
+#include "pipeline/stages/shared_record_hash.h"
+
+enum { TRAIN, VALIDATION, TEST, N_PARTS };
+
+struct split {
+    struct leat_config base;
+    double shares[N_PARTS];
+    int part;
+    const char *input;
+    int64_t seed;
+
+    uint32_t column;
+    uint64_t first, end; /* of the part, in 2^-53 */
+};
+
+static const char *const parts[] = {"train", "validation", "test", NULL};
+
+#define SHARE(index, text)                                                                         \
+    {                                                                                              \
+        .name = text, .type = LEAT_ARG_FLOAT, .offset = offsetof(struct split, shares[index]),     \
+        .min = 0, .max = 1, .help = "share of the records that are in `" text "`"                  \
+    }
+
+static const struct leat_arg args[] = {
+    SHARE(TRAIN, "train"),
+    SHARE(VALIDATION, "validation"),
+    SHARE(TEST, "test"),
+    {.name = "part",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct split, part),
+     .is_required = true,
+     .choices = parts,
+     .help = "which of them this stream has"},
+    {.name = "input",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct split, input),
+     .help =
+         "records with the same value of this field are in the same part; left out: each record "
+         "goes by all of its bytes"},
+    {.name = "seed",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct split, seed),
+     .fallback = "0",
+     .min = 0,
+     .max = 9e15,
+     .help = "another seed gives other parts"},
+    LEAT_ARGS_END,
+};
+
+static int check(struct leat_config *config, struct leat_error *err) {
+    const struct split *self = (const struct split *)config;
+    double sum = self->shares[TRAIN] + self->shares[VALIDATION] + self->shares[TEST];
+
+    if (!(fabs(sum - 1) < 1e-9))
+        return leat_config_error(config, NULL, err,
+                                 "the shares of train, validation and test are %g together, not 1: "
+                                 "each record is in one of them",
+                                 sum);
+    if (self->shares[self->part] == 0)
+        return leat_config_error(config, "part", err, "%s has no share: give it one, as `%s: 0.1`",
+                                 parts[self->part], parts[self->part]);
+    return 0;
+}
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    struct split *self = (struct split *)config;
+    double sum = 0;
+    uint64_t border = 0;
+
+    for (int i = 0; i <= self->part; i++) {
+        self->first = border;
+        sum += self->shares[i];
+        border = (uint64_t)(sum * 0x1p53);
+    }
+    self->end = border;
+    for (int i = self->part + 1; i <= N_PARTS; i++) {
+        if (i == N_PARTS)
+            self->end = UINT64_MAX;
+        else if (self->shares[i] > 0)
+            break;
+    }
+    return leat_record_hash_plan(config, planner, self->input, &self->column, err);
+}
+
+static int map_rows(const struct leat_config *config, struct leat_map *map,
+                    struct leat_error *err) {
+    const struct split *self = (const struct split *)config;
+
+    (void)err;
+    for (uint32_t row = 0; row < map->block->n_rows; row++) {
+        struct leat_record_hash hash =
+            leat_record_hash(map, row, self->column, (uint64_t)self->seed);
+        uint64_t place = hash.words[0] >> 11;
+
+        if (place < self->first || place >= self->end)
+            leat_map_drop(map, row);
+    }
+    return 0;
+}
+
+const struct leat_stage_ops leat_stage_split = {
+    .name = "split",
+    .summary = "keeps the records of one part, such as train or validation",
+    .example = "{ train: 0.9, validation: 0.1, part: train }",
+    .kind = LEAT_STAGE_MAP,
+    .args = args,
+    .config_size = sizeof(struct split),
+    .check = check,
+    .plan = plan,
+    .map = map_rows,
+    .is_filter = true,
+};

@@ -1,0 +1,83 @@
+/* fuzz_cache_block.c: bytes as a cached block: whatever is accepted can be read to its last
+ * element, and is written as the same rows again. The first byte picks the schema. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/cache/cache_block.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+
+static const struct leat_field fields[] = {
+    {.name = "ids", .dtype = LEAT_DTYPE_INT32, .is_list = true, .max_length = 100},
+    {.name = "label", .dtype = LEAT_DTYPE_INT64},
+    {.name = "mark", .dtype = LEAT_DTYPE_BOOL},
+    {.name = "text", .dtype = LEAT_DTYPE_TEXT, .is_list = true},
+    {.name = "weights", .dtype = LEAT_DTYPE_FLOAT64, .is_list = true},
+};
+#define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
+
+static volatile uint8_t sum;
+
+static void touch(const void *bytes, size_t n_bytes) {
+    for (size_t i = 0; i < n_bytes; i++)
+        sum = (uint8_t)(sum + ((const uint8_t *)bytes)[i]);
+}
+
+static void touch_column(const struct leat_field *field, const struct leat_column *column,
+                         uint32_t n_rows) {
+    size_t size = leat_dtype_size(field->dtype);
+
+    if (!field->is_list)
+        touch(column->values, n_rows * size);
+    for (uint32_t row = 0; field->is_list && row < n_rows; row++) {
+        if (field->max_length > 0 && column->lengths[row] > field->max_length)
+            abort();
+        touch((const uint8_t *)column->values + column->starts[row] * size,
+              column->lengths[row] * size);
+    }
+}
+
+static void touch_block(const struct leat_cache_schema *schema, const struct leat_block *block) {
+    struct leat_cache_bytes bytes = {.data = NULL};
+
+    for (uint32_t i = 0; i < schema->n_columns; i++)
+        if (schema->is_kept[i])
+            touch_column(&fields[i], &block->columns[i], block->n_rows);
+    for (uint32_t i = 0; i < block->n_bad; i++) {
+        touch(block->bad[i].message, strlen(block->bad[i].message));
+        touch(block->bad[i].bytes, block->bad[i].bytes ? block->bad[i].n_bytes : 0);
+    }
+    for (uint32_t row = 0; block->records && row < block->n_rows; row++)
+        if (block->records[row] >= block->n_records)
+            abort();
+    if (leat_cache_block_encode(schema, block, &bytes, NULL) < 0)
+        abort();
+    leat_cache_bytes_deinit(&bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
+    bool is_kept[N_FIELDS];
+    struct leat_cache_schema schema = {fields, is_kept, N_FIELDS};
+    struct leat_block_pool pool = {.free = NULL};
+    struct leat_block *block;
+    uint32_t n_records;
+    uint8_t *copy;
+
+    if (n_bytes < 9)
+        return 0;
+    for (size_t i = 0; i < N_FIELDS; i++)
+        is_kept[i] = data[0] >> i & 1;
+    block = leat_block_pool_take(&pool);
+    data++;
+    n_bytes--;
+    copy = block ? leat_arena_alloc(&block->kept, n_bytes) : NULL;
+    if (!copy)
+        abort();
+    memcpy(copy, data, n_bytes);
+    memcpy(&n_records, data + 4, sizeof(n_records));
+    if (leat_cache_block_decode(&schema, copy, n_bytes, n_records, block, NULL) == 0)
+        touch_block(&schema, block);
+    leat_block_unref(block, 1);
+    leat_block_pool_deinit(&pool);
+    return 0;
+}
