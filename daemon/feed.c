@@ -249,7 +249,7 @@ static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struc
     static const enum leat_task_class classes[LEAT_N_JOB_KINDS] = {
         [LEAT_JOB_SCAN] = LEAT_TASK_SCAN,      [LEAT_JOB_MAP] = LEAT_TASK_MAP,
         [LEAT_JOB_COLLATE] = LEAT_TASK_URGENT, [LEAT_JOB_QUARANTINE] = LEAT_TASK_URGENT,
-        [LEAT_JOB_CACHE] = LEAT_TASK_SLOW,
+        [LEAT_JOB_CACHE] = LEAT_TASK_SLOW,     [LEAT_JOB_DECODE] = LEAT_TASK_MAP,
     };
 
     feed_job->feed = feed;

@@ -2,7 +2,8 @@
  *
  * What a record is, is defined by the automaton here, one byte at a time, and by three rules for
  * records that it cannot end (end_of_record). The fast path (cutter_blocks.c) takes whole stretches
- * of well-quoted records, the automaton only the record at which the fast path stopped.
+ * of well-quoted records, the automaton only the record at which the fast path stopped. Documents
+ * (cutter_documents.c) need neither.
  *
  * Each decision about a record looks at no more than the max_record_bytes from its start, or at the
  * end of the file: so where pieces end changes nothing.
@@ -33,8 +34,7 @@ struct open_stretch {
 struct scan {
     struct leat_cutter_scan base;
     struct open_stretch open;
-    bool is_end;       /* the last record ends with the data */
-    bool ends_midline; /* the last record taken was cut off */
+    bool is_end; /* the last record ends with the data */
 };
 
 static enum state step(const struct leat_cutter *cutter, enum state state, uint8_t byte) {
@@ -99,7 +99,7 @@ static size_t end_of_record(struct scan *scan, size_t start) {
         scan->open = (struct open_stretch){first_line, limit, state};
     if (n < max && state != STATE_QUOTED)
         return limit;
-    scan->ends_midline = !first_line && n >= max;
+    scan->base.ends_midline = !first_line && n >= max;
     return first_line ? first_line : limit;
 }
 
@@ -111,13 +111,13 @@ static bool take_slowly(struct scan *scan, size_t stop) {
         size_t end = base->start < base->n_bytes ? end_of_record(scan, base->start) : 0;
         if (!end)
             return false;
-        if (scan->ends_midline)
+        if (base->ends_midline)
             leat_cutter_put(base, base->start, end);
         else
             leat_cutter_put_line(base, base->start, end);
         base->n_lines += leat_cutter_count_lines(base->data + base->start, end - base->start);
         base->start = end;
-        if (scan->ends_midline)
+        if (base->ends_midline)
             return false;
     }
     return true;
@@ -127,6 +127,10 @@ static void scan_all(struct scan *scan) {
     struct leat_cutter_scan *base = &scan->base;
     size_t max = base->cutter->max_record_bytes, stop;
 
+    if (base->cutter->kind >= LEAT_CUTTER_SEPARATOR) {
+        leat_cutter_documents(base, scan->is_end);
+        return;
+    }
     if (max < LEAT_CUTTER_BLOCKS_MIN_RECORD) {
         (void)take_slowly(scan, SIZE_MAX);
         return;
@@ -154,7 +158,7 @@ void leat_cutter_cut(const struct leat_cutter *cutter, const uint8_t *data, size
         .n_bytes = scan.base.start,
         .n_records = scan.base.n_records,
         .n_lines = scan.base.n_lines,
-        .ends_midline = scan.ends_midline,
+        .ends_midline = scan.base.ends_midline,
     };
 }
 
@@ -177,10 +181,19 @@ size_t leat_cutter_index(const struct leat_cutter *cutter, const uint8_t *data, 
     return scan.base.n_records;
 }
 
-size_t leat_cutter_skip(const uint8_t *data, size_t n_bytes, bool *ret_is_done) {
-    const uint8_t *line_end = n_bytes ? memchr(data, '\n', n_bytes) : NULL;
+size_t leat_cutter_skip(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
+                        bool is_last, uint64_t *ret_lines, bool *ret_is_done) {
+    const uint8_t *line_end;
+    size_t n;
 
+    if (cutter->kind >= LEAT_CUTTER_SEPARATOR) {
+        n = leat_cutter_skip_document(cutter, data, n_bytes, is_last, ret_is_done);
+        *ret_lines = leat_cutter_count_lines(data, n);
+        return n;
+    }
+    line_end = n_bytes ? memchr(data, '\n', n_bytes) : NULL;
     *ret_is_done = line_end != NULL;
+    *ret_lines = line_end != NULL;
     return line_end ? (size_t)(line_end - data) + 1 : n_bytes;
 }
 

@@ -3,7 +3,8 @@
  * CSV: a line end (LF or CRLF) outside quotes ends a record; a quote opens only at the start of a
  * field, a doubled quote inside is a quote; a quote elsewhere is a byte like others. A CR without
  * LF ends nothing. LINES (JSONL): every LF ends a record. Blank lines (nothing, or only CR) are no
- * records. The input always begins at the start of a record.
+ * records. SEPARATOR: a record goes up to the next separator, WHOLE: up to the end of the file;
+ * those of nothing but line ends are none. The input always begins at the start of a record.
  *
  * What cannot be right is cut so that one bad record costs one line, not the rest of the file:
  *
@@ -11,7 +12,8 @@
  * end of the file, ends at the first LF after its start.
  * - If there is no LF within max_record_bytes, the record is those max_record_bytes bytes, and the
  *   cut ends there, within a line (ends_midline): what is left of the line is no record, the caller
- *   skips it to behind the next LF (leat_cutter_skip) before it cuts on.
+ *   skips it to behind the next LF (leat_cutter_skip) before it cuts on. With SEPARATOR and WHOLE
+ * it is the same, with the separator and the end of the file in the place of LF.
  *
  * leat_cutter_check() tells what is wrong with such a record. All this depends on the bytes of the
  * file alone, not on how they come in pieces.
@@ -29,6 +31,8 @@
 enum leat_cutter_kind {
     LEAT_CUTTER_CSV,
     LEAT_CUTTER_LINES,
+    LEAT_CUTTER_SEPARATOR,
+    LEAT_CUTTER_WHOLE,
 };
 
 struct leat_cutter {
@@ -36,7 +40,11 @@ struct leat_cutter {
     uint8_t delimiter;         /* CSV */
     uint8_t quote;             /* CSV; 0: no quoting at all */
     uint32_t max_record_bytes; /* at least LEAT_CUTTER_MAX_RECORD_MIN */
+    const char *separator;     /* SEPARATOR: 1..LEAT_CUTTER_SEPARATOR_MAX bytes */
+    uint32_t n_separator;
 };
+
+#define LEAT_CUTTER_SEPARATOR_MAX 64
 
 #define LEAT_CUTTER_MAX_RECORD_MIN 2
 
@@ -59,9 +67,11 @@ void leat_cutter_cut(const struct leat_cutter *cutter, const uint8_t *data, size
 size_t leat_cutter_index(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
                          uint32_t *starts, uint32_t *ends, size_t capacity);
 
-/* After a cut that ends_midline: how many bytes up to and with the next LF; *ret_is_done: that LF
- * is in the data, else all of the data is skipped and the next piece too. */
-size_t leat_cutter_skip(const uint8_t *data, size_t n_bytes, bool *ret_is_done);
+/* After a cut that ends_midline: how many bytes up to and with the next end of a record;
+ * *ret_is_done: that is in the data, else what is left of it (less than a separator; nothing, if it
+ * is_last) is to be seen again with the next piece. *ret_lines: LF in these bytes. */
+size_t leat_cutter_skip(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
+                        bool is_last, uint64_t *ret_lines, bool *ret_is_done);
 
 /* What is wrong with one record (as indexed): its quoting, a CR outside quotes, its length; NULL if
  * nothing is. The text follows "the record". *ret_column: byte from 1, *ret_line: lines from 0 into

@@ -17,9 +17,16 @@ struct leat_cutter_scan {
     uint64_t n_records, n_lines;
     uint32_t *starts, *ends; /* [capacity]; NULL: only count */
     size_t capacity;
+    bool ends_midline; /* the last record taken was cut off */
 };
 
 #define LEAT_CUTTER_BLOCKS_MIN_RECORD 128 /* max_record_bytes below: use the automaton alone */
+
+/* All records of kind SEPARATOR or WHOLE (cutter_documents.c). is_end: the last one ends with the
+ * data. */
+void leat_cutter_documents(struct leat_cutter_scan *scan, bool is_end);
+size_t leat_cutter_skip_document(const struct leat_cutter *cutter, const uint8_t *data,
+                                 size_t n_bytes, bool is_last, bool *ret_is_done);
 
 /* Where it stopped, or SIZE_MAX: nothing is wrong up to the end of the data. */
 size_t leat_cutter_blocks(struct leat_cutter_scan *scan);

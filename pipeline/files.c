@@ -1,6 +1,7 @@
 /* files.c: entries to files. A glob is walked component by component: plain components are joined,
  * the others are matched against the sorted names of a directory, which is read through the opener,
- * so that nothing is listed that may not be.
+ * so that nothing is listed that may not be. What a directory holds is told by its entries' types
+ * where the file system gives them, so that files are not opened twice.
  */
 #include "pipeline/files.h"
 
@@ -13,11 +14,15 @@
 #include <unistd.h>
 
 #define COMPONENT_MAX 256
+#define DEPTH_MAX     64 /* of directories in directories */
+#define DIGITS_MAX    9  /* of a range */
 
 struct walk {
     struct leat_files *files;
+    const struct leat_texts *suffixes;
     const struct leat_opener *opener;
     struct leat_error *err;
+    const char *base; /* of the entry; "": none */
     size_t n_matches; /* of the entry */
 };
 
@@ -44,7 +49,36 @@ void leat_files_deinit(struct leat_files *files) {
     for (size_t i = 0; i < files->n_paths; i++)
         free(files->paths[i]);
     free(files->paths);
+    free(files->names);
     *files = (struct leat_files){.paths = NULL};
+}
+
+/* Room for one more, in powers of two. */
+static int grow(struct leat_files *files) {
+    size_t n = files->n_paths, capacity = n ? n * 2 : 1;
+    char **paths;
+    const char **names;
+
+    if (n & (n - 1))
+        return 0;
+    paths = reallocarray(files->paths, capacity, sizeof(*paths));
+    if (paths)
+        files->paths = paths;
+    names = reallocarray(files->names, capacity, sizeof(*names));
+    if (names)
+        files->names = names;
+    return paths && names ? 0 : -ENOMEM;
+}
+
+/* How the entry would have named it. */
+static const char *name_in(const char *path, const char *base) {
+    size_t n = strlen(base);
+
+    if (n == 0 || strncmp(path, base, n) != 0)
+        return path;
+    while (path[n] == '/')
+        n++;
+    return path + n;
 }
 
 static int add(struct walk *walk, const char *path) {
@@ -53,18 +87,13 @@ static int add(struct walk *walk, const char *path) {
 
     if (files->n_paths == LEAT_FILES_MAX)
         return leat_error_set(walk->err, -E2BIG, "more than %d files", LEAT_FILES_MAX);
-    if ((files->n_paths & (files->n_paths - 1)) == 0) {
-        char **larger =
-            reallocarray(files->paths, files->n_paths ? files->n_paths * 2 : 1, sizeof(*larger));
-
-        if (!larger)
-            return leat_error_oom(walk->err);
-        files->paths = larger;
-    }
     copy = strdup(path);
-    if (!copy)
+    if (!copy || grow(files) < 0) {
+        free(copy);
         return leat_error_oom(walk->err);
-    files->paths[files->n_paths++] = copy;
+    }
+    files->paths[files->n_paths] = copy;
+    files->names[files->n_paths++] = name_in(copy, walk->base);
     walk->n_matches++;
     return 0;
 }
@@ -75,32 +104,38 @@ static bool is_pattern(const char *text) {
 
 /* ---- directories ---- */
 
+struct name {
+    char *text;
+    unsigned char type; /* d_type */
+};
+
 struct names {
-    char **items;
+    struct name *items;
     size_t n_items;
 };
 
 static void free_names(struct names *names) {
     for (size_t i = 0; i < names->n_items; i++)
-        free(names->items[i]);
+        free(names->items[i].text);
     free(names->items);
 }
 
 static int by_bytes(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
 }
 
-static int add_name(struct names *names, const char *name) {
+static int add_name(struct names *names, const struct dirent *entry) {
     if ((names->n_items & (names->n_items - 1)) == 0) {
-        char **larger =
+        struct name *larger =
             reallocarray(names->items, names->n_items ? names->n_items * 2 : 1, sizeof(*larger));
 
         if (!larger)
             return -ENOMEM;
         names->items = larger;
     }
-    names->items[names->n_items] = strdup(name);
-    return names->items[names->n_items++] ? 0 : -ENOMEM;
+    names->items[names->n_items] =
+        (struct name){.text = strdup(entry->d_name), .type = entry->d_type};
+    return names->items[names->n_items++].text ? 0 : -ENOMEM;
 }
 
 /* The names in the directory that match, sorted by bytes. */
@@ -124,12 +159,74 @@ static int list(struct walk *walk, const char *directory, const char *pattern,
         if (ret_names->n_items == LEAT_FILES_MAX)
             r = leat_error_set(walk->err, -E2BIG, "%s: more than %d names match", directory,
                                LEAT_FILES_MAX);
-        else if (add_name(ret_names, entry->d_name) < 0)
+        else if (add_name(ret_names, entry) < 0)
             r = leat_error_oom(walk->err);
     }
     (void)closedir(stream);
     if (ret_names->n_items > 0)
         qsort(ret_names->items, ret_names->n_items, sizeof(*ret_names->items), by_bytes);
+    return r;
+}
+
+static bool ends_with(const char *text, size_t n, const char *suffix) {
+    size_t n_suffix = strlen(suffix);
+
+    return n >= n_suffix && memcmp(text + n - n_suffix, suffix, n_suffix) == 0;
+}
+
+static bool is_wanted(const struct leat_texts *suffixes, const char *name) {
+    static const char *const compressed[] = {"", ".gz", ".zst", ".lz4", ".bz2", ".xz"};
+    size_t n = strlen(name);
+
+    for (size_t i = 0; suffixes && i < suffixes->n_items; i++)
+        for (size_t k = 0; k < sizeof(compressed) / sizeof(*compressed); k++)
+            if (ends_with(name, n, compressed[k]) &&
+                ends_with(name, n - strlen(compressed[k]), suffixes->items[i]))
+                return true;
+    return !suffixes || suffixes->n_items == 0;
+}
+
+static bool opens(int (*open_it)(const struct leat_opener *, const char *, struct leat_error *),
+                  const struct leat_opener *opener, const char *path) {
+    struct leat_error unused = LEAT_ERROR_INIT;
+    int fd = open_it(opener, path, &unused);
+
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
+}
+
+static bool is_directory(const struct walk *walk, const char *path, unsigned char type) {
+    return type == DT_DIR ||
+           (type == DT_UNKNOWN && opens(walk->opener->open_directory, walk->opener, path));
+}
+
+static bool is_file(const struct walk *walk, const char *path, unsigned char type) {
+    return type == DT_REG || ((type == DT_LNK || type == DT_UNKNOWN) &&
+                              opens(walk->opener->open_file, walk->opener, path));
+}
+
+/* All files below it, directories where their names stand among those of the files. */
+static int add_below(struct walk *walk, const char *directory, unsigned depth) {
+    struct names names = {.items = NULL};
+    int r = list(walk, directory, "*", &names);
+
+    if (r == 0 && depth > DEPTH_MAX)
+        r = leat_error_set(walk->err, -ELOOP, "%s: more than %d directories within each other",
+                           directory, DEPTH_MAX);
+    for (size_t i = 0; r == 0 && i < names.n_items; i++) {
+        char *path = leat_files_join(directory, names.items[i].text);
+
+        if (!path)
+            r = leat_error_oom(walk->err);
+        else if (is_directory(walk, path, names.items[i].type))
+            r = add_below(walk, path, depth + 1);
+        else if (is_wanted(walk->suffixes, names.items[i].text) &&
+                 is_file(walk, path, names.items[i].type))
+            r = add(walk, path);
+        free(path);
+    }
+    free_names(&names);
     return r;
 }
 
@@ -158,9 +255,14 @@ static int descend_names(struct walk *walk, const char *done, const char *patter
     int r = forgive(walk, list(walk, done[0] ? done : ".", pattern, &names));
 
     for (size_t i = 0; r == 0 && i < names.n_items; i++) {
-        char *path = leat_files_join(done[0] ? done : NULL, names.items[i]);
+        char *path = leat_files_join(done[0] ? done : NULL, names.items[i].text);
 
-        r = path ? descend(walk, path, rest) : leat_error_oom(walk->err);
+        if (!path)
+            r = leat_error_oom(walk->err);
+        else if (!(rest && rest[0]) && is_directory(walk, path, names.items[i].type))
+            r = add_below(walk, path, 1);
+        else
+            r = descend(walk, path, rest);
         free(path);
     }
     free_names(&names);
@@ -202,38 +304,121 @@ static int descend(struct walk *walk, const char *done, const char *rest) {
     return descend_plain(walk, done, component, slash);
 }
 
-static int expand(struct walk *walk, const char *entry, const char *base_directory) {
-    char *path = leat_files_join(base_directory, entry);
-    const char *rest = path;
+static int expand_glob(struct walk *walk, const char *entry) {
+    bool is_absolute = entry[0] == '/';
+    const char *rest = entry;
+    int r;
+
+    while (*rest == '/')
+        rest++;
+    r = descend(walk, is_absolute ? "/" : walk->base, rest);
+    if (r == 0 && walk->n_matches == 0)
+        r = leat_error_set(walk->err, -ENOENT, "%s%s%s: no file matches", walk->base,
+                           walk->base[0] ? "/" : "", entry);
+    return r;
+}
+
+static int expand_path(struct walk *walk, const char *entry) {
+    char *path = leat_files_join(walk->base[0] ? walk->base : NULL, entry);
     int r;
 
     if (!path)
         return leat_error_oom(walk->err);
-    walk->n_matches = 0;
-    if (!is_pattern(path)) {
-        r = entry[0] ? add(walk, path) : leat_error_set(walk->err, -EINVAL, "an empty path");
-        free(path);
-        return r;
+    if (strcmp(entry, "-") == 0) {
+        r = add(walk, entry);
+    } else if (opens(walk->opener->open_directory, walk->opener, path)) {
+        r = add_below(walk, path, 1);
+        if (r == 0 && walk->n_matches == 0)
+            r = leat_error_set(walk->err, -ENOENT, "%s: holds no file%s", path,
+                               walk->suffixes && walk->suffixes->n_items ? " with that suffix"
+                                                                         : "");
+    } else {
+        r = add(walk, path);
     }
-    while (*rest == '/')
-        rest++;
-    r = descend(walk, rest > path ? "/" : "", rest);
-    if (r == 0 && walk->n_matches == 0)
-        r = leat_error_set(walk->err, -ENOENT, "%s: no file matches", path);
     free(path);
     return r;
 }
 
+/* ---- ranges ---- */
+
+struct range {
+    size_t start, end; /* in the entry, with the braces */
+    unsigned long from, to;
+    int width;
+};
+
+static size_t read_number(const char *text, unsigned long *ret_number) {
+    size_t n = strspn(text, "0123456789");
+
+    *ret_number = n > 0 && n <= DIGITS_MAX ? strtoul(text, NULL, 10) : 0;
+    return n <= DIGITS_MAX ? n : 0;
+}
+
+/* {a..b} at that brace. */
+static bool read_range(const char *entry, size_t start, struct range *ret_range) {
+    const char *first = entry + start + 1, *second;
+    size_t n = read_number(first, &ret_range->from), m;
+
+    if (n == 0 || strncmp(first + n, "..", 2) != 0)
+        return false;
+    second = first + n + 2;
+    m = read_number(second, &ret_range->to);
+    if (m == 0 || second[m] != '}')
+        return false;
+    ret_range->start = start;
+    ret_range->end = (size_t)(second + m + 1 - entry);
+    ret_range->width = 0;
+    if ((n > 1 && first[0] == '0') || (m > 1 && second[0] == '0'))
+        ret_range->width = (int)(n > m ? n : m);
+    return true;
+}
+
+static bool find_range(const char *entry, struct range *ret_range) {
+    for (size_t i = 0; entry[i]; i++)
+        if (entry[i] == '{' && read_range(entry, i, ret_range))
+            return true;
+    return false;
+}
+
+static int expand(struct walk *walk, const char *entry) {
+    struct range range;
+    unsigned long n;
+    int r = 0;
+
+    walk->n_matches = 0;
+    if (!entry[0])
+        return leat_error_set(walk->err, -EINVAL, "an empty path");
+    if (!find_range(entry, &range))
+        return is_pattern(entry) ? expand_glob(walk, entry) : expand_path(walk, entry);
+    n = range.from < range.to ? range.to - range.from : range.from - range.to;
+    if (n >= LEAT_FILES_MAX)
+        return leat_error_set(walk->err, -E2BIG, "%s: more than %d files", entry, LEAT_FILES_MAX);
+    for (unsigned long i = 0; r == 0 && i <= n; i++) {
+        char *one;
+
+        if (asprintf(&one, "%.*s%0*lu%s", (int)range.start, entry, range.width,
+                     range.from < range.to ? range.from + i : range.from - i,
+                     entry + range.end) < 0)
+            return leat_error_oom(walk->err);
+        r = expand(walk, one);
+        free(one);
+    }
+    return r;
+}
+
 int leat_files_expand(struct leat_files *ret_files, const char *const *entries, size_t n_entries,
-                      const char *base_directory, const struct leat_opener *opener,
-                      struct leat_error *err) {
+                      const char *base_directory, const struct leat_texts *suffixes,
+                      const struct leat_opener *opener, struct leat_error *err) {
     struct leat_error unused = LEAT_ERROR_INIT;
-    struct walk walk = {.files = ret_files, .opener = opener, .err = err ? err : &unused};
+    bool has_base = base_directory && strcmp(base_directory, ".") != 0;
+    struct walk walk = {
+        .files = ret_files, .suffixes = suffixes, .opener = opener, .err = err ? err : &unused};
     int r = 0;
 
     *ret_files = (struct leat_files){.paths = NULL};
     for (size_t i = 0; r == 0 && i < n_entries; i++) {
-        r = expand(&walk, entries[i], base_directory);
+        walk.base = has_base && entries[i][0] != '/' ? base_directory : "";
+        r = expand(&walk, entries[i]);
         if (r < 0)
             leat_error_prefix(walk.err, "paths[%zu]", i);
     }

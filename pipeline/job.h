@@ -1,13 +1,15 @@
 /* job.h: the jobs of a run, as the run and the workers know them. A job has all it needs; nobody
  * else touches that meanwhile.
  *
- * Shared by run.c and the files that do the work (scan.c, map_run.c, collate.c, quarantine.c) only.
+ * Shared by the run and the files that do the work (scan.c, decode.c, map_run.c, collate.c,
+ * quarantine.c) only.
  */
 #pragma once
 
 #include "pipeline/cache/cache_block.h"
 #include "pipeline/cache/cache_key.h"
 #include "pipeline/cache/cache_store.h"
+#include "pipeline/input.h"
 #include "pipeline/run.h"
 #include "pipeline/workspace.h"
 
@@ -21,29 +23,56 @@ struct leat_buffer {
 
 /* ---- SCAN: reads the next piece of the current file and cuts it at a record ---- */
 
+/* A place in the data where what was decoded ahead may begin: a range of a file. */
+struct leat_unit_key {
+    size_t file;
+    uint64_t range;
+};
+
+/* What was decoded there. Owner: the DECODE job, the run, the SCAN job: one after the other. */
+struct leat_unit {
+    struct leat_unit *next;
+    struct leat_unit_key key;
+    struct leat_input *input; /* NULL: nothing of use */
+};
+
+#define LEAT_UNITS_MAX 16 /* that are being decoded or wait to be read */
+
 /* Where reading stands. Owner: the SCAN job while it runs, else the run. */
 struct leat_scan {
     const struct leat_plan *plan;
     const struct leat_opener *opener;
-    size_t file;           /* index of the current file; == n_paths: the pass has ended */
-    int fd;                /* -1: not open yet */
-    uint64_t read_offset;  /* next byte to read */
-    uint64_t piece_offset; /* of the carried bytes */
-    uint64_t line;         /* of the carried bytes, from 1 */
-    uint64_t record;       /* records of the pass that were handed out */
-    uint8_t *carry;        /* the beginning of a record that is not whole yet */
+    size_t file;              /* index of the current file; == n_paths: the pass has ended */
+    struct leat_input *input; /* NULL: not open yet */
+    struct leat_input *first; /* of the first file, if the plan has opened it and it comes once */
+    bool may_read_once;       /* nothing was read before this pass: it may be of a FIFO */
+    uint64_t n_to_pass;       /* bytes of the file's text that are read and left out */
+    uint64_t piece_offset;    /* of the carried bytes */
+    uint64_t line;            /* of the carried bytes, from 1 */
+    uint64_t record;          /* records of the pass that were handed out */
+    uint8_t *carry;           /* the beginning of a record that is not whole yet */
     size_t n_carry, carry_capacity;
     bool is_skipping; /* within a line whose beginning was a record too long */
     bool is_begun;    /* BOM and header of the file are behind us */
     bool is_midway;   /* the file, once opened, is gone on with at piece_offset */
+
+    /* decoded ahead */
+    struct leat_unit *units;                      /* by key */
+    struct leat_unit_key missing[LEAT_UNITS_MAX]; /* that are being decoded */
+    size_t n_missing;
+    /* Places from here on may be decoded by now: ranges of `horizon.file`, and files. */
+    bool has_horizon;
+    struct leat_unit_key horizon;
+    size_t horizon_file;
 };
 
-/* A cut piece: where it is cut depends on where it starts alone, not on how it was come to. Owner:
- * run, then the MAP job. */
+/* A cut piece: where it is cut depends on where it starts alone, not on how it was come to (but for
+ * what comes through a FIFO). Owner: run, then the MAP job. */
 struct leat_piece {
     struct leat_buffer *buffer;
     struct leat_cache_span span;
-    uint64_t record; /* number of its first record within the pass */
+    uint64_t record;    /* number of its first record within the pass */
+    const char *damage; /* of a span that is_damaged: why; in the buffer, behind the bytes */
 };
 
 /* Several pieces a job: a piece is read in less time than it takes to wake a thread for the next.
@@ -56,21 +85,43 @@ struct leat_scan_job {
     struct leat_buffer *buffers[LEAT_SCAN_MAX]; /* in: empty; out: NULL if it went into its piece */
     struct leat_piece pieces[LEAT_SCAN_MAX];    /* out, in order; span.n_records 0: none */
     bool has_ended;                             /* out: the pass has no more */
+    bool is_waiting;                            /* out: there is more, but not now */
+    bool wants_unit;                            /* out: not before that is decoded */
+    struct leat_unit_key wanted;
 };
 
-void leat_scan_start(struct leat_scan *scan, const struct leat_plan *plan,
-                     const struct leat_opener *opener);
+/* On the run's thread. Takes the plan's first input, if there is one. */
+void leat_scan_start(struct leat_scan *scan, struct leat_plan *plan,
+                     const struct leat_opener *opener, bool may_read_once);
 /* The same from behind that piece on, whose records were the last of the first n_records. */
-void leat_scan_start_behind(struct leat_scan *scan, const struct leat_plan *plan,
+void leat_scan_start_behind(struct leat_scan *scan, struct leat_plan *plan,
                             const struct leat_opener *opener, const struct leat_cache_span *last,
                             uint64_t n_records);
 void leat_scan_stop(struct leat_scan *scan);
 /* A failure is of what follows the pieces that are there. */
 int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err);
-/* Reads a piece that was cut before once more. -ESTALE: the file has become shorter. */
+/* Reads a piece that was cut before once more, into the buffer that it has. -ESTALE: the file has
+ * become shorter. */
 int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opener,
-                   const struct leat_cache_span *span, struct leat_buffer *buffer,
-                   struct leat_error *err);
+                   struct leat_piece *piece, struct leat_error *err);
+
+/* ---- DECODE: the beginning of a range of a compressed file, ahead of the scanner ---- */
+
+struct leat_decode_job {
+    const struct leat_plan *plan;
+    const struct leat_opener *opener;
+    struct leat_unit *unit; /* out: its input */
+    size_t max_bytes;
+    uint64_t pass; /* the run's own */
+};
+
+int leat_decode_execute(const struct leat_decode_job *job, struct leat_error *err);
+
+int leat_unit_compare(struct leat_unit_key a, struct leat_unit_key b);
+/* Into a list by key. */
+void leat_unit_insert(struct leat_unit **list, struct leat_unit *unit);
+struct leat_unit *leat_unit_free(struct leat_unit *unit);
+void leat_unit_free_all(struct leat_unit **list);
 
 /* ---- MAP: all per-record stages over one block ---- */
 
@@ -160,12 +211,13 @@ struct leat_quarantine_job {
     const char *path;
     char *text;
     size_t n_bytes;
-    bool truncates; /* the first of a run that starts at the beginning */
+    int fd;          /* in, out: -1: not open yet */
+    uint64_t offset; /* in the file */
 };
 
-void leat_quarantine_add(struct leat_text *text, const struct leat_plan *plan,
-                         const struct leat_block *block, const struct leat_bad_record *bad);
-int leat_quarantine_execute(const struct leat_quarantine_job *job, struct leat_error *err);
+void leat_quarantine_add(struct leat_text *text, const struct leat_plan *plan, uint32_t file,
+                         const struct leat_bad_record *bad);
+int leat_quarantine_execute(struct leat_quarantine_job *job, struct leat_error *err);
 
 /* ---- CACHE: finds the cache of the source, or adds to it ---- */
 
@@ -206,6 +258,7 @@ struct leat_job {
     uint64_t (*now_ns)(void);
     union {
         struct leat_scan_job scan;
+        struct leat_decode_job decode;
         struct leat_map_job map;
         struct leat_collate_job collate;
         struct leat_quarantine_job quarantine;

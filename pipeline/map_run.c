@@ -155,6 +155,36 @@ static int finish(struct leat_block *block, struct leat_error *err) {
     return 0;
 }
 
+/* What is left of a damaged file: one record, and it is bad. */
+static int make_damaged(struct leat_map_job *job, struct leat_error *err) {
+    struct leat_block *block = job->block;
+    const struct leat_piece *piece = &job->piece;
+    size_t n_bytes = (size_t)piece->span.n_bytes, n_message = strlen(piece->damage) + 1;
+    uint8_t *copy = leat_arena_alloc(&block->kept, n_bytes + n_message);
+
+    block->n_columns = job->plan->n_columns;
+    block->columns = leat_arena_alloc(&block->kept, block->n_columns * sizeof(*block->columns));
+    block->bad = leat_arena_alloc(&block->kept, sizeof(*block->bad));
+    block->records = leat_arena_alloc(&block->kept, sizeof(*block->records));
+    if (!copy || !block->columns || !block->bad || !block->records)
+        return leat_error_oom(err);
+    memset(block->columns, 0, block->n_columns * sizeof(*block->columns));
+    memcpy(copy, piece->buffer->data, n_bytes);
+    memcpy(copy + n_bytes, piece->damage, n_message);
+    *block->bad = (struct leat_bad_record){
+        .line = piece->span.line,
+        .offset = piece->span.offset,
+        .n_bytes = (uint32_t)n_bytes,
+        .bytes = copy,
+        .message = (const char *)copy + n_bytes,
+    };
+    block->n_bad = block->n_records = 1;
+    block->n_rows = 0;
+    set_place(block, piece);
+    job->counts[0].n_errors++;
+    return 0;
+}
+
 static int make(struct leat_map_job *job, struct leat_error *err) {
     const struct leat_plan *plan = job->plan;
     struct leat_map map = {
@@ -166,12 +196,15 @@ static int make(struct leat_map_job *job, struct leat_error *err) {
         .cutter = &plan->cutter,
         .seed = job->seed,
         .epoch = job->epoch,
+        .file = plan->source->files.names[job->piece.span.file],
+        .max_fields = (uint64_t)plan->options.max_fields,
+        .max_tokens = (uint64_t)plan->options.max_tokens,
         .n_marks = plan->n_marks,
         .keeps_bad_bytes = plan->options.on_error == LEAT_ON_ERROR_QUARANTINE || plan->cache_path,
     };
-    int r = index_records(job, job->block, err);
+    int r = job->piece.damage ? make_damaged(job, err) : index_records(job, job->block, err);
 
-    if (r < 0)
+    if (r < 0 || job->piece.damage)
         return r;
     map.is_dropped = leat_arena_alloc(job->scratch, job->block->n_rows * sizeof(bool));
     if (!map.is_dropped)
@@ -201,12 +234,13 @@ static int load(struct leat_map_job *job, struct leat_error *err) {
 /* The cache is no help: the piece is read and mapped as if there were none. */
 static int make_again(struct leat_map_job *job, struct leat_error *err) {
     struct leat_buffer buffer = {.data = NULL};
-    int r = leat_scan_read(job->plan, job->opener, &job->piece.span, &buffer, err);
+    int r;
 
+    job->piece.buffer = &buffer;
+    r = leat_scan_read(job->plan, job->opener, &job->piece, err);
     leat_arena_reset(&job->block->kept);
     job->block->bad = NULL;
     job->block->n_bad = 0;
-    job->piece.buffer = &buffer;
     if (r == 0)
         r = make(job, err);
     if (r == 0)

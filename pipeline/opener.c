@@ -4,24 +4,40 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* O_NONBLOCK, so that a FIFO does not hold the caller up; only regular files are let through. */
-static int open_file(const struct leat_opener *opener, const char *path, struct leat_error *err) {
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+/* Opened anew, so that it is ours alone: O_NONBLOCK is of the open file, not of the descriptor. */
+#define STDIN "/proc/self/fd/0"
 
-    (void)opener;
+/* O_NONBLOCK, so that a FIFO does not hold the caller up. */
+static int open_of_type(const char *path, bool may_be_fifo, struct leat_error *err) {
+    struct stat info;
+    int fd = open(may_be_fifo && strcmp(path, "-") == 0 ? STDIN : path,
+                  O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
     if (fd < 0)
         return leat_error_set(err, -errno, "%s: %s", path, strerror(errno));
-    if (fstat(fd, &info) < 0 || !S_ISREG(info.st_mode)) {
+    if (fstat(fd, &info) < 0 ||
+        (!S_ISREG(info.st_mode) && !(may_be_fifo && S_ISFIFO(info.st_mode)))) {
         (void)close(fd);
-        return leat_error_set(err, -EINVAL, "%s: is not a regular file", path);
+        return leat_error_set(err, -EINVAL, "%s: is not a regular file%s", path,
+                              may_be_fifo ? " or FIFO" : "");
     }
     return fd;
+}
+
+static int open_file(const struct leat_opener *opener, const char *path, struct leat_error *err) {
+    (void)opener;
+    return open_of_type(path, false, err);
+}
+
+static int open_stream(const struct leat_opener *opener, const char *path, struct leat_error *err) {
+    (void)opener;
+    return open_of_type(path, true, err);
 }
 
 static int open_directory(const struct leat_opener *opener, const char *path,
@@ -32,8 +48,8 @@ static int open_directory(const struct leat_opener *opener, const char *path,
     return fd < 0 ? leat_error_set(err, -errno, "%s: %s", path, strerror(errno)) : fd;
 }
 
-const struct leat_opener leat_opener_any = {.open_file = open_file,
-                                            .open_directory = open_directory};
+const struct leat_opener leat_opener_any = {
+    .open_file = open_file, .open_directory = open_directory, .open_stream = open_stream};
 
 static int read_all(int fd, const char *path, size_t limit_bytes, char **data, size_t *n_bytes,
                     struct leat_error *err) {

@@ -20,6 +20,9 @@ struct leat_opener {
     /* A descriptor of the directory, for globs. */
     int (*open_directory)(const struct leat_opener *opener, const char *path,
                           struct leat_error *err);
+    /* The same as open_file for data that is read once from front to back: it may also be a FIFO
+     * (opened with O_NONBLOCK), or "-" for the standard input. NULL: only regular files. */
+    int (*open_stream)(const struct leat_opener *opener, const char *path, struct leat_error *err);
 };
 
 /* Opens whatever this process can read. */

@@ -8,12 +8,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pipeline/plan_internal.h"
 
 #define PROBE_BYTES     (1U << 20)
 #define PROBE_MAX_BYTES (64U << 20)
+#define PROBE_WAITS     500 /* of 20 ms each, in a row, for a FIFO */
 
 static const char *const on_error_choices[] = {"fail", "skip", "quarantine", NULL};
 
@@ -28,7 +28,8 @@ const struct leat_arg leat_stream_args[] = {
     {.name = "quarantine",
      .type = LEAT_ARG_PATH,
      .offset = offsetof(struct leat_stream_options, quarantine),
-     .help = "file of JSON lines for bad records: file, line, offset, reason and raw bytes"},
+     .help = "file of JSON lines for bad records, this stream's own: file, line, column, offset, "
+             "stage, field, reason and raw bytes"},
     {.name = "max_errors",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct leat_stream_options, max_errors),
@@ -57,6 +58,20 @@ const struct leat_arg leat_stream_args[] = {
      .min = 64,
      .max = 1 << 30,
      .help = "a longer record is bad"},
+    {.name = "max_fields",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_stream_options, max_fields),
+     .fallback = "0",
+     .min = 0,
+     .max = 1 << 30,
+     .help = "a record of more fields is bad (JSON: members of all its objects); 0: any number"},
+    {.name = "max_tokens",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_stream_options, max_tokens),
+     .fallback = "0",
+     .min = 0,
+     .max = 1 << 30,
+     .help = "a record of which `tokenize` makes more tokens is bad; 0: any number"},
     {.name = "max_batch_bytes",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct leat_stream_options, max_batch_bytes),
@@ -64,6 +79,30 @@ const struct leat_arg leat_stream_args[] = {
      .min = 4096,
      .max = 4294967296.0,
      .help = "a larger batch fails the stream"},
+    {.name = "max_window_bytes",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_stream_options, max_window_bytes),
+     .fallback = "134217728",
+     .min = 1 << 20,
+     .max = 1 << 30,
+     .help = "memory that a compressed file may ask for to be read (zstd's window, xz's "
+             "dictionary); one that wants more is damaged"},
+    {.name = "max_expansion",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_stream_options, max_expansion),
+     .fallback = "1000",
+     .min = 0,
+     .max = 1e9,
+     .help = "decompressed bytes for each byte of a compressed file, behind the first 64 MiB; one "
+             "that holds more is damaged; 0: any number"},
+    {.name = "decode_ahead",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_stream_options, decode_ahead),
+     .fallback = "134217728",
+     .min = 0,
+     .max = 1LL << 34,
+     .help = "bytes of compressed files that are decoded ahead, in parallel, at most; 0: none; "
+             "changes speed and memory, never the batches"},
     {.name = "cache",
      .type = LEAT_ARG_GROUP,
      .offset = offsetof(struct leat_stream_options, cache),
@@ -251,60 +290,83 @@ static int load(struct leat_plan *plan, const struct leat_opener *opener, struct
     return 0;
 }
 
-static int read_head(int fd, const char *path, size_t n_wanted, uint8_t **data, size_t *n_bytes,
-                     bool *is_whole, struct leat_error *err) {
-    uint8_t *larger = realloc(*data, n_wanted + 1);
+static int waited_in_vain(const char *path, struct leat_error *err) {
+    return leat_error_set(err, -ETIMEDOUT,
+                          "%s: not enough came through the FIFO in %d s to tell what fields there "
+                          "are: start its writer first, or declare them",
+                          path, PROBE_WAITS / 50);
+}
 
-    if (!larger)
-        return leat_error_oom(err);
-    *data = larger;
-    while (*n_bytes < n_wanted + 1) {
-        ssize_t n = pread(fd, *data + *n_bytes, n_wanted + 1 - *n_bytes, (off_t)*n_bytes);
+/* Damage in the head is told when it is reached, if there is anything before it. */
+static int peek(struct leat_input *input, size_t n_wanted, const uint8_t **head, size_t *n_bytes,
+                bool *is_whole, struct leat_error *err) {
+    struct leat_error fault = LEAT_ERROR_INIT;
+    int r = leat_input_peek(input, n_wanted + 1, head, n_bytes, &fault);
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return leat_error_set(err, -errno, "%s: %s", path, strerror(errno));
-        if (n == 0)
-            break;
-        *n_bytes += (size_t)n;
+    if (r < 0 && (r != -EBADMSG || *n_bytes == 0)) {
+        *err = fault;
+        return r;
     }
-    *is_whole = *n_bytes <= n_wanted;
-    if (!*is_whole)
+    *is_whole = r != LEAT_INPUT_WAITING && *n_bytes <= n_wanted;
+    if (*n_bytes > n_wanted)
         *n_bytes = n_wanted;
-    return 0;
+    return r < 0 ? 0 : r;
 }
 
 /* The source declares its fields from the head of the first file; a header that is longer than the
- * head asks for more. */
+ * head asks for more. Of a FIFO no more is read than is needed. */
+static int probe_input(struct leat_plan *plan, struct leat_planner *planner,
+                       struct leat_input *input, const char *path, struct leat_error *err) {
+    const struct leat_stage_ops *ops = plan->source_ops;
+    struct leat_config *config = &plan->source->base;
+    const uint8_t *head = (const uint8_t *)"";
+    size_t n_bytes = 0, n_wanted = PROBE_BYTES, n_before;
+    unsigned n_waits = 0;
+    bool is_whole = false;
+    int r, waits = 0;
+
+    r = plan->is_one_pass ? ops->probe(config, head, 0, false, path, planner, err) : -EAGAIN;
+    while (r == -EAGAIN) {
+        n_before = n_bytes;
+        waits = peek(input, n_wanted, &head, &n_bytes, &is_whole, err);
+        if (waits < 0)
+            return waits;
+        if (waits && n_bytes == n_before) {
+            if (++n_waits >= PROBE_WAITS)
+                return waited_in_vain(path, err);
+            continue;
+        }
+        n_waits = 0;
+        r = ops->probe(config, head, n_bytes, is_whole, path, planner, err);
+        if (r != -EAGAIN || waits)
+            continue;
+        if (n_wanted >= PROBE_MAX_BYTES)
+            return leat_error_set(err, -EINVAL, "%s: the first record is longer than %u bytes",
+                                  path, PROBE_MAX_BYTES);
+        n_wanted *= 4;
+    }
+    return r;
+}
+
 static int probe(struct leat_plan *plan, struct leat_planner *planner,
                  const struct leat_opener *opener, struct leat_error *err) {
     const char *path = plan->source->files.paths[0];
-    uint8_t *head = NULL;
-    size_t n_bytes = 0, n_wanted = PROBE_BYTES;
-    bool is_whole = false;
-    int fd = opener->open_file(opener, path, err);
-    int r = fd;
+    struct leat_input *input = NULL;
+    int r = leat_input_open(opener, path, &plan->limits, &input, err);
 
-    while (r >= 0) {
-        r = read_head(fd, path, n_wanted, &head, &n_bytes, &is_whole, err);
-        if (r == 0)
-            r = plan->source_ops->probe(&plan->source->base, head, n_bytes, is_whole, path, planner,
-                                        err);
-        if (r != -EAGAIN || n_wanted >= PROBE_MAX_BYTES)
-            break;
-        n_wanted *= 4;
-        r = 0;
+    if (r == 0) {
+        plan->is_one_pass = leat_input_is_one_pass(input);
+        r = probe_input(plan, planner, input, path, err);
+        if (r < 0)
+            leat_error_locate(err, path, 0, 0);
     }
-    if (fd >= 0)
-        (void)close(fd);
-    free(head);
-    if (r == -EAGAIN)
-        r = leat_error_set(err, -EINVAL, "%s: the first record is longer than %u bytes", path,
-                           PROBE_MAX_BYTES);
+    if (r == 0 && plan->is_one_pass)
+        plan->first_input = input;
+    else
+        leat_input_close(input);
     if (r < 0)
         leat_error_prefix(err, "source.%s", plan->source_ops->name);
-    return r < 0 ? r : 0;
+    return r;
 }
 
 static int snapshot(const struct leat_planner *planner, char (**ret_names)[LEAT_NAME_MAX + 1],
@@ -350,6 +412,22 @@ static int plan_stages(struct leat_plan *plan, struct leat_planner *planner,
     return 0;
 }
 
+/* What comes once is neither repeated nor cached. */
+static int check_passes(const struct leat_plan *plan, struct leat_error *err) {
+    const char *path = plan->source->files.paths[0];
+
+    if (plan->is_one_pass && plan->has_repeat)
+        return leat_config_error(&plan->source->base, "paths", err,
+                                 "%s comes through a FIFO, and so once: there is nothing to "
+                                 "`repeat`",
+                                 path);
+    if (plan->is_one_pass && plan->cache_path)
+        return leat_config_error(
+            &plan->source->base, "paths", err,
+            "%s comes through a FIFO, and so once: there is nothing to `cache`", path);
+    return 0;
+}
+
 /* A cache gives every epoch the same records. */
 static int check_cache(const struct leat_plan *plan, struct leat_error *err) {
     for (size_t i = 0; plan->cache_path && i < plan->n_map; i++) {
@@ -372,6 +450,10 @@ static int build(struct leat_plan *plan, struct leat_planner *planner,
 
     if (r == 0)
         r = load(plan, opener, err);
+    plan->limits = (struct leat_input_limits){
+        .max_window_bytes = (uint64_t)plan->options.max_window_bytes,
+        .max_expansion = (uint64_t)plan->options.max_expansion,
+    };
     if (r == 0 && leat_planner_init(planner) < 0)
         r = leat_error_oom(err);
     if (r == 0)
@@ -382,6 +464,8 @@ static int build(struct leat_plan *plan, struct leat_planner *planner,
         r = leat_plan_arrange(plan, planner, err);
     if (r == 0)
         r = check_cache(plan, err);
+    if (r == 0)
+        r = check_passes(plan, err);
     if (r == 0 && with_batches)
         r = leat_plan_lay_out(plan, planner, err);
     if (r < 0)
@@ -473,6 +557,7 @@ struct leat_plan *leat_plan_unref(struct leat_plan *plan) {
     free(plan->is_needed);
     free(plan->is_kept);
     free(plan->tensors);
+    leat_input_close(plan->first_input);
     free(plan->quarantine_path);
     free(plan->cache_path);
     leat_spec_free(plan->spec);

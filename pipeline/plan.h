@@ -2,12 +2,13 @@
  * from.
  *
  * Building a plan reads files (vocabularies, the head of the data): it may block, so the daemon
- * builds plans on the pool. After that it is immutable and shared by reference count; the count is
- * touched by one thread (the loop) only.
+ * builds plans on the pool. After that it is immutable and shared by reference count; the count,
+ * and the input that the first run takes, are touched by one thread (the loop) only.
  */
 #pragma once
 
 #include "pipeline/cache/cache_options.h"
+#include "pipeline/input.h"
 #include "pipeline/stage.h"
 
 enum leat_on_error {
@@ -25,9 +26,10 @@ struct leat_stream_options {
     int64_t max_errors; /* 0: any number */
     int64_t seed;
     int64_t block_bytes;
-    int64_t max_record_bytes;
+    int64_t max_record_bytes, max_fields, max_tokens;
     int64_t max_batch_bytes;
-    struct leat_cache_options cache; /* path NULL: none */
+    int64_t max_window_bytes, max_expansion, decode_ahead; /* of compressed files */
+    struct leat_cache_options cache;                       /* path NULL: none */
 };
 
 enum { LEAT_PLAN_LOCATION_MAP, LEAT_PLAN_LOCATION_ORDER };
@@ -59,6 +61,9 @@ struct leat_plan {
     const struct leat_stage_ops *source_ops;
     struct leat_source_config *source;
     struct leat_cutter cutter;
+    struct leat_input_limits limits;
+    bool is_one_pass;               /* the first file is a FIFO */
+    struct leat_input *first_input; /* with what was read of it; NULL once a run has taken it */
     char *quarantine_path;
     char *cache_path; /* NULL: no cache */
 

@@ -156,6 +156,8 @@ void leat_plan_digest(struct leat_plan *plan) {
     leat_blake2b_u64(&state, (uint64_t)plan->options.on_error != LEAT_ON_ERROR_FAIL);
     leat_blake2b_u64(&state, (uint64_t)plan->options.seed);
     leat_blake2b_u64(&state, (uint64_t)plan->options.max_record_bytes);
+    leat_blake2b_u64(&state, (uint64_t)plan->options.max_fields);
+    leat_blake2b_u64(&state, (uint64_t)plan->options.max_tokens);
     for (size_t i = 0; i < plan->n_stages; i++) {
         leat_blake2b_text(&state, plan->stages[i].ops->name);
         hash_config(&state, plan->stages[i].config);

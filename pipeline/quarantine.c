@@ -1,12 +1,20 @@
-/* quarantine.c: bad records as JSON lines, in the order of the data: file, line, byte offset,
- * reason, raw bytes.
+/* quarantine.c: bad records as JSON lines, in the order of the data: file, line, column (both from
+ * 1; of what is wrong), byte offset of the record, stage, field, reason, raw bytes.
  *
  * The raw bytes are in "raw" if they are valid UTF-8, else in "raw_base64", so that nothing is
- * lost.
+ * lost. Of a compressed file, line and offset are those of its text. What is left of a file behind
+ * damage is one record, with the bytes that were read of it.
+ *
+ * The file is of the first epoch that a run reads. It is a function of the data: so the runs of a
+ * stream that go on at the same time (of several ranks, say) write the same bytes to the same
+ * places, and only a run that finds no other empties the file first; as long as a run holds it
+ * open, it holds a shared lock.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pipeline/job.h"
@@ -31,14 +39,16 @@ static void add_base64(struct leat_text *text, const uint8_t *bytes, size_t n) {
     }
 }
 
-void leat_quarantine_add(struct leat_text *text, const struct leat_plan *plan,
-                         const struct leat_block *block, const struct leat_bad_record *bad) {
-    const char *path = plan->source->files.paths[block->file];
+void leat_quarantine_add(struct leat_text *text, const struct leat_plan *plan, uint32_t file,
+                         const struct leat_bad_record *bad) {
+    const char *path = plan->source->files.paths[file];
 
     leat_text_add(text, "{\"file\": ");
     leat_text_add_json(text, path, strlen(path));
-    leat_text_add(text, ", \"line\": %llu, \"offset\": %llu, \"stage\": \"%s\"",
-                  (unsigned long long)bad->line, (unsigned long long)bad->offset,
+    leat_text_add(text, ", \"line\": %llu", (unsigned long long)bad->line);
+    if (bad->column)
+        leat_text_add(text, ", \"column\": %u", bad->column);
+    leat_text_add(text, ", \"offset\": %llu, \"stage\": \"%s\"", (unsigned long long)bad->offset,
                   bad->stage ? bad->stage : plan->source_ops->name);
     if (bad->field) {
         leat_text_add(text, ", \"field\": ");
@@ -57,27 +67,46 @@ void leat_quarantine_add(struct leat_text *text, const struct leat_plan *plan,
     leat_text_add(text, "}\n");
 }
 
-int leat_quarantine_execute(const struct leat_quarantine_job *job, struct leat_error *err) {
-    int flags =
-        O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (job->truncates ? O_TRUNC : 0);
-    int fd = open(job->path, flags, 0640);
-    size_t n_written = 0;
+static int fail(const char *path, struct leat_error *err) {
+    return leat_error_set(err, -errno, "%s: cannot write bad records: %s", path, strerror(errno));
+}
+
+static int open_file(const char *path, struct leat_error *err) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
+    struct stat info;
     int r = 0;
 
     if (fd < 0)
-        return leat_error_set(err, -errno, "%s: cannot write bad records: %s", job->path,
-                              strerror(errno));
-    while (r == 0 && n_written < job->n_bytes) {
-        ssize_t n = write(fd, job->text + n_written, job->n_bytes - n_written);
+        return fail(path, err);
+    if (fstat(fd, &info) < 0 || !S_ISREG(info.st_mode))
+        r = leat_error_set(err, -EINVAL, "%s: cannot write bad records: is not a regular file",
+                           path);
+    else if (flock(fd, LOCK_EX | LOCK_NB) == 0 && ftruncate(fd, 0) < 0)
+        r = fail(path, err);
+    if (r < 0) {
+        (void)close(fd);
+        return r;
+    }
+    (void)flock(fd, LOCK_SH | LOCK_NB);
+    return fd;
+}
+
+int leat_quarantine_execute(struct leat_quarantine_job *job, struct leat_error *err) {
+    size_t n_written = 0;
+
+    if (job->fd < 0)
+        job->fd = open_file(job->path, err);
+    if (job->fd < 0)
+        return job->fd;
+    while (n_written < job->n_bytes) {
+        ssize_t n = pwrite(job->fd, job->text + n_written, job->n_bytes - n_written,
+                           (off_t)(job->offset + n_written));
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            r = leat_error_set(err, -errno, "%s: cannot write bad records: %s", job->path,
-                               strerror(errno));
-        else
-            n_written += (size_t)n;
+            return fail(job->path, err);
+        n_written += (size_t)n;
     }
-    (void)close(fd);
-    return r;
+    return 0;
 }

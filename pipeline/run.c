@@ -1,8 +1,8 @@
 /* run.c: hands out jobs, takes them back, puts batches into slots and outputs in order. See run.h;
  * blocks: run_blocks.c.
  *
- * Collation comes before quarantine, the cache, scanning and mapping: what is nearest to the
- * trainer goes first.
+ * Collation comes before quarantine, the cache, scanning, decoding ahead and mapping: what is
+ * nearest to the trainer goes first, and what the others wait for.
  */
 #include "pipeline/run.h"
 
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pipeline/run_internal.h"
 
@@ -122,9 +123,13 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
         return leat_error_set(
             err, -EINVAL, "rank %llu is outside 0..%llu", (unsigned long long)options->rank,
             (unsigned long long)(options->world_size ? options->world_size - 1 : 0));
+    r = leat_run_check_passes(plan, options, err);
+    if (r < 0)
+        return r;
     run = calloc(1, sizeof(*run));
     if (!run)
         return leat_error_oom(err);
+    run->quarantine_fd = -1;
     run->plan = leat_plan_ref(plan);
     run->options = *options;
     run->last = &run->first;
@@ -133,7 +138,8 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
     if (options->only_builds)
         run->options.n_epochs = 1;
     leat_run_cache_init(run);
-    leat_scan_start(&run->scan, plan, options->opener);
+    leat_scan_start(&run->scan, plan, options->opener,
+                    options->first_epoch == 0 && options->first_step == 0);
     r = leat_order_init(&run->order, plan, options, err);
     if (r == 0)
         r = leat_order_start_epoch(&run->order, run->epoch, err);
@@ -197,12 +203,15 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     assert(run->n_jobs == 0);
     free_entries(run);
     leat_order_deinit(&run->order);
+    leat_run_decode_reset(run);
     leat_scan_stop(&run->scan);
     leat_run_cache_deinit(run);
     free_pools(run);
     leat_block_pool_deinit(&run->blocks);
     free(run->slots.slots);
     free(run->quarantine.data);
+    if (run->quarantine_fd >= 0)
+        (void)close(run->quarantine_fd);
     free(run->stage_stats);
     leat_plan_unref(run->plan);
     free(run);
@@ -213,93 +222,7 @@ void leat_run_cancel(struct leat_run *run) {
     run->is_cancelled = true;
 }
 
-/* ---- slots and outputs ---- */
-
-int leat_run_give_slot(struct leat_run *run, const struct leat_slot *slot) {
-    struct leat_slot_queue *queue = &run->slots;
-    size_t need = leat_run_slot_need(run);
-
-    if (need > slot->size_bytes)
-        return -EMSGSIZE;
-    if (queue->n_slots == queue->capacity) {
-        size_t capacity = queue->capacity ? queue->capacity * 2 : 64;
-        struct leat_slot *slots = calloc(capacity, sizeof(*slots));
-
-        if (!slots)
-            return -ENOMEM;
-        for (size_t i = 0; i < queue->n_slots; i++)
-            slots[i] = queue->slots[(queue->first + i) % queue->capacity];
-        free(queue->slots);
-        *queue = (struct leat_slot_queue){
-            .slots = slots, .n_slots = queue->n_slots, .capacity = capacity};
-    }
-    queue->slots[(queue->first + queue->n_slots++) % queue->capacity] = *slot;
-    return 0;
-}
-
-bool leat_run_take_slot_back(struct leat_run *run, struct leat_slot *ret_slot) {
-    struct leat_slot_queue *queue = &run->slots;
-
-    if (queue->n_slots == 0)
-        return false;
-    *ret_slot = queue->slots[queue->first];
-    queue->first = (queue->first + 1) % queue->capacity;
-    queue->n_slots--;
-    return true;
-}
-
-static struct leat_output_entry *add_output(struct leat_run *run, const struct leat_output *output,
-                                            bool is_done) {
-    struct leat_output_entry *entry = malloc(sizeof(*entry));
-
-    if (!entry)
-        return NULL;
-    *entry = (struct leat_output_entry){.output = *output, .is_done = is_done};
-    *run->last_output = entry;
-    run->last_output = &entry->next;
-    return entry;
-}
-
-/* Ends of epochs that are next in line go straight to the outputs. */
-static void move_ends(struct leat_run *run) {
-    struct leat_batcher *batcher = &run->order.batcher;
-
-    while (batcher->first && batcher->first->kind == LEAT_OUTPUT_EPOCH_END) {
-        struct leat_batch_refs *end = leat_batcher_pop(batcher);
-        struct leat_output output = {.kind = LEAT_OUTPUT_EPOCH_END,
-                                     .epoch = end->epoch,
-                                     .step = end->step,
-                                     .is_last = end->is_last};
-
-        leat_batch_refs_free(end);
-        if (!add_output(run, &output, true))
-            out_of_memory(run);
-    }
-}
-
-size_t leat_run_slot_need(const struct leat_run *run) {
-    const struct leat_batch_refs *batch = run->order.batcher.first;
-
-    return batch && batch->kind == LEAT_OUTPUT_BATCH ? (size_t)leat_collate_need(run->plan, batch)
-                                                     : 0;
-}
-
-size_t leat_run_n_waiting(const struct leat_run *run) {
-    return run->order.batcher.n_ready;
-}
-
-bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output) {
-    struct leat_output_entry *entry = run->first_output;
-
-    if (!entry || !entry->is_done)
-        return false;
-    *ret_output = entry->output;
-    run->first_output = entry->next;
-    if (!run->first_output)
-        run->last_output = &run->first_output;
-    free(entry);
-    return true;
-}
+/* ---- state ---- */
 
 const struct leat_error *leat_run_error(const struct leat_run *run) {
     return run->has_failed && !run->first_output && !run->order.batcher.first ? &run->error : NULL;
@@ -375,7 +298,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
                                      .step = batcher->first->step,
                                      .n_rows = batcher->first->n_refs};
 
-        *item = (struct leat_collate_item){.output = add_output(run, &output, false)};
+        *item = (struct leat_collate_item){.output = leat_run_add_output(run, &output, false)};
         if (!item->output) {
             out_of_memory(run);
             break;
@@ -408,10 +331,11 @@ static int quarantine_job(struct leat_run *run, struct leat_job **ret_job) {
         .path = run->plan->quarantine_path,
         .text = run->quarantine.data,
         .n_bytes = run->quarantine.n_bytes,
-        .truncates = !run->quarantine_is_begun && run->options.first_step == 0,
+        .fd = run->quarantine_fd,
+        .offset = run->quarantine_offset,
     };
     run->quarantine = (struct leat_text){.data = NULL};
-    run->quarantine_is_out = run->quarantine_is_begun = true;
+    run->quarantine_is_out = true;
     *ret_job = job;
     return LEAT_RUN_JOB;
 }
@@ -438,7 +362,8 @@ static int scan_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_job *job;
 
     if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed ||
-        !leat_run_cache_lets_scan(run, limit) || run->n_entries >= limit)
+        !leat_run_cache_lets_scan(run, limit) || run->n_entries >= limit ||
+        !leat_run_decode_hand_over(run))
         return 0;
     job = leat_run_take_job(run, LEAT_JOB_SCAN);
     if (!job)
@@ -452,6 +377,22 @@ static int scan_job(struct leat_run *run, struct leat_job **ret_job) {
         return out_of_memory(run);
     }
     run->scan_is_out = true;
+    *ret_job = job;
+    return LEAT_RUN_JOB;
+}
+
+static int decode_job(struct leat_run *run, struct leat_job **ret_job) {
+    struct leat_decode_job decode;
+    struct leat_job *job;
+
+    if (!leat_run_decode_next(run, &decode))
+        return 0;
+    job = leat_run_take_job(run, LEAT_JOB_DECODE);
+    if (!job) {
+        leat_run_decode_done(run, &decode);
+        return out_of_memory(run);
+    }
+    job->decode = decode;
     *ret_job = job;
     return LEAT_RUN_JOB;
 }
@@ -506,12 +447,12 @@ static int map_job(struct leat_run *run, struct leat_job **ret_job) {
 
 static int make_job(struct leat_run *run, struct leat_job **ret_job) {
     static int (*const makers[])(struct leat_run *, struct leat_job **) = {
-        collate_job, quarantine_job, leat_run_cache_job, scan_job, map_job};
+        collate_job, quarantine_job, leat_run_cache_job, scan_job, decode_job, map_job};
 
     do { /* once more, where that brought a pass to its end */
         run->has_end = false;
         leat_run_consume(run);
-        move_ends(run);
+        leat_run_move_ends(run);
         for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
             if (makers[i](run, ret_job) == LEAT_RUN_JOB)
                 return LEAT_RUN_JOB;
@@ -553,6 +494,9 @@ void leat_job_execute(struct leat_job *job) {
     switch (job->kind) {
     case LEAT_JOB_SCAN:
         (void)leat_scan_execute(&job->scan, &job->n_bytes, &job->error);
+        break;
+    case LEAT_JOB_DECODE:
+        (void)leat_decode_execute(&job->decode, &job->error);
         break;
     case LEAT_JOB_MAP:
         if (job->map.workspace)
@@ -609,6 +553,7 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
     run->scan_is_out = run->scan_is_stale = false;
     run->stats.n_source_bytes += job->n_bytes;
     run->stage_stats[0].busy_ns += job->busy_ns;
+    leat_run_decode_follow(run, scan);
     give_buffers(run, scan);
     for (size_t i = 0; i < scan->n_pieces; i++) {
         if (!is_stale && !is_enough)
@@ -671,6 +616,12 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
     case LEAT_JOB_SCAN:
         complete_scan(run, take_job);
         break;
+    case LEAT_JOB_DECODE:
+        run->stage_stats[0].busy_ns += take_job->busy_ns;
+        leat_run_decode_done(run, &take_job->decode);
+        if (take_job->error.code)
+            leat_run_fail(run, &take_job->error);
+        break;
     case LEAT_JOB_MAP:
         complete_map(run, take_job);
         break;
@@ -679,6 +630,8 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
         break;
     case LEAT_JOB_QUARANTINE:
         run->quarantine_is_out = false;
+        run->quarantine_fd = take_job->quarantine.fd;
+        run->quarantine_offset += take_job->quarantine.n_bytes;
         free(take_job->quarantine.text);
         if (take_job->error.code)
             leat_run_fail(run, &take_job->error);

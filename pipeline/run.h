@@ -28,6 +28,7 @@ enum {
 
 enum leat_job_kind {
     LEAT_JOB_SCAN,
+    LEAT_JOB_DECODE,
     LEAT_JOB_MAP,
     LEAT_JOB_COLLATE,
     LEAT_JOB_QUARANTINE,

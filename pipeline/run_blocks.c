@@ -70,7 +70,30 @@ static bool wants_pass(const struct leat_run *run, uint64_t pass) {
            (run->plan->repeat_count == 0 || pass < run->plan->repeat_count);
 }
 
+/* What comes once has one epoch, from its start; how many are asked for may be left open. */
+int leat_run_check_passes(const struct leat_plan *plan, const struct leat_run_options *options,
+                          struct leat_error *err) {
+    const char *path = plan->source->files.paths[0];
+
+    if (!plan->is_one_pass)
+        return 0;
+    if (options->first_epoch > 0 || options->first_step > 0)
+        return leat_error_set(
+            err, -ESPIPE,
+            "%s: comes through a FIFO, and so once: there is no going on at epoch "
+            "%llu, step %llu",
+            path, (unsigned long long)options->first_epoch,
+            (unsigned long long)options->first_step);
+    if (options->n_epochs > 1)
+        return leat_error_set(err, -ESPIPE,
+                              "%s: comes through a FIFO, and so once: %llu epochs were asked for, "
+                              "there is one",
+                              path, (unsigned long long)options->n_epochs);
+    return 0;
+}
+
 void leat_run_next_pass(struct leat_run *run, bool epoch_is_over) {
+    leat_run_decode_reset(run);
     leat_scan_stop(&run->scan);
     if (!epoch_is_over && wants_pass(run, run->scan_pass + 1)) {
         run->scan_pass++;
@@ -82,7 +105,7 @@ void leat_run_next_pass(struct leat_run *run, bool epoch_is_over) {
     run->scan_end_record = 0;
     leat_run_cache_next_pass(run);
     if (!run->scan_has_ended)
-        leat_scan_start(&run->scan, run->plan, run->options.opener);
+        leat_scan_start(&run->scan, run->plan, run->options.opener, false);
 }
 
 void leat_run_end_scan(struct leat_run *run, uint64_t n_records) {
@@ -96,26 +119,24 @@ void leat_run_end_scan(struct leat_run *run, uint64_t n_records) {
 
 /* ---- bad records ---- */
 
-static void bad_error(const struct leat_run *run, const struct leat_block *block,
-                      const struct leat_bad_record *bad, struct leat_error *err) {
+static void bad_error(const struct leat_run *run, uint32_t file, const struct leat_bad_record *bad,
+                      struct leat_error *err) {
     *err = LEAT_ERROR_INIT;
     leat_error_set(err, -EINVAL, "%s", bad->message);
-    leat_error_locate(err, run->plan->source->files.paths[block->file], (uint32_t)bad->line,
-                      bad->column);
+    leat_error_locate(err, run->plan->source->files.paths[file], (uint32_t)bad->line, bad->column);
     if (bad->field)
         leat_error_prefix(err, "%s", bad->field);
     if (bad->stage)
         leat_error_prefix(err, "%s", bad->stage);
 }
 
-static int meet_bad(struct leat_run *run, const struct leat_block *block,
-                    const struct leat_bad_record *bad) {
+static int meet_bad(struct leat_run *run, uint32_t file, const struct leat_bad_record *bad) {
     const struct leat_stream_options *options = &run->plan->options;
     struct leat_error err;
 
     run->stats.n_bad_records++;
     run->n_epoch_bad++;
-    bad_error(run, block, bad, &run->last_bad);
+    bad_error(run, file, bad, &run->last_bad);
     if (options->on_error == LEAT_ON_ERROR_FAIL) {
         leat_run_fail(run, &run->last_bad);
         return -EINVAL;
@@ -132,7 +153,7 @@ static int meet_bad(struct leat_run *run, const struct leat_block *block,
     }
     if (options->on_error == LEAT_ON_ERROR_QUARANTINE && run->epoch == run->options.first_epoch &&
         run->pass == 0)
-        leat_quarantine_add(&run->quarantine, run->plan, block, bad);
+        leat_quarantine_add(&run->quarantine, run->plan, file, bad);
     return 0;
 }
 
@@ -142,7 +163,7 @@ static int meet_bad_before(struct leat_run *run, struct leat_queue_entry *entry,
     uint32_t record = row < block->n_rows && block->records ? block->records[row] : UINT32_MAX;
 
     while (entry->next_bad < block->n_bad && block->bad[entry->next_bad].record < record) {
-        int r = meet_bad(run, block, &block->bad[entry->next_bad++]);
+        int r = meet_bad(run, block->file, &block->bad[entry->next_bad++]);
 
         if (r < 0)
             return r;

@@ -264,6 +264,9 @@ static uint64_t done_bytes(const struct leat_run *run) {
     last = &file->frames[file->n_frames - 1].span;
     for (size_t i = 0; i < last->file && i < data->n_sources; i++)
         n_bytes += data->sources[i].n_bytes;
+    if (last->file < data->n_sources &&
+        last->offset + last->n_bytes > data->sources[last->file].n_bytes)
+        return n_bytes + data->sources[last->file].n_bytes;
     return n_bytes + last->offset + last->n_bytes;
 }
 
@@ -386,6 +389,12 @@ bool leat_run_cache_lets_scan(struct leat_run *run, size_t max_entries) {
     return true;
 }
 
+/* Of compressed files offsets are those of their text: what lies beyond the size of the file counts
+ * where that ends. */
+static uint64_t place_in(const struct leat_cache_source *source, uint64_t offset) {
+    return source->n_bytes > 0 && offset >= source->n_bytes ? source->n_bytes - 1 : offset;
+}
+
 enum leat_run_cache_sifted leat_run_cache_sift(struct leat_run *run, struct leat_piece *piece) {
     struct leat_run_shard *shard = &run->cache.shard;
     uint64_t offset;
@@ -394,7 +403,7 @@ enum leat_run_cache_sifted leat_run_cache_sift(struct leat_run *run, struct leat
         return LEAT_RUN_CACHE_TAKE;
     while (shard->file < piece->span.file)
         shard->base += run->cache.data.sources[shard->file++].n_bytes;
-    offset = shard->base + piece->span.offset;
+    offset = shard->base + place_in(&run->cache.data.sources[shard->file], piece->span.offset);
     if (offset >= shard->to)
         return LEAT_RUN_CACHE_END;
     if (offset < shard->from) {

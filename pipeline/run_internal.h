@@ -1,5 +1,6 @@
-/* run_internal.h: the state of a run, shared by run.c (jobs and outputs) and run_blocks.c (blocks
- * through the order). */
+/* run_internal.h: the state of a run, shared by run.c (jobs), run_output.c (what goes out),
+ * run_blocks.c (blocks through the order), run_cache.c and run_decode.c (compressed files ahead of
+ * the scanner). */
 #pragma once
 
 #include "pipeline/job.h"
@@ -47,6 +48,23 @@ struct leat_slot_queue {
     size_t first, n_slots, capacity; /* a ring */
 };
 
+/* What is decoded ahead of the scanner. How far it got changes speed and memory, never the data. */
+struct leat_ahead {
+    uint64_t pass;                            /* counts; jobs of an older one are of no use */
+    struct leat_unit *units;                  /* decoded, and not with the scanner yet */
+    struct leat_unit_key out[LEAT_UNITS_MAX]; /* being decoded in this pass */
+    size_t n_out, n_busy;                     /* n_busy: jobs of all passes */
+    size_t n_held;                            /* units that the scanner has */
+    bool is_compressed;                       /* the file in which the scanner is */
+    size_t file;                              /* where it was last */
+    uint64_t range, n_ranges;
+    uint64_t next_range; /* of that file, to be decoded next */
+    size_t next_file;    /* whose first range is */
+    uint32_t n_useless;  /* ranges of that file in a row without a frame */
+    bool is_wanted;      /* the scanner waits for: */
+    struct leat_unit_key wanted;
+};
+
 struct leat_run {
     struct leat_plan *plan;
     struct leat_run_options options;
@@ -58,6 +76,7 @@ struct leat_run {
     bool has_end;                     /* a pass came to its end without a job */
     uint64_t scan_end_record;         /* of the pass: behind the last that was put in line */
     bool scan_is_stale; /* the job that is out reads a pass that nobody wants any more */
+    struct leat_ahead ahead;
 
     /* the line of blocks */
     struct leat_queue_entry *first, **last;
@@ -78,7 +97,9 @@ struct leat_run {
 
     /* bad records */
     struct leat_text quarantine;
-    bool quarantine_is_out, quarantine_is_begun;
+    bool quarantine_is_out;
+    int quarantine_fd; /* -1: not open yet */
+    uint64_t quarantine_offset;
     struct leat_error last_bad;
 
     struct leat_error error;
@@ -104,6 +125,9 @@ void leat_run_fail(struct leat_run *run, const struct leat_error *err);
 void leat_run_next_pass(struct leat_run *run, bool epoch_is_over);
 /* The pass is read, and had so many records. */
 void leat_run_end_scan(struct leat_run *run, uint64_t n_records);
+/* Whether the source can be read as often as that, and from there. */
+int leat_run_check_passes(const struct leat_plan *plan, const struct leat_run_options *options,
+                          struct leat_error *err);
 void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece);
 struct leat_queue_entry *leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
                                             const struct leat_piece *piece,
@@ -112,5 +136,21 @@ struct leat_queue_entry *leat_run_add_entry(struct leat_run *run, enum leat_entr
 bool leat_run_is_stale(const struct leat_run *run, const struct leat_queue_entry *entry);
 void leat_run_out_of_memory(struct leat_run *run);
 struct leat_job *leat_run_take_job(struct leat_run *run, enum leat_job_kind kind);
+/* A place in the line of what goes out; NULL: no memory. */
+struct leat_output_entry *leat_run_add_output(struct leat_run *run,
+                                              const struct leat_output *output, bool is_done);
+/* Ends of epochs that are next in line go straight to the outputs. */
+void leat_run_move_ends(struct leat_run *run);
 /* Batches that one COLLATE job makes at most. */
 size_t leat_run_collate_max(const struct leat_run *run);
+
+/* The next place that is worth decoding ahead; false: none, or enough is. */
+bool leat_run_decode_next(struct leat_run *run, struct leat_decode_job *ret_decode);
+/* Takes the job's unit. */
+void leat_run_decode_done(struct leat_run *run, struct leat_decode_job *decode);
+/* Gives the scanner what there is; false: it waits for what is being decoded. */
+bool leat_run_decode_hand_over(struct leat_run *run);
+/* After a SCAN job: where the scanner is now. */
+void leat_run_decode_follow(struct leat_run *run, const struct leat_scan_job *scan);
+/* A new pass, or the end. */
+void leat_run_decode_reset(struct leat_run *run);

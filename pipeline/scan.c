@@ -1,40 +1,54 @@
-/* scan.c: the SCAN job: pread, cut, carry.
+/* scan.c: the SCAN job: read, cut, carry.
  *
  * A piece is what the cutter accepts of block_bytes; the rest, less than a record, is carried to
  * the next one. If that holds no whole record it is twice as much, up to what a record may have.
- * Files are read with pread and never mapped: one that is cut short meanwhile ends early instead of
- * killing the daemon.
+ * Files are never mapped: one that is cut short meanwhile ends early instead of killing the daemon.
+ *
+ * At a boundary between frames of a compressed file the scanner goes on with what was decoded ahead
+ * from there, if it was. Where a file is damaged, all whole records before are given first.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pipeline/job.h"
 
-void leat_scan_start(struct leat_scan *scan, const struct leat_plan *plan,
-                     const struct leat_opener *opener) {
-    *scan = (struct leat_scan){.plan = plan, .opener = opener, .fd = -1, .line = 1};
+#define PASS_BYTES     (64U << 20) /* of text that one job reads to leave it out */
+#define PASS_MIN_BYTES 65536U      /* at a time */
+
+void leat_scan_start(struct leat_scan *scan, struct leat_plan *plan,
+                     const struct leat_opener *opener, bool may_read_once) {
+    *scan = (struct leat_scan){
+        .plan = plan, .opener = opener, .line = 1, .may_read_once = may_read_once};
+    if (may_read_once) {
+        scan->first = plan->first_input;
+        plan->first_input = NULL;
+    }
 }
 
-void leat_scan_start_behind(struct leat_scan *scan, const struct leat_plan *plan,
+void leat_scan_start_behind(struct leat_scan *scan, struct leat_plan *plan,
                             const struct leat_opener *opener, const struct leat_cache_span *last,
                             uint64_t n_records) {
-    leat_scan_start(scan, plan, opener);
+    leat_scan_stop(scan);
+    leat_scan_start(scan, plan, opener, false);
     scan->file = last->file;
+    scan->record = n_records;
+    if (last->is_damaged) {
+        scan->file++;
+        return;
+    }
     scan->piece_offset = last->offset + last->n_bytes;
     scan->line = last->line + last->n_lines;
-    scan->record = n_records;
     scan->is_skipping = last->ends_midline;
     scan->is_midway = true;
 }
 
 void leat_scan_stop(struct leat_scan *scan) {
-    if (scan->fd >= 0)
-        (void)close(scan->fd);
+    leat_input_close(scan->input);
+    leat_input_close(scan->first);
+    leat_unit_free_all(&scan->units);
     free(scan->carry);
-    *scan = (struct leat_scan){.fd = -1};
+    *scan = (struct leat_scan){.file = 0};
 }
 
 static const char *path_of(const struct leat_scan *scan) {
@@ -54,27 +68,180 @@ static int grow_buffer(struct leat_buffer *buffer, size_t capacity, struct leat_
     return 0;
 }
 
-/* Fills the buffer from n_filled to limit; *at_end: the file has no more. */
-static int fill(struct leat_scan *scan, struct leat_buffer *buffer, size_t limit, size_t *n_filled,
-                bool *at_end, uint64_t *n_bytes, struct leat_error *err) {
-    while (*n_filled < limit) {
-        ssize_t n =
-            pread(scan->fd, buffer->data + *n_filled, limit - *n_filled, (off_t)scan->read_offset);
+/* ---- what was decoded ahead ---- */
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return leat_error_set(err, -errno, "%s: cannot read at byte %llu: %s", path_of(scan),
-                                  (unsigned long long)scan->read_offset, strerror(errno));
-        if (n == 0) {
-            *at_end = true;
-            return 0;
-        }
-        *n_filled += (size_t)n;
-        *n_bytes += (uint64_t)n;
-        scan->read_offset += (uint64_t)n;
+/* What was decoded at that place, or NULL. What lies before it is not wanted any more. */
+static struct leat_unit *take_unit(struct leat_scan *scan, struct leat_unit_key key) {
+    struct leat_unit *unit;
+
+    while ((unit = scan->units) && leat_unit_compare(unit->key, key) < 0) {
+        scan->units = unit->next;
+        leat_unit_free(unit);
     }
-    return 0;
+    if (!unit || leat_unit_compare(unit->key, key) != 0)
+        return NULL;
+    scan->units = unit->next;
+    return unit;
+}
+
+static bool is_missing(const struct leat_scan *scan, struct leat_unit_key key) {
+    for (size_t i = 0; i < scan->n_missing; i++)
+        if (leat_unit_compare(scan->missing[i], key) == 0)
+            return true;
+    return false;
+}
+
+static bool is_beyond(const struct leat_scan *scan, struct leat_unit_key key) {
+    if (!scan->has_horizon)
+        return false;
+    return key.file == scan->horizon.file ? key.range >= scan->horizon.range
+                                          : key.file >= scan->horizon_file;
+}
+
+/* False: that place is being decoded, or may be since the job began; it ends here. */
+static bool may_pass(struct leat_scan_job *job, struct leat_unit_key key) {
+    if (!is_missing(job->scan, key) && !is_beyond(job->scan, key))
+        return true;
+    job->is_waiting = job->wants_unit = true;
+    job->wanted = key;
+    return false;
+}
+
+/* At a boundary: goes on with the input that was decoded ahead from there. */
+static void change_input(struct leat_scan *scan, struct leat_unit_key key) {
+    struct leat_unit *unit = take_unit(scan, key);
+
+    if (unit && unit->input && leat_input_adopt(unit->input, scan->input)) {
+        leat_input_close(scan->input);
+        scan->input = unit->input;
+        unit->input = NULL;
+    }
+    leat_unit_free(unit);
+}
+
+/* ---- reading ---- */
+
+static int check_passes(const struct leat_scan *scan, struct leat_error *err) {
+    if (!leat_input_is_one_pass(scan->input) || scan->may_read_once)
+        return 0;
+    return leat_error_set(
+        err, -ESPIPE,
+        "%s: comes through a FIFO, and so once: there is no further epoch, and no "
+        "position to go on from; ask for one epoch, or put it into a file",
+        path_of(scan));
+}
+
+static int open_file(struct leat_scan_job *job, struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    struct leat_unit_key key = {.file = scan->file};
+    struct leat_unit *unit;
+    int r = 0;
+
+    if (scan->input || !may_pass(job, key))
+        return 0;
+    unit = take_unit(scan, key);
+    if (scan->file == 0 && scan->first) {
+        scan->input = scan->first;
+        scan->first = NULL;
+    } else if (unit && unit->input) {
+        scan->input = unit->input;
+        unit->input = NULL;
+    } else {
+        r = leat_input_open(scan->opener, path_of(scan), &scan->plan->limits, &scan->input, err);
+    }
+    leat_unit_free(unit);
+    if (!scan->is_midway) {
+        scan->piece_offset = 0;
+        scan->line = 1;
+        scan->is_skipping = false;
+    }
+    scan->n_to_pass = scan->piece_offset;
+    scan->is_begun = scan->is_midway;
+    scan->is_midway = false;
+    return r < 0 ? r : check_passes(scan, err);
+}
+
+static void close_file(struct leat_scan *scan) {
+    scan->input = leat_input_close(scan->input);
+    scan->file++;
+    scan->n_carry = 0;
+}
+
+static uint64_t count_lines(const uint8_t *data, size_t n_bytes) {
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < n_bytes; i++)
+        n += data[i] == '\n';
+    return n;
+}
+
+/* The place in the text; the file's own is in the message. */
+static int read_error(const struct leat_scan *scan, const struct leat_buffer *buffer,
+                      size_t n_filled, const struct leat_error *cause, struct leat_error *err) {
+    leat_error_set(err, cause->code, "%s", cause->message);
+    leat_error_locate(err, path_of(scan),
+                      (uint32_t)(scan->line + count_lines(buffer->data, n_filled)), 0);
+    return cause->code;
+}
+
+/* Reads once: LEAT_INPUT_WAITING: nothing for now. */
+static int read_some(struct leat_scan_job *job, void *data, size_t size, size_t *ret_n,
+                     struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    struct leat_unit_key key;
+    int r;
+
+    while ((r = leat_input_read(scan->input, data, size, ret_n, err)) == LEAT_INPUT_BOUNDARY) {
+        key = (struct leat_unit_key){scan->file, leat_input_offset(scan->input) / LEAT_INPUT_RANGE};
+        if (!may_pass(job, key))
+            return LEAT_INPUT_WAITING;
+        change_input(scan, key);
+    }
+    job->is_waiting |= r == LEAT_INPUT_WAITING;
+    return r;
+}
+
+/* Goes on behind what was read in an earlier run: a file that is as it is, is entered there; of a
+ * compressed one all before is decoded again, some of it in each job. */
+static int pass_over(struct leat_scan_job *job, struct leat_buffer *buffer,
+                     struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    size_t n_left = PASS_BYTES;
+    int r = 0;
+
+    if (scan->n_to_pass > 0)
+        r = leat_input_seek(scan->input, &scan->n_to_pass, err);
+    while (r == 0 && scan->n_to_pass > 0) {
+        size_t n = scan->n_to_pass < buffer->capacity ? (size_t)scan->n_to_pass : buffer->capacity;
+
+        job->is_waiting = n_left == 0;
+        if (n_left == 0)
+            return LEAT_INPUT_WAITING;
+        r = read_some(job, buffer->data, n < n_left ? n : n_left, &n, err);
+        if (r == 0 && n == 0)
+            return leat_error_set(err, -ESTALE, "has become shorter");
+        scan->n_to_pass -= n;
+        n_left -= n;
+    }
+    return r;
+}
+
+/* Fills the buffer from n_filled to limit; *at_end: the file has no more. LEAT_INPUT_WAITING: not
+ * all of it is there yet. */
+static int fill(struct leat_scan_job *job, struct leat_buffer *buffer, size_t limit,
+                size_t *n_filled, bool *at_end, uint64_t *n_bytes, struct leat_error *err) {
+    struct leat_error cause = LEAT_ERROR_INIT;
+    int r = pass_over(job, buffer, &cause);
+
+    while (r == 0 && *n_filled < limit && !*at_end) {
+        size_t n = 0;
+
+        r = read_some(job, buffer->data + *n_filled, limit - *n_filled, &n, &cause);
+        *at_end = r == 0 && n == 0;
+        *n_filled += n;
+        *n_bytes += n;
+    }
+    return r < 0 ? read_error(job->scan, buffer, *n_filled, &cause, err) : r;
 }
 
 /* BOM and header at the start of a file; -EAGAIN: not all of it is in the buffer. */
@@ -96,34 +263,6 @@ static int begin_file(struct leat_scan *scan, struct leat_buffer *buffer, size_t
     return 0;
 }
 
-static int open_file(struct leat_scan *scan, struct leat_error *err) {
-    int fd;
-
-    if (scan->fd >= 0)
-        return 0;
-    fd = scan->opener->open_file(scan->opener, path_of(scan), err);
-    if (fd < 0)
-        return fd;
-    scan->fd = fd;
-    if (!scan->is_midway) {
-        scan->piece_offset = 0;
-        scan->line = 1;
-        scan->is_skipping = false;
-    }
-    scan->read_offset = scan->piece_offset;
-    scan->is_begun = scan->is_midway;
-    scan->is_midway = false;
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    return 0;
-}
-
-static void close_file(struct leat_scan *scan) {
-    (void)close(scan->fd);
-    scan->fd = -1;
-    scan->file++;
-    scan->n_carry = 0;
-}
-
 static int keep_carry(struct leat_scan *scan, const uint8_t *bytes, size_t n_bytes,
                       struct leat_error *err) {
     if (n_bytes > scan->carry_capacity) {
@@ -141,43 +280,133 @@ static int keep_carry(struct leat_scan *scan, const uint8_t *bytes, size_t n_byt
 }
 
 /* Behind a record that was cut off within its line: the rest of the line is no record. */
-static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled) {
+static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled,
+                      bool at_end) {
+    uint64_t n_lines;
     bool is_done;
-    size_t n = leat_cutter_skip(buffer->data, *n_filled, &is_done);
+    size_t n =
+        leat_cutter_skip(&scan->plan->cutter, buffer->data, *n_filled, at_end, &n_lines, &is_done);
 
     memmove(buffer->data, buffer->data + n, *n_filled - n);
     *n_filled -= n;
     scan->piece_offset += n;
-    scan->line += is_done;
+    scan->line += n_lines;
     scan->is_skipping = !is_done;
 }
 
-/* Reads until the cutter accepts something or the file ends. */
-static int read_cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled,
+/* What can be cut of what is there; -EAGAIN: not even the header is. */
+static int cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled, bool at_end,
+               struct leat_cut *ret_cut, struct leat_error *err) {
+    int r = scan->is_begun ? 0 : begin_file(scan, buffer, n_filled, at_end, err);
+
+    if (r < 0)
+        return r;
+    if (scan->is_skipping)
+        skip_line(scan, buffer, n_filled, at_end);
+    if (scan->is_skipping)
+        return 0;
+    leat_cutter_cut(&scan->plan->cutter, buffer->data, *n_filled, at_end, ret_cut);
+    return 0;
+}
+
+/* Reads until the cutter accepts something, or the file ends, or waits. What waits for other jobs
+ * is not cut before all is there; a FIFO may have nothing more for long. A failure of reading comes
+ * behind all records that are whole. */
+static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_t *n_filled,
                     bool *at_end, struct leat_cut *ret_cut, uint64_t *n_bytes,
                     struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
     size_t limit = (size_t)scan->plan->options.block_bytes;
 
     for (;;) {
-        int r;
+        struct leat_error fault = LEAT_ERROR_INIT;
+        int r, reading;
 
         while (*n_filled >= limit) /* less than one record: read on */
             limit *= 2;
         r = grow_buffer(buffer, limit, err);
-        if (r == 0)
-            r = fill(scan, buffer, limit, n_filled, at_end, n_bytes, err);
-        if (r == 0 && !scan->is_begun)
-            r = begin_file(scan, buffer, n_filled, *at_end, err);
+        if (r < 0)
+            return r;
+        reading = fill(job, buffer, limit, n_filled, at_end, n_bytes, &fault);
+        if (reading == LEAT_INPUT_WAITING && !leat_input_is_one_pass(scan->input))
+            return reading;
+        r = cut(scan, buffer, n_filled, *at_end, ret_cut, err);
         if (r < 0 && r != -EAGAIN)
             return r;
-        if (r == 0 && scan->is_skipping)
-            skip_line(scan, buffer, n_filled);
-        if (r == 0) {
-            leat_cutter_cut(&scan->plan->cutter, buffer->data, *n_filled, *at_end, ret_cut);
-            if (ret_cut->n_bytes > 0 || *at_end)
-                return 0;
-        }
+        if (r == 0 && (ret_cut->n_bytes > 0 || *at_end))
+            return 0;
+        if (reading < 0)
+            *err = fault;
+        if (reading != 0)
+            return reading;
     }
+}
+
+static void set_piece(struct leat_scan_job *job, size_t index, const struct leat_cut *piece) {
+    const struct leat_scan *scan = job->scan;
+
+    job->pieces[index] = (struct leat_piece){
+        .buffer = job->buffers[index],
+        .span = {.file = (uint32_t)scan->file,
+                 .n_records = (uint32_t)piece->n_records,
+                 .ends_midline = piece->ends_midline,
+                 .offset = scan->piece_offset,
+                 .n_bytes = piece->n_bytes,
+                 .line = scan->line,
+                 .n_lines = piece->n_lines},
+        .record = scan->record,
+    };
+    job->buffers[index] = NULL;
+}
+
+/* Puts the reason behind the bytes of the piece. */
+static int set_damage(struct leat_piece *piece, const char *reason, struct leat_error *err) {
+    size_t n = (size_t)piece->span.n_bytes, n_reason = strlen(reason) + 1;
+
+    if (grow_buffer(piece->buffer, n + n_reason, err) < 0)
+        return -ENOMEM;
+    memcpy(piece->buffer->data + n, reason, n_reason);
+    piece->damage = (const char *)piece->buffer->data + n;
+    piece->span.is_damaged = true;
+    return 0;
+}
+
+/* Damage ends its file, not the stream, if bad records do not: what is left in the buffer, less
+ * than a record, is a bad one. */
+static int end_damaged(struct leat_scan_job *job, size_t index, size_t n_filled,
+                       struct leat_error *err) {
+    struct leat_cut rest = {.n_bytes = n_filled, .n_records = 1};
+    struct leat_scan *scan = job->scan;
+    struct leat_error fault = *err;
+
+    if (fault.code != -EBADMSG || scan->plan->options.on_error == LEAT_ON_ERROR_FAIL)
+        return fault.code;
+    *err = LEAT_ERROR_INIT;
+    rest.n_lines = count_lines(job->buffers[index]->data, n_filled);
+    set_piece(job, index, &rest);
+    scan->record++;
+    close_file(scan);
+    return set_damage(&job->pieces[index], fault.message, err);
+}
+
+/* Cuts a piece of what could be read; what is left of it is carried on. */
+static int take_cut(struct leat_scan_job *job, size_t index, size_t n_filled, bool at_end,
+                    const struct leat_cut *piece, struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    int r = keep_carry(scan, job->buffers[index]->data + piece->n_bytes, n_filled - piece->n_bytes,
+                       err);
+
+    if (r < 0)
+        return r;
+    if (piece->n_records > 0)
+        set_piece(job, index, piece);
+    scan->piece_offset += piece->n_bytes;
+    scan->line += piece->n_lines;
+    scan->record += piece->n_records;
+    scan->is_skipping |= piece->ends_midline;
+    if (at_end && !piece->ends_midline)
+        close_file(scan);
+    return 0;
 }
 
 static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes,
@@ -185,74 +414,75 @@ static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes
     struct leat_scan *scan = job->scan;
     struct leat_buffer *buffer = job->buffers[index];
     size_t n_filled = scan->n_carry;
-    struct leat_cut cut = {0};
+    struct leat_cut piece = {0};
     bool at_end = false;
-    int r = open_file(scan, err);
+    int r;
 
+    if (scan->file == scan->plan->source->files.n_paths) {
+        job->has_ended = true;
+        return 0;
+    }
+    r = open_file(job, err);
+    if (r == 0 && job->is_waiting)
+        return 0;
     if (r == 0)
         r = grow_buffer(buffer, n_filled, err);
     if (r < 0)
         return r;
     if (n_filled > 0)
         memcpy(buffer->data, scan->carry, n_filled);
-    r = read_cut(scan, buffer, &n_filled, &at_end, &cut, n_bytes, err);
-    if (r == 0)
-        r = keep_carry(scan, buffer->data + cut.n_bytes, n_filled - cut.n_bytes, err);
-    if (r < 0)
-        return r;
-    if (cut.n_records > 0) {
-        job->pieces[index] = (struct leat_piece){
-            .buffer = buffer,
-            .span = {.file = (uint32_t)scan->file,
-                     .n_records = (uint32_t)cut.n_records,
-                     .ends_midline = cut.ends_midline,
-                     .offset = scan->piece_offset,
-                     .n_bytes = cut.n_bytes,
-                     .line = scan->line,
-                     .n_lines = cut.n_lines},
-            .record = scan->record,
-        };
-        job->buffers[index] = NULL;
-    }
-    scan->piece_offset += cut.n_bytes;
-    scan->line += cut.n_lines;
-    scan->record += cut.n_records;
-    scan->is_skipping |= cut.ends_midline;
-    if (at_end && !cut.ends_midline)
-        close_file(scan);
+    r = read_cut(job, buffer, &n_filled, &at_end, &piece, n_bytes, err);
+    r = r < 0 ? end_damaged(job, index, n_filled, err)
+              : take_cut(job, index, n_filled, at_end, &piece, err);
     job->has_ended = scan->file == scan->plan->source->files.n_paths;
-    return 0;
+    return r;
 }
 
 int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err) {
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < job->n_pieces && !job->has_ended; i++)
+    for (size_t i = 0; r == 0 && i < job->n_pieces && !job->has_ended && !job->is_waiting; i++)
         r = scan_piece(job, i, n_bytes, err);
     return r;
 }
 
-int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opener,
-                   const struct leat_cache_span *span, struct leat_buffer *buffer,
-                   struct leat_error *err) {
-    struct leat_scan scan;
-    size_t n_filled = 0, limit = (size_t)span->n_bytes;
+/* All of it, on this thread; at the end of a damaged one, why it is. */
+static int read_again(struct leat_scan_job *job, struct leat_piece *piece, struct leat_error *err) {
+    struct leat_error fault = LEAT_ERROR_INIT;
+    size_t n_filled = 0, limit = (size_t)piece->span.n_bytes;
     uint64_t n_bytes = 0;
     bool at_end = false;
     int r;
 
-    if (span->file >= plan->source->files.n_paths)
-        return leat_error_set(err, -ESTALE, "there is no file %u", span->file);
-    leat_scan_start(&scan, plan, opener);
-    scan.file = span->file;
-    r = open_file(&scan, err);
-    scan.read_offset = span->offset;
-    if (r == 0)
-        r = grow_buffer(buffer, limit, err);
-    if (r == 0)
-        r = fill(&scan, buffer, limit, &n_filled, &at_end, &n_bytes, err);
+    do {
+        job->is_waiting = false;
+        r = fill(job, piece->buffer, limit, &n_filled, &at_end, &n_bytes, err);
+    } while (r == LEAT_INPUT_WAITING);
     if (r == 0 && n_filled < limit)
-        r = leat_error_set(err, -ESTALE, "%s: has become shorter", path_of(&scan));
+        r = leat_error_set(err, -ESTALE, "%s: has become shorter", path_of(job->scan));
+    if (r < 0 || !piece->span.is_damaged)
+        return r;
+    if (fill(job, piece->buffer, limit + 1, &n_filled, &at_end, &n_bytes, &fault) != -EBADMSG)
+        return leat_error_set(err, -ESTALE, "%s: is damaged no more", path_of(job->scan));
+    return set_damage(piece, fault.message, err);
+}
+
+int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opener,
+                   struct leat_piece *piece, struct leat_error *err) {
+    struct leat_scan scan = {.plan = plan, .opener = opener, .file = piece->span.file};
+    struct leat_scan_job job = {.scan = &scan};
+    int r;
+
+    if (scan.file >= plan->source->files.n_paths)
+        return leat_error_set(err, -ESTALE, "there is no file %u", piece->span.file);
+    scan.piece_offset = piece->span.offset;
+    scan.line = piece->span.line;
+    scan.is_midway = true;
+    r = open_file(&job, err);
+    if (r == 0)
+        r = grow_buffer(piece->buffer, (size_t)piece->span.n_bytes + PASS_MIN_BYTES, err);
+    if (r == 0)
+        r = read_again(&job, piece, err);
     leat_scan_stop(&scan);
     return r;
 }

@@ -138,8 +138,10 @@ struct leat_map {
     const bool *is_kept;        /* [n_columns]: outlives the job */
     struct leat_arena *scratch; /* for this job only */
     uint64_t seed, epoch;       /* of the stream */
-    void *workspace;            /* what the stage keeps from job to job, see workspace_new */
-    uint64_t n_bytes_out;       /* counted by the stage: text or token bytes it made */
+    const char *file;           /* that the block is of, as the entry of `paths` would name it */
+    uint64_t max_fields, max_tokens; /* a record; 0: any number */
+    void *workspace;                 /* what the stage keeps from job to job, see workspace_new */
+    uint64_t n_bytes_out;            /* counted by the stage: text or token bytes it made */
 
     /* the runner's own */
     const char *stage; /* name of the stage that runs; NULL: the source */
@@ -323,9 +325,72 @@ struct leat_stage_ops {
 /* The common beginning of every source's config. */
 struct leat_source_config {
     struct leat_config base;
-    struct leat_texts paths;
+    struct leat_texts paths, suffixes;
     struct leat_files files; /* filled by load */
+    int invalid_utf8;        /* enum leat_invalid_utf8 */
 };
+
+enum leat_invalid_utf8 { LEAT_INVALID_UTF8_REPLACE, LEAT_INVALID_UTF8_FAIL };
+
+extern const char *const leat_invalid_utf8_choices[];
+
+/* The arguments that every source has. */
+#define LEAT_SOURCE_ARGS(invalid_utf8_fallback)                                                    \
+    {.name = "paths",                                                                              \
+     .type = LEAT_ARG_PATHS,                                                                       \
+     .offset = offsetof(struct leat_source_config, paths),                                         \
+     .is_required = true,                                                                          \
+     .min = 1,                                                                                     \
+     .max = 65536,                                                                                 \
+     .help =                                                                                       \
+         "files, globs, directories (with all that is below), `part-{000..127}.txt`, or \"-\" "    \
+         "for the standard input, in this order; relative to the file that names them; .gz, "      \
+         ".zst, .lz4, .bz2 and .xz are told by their contents"},                                   \
+        {.name = "suffix",                                                                         \
+         .type = LEAT_ARG_TEXTS,                                                                   \
+         .offset = offsetof(struct leat_source_config, suffixes),                                  \
+         .min = 1,                                                                                 \
+         .max = 64,                                                                                \
+         .help = "of the files that are wanted from directories, such as .jsonl, which stands "    \
+                 "for .jsonl.gz and the like too; default: all"},                                  \
+    {                                                                                              \
+        .name = "invalid_utf8", .type = LEAT_ARG_CHOICE,                                           \
+        .offset = offsetof(struct leat_source_config, invalid_utf8),                               \
+        .fallback = invalid_utf8_fallback, .choices = leat_invalid_utf8_choices,                   \
+        .help = "what becomes of bytes that are no UTF-8: U+FFFD, or the record is bad"            \
+    }
+
+/* The bytes of a record, and how many may be read from its start. */
+struct leat_source_record {
+    const uint8_t *bytes;
+    size_t n_bytes, n_readable;
+};
+
+static inline struct leat_source_record leat_source_record(const struct leat_map *map,
+                                                           uint32_t row) {
+    const struct leat_block *block = map->block;
+    uint32_t start = block->record_starts[row];
+
+    return (struct leat_source_record){block->source + start, block->record_ends[row] - start,
+                                       block->n_source_bytes - start};
+}
+
+/* Whether all records of the block are UTF-8; at 20 GB/s. If not, each is to be mended. */
+bool leat_source_is_utf8(const struct leat_map *map);
+/* Replaces what is not UTF-8: in scratch memory, up to three times as long. 0; -EILSEQ: it is bad,
+ * and was rejected; -ENOMEM. */
+#define LEAT_SOURCE_SLACK      64
+#define LEAT_SOURCE_MENDED_MAX 3
+int leat_source_mend(const struct leat_source_config *source, struct leat_map *map, uint32_t row,
+                     struct leat_source_record *record);
+
+/* Bytes of the byte order mark at the start of a file, and a begin_file that knows of nothing else.
+ */
+#define LEAT_SOURCE_BOM_BYTES 3
+size_t leat_source_bom(const uint8_t *head, size_t n_bytes);
+int leat_source_begin_file(const struct leat_config *config, const uint8_t *head, size_t n_bytes,
+                           bool is_whole, const char *file, size_t *ret_skip, uint64_t *ret_lines,
+                           struct leat_error *err);
 
 /* The load of every source: expands `paths` relative to the file that names them. */
 int leat_source_load(struct leat_config *config, const struct leat_opener *opener,

@@ -122,6 +122,24 @@ static const struct leat_cli_option head_options[] = {
     JSON,
     END,
 };
+static const struct leat_cli_option describe_options[] = {
+    {.name = "records",
+     .letter = 'n',
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(records),
+     .value = "N",
+     .min = 1,
+     .max = UINT64_MAX,
+     .help = "only the first N records (default: all)"},
+    {.name = "after",
+     .kind = LEAT_CLI_STRING,
+     .offset = AT(after),
+     .value = "STAGE",
+     .help = "with what there is after that stage, as for `head` (default: the last)"},
+    STREAM,
+    JSON,
+    END,
+};
 static const struct leat_cli_option check_options[] = {JSON, END};
 static const struct leat_cli_option explain_options[] = {STREAM, WORKERS, JSON, END};
 static const struct leat_cli_option stages_options[] = {
@@ -243,6 +261,23 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl head titanic.yaml --after source --json\n",
      .options = head_options,
      .run = leat_cli_head},
+    {.name = "describe",
+     .summary = "show what the columns of a stream hold, and how many tokens",
+     .description =
+         "Of FILE's stream, after its per-record stages, or of a FILE of data (.csv, .tsv, .jsonl, "
+         ".ndjson, .txt,\n.md, compressed or not): types, empty values, lengths, mean and standard "
+         "deviation (of all records, not\nof a sample) of numbers, and a histogram of the tokens "
+         "that "
+         "`tokenize` makes. What --json prints is what\n`normalize: {stats: FILE}` reads. Reads "
+         "all of "
+         "the data, in memory that does not grow with it; bad records\nare counted and passed "
+         "over.",
+     .operand = "FILE",
+     .examples = "  leatctl describe titanic.yaml\n"
+                 "  leatctl describe train.jsonl.zst -n 100000\n"
+                 "  leatctl describe titanic.yaml --json > titanic.stats.json\n",
+     .options = describe_options,
+     .run = leat_cli_describe},
     {.name = "check",
      .summary = "say everything that is wrong with a file",
      .description = "Checks every stream, with the files that it names, and the daemon's settings. "

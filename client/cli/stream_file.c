@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/arguments.h"
 #include "pipeline/bind.h"
 #include "pipeline/opener.h"
 #include "pipeline/yaml.h"
@@ -66,4 +67,58 @@ const struct leat_spec *leat_cli_streams_find(const struct leat_cli_streams *str
                        names);
     leat_error_locate(err, file, 0, 0);
     return NULL;
+}
+
+/* ---- stages ---- */
+
+/* "pad[2]": "pad", 2. "pad": 1. */
+static size_t split_ordinal(const char *after, uint64_t *ret_ordinal) {
+    size_t n = strcspn(after, "[");
+    char *end = NULL;
+
+    *ret_ordinal = 1;
+    if (after[n] == '[')
+        *ret_ordinal = strtoull(after + n + 1, &end, 10);
+    if (end && strcmp(end, "]") != 0)
+        *ret_ordinal = 0;
+    return n;
+}
+
+static int unknown_stage(const struct leat_spec *spec, const char *after, struct leat_error *err) {
+    const char *names[LEAT_SPEC_MAX_STAGES + 1];
+    const char *nearest;
+    size_t n = 0;
+
+    names[n++] = "source";
+    for (size_t i = 0; i < spec->n_stages; i++)
+        names[n++] = spec->stages[i].kind;
+    nearest = leat_nearest(after, names, n);
+    leat_error_set(err, -EINVAL, "--after: the stream %s has no stage \"%.64s\"%s%s%s", spec->name,
+                   after, nearest ? "; did you mean \"" : "; give its name, name[2], or its index",
+                   nearest ? nearest : "", nearest ? "\"?" : "");
+    return LEAT_CLI_USAGE;
+}
+
+int leat_cli_find_stage(const struct leat_spec *spec, const char *after, int *ret_stage,
+                        struct leat_error *err) {
+    uint64_t ordinal, n_seen = 0;
+    size_t n = split_ordinal(after, &ordinal);
+    char *end = NULL;
+    unsigned long index = strtoul(after, &end, 10);
+
+    *ret_stage = -1;
+    if (strcmp(after, "source") == 0)
+        return LEAT_CLI_OK;
+    for (size_t i = 0; i < spec->n_stages; i++) {
+        const char *kind = spec->stages[i].kind;
+
+        if (strlen(kind) != n || memcmp(kind, after, n) != 0 || ++n_seen != ordinal)
+            continue;
+        *ret_stage = (int)i;
+        return LEAT_CLI_OK;
+    }
+    if (after[0] < '0' || after[0] > '9' || *end || index >= spec->n_stages)
+        return unknown_stage(spec, after, err);
+    *ret_stage = (int)index;
+    return LEAT_CLI_OK;
 }

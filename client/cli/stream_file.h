@@ -13,6 +13,11 @@ int leat_cli_streams_load(const char *file, struct leat_cli_streams *ret_streams
                           struct leat_error *err);
 void leat_cli_streams_deinit(struct leat_cli_streams *streams);
 
+/* The index of a stage in the spec, by its name, `name[2]` for the second of that name, or its
+ * index; -1: "source". LEAT_CLI_OK or LEAT_CLI_USAGE. */
+int leat_cli_find_stage(const struct leat_spec *spec, const char *after, int *ret_stage,
+                        struct leat_error *err);
+
 /* The stream of that name; name NULL: the only one. NULL with an error that tells which there are.
  */
 const struct leat_spec *leat_cli_streams_find(const struct leat_cli_streams *streams,

@@ -10,6 +10,7 @@
 #define MAGIC       UINT64_C(0x4d4152465441454c) /* "LEATFRAM" */
 #define FLAG_LZ4    1U
 #define FLAG_MIDWAY 2U
+#define FLAG_DAMAGE 4U
 
 struct disk_head {
     uint64_t magic, position;
@@ -38,7 +39,8 @@ void leat_cache_frame_pack(const struct leat_cache_frame *frame, uint64_t seed,
         .file = span->file,
         .n_records = span->n_records,
         .n_rows = frame->n_rows,
-        .flags = (frame->is_lz4 ? FLAG_LZ4 : 0) | (span->ends_midline ? FLAG_MIDWAY : 0),
+        .flags = (frame->is_lz4 ? FLAG_LZ4 : 0) | (span->ends_midline ? FLAG_MIDWAY : 0) |
+                 (span->is_damaged ? FLAG_DAMAGE : 0),
         .record = frame->record,
         .offset = span->offset,
         .n_source_bytes = span->n_bytes,
@@ -62,7 +64,8 @@ static bool is_sane(const struct disk_head *head) {
            head->n_bytes <= LEAT_CACHE_BLOCK_MAX_BYTES &&
            (head->flags & FLAG_LZ4 ? head->n_stored < head->n_bytes
                                    : head->n_stored == head->n_bytes) &&
-           head->n_source_bytes <= UINT32_MAX && (head->flags & ~(FLAG_LZ4 | FLAG_MIDWAY)) == 0 &&
+           head->n_source_bytes <= UINT32_MAX &&
+           (head->flags & ~(FLAG_LZ4 | FLAG_MIDWAY | FLAG_DAMAGE)) == 0 &&
            !__builtin_add_overflow(head->record, head->n_records, &ends) &&
            !__builtin_add_overflow(head->offset, head->n_source_bytes, &ends) &&
            ends <= INT64_MAX && !__builtin_add_overflow(head->line, head->n_lines, &ends);
@@ -80,6 +83,7 @@ bool leat_cache_frame_unpack(const uint8_t bytes[LEAT_CACHE_FRAME_HEAD_BYTES], u
         .span = {.file = head.file,
                  .n_records = head.n_records,
                  .ends_midline = head.flags & FLAG_MIDWAY,
+                 .is_damaged = head.flags & FLAG_DAMAGE,
                  .offset = head.offset,
                  .n_bytes = head.n_source_bytes,
                  .line = head.line,

@@ -24,6 +24,7 @@ struct leat_cache_span {
     uint32_t file;
     uint32_t n_records;
     bool ends_midline; /* what is left of its last line is no record */
+    bool is_damaged;   /* one bad record: what is left of a file whose decoding fails behind it */
     uint64_t offset, n_bytes;
     uint64_t line, n_lines; /* of its first byte, from 1; line ends in it */
 };

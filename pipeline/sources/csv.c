@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "pipeline/stage.h"
+#include "pipeline/tokenizer/json.h"
 
 struct csv {
     struct leat_source_config source;
@@ -25,13 +26,7 @@ struct csv {
 };
 
 static const struct leat_arg args[] = {
-    {.name = "paths",
-     .type = LEAT_ARG_PATHS,
-     .offset = offsetof(struct csv, source.paths),
-     .is_required = true,
-     .min = 1,
-     .max = 65536,
-     .help = "files and globs, read in this order; relative to the file that names them"},
+    LEAT_SOURCE_ARGS("replace"),
     {.name = "delimiter",
      .type = LEAT_ARG_TEXT,
      .offset = offsetof(struct csv, delimiter),
@@ -59,11 +54,13 @@ static const struct leat_arg args[] = {
 static int check(struct leat_config *config, struct leat_error *err) {
     const struct csv *self = (const struct csv *)config;
 
-    if (strlen(self->delimiter) != 1 || strchr("\r\n", self->delimiter[0]))
+    if (strlen(self->delimiter) != 1 || strchr("\r\n", self->delimiter[0]) ||
+        (self->delimiter[0] & 0x80))
         return leat_config_error(config, "delimiter", err,
                                  "\"%.16s\" is not one byte that can stand between fields",
                                  self->delimiter);
-    if (strlen(self->quote) > 1 || (self->quote[0] && strchr("\r\n", self->quote[0])))
+    if (strlen(self->quote) > 1 || (self->quote[0] && strchr("\r\n", self->quote[0])) ||
+        (self->quote[0] & 0x80))
         return leat_config_error(config, "quote", err, "\"%.16s\" is not one byte", self->quote);
     if (self->quote[0] == self->delimiter[0])
         return leat_config_error(config, "quote", err, "quote and delimiter are the same");
@@ -143,7 +140,7 @@ static void header_deinit(struct header *header) {
 static int first_record(const struct csv *self, const uint8_t *head, size_t n_bytes, bool is_whole,
                         size_t *ret_start, size_t *ret_end, size_t *ret_next, uint64_t *ret_lines) {
     struct leat_cutter cutter_ = {.max_record_bytes = UINT32_MAX};
-    size_t bom = n_bytes >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    size_t bom = leat_source_bom(head, n_bytes);
     struct leat_cut cut;
     uint32_t *starts, *ends;
 
@@ -190,6 +187,11 @@ static int read_header(const struct csv *self, const uint8_t *record, size_t n_b
         r = leat_error_set(err, -EINVAL, "the header %s", wrong);
         leat_error_locate(err, file, line + 1, column);
         return r;
+    }
+    if (!leat_json_is_utf8(record, n_bytes)) {
+        leat_error_set(err, -EINVAL, "the header is not UTF-8");
+        leat_error_locate(err, file, 1, 0);
+        return -EINVAL;
     }
     if (parser_init(&parser, self) < 0)
         return leat_error_oom(err);
@@ -288,11 +290,9 @@ static int begin_file(const struct leat_config *config, const uint8_t *head, siz
     size_t start, end;
     int r;
 
-    if (!self->header) {
-        *ret_skip = n_bytes >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-        *ret_lines = 0;
-        return n_bytes < 3 && !is_whole ? -EAGAIN : 0;
-    }
+    if (!self->header)
+        return leat_source_begin_file(config, head, n_bytes, is_whole, file, ret_skip, ret_lines,
+                                      err);
     r = first_record(self, head, n_bytes, is_whole, &start, &end, ret_skip, ret_lines);
     if (r < 0 || start == end)
         return r;
@@ -312,6 +312,7 @@ struct row {
     uint32_t n_text;
     uint32_t n_columns, n_fields, row;
     bool is_whole;
+    bool is_utf8; /* all of the block */
 };
 
 static void on_field(void *text, size_t n, void *user) {
@@ -328,7 +329,9 @@ static void on_field(void *text, size_t n, void *user) {
     row->n_fields++;
 }
 
-static int make_columns(const struct csv *self, struct leat_map *map, struct row *ret_row) {
+/* longest: of a field, for each byte of its source. */
+static int make_columns(const struct csv *self, struct leat_map *map, size_t longest,
+                        struct row *ret_row) {
     struct leat_arena *arena = map->scratch;
 
     ret_row->n_columns = (uint32_t)self->n_columns;
@@ -346,7 +349,7 @@ static int make_columns(const struct csv *self, struct leat_map *map, struct row
             arena = &map->block->kept;
     }
     /* fields are never longer than the source; the slack is for copies of 16 bytes */
-    ret_row->text = leat_arena_alloc(arena, map->block->n_source_bytes + 16);
+    ret_row->text = leat_arena_alloc(arena, longest * map->block->n_source_bytes + 16);
     for (uint32_t i = 0; ret_row->text && i < self->n_columns; i++)
         if (ret_row->columns[i])
             ret_row->columns[i]->values = ret_row->text;
@@ -402,28 +405,47 @@ static bool reject_quoting(struct leat_map *map, uint32_t row, const uint8_t *re
     return wrong != NULL;
 }
 
+/* What is mended stands alone: no line end is behind it. */
+static int mend(const struct csv *self, struct leat_map *map, uint32_t row,
+                struct leat_source_record *record, bool *has_end) {
+    const uint8_t *before = record->bytes;
+    int r = leat_source_mend(&self->source, map, row, record);
+
+    *has_end &= record->bytes == before;
+    map->is_out_of_memory |= r == -ENOMEM;
+    return r;
+}
+
 /* Fields of one record; false: it is bad. */
 static bool parse_record(const struct csv *self, struct csv_parser *parser, struct leat_map *map,
                          bool has_returns, struct row *row) {
-    const struct leat_block *block = map->block;
-    const uint8_t *record = block->source + block->record_starts[row->row];
-    size_t n = block->record_ends[row->row] - block->record_starts[row->row];
+    struct leat_source_record record = leat_source_record(map, row->row);
     uint32_t n_text = row->n_text;
-    bool is_good, has_end;
+    bool is_good, has_end = record.n_readable > record.n_bytes;
+    int r = 0;
 
     row->n_fields = 0;
-    if (is_suspect(map, record, n, has_returns) && reject_quoting(map, row->row, record, n))
+    if (is_suspect(map, record.bytes, record.n_bytes, has_returns) &&
+        reject_quoting(map, row->row, record.bytes, record.n_bytes))
         return false;
-    has_end = block->record_ends[row->row] < block->n_source_bytes;
-    is_good = self->quote[0] ? parse_fields(parser, record, n, has_end, row)
-                             : split(self, record, n, row);
-    if (is_good && row->n_fields == row->n_columns)
+    if (!row->is_utf8)
+        r = mend(self, map, row->row, &record, &has_end);
+    if (r < 0)
+        return false;
+    is_good = self->quote[0] ? parse_fields(parser, record.bytes, record.n_bytes, has_end, row)
+                             : split(self, record.bytes, record.n_bytes, row);
+    if (is_good && row->n_fields == row->n_columns &&
+        (map->max_fields == 0 || row->n_fields <= map->max_fields))
         return true;
     row->n_text = n_text;
-    if (is_good)
+    if (is_good && map->max_fields && row->n_fields > map->max_fields)
+        leat_map_reject_at(map, row->row, 0, 0,
+                           "the record has %u fields, more than max_fields (%llu)", row->n_fields,
+                           (unsigned long long)map->max_fields);
+    else if (is_good)
         leat_map_reject_at(map, row->row, 0, 0, "the record has %u fields, %u were expected",
                            row->n_fields, row->n_columns);
-    else if (!reject_quoting(map, row->row, record, n))
+    else if (!reject_quoting(map, row->row, record.bytes, record.n_bytes))
         leat_map_reject_at(map, row->row, 0, 0, "the record is not CSV");
     return false;
 }
@@ -432,9 +454,10 @@ static int parse(const struct leat_config *config, struct leat_map *map, struct 
     const struct csv *self = (const struct csv *)config;
     bool has_returns = memchr(map->block->source, '\r', map->block->n_source_bytes) != NULL;
     struct csv_parser parser;
-    struct row row = {.n_text = 0};
+    struct row row = {.is_utf8 = leat_source_is_utf8(map)};
 
-    if (make_columns(self, map, &row) < 0 || parser_init(&parser, self) < 0)
+    if (make_columns(self, map, row.is_utf8 ? 1 : LEAT_SOURCE_MENDED_MAX, &row) < 0 ||
+        parser_init(&parser, self) < 0)
         return leat_error_oom(err);
     for (; row.row < map->block->n_rows; row.row++) {
         if (parse_record(self, &parser, map, has_returns, &row))

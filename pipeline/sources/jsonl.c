@@ -15,6 +15,7 @@
 #include "pipeline/sources/shared_jsonl_fields.h"
 
 #define INFER_RECORDS 100
+#define INFER_BYTES   (1U << 20)
 
 struct jsonl {
     struct leat_source_config source;
@@ -25,13 +26,7 @@ struct jsonl {
 };
 
 static const struct leat_arg args[] = {
-    {.name = "paths",
-     .type = LEAT_ARG_PATHS,
-     .offset = offsetof(struct jsonl, source.paths),
-     .is_required = true,
-     .min = 1,
-     .max = 65536,
-     .help = "files and globs, read in this order; relative to the file that names them"},
+    LEAT_SOURCE_ARGS("fail"),
     {.name = "fields",
      .type = LEAT_ARG_MAP,
      .offset = offsetof(struct jsonl, declared),
@@ -70,21 +65,6 @@ static void unload(struct leat_config *config) {
 static void cutter(const struct leat_config *config, struct leat_cutter *ret_cutter) {
     (void)config;
     *ret_cutter = (struct leat_cutter){.kind = LEAT_CUTTER_LINES};
-}
-
-static size_t bom_bytes(const uint8_t *head, size_t n_bytes) {
-    return n_bytes >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-}
-
-static int begin_file(const struct leat_config *config, const uint8_t *head, size_t n_bytes,
-                      bool is_whole, const char *file, size_t *ret_skip, uint64_t *ret_lines,
-                      struct leat_error *err) {
-    (void)config;
-    (void)file;
-    (void)err;
-    *ret_skip = bom_bytes(head, n_bytes);
-    *ret_lines = 0;
-    return n_bytes < 3 && !is_whole ? -EAGAIN : 0;
 }
 
 /* ---- which fields there are ---- */
@@ -153,22 +133,22 @@ static int infer_record(struct jsonl *self, struct leat_json *json, const uint8_
 }
 
 static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes, const char *file,
-                         struct leat_error *err) {
+                         uint32_t *n_good, struct leat_error *err) {
     struct leat_error fault = LEAT_ERROR_INIT;
     struct leat_json *json;
     size_t start = 0;
-    uint32_t line = 0, fault_line = 0, n_good = 0;
+    uint32_t line = 0, fault_line = 0;
     int r = leat_json_new(0, &json);
 
     if (r < 0)
         return leat_error_oom(err);
-    while (r == 0 && start < n_bytes && n_good < INFER_RECORDS) {
+    while (r == 0 && start < n_bytes && *n_good < INFER_RECORDS) {
         const uint8_t *line_end = memchr(data + start, '\n', n_bytes - start);
         size_t end = line_end ? (size_t)(line_end - data) : n_bytes;
         size_t n = end - start - (end > start && data[end - 1] == '\r');
         line++;
         if (n > 0)
-            r = infer_record(self, json, data + start, n, &n_good, &fault, err);
+            r = infer_record(self, json, data + start, n, n_good, &fault, err);
         if (fault.code && !fault_line)
             fault_line = line;
         start = end + 1;
@@ -176,7 +156,7 @@ static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes
     leat_json_free(json);
     if (r < 0)
         leat_error_locate(err, file, line, 0);
-    if (r < 0 || n_good > 0)
+    if (r < 0 || *n_good > 0)
         return r;
     if (fault.code) {
         r = leat_error_set(err, -EINVAL, "%s; no line before here can tell what fields there are",
@@ -188,16 +168,29 @@ static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes
         err, -EINVAL, "%s: is empty: a record was expected, to tell what fields there are", file);
 }
 
-/* The fields of the complete records in the head. */
+/* The fields of the complete records in the head. Of a FIFO, which gives what it has, the same ones
+ * are waited for as are looked at in a file. */
 static int infer(struct jsonl *self, const uint8_t *head, size_t n_bytes, bool is_whole,
                  const char *file, struct leat_error *err) {
-    size_t bom = bom_bytes(head, n_bytes);
+    struct leat_error fault = LEAT_ERROR_INIT;
+    size_t bom = leat_source_bom(head, n_bytes);
+    bool may_grow = !is_whole && n_bytes < INFER_BYTES;
+    uint32_t n_good = 0;
+    int r;
 
     while (!is_whole && n_bytes > bom && head[n_bytes - 1] != '\n')
         n_bytes--;
     if (!is_whole && n_bytes <= bom)
         return -EAGAIN;
-    return infer_records(self, head + bom, n_bytes - bom, file, err);
+    r = infer_records(self, head + bom, n_bytes - bom, file, &n_good, &fault);
+    if (may_grow && n_good < INFER_RECORDS && r != -ENOMEM) {
+        leat_jsonl_fields_deinit(&self->fields);
+        self->fields = (struct leat_jsonl_fields){.n_fields = 0};
+        return -EAGAIN;
+    }
+    if (r < 0)
+        *err = fault;
+    return r;
 }
 
 static int declare(struct jsonl *self, struct leat_planner *planner, struct leat_error *err) {
@@ -253,6 +246,8 @@ struct rows {
     struct leat_jsonl_values values;
     struct buffer texts[2], lists[2];
     uint32_t *fallback_starts; /* [n_fields]: of text fallbacks in texts[] */
+    const uint8_t *record;     /* as it was parsed */
+    bool mends;                /* not all of the block is UTF-8, and it is to be replaced */
 };
 
 static bool is_wanted(const struct rows *rows, const struct leat_jsonl_field *field) {
@@ -276,8 +271,9 @@ static size_t n_copies(const struct rows *rows) {
 /* Sizes of the buffers: texts by the source's bytes, lists by its commas. */
 static void measure(const struct rows *rows, size_t text_bytes[2], size_t list_bytes[2]) {
     const struct leat_block *block = rows->map->block;
+    size_t n_source = block->n_source_bytes * (rows->mends ? LEAT_SOURCE_MENDED_MAX : 1);
     size_t n_lists[2] = {0, 0}, element_bytes[2] = {0, 0}, n_commas = 0;
-    size_t n_text_bytes = n_copies(rows) * block->n_source_bytes;
+    size_t n_text_bytes = n_copies(rows) * n_source;
 
     for (uint32_t i = 0; i < rows->self->fields.n_fields; i++) {
         const struct leat_jsonl_field *field = &rows->self->fields.fields[i];
@@ -451,11 +447,9 @@ static void store_string(struct rows *rows, uint32_t row, const struct leat_json
 
 /* The value as it stands in the record. */
 static void store_json(struct rows *rows, uint32_t row, uint32_t i) {
-    const struct leat_block *block = rows->map->block;
-    const uint8_t *record = block->source + block->record_starts[row];
     struct leat_range range = rows->values.ranges[i];
 
-    store_text(rows, row, &rows->self->fields.fields[i], record + range.start,
+    store_text(rows, row, &rows->self->fields.fields[i], rows->record + range.start,
                range.end - range.start);
 }
 
@@ -527,23 +521,38 @@ static int reject_malformed(struct rows *rows, uint32_t row, int r, const struct
     return 0;
 }
 
+/* Of all objects within the node; counts no further than behind `limit`. */
+static uint64_t count_members(struct leat_json_node node, uint64_t limit) {
+    enum leat_json_kind kind = leat_json_kind(node);
+    struct leat_json_iterator iterator;
+    struct leat_json_node item;
+    uint64_t n = kind == LEAT_JSON_OBJECT ? leat_json_n_items(node) : 0;
+
+    if (kind != LEAT_JSON_OBJECT && kind != LEAT_JSON_ARRAY)
+        return 0;
+    leat_json_iterate(node, &iterator);
+    while (n <= limit && leat_json_next(&iterator, &item))
+        n += count_members(item, limit - n);
+    return n;
+}
+
 static int parse_row(struct rows *rows, uint32_t row, struct leat_error *err) {
-    const struct leat_block *block = rows->map->block;
-    const uint8_t *record = block->source + block->record_starts[row];
-    size_t n = block->record_ends[row] - block->record_starts[row];
+    struct leat_source_record record = leat_source_record(rows->map, row);
     struct leat_error fault = LEAT_ERROR_INIT;
     struct leat_json_node root;
     uint32_t line, column;
-    const char *wrong = leat_cutter_check(rows->map->cutter, record, n, &line, &column);
-    int r;
+    const char *wrong =
+        leat_cutter_check(rows->map->cutter, record.bytes, record.n_bytes, &line, &column);
+    int r = 0;
 
     clear_row(rows, row);
     if (wrong) {
         leat_map_reject_at(rows->map, row, line, column, "the record %s", wrong);
         return 0;
     }
-    r = leat_json_parse(rows->json, record, n, block->n_source_bytes - block->record_starts[row],
-                        &root, &fault);
+    if (rows->mends && leat_source_mend(&rows->self->source, rows->map, row, &record) < 0)
+        return leat_error_oom(err);
+    r = leat_json_parse(rows->json, record.bytes, record.n_bytes, record.n_readable, &root, &fault);
     if (r < 0)
         return reject_malformed(rows, row, r, &fault, err);
     if (leat_json_kind(root) != LEAT_JSON_OBJECT) {
@@ -551,7 +560,15 @@ static int parse_row(struct rows *rows, uint32_t row, struct leat_error *err) {
                            leat_json_kind_name(leat_json_kind(root)));
         return 0;
     }
-    leat_jsonl_values_find(&rows->values, root, record);
+    if (rows->map->max_fields &&
+        count_members(root, rows->map->max_fields) > rows->map->max_fields) {
+        leat_map_reject_at(rows->map, row, 0, 0,
+                           "the record has more than max_fields (%llu) members",
+                           (unsigned long long)rows->map->max_fields);
+        return 0;
+    }
+    rows->record = record.bytes;
+    leat_jsonl_values_find(&rows->values, root, record.bytes);
     for (uint32_t i = 0; i < rows->self->fields.n_fields && !rows->map->is_dropped[row]; i++)
         if (is_wanted(rows, &rows->self->fields.fields[i]))
             store_value(rows, row, i);
@@ -571,6 +588,9 @@ static int parse(const struct leat_config *config, struct leat_map *map, struct 
     const struct jsonl *self = (const struct jsonl *)config;
     struct rows rows = {.self = self, .map = map};
     int r;
+
+    rows.mends =
+        self->source.invalid_utf8 == LEAT_INVALID_UTF8_REPLACE && !leat_source_is_utf8(map);
 
     rows.fallback_starts = leat_arena_alloc(map->scratch, self->fields.n_fields * sizeof(uint32_t));
     if (!rows.fallback_starts ||
@@ -599,6 +619,6 @@ const struct leat_stage_ops leat_source_jsonl = {
     .unload = unload,
     .probe = probe,
     .cutter = cutter,
-    .begin_file = begin_file,
+    .begin_file = leat_source_begin_file,
     .parse = parse,
 };

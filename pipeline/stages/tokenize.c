@@ -244,11 +244,23 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     return r;
 }
 
+static void reject_long(const struct leat_tokenize *self, struct leat_map *map) {
+    const struct leat_column *ids = leat_map_column(map, self->output_column);
+
+    for (uint32_t row = 0; row < map->block->n_rows; row++)
+        if (ids->lengths[row] > map->max_tokens)
+            leat_map_reject(map, row, self->input, "%u tokens, more than max_tokens (%llu)",
+                            ids->lengths[row], (unsigned long long)map->max_tokens);
+}
+
 static int map_rows(const struct leat_config *config, struct leat_map *map,
                     struct leat_error *err) {
     const struct leat_tokenize *self = (const struct leat_tokenize *)config;
+    int r = side_of(self)->map(self, map, err);
 
-    return side_of(self)->map(self, map, err);
+    if (r == 0 && map->max_tokens)
+        reject_long(self, map);
+    return r;
 }
 
 static int workspace_new(const struct leat_config *config, void **ret_workspace,

@@ -18,7 +18,8 @@
 
 #define PIECE_BYTES (256U << 10)
 
-static const struct leat_cutter cutter = {LEAT_CUTTER_CSV, ',', '"', 64U << 20};
+static const struct leat_cutter cutter = {
+    .kind = LEAT_CUTTER_CSV, .delimiter = ',', .quote = '"', .max_record_bytes = 64U << 20};
 
 typedef size_t row_fn(struct leat_rng *rng, char *out, size_t size);
 

@@ -3,6 +3,7 @@
  * The first four bytes choose kind, quoting, limit and pieces; the rest is the file.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/pipeline/shared_cut.h"
 
@@ -10,13 +11,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const uint32_t limits[] = {2, 5, 60, 128, 200, 1 << 20};
-    struct leat_cutter cutter = {LEAT_CUTTER_CSV, ',', '"', 1 << 20};
+    static const char *const separators[] = {"\n\n", "a", "aab", ",\"\n"};
+    struct leat_cutter cutter = {.kind = LEAT_CUTTER_CSV, .delimiter = ',', .quote = '"'};
     struct cut_list want, whole, pieces;
     size_t piece_bytes[2];
 
     if (size < 4 || size > 65536)
         return 0;
     cutter.kind = data[0] % 8 == 7 ? LEAT_CUTTER_LINES : LEAT_CUTTER_CSV;
+    if (data[0] >= 0xc0)
+        cutter.kind = data[0] >= 0xe0 ? LEAT_CUTTER_SEPARATOR : LEAT_CUTTER_WHOLE;
+    cutter.separator = separators[data[0] / 2 % 4];
+    cutter.n_separator = (uint32_t)strlen(cutter.separator);
     cutter.quote = data[0] % 8 == 6 ? 0 : '"';
     cutter.max_record_bytes = limits[data[1] % 6];
     piece_bytes[0] = 1 + data[2];

@@ -59,10 +59,44 @@ static void add(struct cut_list *list, const uint8_t *data, size_t start, size_t
     list->ends[list->n_records++] = (uint32_t)end;
 }
 
+/* Where the separator is, or `limit`. */
+static size_t separator_at(const struct leat_cutter *cutter, const uint8_t *data, size_t at,
+                           size_t limit) {
+    for (; cutter->kind == LEAT_CUTTER_SEPARATOR && at + cutter->n_separator <= limit; at++)
+        if (memcmp(data + at, cutter->separator, cutter->n_separator) == 0)
+            return at;
+    return limit;
+}
+
+static void documents_by_definition(const struct leat_cutter *cutter, const uint8_t *data,
+                                    size_t n_bytes, struct cut_list *ret_list) {
+    size_t start = 0;
+
+    while (start < n_bytes) {
+        bool is_short = n_bytes - start < cutter->max_record_bytes, is_blank = true;
+        size_t limit = is_short ? n_bytes : start + cutter->max_record_bytes;
+        size_t end = separator_at(cutter, data, start, limit), next;
+        for (size_t i = start; i < end; i++)
+            is_blank &= data[i] == '\n' || data[i] == '\r';
+        if (!is_blank) {
+            ret_list->starts[ret_list->n_records] = (uint32_t)start;
+            ret_list->ends[ret_list->n_records++] = (uint32_t)end;
+        }
+        next = end;
+        if (end == limit && !is_short)
+            next = separator_at(cutter, data, end, n_bytes);
+        start = next < n_bytes && (end < limit || !is_short) ? next + cutter->n_separator : n_bytes;
+    }
+}
+
 void cut_by_definition(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
                        struct cut_list *ret_list) {
     size_t max = cutter->max_record_bytes, start = 0;
 
+    if (cutter->kind >= LEAT_CUTTER_SEPARATOR) {
+        documents_by_definition(cutter, data, n_bytes, ret_list);
+        start = n_bytes;
+    }
     while (start < n_bytes) {
         bool is_short = n_bytes - start < max, is_open = false;
         size_t limit = is_short ? n_bytes : start + max;
@@ -116,10 +150,14 @@ void cut_in_pieces(const struct leat_cutter *cutter, const uint8_t *data, size_t
         if (end < n_bytes)
             end = n < n_bytes - end ? end + n : n_bytes;
         if (is_midline) {
+            uint64_t n_lines;
             bool is_done;
-            start += leat_cutter_skip(data + start, end - start, &is_done);
-            ret_list->n_lines += is_done;
+            start += leat_cutter_skip(cutter, data + start, end - start, end == n_bytes, &n_lines,
+                                      &is_done);
+            ret_list->n_lines += n_lines;
             is_midline = !is_done;
+            if (is_midline)
+                continue;
         }
         leat_cutter_cut(cutter, data + start, end - start, end == n_bytes, &cut);
         assert(cut.n_bytes > 0 || end - start < cutter->max_record_bytes);

@@ -133,6 +133,7 @@ static int parse_block(struct reader *reader, struct leat_block *block, struct l
         .is_needed = reader->is_needed,
         .is_kept = reader->is_kept,
         .scratch = &reader->scratch,
+        .file = "in",
         .is_dropped = calloc(block->n_rows + 1, sizeof(bool)),
     };
     int r = source->ops->parse(source->config, &map, err);

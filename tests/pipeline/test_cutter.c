@@ -12,7 +12,8 @@
 #include "proto/rng.h"
 #include "tests/pipeline/shared_cut.h"
 
-static const struct leat_cutter csv = {LEAT_CUTTER_CSV, ',', '"', 1 << 20};
+static const struct leat_cutter csv = {
+    .kind = LEAT_CUTTER_CSV, .delimiter = ',', .quote = '"', .max_record_bytes = 1 << 20};
 
 static void check_text(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
                        const size_t *pieces, size_t n_pieces) {
@@ -117,8 +118,10 @@ static void fast_paths_agree(void **state) {
     for (int i = 0; i < 2000; i++) {
         size_t n = i % 2 ? fill_records(&rng, data, sizeof(data))
                          : fill(&rng, data, 300, "\",\r\naaaaaaaaaaaaaa");
-        struct leat_cutter cutter = {i % 7 ? LEAT_CUTTER_CSV : LEAT_CUTTER_LINES, ',', '"',
-                                     i % 3 ? 1 << 20 : 128};
+        struct leat_cutter cutter = {.kind = i % 7 ? LEAT_CUTTER_CSV : LEAT_CUTTER_LINES,
+                                     .delimiter = ',',
+                                     .quote = '"',
+                                     .max_record_bytes = i % 3 ? 1 << 20 : 128};
         static uint32_t starts[2][5000], ends[2][5000];
         struct leat_cutter_scan scans[2];
         size_t stops[2];

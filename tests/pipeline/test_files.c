@@ -71,7 +71,7 @@ static void check(const char *const *entries, size_t n_entries, const char *base
     char got[1024] = "";
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_files files;
-    int r = leat_files_expand(&files, entries, n_entries, base, &leat_opener_any, &err);
+    int r = leat_files_expand(&files, entries, n_entries, base, NULL, &leat_opener_any, &err);
 
     if (r < 0)
         fail_msg("%s: %s", entries[0], err.message);
@@ -115,7 +115,7 @@ static void says_what_matches_nothing(void **state) {
     for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++) {
         struct leat_error err = LEAT_ERROR_INIT;
         struct leat_files files;
-        int r = leat_files_expand(&files, &entries[i], 1, folder, &leat_opener_any, &err);
+        int r = leat_files_expand(&files, &entries[i], 1, folder, NULL, &leat_opener_any, &err);
         assert_true(r < 0);
         assert_string_equal(err.path, "paths[0]");
         assert_non_null(strstr(err.message, entries[i][0] ? entries[i] : "an empty path"));

@@ -108,14 +108,19 @@ static void declared(void **state) {
 }
 
 static void infers_from_whole_records(void **state) {
-    static const char text[] = "{\"a\":1}\n{\"b\":";
+    static const char line[] = "{\"a\":1}\n", rest[] = "{\"b\":";
+    char text[101 * sizeof(line)] = "";
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_text schema = {.data = NULL};
     struct source source;
 
     (void)state;
     assert_int_equal(source_init(&source, "jsonl", "{ paths: in }", &err), 0);
-    assert_int_equal(source_probe(&source, text, 7, false, &err), -EAGAIN);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(source_probe(&source, text, strlen(text), false, &err), -EAGAIN);
+        strcat(text, line);
+    }
+    strcat(text, rest);
     assert_int_equal(source_probe(&source, text, strlen(text), false, &err), 0);
     source_schema(&source, &schema);
     assert_string_equal(schema.data, "a:int64");

@@ -1,0 +1,118 @@
+/* describe.c: `leatctl describe`: what the columns of a stream, or of a file of data, hold. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/commands.h"
+#include "client/cli/error_json.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/stream_file.h"
+#include "pipeline/describe.h"
+
+struct kind {
+    const char *suffix, *source, *delimiter;
+};
+
+static const struct kind kinds[] = {
+    {".csv", "csv", NULL},      {".tsv", "csv", "\t"},  {".jsonl", "jsonl", NULL},
+    {".ndjson", "jsonl", NULL}, {".txt", "text", NULL}, {".md", "text", NULL},
+};
+
+static bool ends_with(const char *text, size_t n, const char *suffix) {
+    size_t n_suffix = strlen(suffix);
+
+    return n > n_suffix && memcmp(text + n - n_suffix, suffix, n_suffix) == 0;
+}
+
+/* What a file of data is by its name, or NULL: it is a file of streams. */
+static const struct kind *kind_of(const char *file) {
+    static const char *const compressed[] = {".gz", ".zst", ".lz4", ".bz2", ".xz"};
+    size_t n = strlen(file);
+
+    for (size_t i = 0; i < sizeof(compressed) / sizeof(*compressed); i++)
+        if (ends_with(file, n, compressed[i])) {
+            n -= strlen(compressed[i]);
+            break;
+        }
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (ends_with(file, n, kinds[i].suffix))
+            return &kinds[i];
+    return NULL;
+}
+
+static int add_text(struct leat_value *args, const char *name, const char *text) {
+    struct leat_value *item;
+    int r = leat_value_insert(args, name, &item);
+
+    return r < 0 ? r : leat_value_set_text(item, text, true);
+}
+
+/* A stream of nothing but that file. */
+static struct leat_spec *spec_of_data(const char *file, const struct kind *kind,
+                                      struct leat_error *err) {
+    struct leat_spec *spec = NULL;
+    int r = leat_spec_new("data", NULL, &spec);
+
+    if (r == 0) {
+        spec->source.kind = strdup(kind->source);
+        r = spec->source.kind ? add_text(&spec->source.args, "paths", file) : -1;
+    }
+    if (r == 0 && kind->delimiter)
+        r = add_text(&spec->source.args, "delimiter", kind->delimiter);
+    if (r == 0)
+        return spec;
+    leat_error_oom(err);
+    return leat_spec_free(spec);
+}
+
+static int describe(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
+                    struct leat_error *err) {
+    struct leat_describe_options options = {
+        .after_stage = (int)spec->n_stages - 1,
+        .n_records = arguments->records.value,
+        .is_interrupted = leat_cli_interrupt_seen,
+    };
+    struct leat_description description;
+    struct leat_text text = {.data = NULL};
+    int status = LEAT_CLI_OK;
+
+    if (arguments->after)
+        status = leat_cli_find_stage(spec, arguments->after, &options.after_stage, err);
+    if (status != LEAT_CLI_OK)
+        return status;
+    leat_cli_interrupt_watch();
+    if (leat_describe(spec, &leat_opener_any, &options, &description, err) < 0)
+        return leat_cli_error_status(err);
+    leat_description_print(&description, arguments->json, &text);
+    leat_description_deinit(&description);
+    if (text.failed)
+        leat_error_oom(err);
+    else
+        (void)fwrite(text.data, 1, text.n_bytes, stdout);
+    free(text.data);
+    return err->code ? leat_cli_error_status(err) : LEAT_CLI_OK;
+}
+
+static int describe_data(const struct leat_cli_arguments *arguments, const struct kind *kind,
+                         struct leat_error *err) {
+    struct leat_spec *spec = spec_of_data(arguments->operand, kind, err);
+    int status = spec ? describe(spec, arguments, err) : LEAT_CLI_FAILURE;
+
+    leat_spec_free(spec);
+    return status;
+}
+
+int leat_cli_describe(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    const struct kind *kind = kind_of(arguments->operand);
+    const struct leat_spec *spec = NULL;
+    struct leat_cli_streams streams;
+    int status;
+
+    if (kind)
+        return describe_data(arguments, kind, err);
+    if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
+        spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
+    status = spec ? describe(spec, arguments, err) : leat_cli_error_status(err);
+    leat_cli_streams_deinit(&streams);
+    return status;
+}

@@ -1,0 +1,69 @@
+/* codec.h: a compressed format, one frame after the other; the file around it is input.h's
+ * business.
+ *
+ * A frame is what can be decoded without what stands before it: a member of gzip, a frame of zstd
+ * or lz4, a stream of bzip2, a block of xz. Between two of them is a boundary. A format is one file
+ * in pipeline/codecs/ that ends in one `const struct leat_codec_ops`, and one line in codec.c.
+ *
+ * Owner: the job that decodes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LEAT_CODEC_HEAD 1024 /* bytes from which can be told what begins there */
+
+enum {
+    LEAT_CODEC_BOUNDARY = 1, /* from decode: a frame has ended */
+    LEAT_CODEC_GARBAGE = 2,  /* from between: the data ends here; what follows is passed over */
+    LEAT_CODEC_PAUSE = 3,    /* from between: a state that knows the frames before must go on */
+};
+
+/* Moves forward by what was used and made. */
+struct leat_codec_io {
+    const uint8_t *in;
+    size_t n_in;
+    uint8_t *out;
+    size_t n_out;
+};
+
+struct leat_codec_ops {
+    const char *name;    /* "gzip" */
+    const char *frame;   /* "member" */
+    uint8_t first_byte;  /* of frames with data; 0: any, */
+    size_t alignment;    /* and then they are aligned to so many bytes within the file */
+    bool has_skippables; /* frames that hold no data may stand anywhere */
+
+    /* Whether a file of the format begins so. n_bytes is LEAT_CODEC_HEAD unless the file ends. */
+    bool (*begins)(const uint8_t *head, size_t n_bytes);
+    /* Whether a frame with data may begin here: a guess, for looking into the middle of a file. */
+    bool (*may_begin)(const uint8_t *head, size_t n_bytes);
+
+    /* 0 or -ENOMEM. A frame may reach back at most max_window_bytes. */
+    int (*start)(uint64_t max_window_bytes, void **ret_state);
+    void (*stop)(void *state);
+    /* Bytes that the state takes, about; NULL: few. */
+    size_t (*memory)(const void *state);
+    /* For a state that starts at a frame in the middle of a file: what the file's first bytes tell
+     * of it. May be NULL: nothing is needed. */
+    bool (*enter)(void *state, const uint8_t *file_head, const uint8_t *head);
+    /* Uses and makes what it can. 0, LEAT_CODEC_BOUNDARY; -EBADMSG: damaged, -EFBIG: the window is
+     * too large, with *ret_reason; -ENOMEM. If neither in nor out move, it needs more input. */
+    int (*decode)(void *state, struct leat_codec_io *io, const char **ret_reason);
+    /* At a boundary: what follows, as the format's own tool sees it; n_in is LEAT_CODEC_HEAD unless
+     * the file ends, 0 at its end. 0: a frame, behind *ret_skip bytes of padding (then asked again,
+     * if that is not 0); GARBAGE: nothing (more) of the format; PAUSE; -EBADMSG. */
+    int (*between)(void *state, const uint8_t *in, size_t n_in, size_t *ret_skip,
+                   const char **ret_reason);
+    /* `state` entered at the boundary at which `before` is: takes over what it knows. False: it
+     * cannot. May be NULL: nothing is to be known. */
+    bool (*adopt)(void *state, void *before);
+};
+
+/* The format of a file that begins so; NULL: none. */
+const struct leat_codec_ops *leat_codec_find(const uint8_t *head, size_t n_bytes);
+
+/* Frames of zstd and lz4 that hold no data. */
+bool leat_codec_is_skippable(const uint8_t *head, size_t n_bytes);

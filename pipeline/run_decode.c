@@ -1,0 +1,180 @@
+/* run_decode.c: which places of compressed files are decoded ahead of the scanner, and when.
+ *
+ * They are the ranges of the file in which the scanner is, then the beginnings of the files behind
+ * it. What is decoded is bounded in number and bytes; a place that turns out to hold nothing of use
+ * costs its time only. The scanner goes on without what is not there, but waits for what is being
+ * decoded just now: to decode it twice would be no faster.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/run_internal.h"
+
+#define UNITS_AT_ONCE  8 /* decoded or being decoded */
+#define UNIT_BYTES_MAX (32U << 20)
+#define UNIT_BYTES_MIN (1U << 20)
+#define RANGES_AHEAD   64 /* of a file; of most of them nothing begins, where frames are long */
+#define FILES_AHEAD    64
+#define USELESS_RANGES 16 /* in a row: the file is one long frame */
+
+static size_t max_units(const struct leat_run *run) {
+    size_t n = run->options.max_map_jobs / 2, n_memory;
+
+    n_memory = (size_t)run->plan->options.decode_ahead / UNIT_BYTES_MIN;
+    n = n < UNITS_AT_ONCE ? n : UNITS_AT_ONCE;
+    return n < n_memory ? n : n_memory;
+}
+
+static size_t n_units(const struct leat_run *run) {
+    size_t n = run->ahead.n_busy + run->ahead.n_held;
+
+    for (const struct leat_unit *unit = run->ahead.units; unit; unit = unit->next)
+        n++;
+    return n;
+}
+
+static bool next_key(struct leat_run *run, struct leat_unit_key *ret_key) {
+    struct leat_ahead *ahead = &run->ahead;
+
+    if (ahead->n_useless >= USELESS_RANGES)
+        ahead->next_range = ahead->n_ranges;
+    if (ahead->next_range < ahead->n_ranges) {
+        if (ahead->next_range > ahead->range + RANGES_AHEAD)
+            return false;
+        *ret_key = (struct leat_unit_key){ahead->file, ahead->next_range++};
+        return true;
+    }
+    if (ahead->next_file >= run->plan->source->files.n_paths ||
+        ahead->next_file > ahead->file + FILES_AHEAD)
+        return false;
+    *ret_key = (struct leat_unit_key){ahead->next_file++, 0};
+    return true;
+}
+
+bool leat_run_decode_next(struct leat_run *run, struct leat_decode_job *ret_decode) {
+    struct leat_ahead *ahead = &run->ahead;
+    size_t max = max_units(run), max_bytes;
+    struct leat_unit_key key;
+    struct leat_unit *unit;
+
+    if (!ahead->is_compressed || run->scan_is_stale || run->scan_has_ended || run->is_complete ||
+        run->has_failed || n_units(run) >= max || !next_key(run, &key))
+        return false;
+    unit = calloc(1, sizeof(*unit));
+    if (!unit)
+        return false; /* it is read without */
+    unit->key = key;
+    max_bytes = (size_t)run->plan->options.decode_ahead / max;
+    *ret_decode = (struct leat_decode_job){
+        .plan = run->plan,
+        .opener = run->options.opener,
+        .unit = unit,
+        .max_bytes = max_bytes < UNIT_BYTES_MAX ? max_bytes : UNIT_BYTES_MAX,
+        .pass = ahead->pass,
+    };
+    ahead->out[ahead->n_out++] = key;
+    ahead->n_busy++;
+    return true;
+}
+
+static bool is_out(const struct leat_ahead *ahead, struct leat_unit_key key, size_t *ret_index) {
+    for (size_t i = 0; i < ahead->n_out; i++)
+        if (leat_unit_compare(ahead->out[i], key) == 0) {
+            *ret_index = i;
+            return true;
+        }
+    return false;
+}
+
+void leat_run_decode_done(struct leat_run *run, struct leat_decode_job *decode) {
+    struct leat_ahead *ahead = &run->ahead;
+    struct leat_unit *unit = decode->unit;
+    bool is_of_file = unit->key.file == ahead->file && unit->key.range > 0;
+    size_t i;
+
+    decode->unit = NULL;
+    ahead->n_busy--;
+    if (decode->pass != ahead->pass) {
+        leat_unit_free(unit);
+        return;
+    }
+    if (is_out(ahead, unit->key, &i))
+        ahead->out[i] = ahead->out[--ahead->n_out];
+    if (is_of_file)
+        ahead->n_useless = unit->input ? 0 : ahead->n_useless + 1;
+    if (unit->input)
+        leat_unit_insert(&ahead->units, unit);
+    else
+        leat_unit_free(unit);
+}
+
+/* The scanner is about to read that place itself. */
+static void give_up(struct leat_ahead *ahead, struct leat_unit_key key) {
+    if (key.file == ahead->file && key.range >= ahead->next_range)
+        ahead->next_range = key.range + 1;
+    if (key.file >= ahead->next_file)
+        ahead->next_file = key.file + 1;
+}
+
+static void set_horizon(const struct leat_ahead *ahead, struct leat_scan *scan) {
+    memcpy(scan->missing, ahead->out, sizeof(ahead->out));
+    scan->n_missing = ahead->n_out;
+    scan->has_horizon = ahead->is_compressed;
+    scan->horizon = (struct leat_unit_key){ahead->file, ahead->next_range};
+    scan->horizon_file = ahead->next_file;
+}
+
+bool leat_run_decode_hand_over(struct leat_run *run) {
+    struct leat_ahead *ahead = &run->ahead;
+    size_t i;
+
+    if (ahead->is_wanted && is_out(ahead, ahead->wanted, &i))
+        return false;
+    if (ahead->is_wanted)
+        give_up(ahead, ahead->wanted);
+    ahead->is_wanted = false;
+    while (ahead->units) {
+        struct leat_unit *unit = ahead->units;
+
+        ahead->units = unit->next;
+        leat_unit_insert(&run->scan.units, unit);
+        ahead->n_held++;
+    }
+    set_horizon(ahead, &run->scan);
+    run->scan.has_horizon &= max_units(run) > 0;
+    return true;
+}
+
+void leat_run_decode_follow(struct leat_run *run, const struct leat_scan_job *scan) {
+    const struct leat_input *input = run->scan.input;
+    struct leat_ahead *ahead = &run->ahead;
+
+    ahead->n_held = 0;
+    for (const struct leat_unit *unit = run->scan.units; unit; unit = unit->next)
+        ahead->n_held++;
+    ahead->is_wanted = scan->wants_unit;
+    ahead->wanted = scan->wanted;
+    if (run->scan.file != ahead->file) {
+        ahead->next_range = ahead->n_ranges = 0;
+        ahead->n_useless = 0;
+    }
+    ahead->file = run->scan.file;
+    if (ahead->next_file <= ahead->file)
+        ahead->next_file = ahead->file + 1;
+    if (!input)
+        return;
+    ahead->is_compressed = leat_input_format(input) != NULL;
+    ahead->range = leat_input_offset(input) / LEAT_INPUT_RANGE;
+    ahead->n_ranges = ahead->is_compressed
+                          ? (leat_input_file_bytes(input) + LEAT_INPUT_RANGE - 1) / LEAT_INPUT_RANGE
+                          : 0;
+    if (ahead->next_range <= ahead->range)
+        ahead->next_range = ahead->range + 1;
+}
+
+void leat_run_decode_reset(struct leat_run *run) {
+    struct leat_ahead *ahead = &run->ahead;
+
+    leat_unit_free_all(&ahead->units);
+    *ahead = (struct leat_ahead){.pass = ahead->pass + 1, .n_busy = ahead->n_busy};
+}

@@ -1,0 +1,203 @@
+/* text.c: plain text: a document a line, a file, or between separators.
+ *
+ * A document is the bytes of its record, without what ends it: where nothing is to be replaced and
+ * nobody keeps it, the column is a view of the source.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "pipeline/stage.h"
+
+enum { DOCUMENT_LINE, DOCUMENT_FILE, DOCUMENT_SEPARATOR };
+
+struct text {
+    struct leat_source_config source;
+    int document;
+    const char *separator;
+    const char *field;
+    const char *file_field;
+
+    uint32_t text_column, file_column;
+};
+
+static const char *const documents[] = {"line", "file", "separator", NULL};
+
+static const struct leat_arg args[] = {
+    LEAT_SOURCE_ARGS("replace"),
+    {.name = "document",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct text, document),
+     .fallback = "line",
+     .choices = documents,
+     .help = "what a record is: a line, a whole file, or what stands between separators; those of "
+             "nothing but line ends are none"},
+    {.name = "separator",
+     .type = LEAT_ARG_TEXT,
+     .offset = offsetof(struct text, separator),
+     .help = "bytes between documents, such as \"\\n\\n\"; they belong to none"},
+    {.name = "field",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct text, field),
+     .fallback = "text",
+     .help = "the name of the field that holds the document"},
+    {.name = "file_field",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct text, file_field),
+     .help = "the name of a field that holds the file's name, as `paths` would name it"},
+    LEAT_ARGS_END,
+};
+
+static int check(struct leat_config *config, struct leat_error *err) {
+    const struct text *self = (const struct text *)config;
+    size_t n = self->separator ? strlen(self->separator) : 0;
+
+    if (self->document == DOCUMENT_SEPARATOR && n == 0)
+        return leat_config_error(config, "separator", err,
+                                 "`document: separator` needs one, such as \"\\n\\n\"");
+    if (self->document != DOCUMENT_SEPARATOR && self->separator)
+        return leat_config_error(config, "separator", err,
+                                 "has an effect only with `document: separator`");
+    if (n > LEAT_CUTTER_SEPARATOR_MAX)
+        return leat_config_error(config, "separator", err, "%zu bytes are more than %d", n,
+                                 LEAT_CUTTER_SEPARATOR_MAX);
+    if (self->file_field && strcmp(self->file_field, self->field) == 0)
+        return leat_config_error(config, "file_field", err, "`field` has the same name, \"%s\"",
+                                 self->field);
+    return 0;
+}
+
+static void unload(struct leat_config *config) {
+    leat_files_deinit(&((struct text *)config)->source.files);
+}
+
+static void cutter(const struct leat_config *config, struct leat_cutter *ret_cutter) {
+    static const enum leat_cutter_kind kinds[] = {
+        [DOCUMENT_LINE] = LEAT_CUTTER_LINES,
+        [DOCUMENT_FILE] = LEAT_CUTTER_WHOLE,
+        [DOCUMENT_SEPARATOR] = LEAT_CUTTER_SEPARATOR,
+    };
+    const struct text *self = (const struct text *)config;
+
+    *ret_cutter = (struct leat_cutter){.kind = kinds[self->document], .separator = self->separator};
+    if (self->separator)
+        ret_cutter->n_separator = (uint32_t)strlen(self->separator);
+}
+
+static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole,
+                 const char *file, struct leat_planner *planner, struct leat_error *err) {
+    struct text *self = (struct text *)config;
+    int r = leat_planner_add(planner, config, "field", self->field, LEAT_DTYPE_TEXT, true,
+                             &self->text_column, NULL, err);
+
+    (void)head;
+    (void)n_bytes;
+    (void)is_whole;
+    (void)file;
+    if (r == 0 && self->file_field)
+        r = leat_planner_add(planner, config, "file_field", self->file_field, LEAT_DTYPE_TEXT, true,
+                             &self->file_column, NULL, err);
+    return r;
+}
+
+/* ---- records ---- */
+
+static int name_file(const struct text *self, struct leat_map *map) {
+    struct leat_column *column = leat_map_column(map, self->file_column);
+    size_t n = strlen(map->file);
+
+    if (leat_map_make_views(map, self->file_column) < 0)
+        return -ENOMEM;
+    column->values = leat_map_alloc(map, self->file_column, n + LEAT_SOURCE_SLACK);
+    if (!column->values)
+        return -ENOMEM;
+    memcpy(column->values, map->file, n);
+    for (uint32_t row = 0; row < map->block->n_rows; row++) {
+        column->starts[row] = 0;
+        column->lengths[row] = (uint32_t)n;
+    }
+    return 0;
+}
+
+static bool is_too_long(struct leat_map *map, uint32_t row) {
+    const struct leat_source_record record = leat_source_record(map, row);
+    uint32_t line = 0, column = 0;
+    const char *wrong;
+
+    if (record.n_bytes < map->cutter->max_record_bytes)
+        return false;
+    wrong = leat_cutter_check(map->cutter, record.bytes, record.n_bytes, &line, &column);
+    if (wrong)
+        leat_map_reject_at(map, row, line, column, "the record %s", wrong);
+    return wrong != NULL;
+}
+
+static void view_records(const struct text *self, struct leat_map *map) {
+    struct leat_column *column = leat_map_column(map, self->text_column);
+    const struct leat_block *block = map->block;
+
+    column->values = (void *)(uintptr_t)block->source;
+    for (uint32_t row = 0; row < block->n_rows; row++) {
+        bool is_bad = is_too_long(map, row);
+        column->starts[row] = is_bad ? 0 : block->record_starts[row];
+        column->lengths[row] = is_bad ? 0 : block->record_ends[row] - block->record_starts[row];
+    }
+}
+
+static int copy_records(const struct text *self, struct leat_map *map, bool is_utf8) {
+    struct leat_column *column = leat_map_column(map, self->text_column);
+    size_t longest = is_utf8 ? 1 : LEAT_SOURCE_MENDED_MAX;
+    uint8_t *out = leat_map_alloc(map, self->text_column,
+                                  map->block->n_source_bytes * longest + LEAT_SOURCE_SLACK);
+    uint32_t n_out = 0;
+
+    column->values = out;
+    if (!out)
+        return -ENOMEM;
+    for (uint32_t row = 0; row < map->block->n_rows; row++) {
+        struct leat_source_record record = leat_source_record(map, row);
+        int r = is_too_long(map, row) ? -EILSEQ : 0;
+
+        if (r == 0 && !is_utf8)
+            r = leat_source_mend(&self->source, map, row, &record);
+        if (r == -ENOMEM)
+            return r;
+        column->starts[row] = n_out;
+        column->lengths[row] = r == 0 ? (uint32_t)record.n_bytes : 0;
+        if (r == 0)
+            memcpy(out + n_out, record.bytes, record.n_bytes);
+        n_out += column->lengths[row];
+    }
+    return 0;
+}
+
+static int parse(const struct leat_config *config, struct leat_map *map, struct leat_error *err) {
+    const struct text *self = (const struct text *)config;
+    bool is_utf8 = leat_source_is_utf8(map);
+    int r = 0;
+
+    if (map->is_needed[self->text_column] && leat_map_make_views(map, self->text_column) < 0)
+        r = -ENOMEM;
+    else if (map->is_needed[self->text_column] && is_utf8 && !map->is_kept[self->text_column])
+        view_records(self, map);
+    else if (map->is_needed[self->text_column])
+        r = copy_records(self, map, is_utf8);
+    if (r == 0 && self->file_field && map->is_needed[self->file_column])
+        r = name_file(self, map);
+    return r < 0 ? leat_error_oom(err) : 0;
+}
+
+const struct leat_stage_ops leat_source_text = {
+    .name = "text",
+    .summary = "documents of plain text: a line, a file, or between separators",
+    .example = "{ paths: [books/], suffix: .txt, document: file, file_field: book }",
+    .kind = LEAT_STAGE_SOURCE,
+    .args = args,
+    .config_size = sizeof(struct text),
+    .check = check,
+    .load = leat_source_load,
+    .unload = unload,
+    .probe = probe,
+    .cutter = cutter,
+    .begin_file = leat_source_begin_file,
+    .parse = parse,
+};
