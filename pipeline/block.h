@@ -62,6 +62,7 @@ struct leat_block {
     struct leat_block *next;      /* in the pool, or in the run's queue */
     struct leat_block_pool *pool; /* where it goes when nothing refers to it */
     uint32_t n_refs;              /* owner: run */
+    bool is_held;                 /* by a full shuffle, which has counted its bytes; owner: run */
 };
 
 /* Blocks that wait to be used again, with their warm arenas. Owner: run. */

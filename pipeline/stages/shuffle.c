@@ -1,10 +1,12 @@
-/* shuffle.c: a reservoir of `buffer_size` references.
+/* shuffle.c: a reservoir of `buffer_size` references, or of all of a pass.
  *
  * While the reservoir fills, nothing leaves. Then each reference that comes takes the place of one
  * drawn at random, which leaves. At the end of the pass the rest leaves in random order
- * (Fisher-Yates from the back). Draws are leat_rng_below(n) of one SplitMix64 stream keyed by
- * (stream seed, seed, epoch, LEAT_RNG_SHUFFLE, pass * 2^32 + which shuffle of the spec this is):
- * tests/reference/ does the same in Python.
+ * (Fisher-Yates from the back). A full shuffle (`global`) is one whose reservoir never fills: it
+ * holds the blocks of the whole pass in memory, with the columns that are kept, up to `max_bytes`;
+ * the sequence is the same as with any buffer_size that is not smaller than the data. Draws are
+ * leat_rng_below(n) of one SplitMix64 stream keyed by (stream seed, seed, epoch, LEAT_RNG_SHUFFLE,
+ * pass * 2^32 + which shuffle of the spec this is): tests/reference/ does the same in Python.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +16,8 @@
 struct shuffle {
     struct leat_config base;
     int64_t buffer_size;
+    bool is_global;
+    int64_t max_bytes;
     int64_t seed;
     bool reshuffle_each_epoch;
 };
@@ -22,16 +26,29 @@ struct shuffle_state {
     struct leat_rng rng;
     struct leat_ref *refs;
     size_t n_refs, capacity;
+    uint64_t n_bytes; /* of a full shuffle: references, bundles, and the blocks that they are in */
 };
 
 static const struct leat_arg args[] = {
     {.name = "buffer_size",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct shuffle, buffer_size),
-     .is_required = true,
      .min = 1,
      .max = 1048576,
      .help = "records in the reservoir; a record moves forward by at most that many"},
+    {.name = "global",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct shuffle, is_global),
+     .fallback = "false",
+     .help = "in place of buffer_size: all records of a pass are read, held in memory as they are "
+             "behind the per-record stages, and shuffled as a whole"},
+    {.name = "max_bytes",
+     .type = LEAT_ARG_BYTES,
+     .offset = offsetof(struct shuffle, max_bytes),
+     .fallback = "1GiB",
+     .min = 1 << 20,
+     .max = 1e15,
+     .help = "with `global`: a pass that takes more memory fails the stream"},
     {.name = "seed",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct shuffle, seed),
@@ -46,6 +63,21 @@ static const struct leat_arg args[] = {
      .help = "false: every epoch has the order of epoch 0"},
     LEAT_ARGS_END,
 };
+
+static int check(struct leat_config *config, struct leat_error *err) {
+    const struct shuffle *self = (const struct shuffle *)config;
+
+    if (!self->is_global && self->buffer_size == 0)
+        return leat_config_error(config, NULL, err,
+                                 "buffer_size is missing: records in the reservoir; a record moves "
+                                 "forward by at most that many (or give `global: true`)");
+    if (self->is_global && self->buffer_size > 0)
+        return leat_config_error(config, "buffer_size", err,
+                                 "with `global` all records are shuffled, not some at a time");
+    if (!self->is_global && leat_config_given(config, "max_bytes"))
+        return leat_config_error(config, "max_bytes", err, "has an effect only with `global`");
+    return 0;
+}
 
 static int start(const struct leat_config *config, void *state, const struct leat_order_key *key,
                  struct leat_error *err) {
@@ -74,14 +106,46 @@ static int grow(struct shuffle_state *reservoir, size_t limit) {
     return 0;
 }
 
+static void hold_block(struct shuffle_state *reservoir, struct leat_block *block) {
+    size_t n_chunks = block->kept.n_bytes / LEAT_ARENA_CHUNK_BYTES + 1;
+
+    if (!block->is_held)
+        reservoir->n_bytes += n_chunks * LEAT_ARENA_CHUNK_BYTES;
+    block->is_held = true;
+}
+
+/* Counts what a full shuffle holds: references twice, as all are in batches at the end. */
+static int hold(const struct shuffle *self, struct shuffle_state *reservoir, struct leat_ref ref,
+                struct leat_error *err) {
+    reservoir->n_bytes += 2 * sizeof(ref);
+    if (ref.row != LEAT_REF_BUNDLE)
+        hold_block(reservoir, ref.block);
+    for (uint32_t i = 0; ref.row == LEAT_REF_BUNDLE && i < ref.bundle->n_refs; i++) {
+        reservoir->n_bytes += sizeof(ref);
+        hold_block(reservoir, ref.bundle->refs[i].block);
+    }
+    if (reservoir->n_bytes <= (uint64_t)self->max_bytes)
+        return 0;
+    return leat_error_set(err, -ENOSPC,
+                          "shuffle: a full shuffle holds a pass in memory: %zu rows take %llu "
+                          "bytes, more than max_bytes (%lld): raise it, or shuffle with a "
+                          "`buffer_size`",
+                          reservoir->n_refs + 1, (unsigned long long)reservoir->n_bytes,
+                          (long long)self->max_bytes);
+}
+
 static int push(const struct leat_config *config, void *state, struct leat_ref ref,
                 struct leat_order_sink *down, struct leat_error *err) {
     const struct shuffle *self = (const struct shuffle *)config;
     struct shuffle_state *reservoir = state;
-    size_t limit = (size_t)self->buffer_size;
+    size_t limit = self->is_global ? SIZE_MAX / sizeof(ref) : (size_t)self->buffer_size;
     struct leat_ref leaving;
     size_t drawn;
 
+    if (self->is_global && hold(self, reservoir, ref, err) < 0) {
+        leat_ref_drop(ref);
+        return -ENOSPC;
+    }
     if (reservoir->n_refs < limit) {
         if (reservoir->n_refs == reservoir->capacity && grow(reservoir, limit) < 0) {
             leat_ref_drop(ref);
@@ -126,17 +190,19 @@ static void stop(const struct leat_config *config, void *state) {
 static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes) {
     const struct shuffle *self = (const struct shuffle *)config;
 
-    *ret_rows = (uint64_t)self->buffer_size;
-    *ret_bytes = (uint64_t)self->buffer_size * sizeof(struct leat_ref);
+    *ret_rows = (uint64_t)self->buffer_size; /* of a full shuffle nobody knows how many */
+    *ret_bytes = self->is_global ? (uint64_t)self->max_bytes
+                                 : (uint64_t)self->buffer_size * sizeof(struct leat_ref);
 }
 
 const struct leat_stage_ops leat_stage_shuffle = {
     .name = "shuffle",
-    .summary = "puts records in random order within a moving window",
+    .summary = "puts records in random order, within a moving window or as a whole",
     .example = "{ buffer_size: 1000, seed: 42 }",
     .kind = LEAT_STAGE_ORDER,
     .args = args,
     .config_size = sizeof(struct shuffle),
+    .check = check,
     .state_size = sizeof(struct shuffle_state),
     .holding = holding,
     .start = start,

@@ -1,11 +1,12 @@
 /* test_shuffle.c: pipeline/stages/shuffle.c: a permutation within a window, and a fixed one: what
  * order a seed gives is part of the contract (tests/reference/ has the same). The oracle of
  * test_run.c covers chains. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/pipeline/shared_stream.h"
+#include "tests/pipeline/shared_documents.h"
 
 static void write_ids(int64_t n) {
     struct leat_text text = {.data = NULL};
@@ -102,19 +103,72 @@ static void test_several(void **state) {
     collected_free(&twice);
 }
 
+/* All of a pass: the same as a reservoir that holds all; in other epochs and passes another order.
+ */
+static void test_global(void **state) {
+    struct collected whole, large, epochs;
+    uint64_t n_far = 0;
+
+    (void)state;
+    write_ids(5000);
+    whole = run("- shuffle: {global: true, seed: 4}", 0, 1);
+    large = run("- shuffle: {buffer_size: 5000, seed: 4}", 0, 1);
+    assert_int_equal(whole.n_values, 5000);
+    assert_memory_equal(whole.values, large.values, 5000 * sizeof(*whole.values));
+    for (int64_t i = 0; i < 5000; i++)
+        n_far += whole.values[i] > i + 2500;
+    assert_in_range(n_far, 500, 750); /* an eighth */
+    epochs = run("- shuffle: {global: true, seed: 4}\n- repeat: {count: 2}", 0, 1);
+    assert_memory_equal(epochs.values, whole.values, 5000 * sizeof(*whole.values));
+    assert_memory_not_equal(epochs.values + 5000, whole.values, 5000 * sizeof(*whole.values));
+    collected_free(&whole);
+    collected_free(&large);
+    collected_free(&epochs);
+    write_documents(600, 60);
+    check_one_sequence(DOCUMENTS,
+                       "- shuffle: {global: true}\n- select: {fields: [id]}\n- batch: {batch_size: "
+                       "7}");
+    check_one_sequence(DOCUMENTS, "- pack: {fields: ids, length: 90, value: 0}\n"
+                                  "- shuffle: {global: true}\n- batch: {batch_size: 3}");
+}
+
+static void test_global_is_bounded(void **state) {
+    struct drive how = {.options = {.n_epochs = 1}};
+    struct driven driven;
+
+    (void)state;
+    write_documents(4000, 300);
+    driven = drive_stream(DOCUMENTS, "",
+                          "- shuffle: {global: true, max_bytes: 1MiB}\n"
+                          "- pad: {input: ids, length: 300, value: 0}\n- select: {fields: [ids]}\n"
+                          "- batch: {batch_size: 10}",
+                          &how);
+    assert_int_equal(driven.error.code, -ENOSPC);
+    assert_non_null(strstr(driven.error.message, "more than max_bytes (1048576)"));
+    assert_int_equal(driven.n_batches, 0);
+}
+
 static void test_refused(void **state) {
     (void)state;
     check_refused("{\"a\": 1}\n", "- shuffle: {buffer_size: 0}",
                   "x.yaml:5:32: streams.x.stages[0].shuffle.buffer_size: 0 is outside 1..1048576");
-    check_refused("{\"a\": 1}\n", "- shuffle: {seed: 1}",
-                  "x.yaml:5:9: streams.x.stages[0].shuffle: buffer_size is missing: records in the "
-                  "reservoir; a record moves forward by at most that many");
+    check_refused(
+        "{\"a\": 1}\n", "- shuffle: {seed: 1}",
+        "x.yaml:5:9: streams.x.stages[0].shuffle: buffer_size is missing: records in the "
+        "reservoir; a record moves forward by at most that many (or give `global: true`)");
+    check_refused("{\"a\": 1}\n", "- shuffle: {global: true, buffer_size: 5}",
+                  "x.yaml:5:46: streams.x.stages[0].shuffle.buffer_size: with `global` all records "
+                  "are shuffled, not some at a time");
+    check_refused("{\"a\": 1}\n", "- shuffle: {max_bytes: 5MiB, buffer_size: 5}",
+                  "x.yaml:5:30: streams.x.stages[0].shuffle.max_bytes: has an effect only with "
+                  "`global`");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_window),  cmocka_unit_test(test_is_fair),
         cmocka_unit_test(test_epochs),  cmocka_unit_test(test_several),
+        cmocka_unit_test(test_global),  cmocka_unit_test(test_global_is_bounded),
         cmocka_unit_test(test_refused),
     };
 

@@ -55,7 +55,7 @@ def shuffle(rows, args, key):
     again = args.get("reshuffle_each_epoch", True)
     epoch, place = (key["epoch"], key["pass"]) if again else (0, 0)
     rng = Rng(rng_key(key["seed"], args.get("seed", 0), epoch, SHUFFLE, (place << 32) + key["index"]))
-    size = args["buffer_size"]
+    size = float("inf") if args.get("global") else args["buffer_size"]
     kept = []
     for row in rows:
         if len(kept) < size:

@@ -119,6 +119,10 @@ def test_order_stages(folder):
                              {"shuffle": {"buffer_size": 32, "seed": 1}}, {"skip": {"count": 5}}, seed=77), *RUNS)
 
 
+def test_full_shuffle(folder):
+    check(folder, documents({"shuffle": {"global": True, "seed": 3}}, IDS, {"repeat": {"count": 2}}), *RUNS)
+
+
 def test_order_stays_the_same(folder):
     check(folder, csv_stream({"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}},
                              {"shuffle": {"buffer_size": 64, "seed": 8, "reshuffle_each_epoch": False}},
