@@ -168,6 +168,8 @@ static int make(struct leat_map_job *job, struct leat_error *err) {
         .epoch = job->epoch,
         .n_marks = plan->n_marks,
         .keeps_bad_bytes = plan->options.on_error == LEAT_ON_ERROR_QUARANTINE || plan->cache_path,
+        .n_at_once = job->n_at_once,
+        .notes = &job->notes,
     };
     int r = index_records(job, job->block, err);
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/run_internal.h"
+#include "pipeline/run_rest.h"
 
 #define COLLATE_BYTES (2U << 20) /* batches of one COLLATE job, about */
 
@@ -133,6 +133,7 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
     if (options->only_builds)
         run->options.n_epochs = 1;
     leat_run_cache_init(run);
+    leat_run_rest_init(run);
     leat_scan_start(&run->scan, plan, options->opener);
     r = leat_order_init(&run->order, plan, options, err);
     if (r == 0)
@@ -203,6 +204,7 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     leat_block_pool_deinit(&run->blocks);
     free(run->slots.slots);
     free(run->quarantine.data);
+    leat_run_rest_deinit(run);
     free(run->stage_stats);
     leat_plan_unref(run->plan);
     free(run);
@@ -464,8 +466,8 @@ static struct leat_queue_entry *next_unmapped(const struct leat_run *run) {
 }
 
 static int map_job(struct leat_run *run, struct leat_job **ret_job) {
-    struct leat_queue_entry *entry =
-        run->has_failed || run->is_complete ? NULL : next_unmapped(run);
+    bool is_wanted = !run->has_failed && !run->is_complete && run->n_maps_out < run->map_limit;
+    struct leat_queue_entry *entry = is_wanted ? next_unmapped(run) : NULL;
     size_t n_counts = run->plan->n_map + 2;
     struct leat_scratch *scratch;
     struct leat_job *job;
@@ -487,6 +489,7 @@ static int map_job(struct leat_run *run, struct leat_job **ret_job) {
         .epoch = entry->epoch,
         .stop_after = (int)run->plan->n_map,
         .now_ns = run->options.now_ns,
+        .n_at_once = run->n_at_once,
         .counts =
             scratch ? leat_arena_alloc(&scratch->arena, n_counts * sizeof(struct leat_stage_count))
                     : NULL,
@@ -500,8 +503,24 @@ static int map_job(struct leat_run *run, struct leat_job **ret_job) {
     memset(job->map.counts, 0, n_counts * sizeof(struct leat_stage_count));
     leat_run_cache_start_map(run, entry, &job->map);
     entry->state = LEAT_ENTRY_MAPPING;
+    run->n_maps_out++;
     *ret_job = job;
     return LEAT_RUN_JOB;
+}
+
+static int rest_job(struct leat_run *run, bool is_for_good, struct leat_job **ret_job) {
+    struct leat_job *job =
+        leat_run_wants_rest(run, is_for_good) ? job_take(run, LEAT_JOB_REST) : NULL;
+
+    if (!job)
+        return 0;
+    leat_run_begin_rest(run, &job->rest, is_for_good);
+    *ret_job = job;
+    return LEAT_RUN_JOB;
+}
+
+static bool has_ended(const struct leat_run *run) {
+    return run->is_cancelled || (!run->first_output && (run->has_failed || run->is_complete));
 }
 
 static int make_job(struct leat_run *run, struct leat_job **ret_job) {
@@ -516,6 +535,8 @@ static int make_job(struct leat_run *run, struct leat_job **ret_job) {
             if (makers[i](run, ret_job) == LEAT_RUN_JOB)
                 return LEAT_RUN_JOB;
     } while (run->has_end);
+    if (rest_job(run, false, ret_job) == LEAT_RUN_JOB)
+        return LEAT_RUN_JOB;
     if (leat_run_slot_need(run) > 0 && run->n_collate_out == 0)
         return LEAT_RUN_NEEDS_SLOT;
     return 0;
@@ -531,11 +552,9 @@ int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
         r = leat_run_cache_job(run, ret_job);
     if (r != 0)
         return r;
-    if (run->n_jobs > 0)
+    if (run->n_jobs > 0 || !has_ended(run))
         return LEAT_RUN_WAITING;
-    if (run->is_cancelled || (!run->first_output && (run->has_failed || run->is_complete)))
-        return LEAT_RUN_ENDED;
-    return LEAT_RUN_WAITING;
+    return rest_job(run, true, ret_job) == LEAT_RUN_JOB ? LEAT_RUN_JOB : LEAT_RUN_ENDED;
 }
 
 enum leat_job_kind leat_job_kind(const struct leat_job *job) {
@@ -568,6 +587,9 @@ void leat_job_execute(struct leat_job *job) {
         break;
     case LEAT_JOB_CACHE:
         (void)leat_cache_execute(&job->cache, &job->error);
+        break;
+    case LEAT_JOB_REST:
+        leat_workspace_rest(job->rest.workspaces, job->rest.plan, job->rest.is_for_good);
         break;
     default:
         break;
@@ -638,6 +660,8 @@ static void complete_map(struct leat_run *run, struct leat_job *job) {
     for (size_t i = 0; i <= run->plan->n_map; i++)
         add_count(&run->stage_stats[i], &job->map.counts[i]);
     add_count(&run->stage_stats[run->plan->n_map + 2], &job->map.counts[run->plan->n_map + 1]);
+    leat_run_add_notes(run, &job->map.notes);
+    run->n_maps_out--;
     scratch_give(run, job->map.scratch);
     workspace_give(run, job->map.workspace);
     leat_run_release_piece(run, &entry->piece);
@@ -685,6 +709,9 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
         break;
     case LEAT_JOB_CACHE:
         leat_run_cache_complete(run, take_job);
+        break;
+    case LEAT_JOB_REST:
+        leat_run_end_rest(run, &take_job->rest);
         break;
     default:
         break;

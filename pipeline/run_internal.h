@@ -7,6 +7,8 @@
 #include "pipeline/render.h"
 #include "pipeline/run_cache.h"
 
+#define LEAT_RUN_NOTES_MAX 64
+
 enum leat_entry_state {
     LEAT_ENTRY_CACHED,
     LEAT_ENTRY_SCANNED,
@@ -91,6 +93,14 @@ struct leat_run {
     struct leat_scratch *free_scratch;
     struct leat_workspace *free_workspaces;
     struct leat_block_pool blocks;
+
+    /* what stages hold from job to job, see run_rest.h */
+    uint32_t map_limit; /* MAP jobs that may be out */
+    uint32_t n_at_once; /* that may be executed at the same time */
+    uint32_t n_maps_out;
+    bool can_rest, rest_is_due, rest_is_out, has_rested;
+    char *notes[LEAT_RUN_NOTES_MAX];
+    size_t n_notes;
 
     struct leat_run_stats stats;
     struct leat_run_stage_stats *stage_stats; /* source, MAP stages, collate, cache */
