@@ -510,7 +510,7 @@ static int map_job(struct leat_run *run, struct leat_job **ret_job) {
 
 static int rest_job(struct leat_run *run, bool is_for_good, struct leat_job **ret_job) {
     struct leat_job *job =
-        leat_run_wants_rest(run, is_for_good) ? job_take(run, LEAT_JOB_REST) : NULL;
+        leat_run_wants_rest(run, is_for_good) ? leat_run_take_job(run, LEAT_JOB_REST) : NULL;
 
     if (!job)
         return 0;
