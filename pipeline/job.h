@@ -16,6 +16,7 @@ struct leat_buffer {
     struct leat_buffer *next;
     uint8_t *data;
     size_t capacity; /* without LEAT_BUFFER_SLACK, which is always there behind it */
+    uint64_t counted_bytes;
 };
 #define LEAT_BUFFER_SLACK 64
 

@@ -15,76 +15,6 @@
 
 #define COLLATE_BYTES (2U << 20) /* batches of one COLLATE job, about */
 
-/* ---- pools ---- */
-
-struct leat_job *leat_run_take_job(struct leat_run *run, enum leat_job_kind kind) {
-    struct leat_job *job = run->free_jobs;
-
-    if (job)
-        run->free_jobs = job->next;
-    else
-        job = malloc(sizeof(*job));
-    if (!job)
-        return NULL;
-    memset(job, 0, offsetof(struct leat_job, scan));
-    job->kind = kind;
-    job->run = run;
-    job->error = LEAT_ERROR_INIT;
-    job->now_ns = run->options.now_ns;
-    run->n_jobs++;
-    return job;
-}
-
-static void job_give(struct leat_run *run, struct leat_job *job) {
-    job->next = run->free_jobs;
-    run->free_jobs = job;
-    run->n_jobs--;
-}
-
-static struct leat_buffer *buffer_take(struct leat_run *run) {
-    struct leat_buffer *buffer = run->free_buffers;
-
-    if (!buffer)
-        return calloc(1, sizeof(*buffer));
-    run->free_buffers = buffer->next;
-    return buffer;
-}
-
-static struct leat_scratch *scratch_take(struct leat_run *run) {
-    struct leat_scratch *scratch = run->free_scratch;
-
-    if (!scratch)
-        return calloc(1, sizeof(*scratch));
-    run->free_scratch = scratch->next;
-    return scratch;
-}
-
-static void scratch_give(struct leat_run *run, struct leat_arena *arena) {
-    struct leat_scratch *scratch =
-        (struct leat_scratch *)((char *)arena - offsetof(struct leat_scratch, arena));
-
-    leat_arena_reset(arena);
-    scratch->next = run->free_scratch;
-    run->free_scratch = scratch;
-}
-
-static struct leat_workspace *workspace_take(struct leat_run *run) {
-    struct leat_workspace *workspace = run->free_workspaces;
-
-    if (!workspace)
-        return leat_workspace_new(run->plan);
-    run->free_workspaces = workspace->next;
-    return workspace;
-}
-
-/* The last one back is the first to go out again: it is the warmest. */
-static void workspace_give(struct leat_run *run, struct leat_workspace *workspace) {
-    if (!workspace)
-        return;
-    workspace->next = run->free_workspaces;
-    run->free_workspaces = workspace;
-}
-
 void leat_run_out_of_memory(struct leat_run *run) {
     struct leat_error err = LEAT_ERROR_INIT;
 
@@ -134,6 +64,7 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
         run->options.n_epochs = 1;
     leat_run_cache_init(run);
     leat_run_rest_init(run);
+    leat_run_pools_init(run);
     leat_scan_start(&run->scan, plan, options->opener);
     r = leat_order_init(&run->order, plan, options, err);
     if (r == 0)
@@ -167,31 +98,6 @@ static void free_entries(struct leat_run *run) {
     }
 }
 
-static void free_pools(struct leat_run *run) {
-    while (run->free_jobs) {
-        struct leat_job *job = run->free_jobs;
-
-        run->free_jobs = job->next;
-        free(job);
-    }
-    while (run->free_buffers) {
-        struct leat_buffer *buffer = run->free_buffers;
-
-        run->free_buffers = buffer->next;
-        free(buffer->data);
-        free(buffer);
-    }
-    while (run->free_scratch) {
-        struct leat_scratch *scratch = run->free_scratch;
-
-        run->free_scratch = scratch->next;
-        leat_arena_deinit(&scratch->arena);
-        free(scratch);
-    }
-    while (run->free_workspaces)
-        leat_workspace_free(workspace_take(run), run->plan);
-}
-
 struct leat_run *leat_run_free(struct leat_run *run) {
     if (!run)
         return NULL;
@@ -200,8 +106,7 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     leat_order_deinit(&run->order);
     leat_scan_stop(&run->scan);
     leat_run_cache_deinit(run);
-    free_pools(run);
-    leat_block_pool_deinit(&run->blocks);
+    leat_run_pools_deinit(run);
     free(run->slots.slots);
     free(run->quarantine.data);
     leat_run_rest_deinit(run);
@@ -388,7 +293,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
         job->collate.n_items++;
     }
     if (job->collate.n_items == 0) {
-        job_give(run, job);
+        leat_run_give_job(run, job);
         return 0;
     }
     run->n_collate_out++;
@@ -420,7 +325,7 @@ static int quarantine_job(struct leat_run *run, struct leat_job **ret_job) {
 
 static int take_buffers(struct leat_run *run, struct leat_scan_job *scan) {
     for (size_t i = 0; i < scan->n_pieces; i++) {
-        scan->buffers[i] = buffer_take(run);
+        scan->buffers[i] = leat_run_take_buffer(run);
         if (!scan->buffers[i])
             return -ENOMEM;
     }
@@ -439,8 +344,11 @@ static int scan_job(struct leat_run *run, struct leat_job **ret_job) {
     size_t limit = run->options.max_map_jobs + 1, n_room;
     struct leat_job *job;
 
-    if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed ||
-        !leat_run_cache_lets_scan(run, limit) || run->n_entries >= limit)
+    if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed)
+        return 0;
+    limit =
+        run->n_entries + leat_run_room(run, limit > run->n_entries ? limit - run->n_entries : 0);
+    if (run->has_failed || !leat_run_cache_lets_scan(run, limit) || run->n_entries >= limit)
         return 0;
     job = leat_run_take_job(run, LEAT_JOB_SCAN);
     if (!job)
@@ -450,7 +358,7 @@ static int scan_job(struct leat_run *run, struct leat_job **ret_job) {
                                        .n_pieces = n_room < LEAT_SCAN_MAX ? n_room : LEAT_SCAN_MAX};
     if (take_buffers(run, &job->scan) < 0) {
         give_buffers(run, &job->scan);
-        job_give(run, job);
+        leat_run_give_job(run, job);
         return out_of_memory(run);
     }
     run->scan_is_out = true;
@@ -468,39 +376,29 @@ static struct leat_queue_entry *next_unmapped(const struct leat_run *run) {
 static int map_job(struct leat_run *run, struct leat_job **ret_job) {
     bool is_wanted = !run->has_failed && !run->is_complete && run->n_maps_out < run->map_limit;
     struct leat_queue_entry *entry = is_wanted ? next_unmapped(run) : NULL;
-    size_t n_counts = run->plan->n_map + 2;
-    struct leat_scratch *scratch;
     struct leat_job *job;
 
-    if (!entry)
+    if (!entry || !leat_run_may_map(run))
         return 0;
     job = leat_run_take_job(run, LEAT_JOB_MAP);
     if (!job)
         return out_of_memory(run);
-    scratch = scratch_take(run);
     entry->block = leat_block_pool_take(&run->blocks);
     job->entry = entry;
     job->map = (struct leat_map_job){
         .plan = run->plan,
         .piece = entry->piece,
         .block = entry->block,
-        .scratch = scratch ? &scratch->arena : NULL,
         .seed = run->order.seed,
         .epoch = entry->epoch,
         .stop_after = (int)run->plan->n_map,
         .now_ns = run->options.now_ns,
         .n_at_once = run->n_at_once,
-        .counts =
-            scratch ? leat_arena_alloc(&scratch->arena, n_counts * sizeof(struct leat_stage_count))
-                    : NULL,
     };
-    if (!entry->block || !job->map.counts) {
-        if (scratch)
-            scratch_give(run, &scratch->arena);
-        job_give(run, job);
+    if (!entry->block) {
+        leat_run_give_job(run, job);
         return out_of_memory(run);
     }
-    memset(job->map.counts, 0, n_counts * sizeof(struct leat_stage_count));
     leat_run_cache_start_map(run, entry, &job->map);
     entry->state = LEAT_ENTRY_MAPPING;
     run->n_maps_out++;
@@ -563,7 +461,7 @@ enum leat_job_kind leat_job_kind(const struct leat_job *job) {
 
 void leat_job_start(struct leat_job *job) {
     if (job->kind == LEAT_JOB_MAP)
-        job->map.workspace = workspace_take(job->run);
+        leat_run_start_map(job->run, job);
 }
 
 void leat_job_execute(struct leat_job *job) {
@@ -631,6 +529,7 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
     run->scan_is_out = run->scan_is_stale = false;
     run->stats.n_source_bytes += job->n_bytes;
     run->stage_stats[0].busy_ns += job->busy_ns;
+    leat_run_count_scan(run, scan);
     give_buffers(run, scan);
     for (size_t i = 0; i < scan->n_pieces; i++) {
         if (!is_stale && !is_enough)
@@ -657,13 +556,13 @@ static void add_count(struct leat_run_stage_stats *stats, const struct leat_stag
 static void complete_map(struct leat_run *run, struct leat_job *job) {
     struct leat_queue_entry *entry = job->entry;
 
-    for (size_t i = 0; i <= run->plan->n_map; i++)
+    for (size_t i = 0; job->map.counts && i <= run->plan->n_map; i++)
         add_count(&run->stage_stats[i], &job->map.counts[i]);
-    add_count(&run->stage_stats[run->plan->n_map + 2], &job->map.counts[run->plan->n_map + 1]);
+    if (job->map.counts)
+        add_count(&run->stage_stats[run->plan->n_map + 2], &job->map.counts[run->plan->n_map + 1]);
     leat_run_add_notes(run, &job->map.notes);
     run->n_maps_out--;
-    scratch_give(run, job->map.scratch);
-    workspace_give(run, job->map.workspace);
+    leat_run_end_map(run, job);
     leat_run_release_piece(run, &entry->piece);
     entry->error = job->error;
     entry->state = LEAT_ENTRY_MAPPED;
@@ -716,5 +615,6 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
     default:
         break;
     }
-    job_give(run, take_job);
+    leat_run_count_cache(run);
+    leat_run_give_job(run, take_job);
 }

@@ -55,6 +55,7 @@ struct leat_run_options {
     uint64_t (*now_ns)(void);         /* for busy times; NULL: they stay 0 */
     uint32_t n_map_threads;           /* that execute MAP jobs; 0: unknown */
     const struct leat_opener *opener; /* outlives the run */
+    struct leat_account *account;     /* outlives the run; NULL: nobody limits it */
 };
 
 /* Memory for one batch. The run writes header, descriptors and tensors from `memory` on. */

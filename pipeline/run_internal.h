@@ -6,6 +6,7 @@
 #include "pipeline/order.h"
 #include "pipeline/render.h"
 #include "pipeline/run_cache.h"
+#include "pipeline/run_pools.h"
 
 #define LEAT_RUN_NOTES_MAX 64
 
@@ -42,6 +43,7 @@ struct leat_output_entry {
 struct leat_scratch {
     struct leat_scratch *next;
     struct leat_arena arena;
+    uint64_t counted_bytes;
 };
 
 struct leat_slot_queue {
@@ -93,6 +95,7 @@ struct leat_run {
     struct leat_scratch *free_scratch;
     struct leat_workspace *free_workspaces;
     struct leat_block_pool blocks;
+    struct leat_run_memory memory;
 
     /* what stages hold from job to job, see run_rest.h */
     uint32_t map_limit; /* MAP jobs that may be out */
@@ -121,6 +124,5 @@ struct leat_queue_entry *leat_run_add_entry(struct leat_run *run, enum leat_entr
 /* Of a pass that is over. */
 bool leat_run_is_stale(const struct leat_run *run, const struct leat_queue_entry *entry);
 void leat_run_out_of_memory(struct leat_run *run);
-struct leat_job *leat_run_take_job(struct leat_run *run, enum leat_job_kind kind);
 /* Batches that one COLLATE job makes at most. */
 size_t leat_run_collate_max(const struct leat_run *run);
