@@ -90,10 +90,10 @@ static int add_input(struct leat_exec_schema *schema, const struct leat_config *
 
     if (r < 0)
         return r;
-    if (leat_planner_field(planner, column)->mask_of >= 0)
-        return is_named ? leat_config_error(config, "inputs", err,
-                                            "\"%s\" is a mask, which is made with the batch", name)
-                        : 0;
+    if (leat_planner_field(planner, column)->made != LEAT_MADE_OF_RECORDS)
+        return is_named
+                   ? leat_config_error(config, "inputs", err, "\"%s\" is made with the batch", name)
+                   : 0;
     schema->inputs[schema->n_inputs] = column;
     schema->input_names[schema->n_inputs] = strdup(name);
     return schema->input_names[schema->n_inputs++] ? 0 : leat_error_oom(err);
