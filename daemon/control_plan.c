@@ -86,14 +86,16 @@ static void plan_done(struct leat_task *task) {
     plan_free(plan);
 }
 
-/* A stream of the settings may read any file; a spec from the socket only what its sender may. */
+/* A stream of the settings may read any file; a spec from the socket only what its sender may. No
+ * program is started for a plan. */
 static int choose_spec(struct leat_control_plan *plan, const char *name,
                        const Leat__StreamSpec *message, struct leat_error *err) {
     struct leat_daemon *daemon = plan->daemon;
     uid_t uid = plan->control->peer.uid;
     int r;
 
-    plan->opener = &leat_opener_any;
+    plan->opener = daemon->settings->exec == LEAT_SETTINGS_EXEC_NEVER ? &leat_opener_any
+                                                                      : &leat_opener_operator;
     if (!message) {
         plan->stream = leat_streams_find(&daemon->streams, name, err);
         plan->spec = plan->stream ? plan->stream->spec : NULL;

@@ -152,6 +152,7 @@ static void on_tick(uv_timer_t *timer) {
         next = session->next;
         leat_session_tick(session, now_ns);
     }
+    leat_feeds_tick(daemon);
     if (daemon->watchdog_ns)
         (void)sd_notify(0, "WATCHDOG=1");
     if (daemon->is_draining && now_ns >= daemon->drain_deadline_ns)

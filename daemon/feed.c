@@ -221,12 +221,30 @@ static void log_cache(struct leat_feed *feed) {
                                                    LEAT_LOG_T("error", text), LEAT_LOG_FIELDS_END});
 }
 
+static void log_notes(struct leat_feed *feed) {
+    uint32_t n_dropped = 0;
+    char *note;
+
+    while ((note = leat_run_take_note(feed->run))) {
+        if (leat_user_may_log(feed->user, leat_daemon_now_ns(), &n_dropped))
+            leat_log_write(&feed->daemon->log, LEAT_EVENT_HELPER,
+                           (struct leat_log_field[]){
+                               LEAT_LOG_F("stream", feed->plan->spec->name),
+                               LEAT_LOG_T("text", note),
+                               LEAT_LOG_N("suppressed", n_dropped),
+                               LEAT_LOG_FIELDS_END,
+                           });
+        free(note);
+    }
+}
+
 static void job_done(struct leat_task *task) {
     struct leat_feed_job *feed_job = (struct leat_feed_job *)task;
     struct leat_feed *feed = feed_job->feed;
 
     leat_run_complete(feed->run, feed_job->job);
     log_cache(feed);
+    log_notes(feed);
     feed_job->next = feed->free_jobs;
     feed->free_jobs = feed_job;
     feed->n_jobs--;
@@ -250,6 +268,7 @@ static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struc
         [LEAT_JOB_SCAN] = LEAT_TASK_SCAN,      [LEAT_JOB_MAP] = LEAT_TASK_MAP,
         [LEAT_JOB_COLLATE] = LEAT_TASK_URGENT, [LEAT_JOB_QUARANTINE] = LEAT_TASK_URGENT,
         [LEAT_JOB_CACHE] = LEAT_TASK_SLOW,     [LEAT_JOB_DECODE] = LEAT_TASK_MAP,
+        [LEAT_JOB_REST] = LEAT_TASK_SLOW,
     };
 
     feed_job->feed = feed;
@@ -305,6 +324,12 @@ static void pump(struct leat_feed *feed) {
     if (feed->state == LEAT_FEED_RUNNING)
         give_slots(feed);
     pump_jobs(feed);
+}
+
+void leat_feeds_tick(struct leat_daemon *daemon) {
+    for (struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
+        if (feed->state != LEAT_FEED_CLOSING && leat_run_tick(feed->run))
+            leat_feed_mark(feed);
 }
 
 void leat_feeds_flush(struct leat_daemon *daemon) {
@@ -410,6 +435,7 @@ int leat_feed_new(struct leat_daemon *daemon, struct leat_user *user, struct lea
     if (!feed)
         return leat_error_oom(err);
     run_options.max_map_jobs = 4 * daemon->n_workers + 2;
+    run_options.n_map_threads = daemon->scheduler.max_long;
     run_options.now_ns = leat_daemon_now_ns;
     r = leat_run_new(plan, &run_options, &feed->run, err);
     if (r < 0) {
@@ -489,7 +515,7 @@ static void free_feed(struct leat_feed *feed) {
     leat_daemon_on_ended(daemon);
 }
 
-/* A run that is cancelled may still have a cache to complete. */
+/* A run that is cancelled may still have a cache to complete, and something to give up. */
 static bool has_last_job(struct leat_feed *feed) {
     struct leat_feed_job *feed_job = take_job(feed);
     struct leat_job *job;

@@ -111,3 +111,5 @@ const struct leat_error *leat_feed_error(const struct leat_feed *feed);
 void leat_feeds_flush(struct leat_daemon *daemon);
 /* Puts it among those. */
 void leat_feed_mark(struct leat_feed *feed);
+/* About once a second: what costs something to hold and is not used is given up. */
+void leat_feeds_tick(struct leat_daemon *daemon);

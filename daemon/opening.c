@@ -49,8 +49,10 @@ static int choose_opener(struct leat_opening *opening, uid_t uid, struct leat_er
 
     if (daemon->has_roots)
         opening->opener = &daemon->roots.opener;
-    else if (uid == geteuid())
-        opening->opener = &leat_opener_any; /* it could read them itself */
+    else if (uid == geteuid()) /* it could do the same itself */
+        opening->opener = daemon->settings->exec == LEAT_SETTINGS_EXEC_TRAINERS
+                              ? &leat_opener_operator
+                              : &leat_opener_any;
     else
         return leat_error_set(err, -EACCES,
                               "trainers of uid %u may not describe streams of their own: the "
@@ -87,7 +89,9 @@ static int take_stream(struct leat_opening *opening, const Leat__OpenRequest *re
         return leat_error_set(err, -EPROTO, "OPEN names a stream and describes another");
     if (request->spec)
         return take_own_spec(opening, request->spec, err);
-    opening->opener = &leat_opener_any;
+    opening->opener = opening->daemon->settings->exec == LEAT_SETTINGS_EXEC_NEVER
+                          ? &leat_opener_any
+                          : &leat_opener_operator;
     opening->stream = leat_streams_find(&opening->daemon->streams, request->stream, err);
     return opening->stream ? 0 : -ENOENT;
 }

@@ -16,6 +16,8 @@
 static const char *const log_formats[] = {"auto", "text", "json", "journal", NULL};
 static const char *const log_levels[] = {"error", "warning", "notice", "info", "debug", NULL};
 
+static const char *const exec_choices[] = {"never", "settings", "trainers", NULL};
+
 #define MEMBER(name) offsetof(struct leat_settings, name)
 
 const struct leat_arg leat_settings_args[] = {
@@ -101,6 +103,13 @@ const struct leat_arg leat_settings_args[] = {
      .min = 1,
      .max = LEAT_SETTINGS_MAX_WINDOW,
      .help = "The most batches that a trainer may ask to hold at once."},
+    {.name = "exec",
+     .type = LEAT_ARG_CHOICE,
+     .offset = MEMBER(exec),
+     .fallback = "settings",
+     .choices = exec_choices,
+     .help = "Whose streams may start programs, which run as the daemon's user: nobody's, those of "
+             "this file, or also those that trainers of the daemon's own user describe."},
     {.name = "log",
      .type = LEAT_ARG_CHOICE,
      .offset = MEMBER(log),

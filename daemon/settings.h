@@ -14,6 +14,13 @@
 #define LEAT_SETTINGS_MAX_SESSIONS 16384
 #define LEAT_SETTINGS_MAX_WINDOW   128 /* this many notices always fit into a socket's buffer */
 
+/* Whose streams may start programs (the stage `exec`). */
+enum leat_settings_exec {
+    LEAT_SETTINGS_EXEC_NEVER,
+    LEAT_SETTINGS_EXEC_SETTINGS, /* those of the settings */
+    LEAT_SETTINGS_EXEC_TRAINERS, /* also those that trainers of the daemon's own user describe */
+};
+
 struct leat_settings {
     struct leat_config base;
     int64_t workers;
@@ -23,6 +30,7 @@ struct leat_settings {
     int64_t max_ring_bytes, max_user_ring_bytes;
     int64_t max_streams, max_user_streams;
     int64_t window, max_window;
+    int exec;      /* enum leat_settings_exec */
     int log;       /* enum leat_log_format */
     int log_level; /* index into error, warning, notice, info, debug */
 

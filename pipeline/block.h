@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "pipeline/arena.h"
+#include "pipeline/budget.h"
 #include "proto/dtype.h"
 #include "proto/slot.h"
 
@@ -60,6 +61,7 @@ struct leat_block {
 
     struct leat_arena kept;
     struct leat_block *next;      /* in the pool, or in the run's queue */
+    uint64_t counted_bytes;       /* of its arena, in the account */
     struct leat_block_pool *pool; /* where it goes when nothing refers to it */
     uint32_t n_refs;              /* owner: run */
     bool is_held;                 /* by a full shuffle, which has counted its bytes; owner: run */
@@ -68,10 +70,16 @@ struct leat_block {
 /* Blocks that wait to be used again, with their warm arenas. Owner: run. */
 struct leat_block_pool {
     struct leat_block *free;
-    uint32_t n_alive; /* handed out */
+    uint32_t n_alive;             /* handed out */
+    uint64_t n_free_bytes;        /* in the arenas of those that are not */
+    struct leat_account *account; /* NULL: nobody counts */
 };
 
 struct leat_block *
 leat_block_pool_take(struct leat_block_pool *pool); /* one reference; NULL when memory is out */
+/* After its job: its arena may have grown. */
+void leat_block_recount(struct leat_block *block);
 void leat_block_unref(struct leat_block *block, uint32_t n_refs);
+/* Gives all memory back that is not in use. */
+void leat_block_pool_trim(struct leat_block_pool *pool);
 void leat_block_pool_deinit(struct leat_block_pool *pool); /* all must be back */

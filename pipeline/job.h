@@ -18,6 +18,7 @@ struct leat_buffer {
     struct leat_buffer *next;
     uint8_t *data;
     size_t capacity; /* without LEAT_BUFFER_SLACK, which is always there behind it */
+    uint64_t counted_bytes;
 };
 #define LEAT_BUFFER_SLACK 64
 
@@ -160,6 +161,8 @@ struct leat_map_job {
     int stop_after; /* index into plan->map of the last stage to run; -1: only the source; n_map:
                        all */
     uint64_t (*now_ns)(void);
+    uint32_t n_at_once;
+    struct leat_notes notes;         /* out */
     struct leat_stage_count *counts; /* [1 + n_map + 1]: source, stages, cache */
 };
 
@@ -246,6 +249,14 @@ struct leat_cache_job {
 
 int leat_cache_execute(struct leat_cache_job *job, struct leat_error *err);
 
+/* ---- REST: workspaces give up what is costly to hold ---- */
+
+struct leat_rest_job {
+    const struct leat_plan *plan;
+    struct leat_workspace *workspaces; /* a list */
+    bool is_for_good;
+};
+
 /* ---- */
 
 struct leat_job {
@@ -263,5 +274,6 @@ struct leat_job {
         struct leat_collate_job collate;
         struct leat_quarantine_job quarantine;
         struct leat_cache_job cache;
+        struct leat_rest_job rest;
     };
 };

@@ -155,6 +155,25 @@ void leat_map_reject(struct leat_map *map, uint32_t row, const char *field, cons
     reject(map, row, 0, 0, field, message);
 }
 
+void leat_map_note(struct leat_map *map, const char *format, ...) {
+    struct leat_notes *notes = map->notes;
+    char text[LEAT_ERROR_MESSAGE_MAX], *copy;
+    va_list ap;
+
+    if (!notes)
+        return;
+    if (notes->n_texts == LEAT_NOTES_MAX) {
+        notes->n_dropped++;
+        return;
+    }
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof(text), format, ap);
+    va_end(ap);
+    copy = leat_arena_alloc(map->scratch, strlen(text) + 1);
+    if (copy)
+        notes->texts[notes->n_texts++] = strcpy(copy, text);
+}
+
 uint64_t leat_map_row_key(const struct leat_map *map, uint32_t row, uint64_t stage_seed,
                           enum leat_rng_purpose purpose) {
     return leat_map_place_key(map, row, map->seed, stage_seed, map->epoch, purpose);

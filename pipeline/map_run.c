@@ -201,6 +201,8 @@ static int make(struct leat_map_job *job, struct leat_error *err) {
         .max_tokens = (uint64_t)plan->options.max_tokens,
         .n_marks = plan->n_marks,
         .keeps_bad_bytes = plan->options.on_error == LEAT_ON_ERROR_QUARANTINE || plan->cache_path,
+        .n_at_once = job->n_at_once,
+        .notes = &job->notes,
     };
     int r = job->piece.damage ? make_damaged(job, err) : index_records(job, job->block, err);
 

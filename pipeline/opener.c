@@ -50,6 +50,10 @@ static int open_directory(const struct leat_opener *opener, const char *path,
 
 const struct leat_opener leat_opener_any = {
     .open_file = open_file, .open_directory = open_directory, .open_stream = open_stream};
+const struct leat_opener leat_opener_operator = {.open_file = open_file,
+                                                 .open_directory = open_directory,
+                                                 .open_stream = open_stream,
+                                                 .may_execute = true};
 
 static int read_all(int fd, const char *path, size_t limit_bytes, char **data, size_t *n_bytes,
                     struct leat_error *err) {

@@ -134,8 +134,8 @@ static void add_value(struct leat_text *text, const void *values, enum leat_dtyp
         leat_text_add_bytes(text, buffer, n);
 }
 
-static void add_field(struct leat_text *text, const struct leat_field *field,
-                      const struct leat_column *column, uint32_t row) {
+void leat_render_value(struct leat_text *text, const struct leat_field *field,
+                       const struct leat_column *column, uint32_t row) {
     if (field->dtype == LEAT_DTYPE_TEXT) {
         leat_text_add_json(text, (const uint8_t *)column->values + column->starts[row],
                            column->lengths[row]);
@@ -193,7 +193,7 @@ void leat_render_row(struct leat_text *text, const struct leat_plan *plan,
         else if (!column->values)
             leat_text_add(text, "null");
         else
-            add_field(text, field, column, row);
+            leat_render_value(text, field, column, row);
     }
     leat_text_add(text, "}");
 }

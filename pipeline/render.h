@@ -24,6 +24,9 @@ bool leat_text_is_utf8(const uint8_t *bytes, size_t n_bytes);
 /* "mask of", "parts of": in words, before the name of what the column is made of. */
 const char *leat_making_text(enum leat_making made);
 
+/* One value as JSON; numbers that JSON does not have are null. */
+void leat_render_value(struct leat_text *text, const struct leat_field *field,
+                       const struct leat_column *column, uint32_t row);
 /* {"name": value, ...} of the given fields. */
 void leat_render_row(struct leat_text *text, const struct leat_plan *plan,
                      const struct leat_block *block, uint32_t row, const uint32_t *columns,

@@ -12,79 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pipeline/run_internal.h"
+#include "pipeline/run_rest.h"
 
 #define COLLATE_BYTES (2U << 20) /* batches of one COLLATE job, about */
-
-/* ---- pools ---- */
-
-struct leat_job *leat_run_take_job(struct leat_run *run, enum leat_job_kind kind) {
-    struct leat_job *job = run->free_jobs;
-
-    if (job)
-        run->free_jobs = job->next;
-    else
-        job = malloc(sizeof(*job));
-    if (!job)
-        return NULL;
-    memset(job, 0, offsetof(struct leat_job, scan));
-    job->kind = kind;
-    job->run = run;
-    job->error = LEAT_ERROR_INIT;
-    job->now_ns = run->options.now_ns;
-    run->n_jobs++;
-    return job;
-}
-
-static void job_give(struct leat_run *run, struct leat_job *job) {
-    job->next = run->free_jobs;
-    run->free_jobs = job;
-    run->n_jobs--;
-}
-
-static struct leat_buffer *buffer_take(struct leat_run *run) {
-    struct leat_buffer *buffer = run->free_buffers;
-
-    if (!buffer)
-        return calloc(1, sizeof(*buffer));
-    run->free_buffers = buffer->next;
-    return buffer;
-}
-
-static struct leat_scratch *scratch_take(struct leat_run *run) {
-    struct leat_scratch *scratch = run->free_scratch;
-
-    if (!scratch)
-        return calloc(1, sizeof(*scratch));
-    run->free_scratch = scratch->next;
-    return scratch;
-}
-
-static void scratch_give(struct leat_run *run, struct leat_arena *arena) {
-    struct leat_scratch *scratch =
-        (struct leat_scratch *)((char *)arena - offsetof(struct leat_scratch, arena));
-
-    leat_arena_reset(arena);
-    scratch->next = run->free_scratch;
-    run->free_scratch = scratch;
-}
-
-static struct leat_workspace *workspace_take(struct leat_run *run) {
-    struct leat_workspace *workspace = run->free_workspaces;
-
-    if (!workspace)
-        return leat_workspace_new(run->plan);
-    run->free_workspaces = workspace->next;
-    return workspace;
-}
-
-/* The last one back is the first to go out again: it is the warmest. */
-static void workspace_give(struct leat_run *run, struct leat_workspace *workspace) {
-    if (!workspace)
-        return;
-    workspace->next = run->free_workspaces;
-    run->free_workspaces = workspace;
-}
 
 void leat_run_out_of_memory(struct leat_run *run) {
     struct leat_error err = LEAT_ERROR_INIT;
@@ -138,6 +68,8 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
     if (options->only_builds)
         run->options.n_epochs = 1;
     leat_run_cache_init(run);
+    leat_run_rest_init(run);
+    leat_run_pools_init(run);
     leat_scan_start(&run->scan, plan, options->opener,
                     options->first_epoch == 0 && options->first_step == 0);
     r = leat_order_init(&run->order, plan, options, err);
@@ -172,31 +104,6 @@ static void free_entries(struct leat_run *run) {
     }
 }
 
-static void free_pools(struct leat_run *run) {
-    while (run->free_jobs) {
-        struct leat_job *job = run->free_jobs;
-
-        run->free_jobs = job->next;
-        free(job);
-    }
-    while (run->free_buffers) {
-        struct leat_buffer *buffer = run->free_buffers;
-
-        run->free_buffers = buffer->next;
-        free(buffer->data);
-        free(buffer);
-    }
-    while (run->free_scratch) {
-        struct leat_scratch *scratch = run->free_scratch;
-
-        run->free_scratch = scratch->next;
-        leat_arena_deinit(&scratch->arena);
-        free(scratch);
-    }
-    while (run->free_workspaces)
-        leat_workspace_free(workspace_take(run), run->plan);
-}
-
 struct leat_run *leat_run_free(struct leat_run *run) {
     if (!run)
         return NULL;
@@ -206,12 +113,12 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     leat_run_decode_reset(run);
     leat_scan_stop(&run->scan);
     leat_run_cache_deinit(run);
-    free_pools(run);
-    leat_block_pool_deinit(&run->blocks);
+    leat_run_pools_deinit(run);
     free(run->slots.slots);
     free(run->quarantine.data);
     if (run->quarantine_fd >= 0)
         (void)close(run->quarantine_fd);
+    leat_run_rest_deinit(run);
     free(run->stage_stats);
     leat_plan_unref(run->plan);
     free(run);
@@ -309,7 +216,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
         job->collate.n_items++;
     }
     if (job->collate.n_items == 0) {
-        job_give(run, job);
+        leat_run_give_job(run, job);
         return 0;
     }
     run->n_collate_out++;
@@ -342,7 +249,7 @@ static int quarantine_job(struct leat_run *run, struct leat_job **ret_job) {
 
 static int take_buffers(struct leat_run *run, struct leat_scan_job *scan) {
     for (size_t i = 0; i < scan->n_pieces; i++) {
-        scan->buffers[i] = buffer_take(run);
+        scan->buffers[i] = leat_run_take_buffer(run);
         if (!scan->buffers[i])
             return -ENOMEM;
     }
@@ -361,8 +268,11 @@ static int scan_job(struct leat_run *run, struct leat_job **ret_job) {
     size_t limit = run->options.max_map_jobs + 1, n_room;
     struct leat_job *job;
 
-    if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed ||
-        !leat_run_cache_lets_scan(run, limit) || run->n_entries >= limit ||
+    if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed)
+        return 0;
+    limit =
+        run->n_entries + leat_run_room(run, limit > run->n_entries ? limit - run->n_entries : 0);
+    if (run->has_failed || !leat_run_cache_lets_scan(run, limit) || run->n_entries >= limit ||
         !leat_run_decode_hand_over(run))
         return 0;
     job = leat_run_take_job(run, LEAT_JOB_SCAN);
@@ -373,7 +283,7 @@ static int scan_job(struct leat_run *run, struct leat_job **ret_job) {
                                        .n_pieces = n_room < LEAT_SCAN_MAX ? n_room : LEAT_SCAN_MAX};
     if (take_buffers(run, &job->scan) < 0) {
         give_buffers(run, &job->scan);
-        job_give(run, job);
+        leat_run_give_job(run, job);
         return out_of_memory(run);
     }
     run->scan_is_out = true;
@@ -405,44 +315,51 @@ static struct leat_queue_entry *next_unmapped(const struct leat_run *run) {
 }
 
 static int map_job(struct leat_run *run, struct leat_job **ret_job) {
-    struct leat_queue_entry *entry =
-        run->has_failed || run->is_complete ? NULL : next_unmapped(run);
-    size_t n_counts = run->plan->n_map + 2;
-    struct leat_scratch *scratch;
+    bool is_wanted = !run->has_failed && !run->is_complete && run->n_maps_out < run->map_limit;
+    struct leat_queue_entry *entry = is_wanted ? next_unmapped(run) : NULL;
     struct leat_job *job;
 
-    if (!entry)
+    if (!entry || !leat_run_may_map(run))
         return 0;
     job = leat_run_take_job(run, LEAT_JOB_MAP);
     if (!job)
         return out_of_memory(run);
-    scratch = scratch_take(run);
     entry->block = leat_block_pool_take(&run->blocks);
     job->entry = entry;
     job->map = (struct leat_map_job){
         .plan = run->plan,
         .piece = entry->piece,
         .block = entry->block,
-        .scratch = scratch ? &scratch->arena : NULL,
         .seed = run->order.seed,
         .epoch = entry->epoch,
         .stop_after = (int)run->plan->n_map,
         .now_ns = run->options.now_ns,
-        .counts =
-            scratch ? leat_arena_alloc(&scratch->arena, n_counts * sizeof(struct leat_stage_count))
-                    : NULL,
+        .n_at_once = run->n_at_once,
     };
-    if (!entry->block || !job->map.counts) {
-        if (scratch)
-            scratch_give(run, &scratch->arena);
-        job_give(run, job);
+    if (!entry->block) {
+        leat_run_give_job(run, job);
         return out_of_memory(run);
     }
-    memset(job->map.counts, 0, n_counts * sizeof(struct leat_stage_count));
     leat_run_cache_start_map(run, entry, &job->map);
     entry->state = LEAT_ENTRY_MAPPING;
+    run->n_maps_out++;
     *ret_job = job;
     return LEAT_RUN_JOB;
+}
+
+static int rest_job(struct leat_run *run, bool is_for_good, struct leat_job **ret_job) {
+    struct leat_job *job =
+        leat_run_wants_rest(run, is_for_good) ? leat_run_take_job(run, LEAT_JOB_REST) : NULL;
+
+    if (!job)
+        return 0;
+    leat_run_begin_rest(run, &job->rest, is_for_good);
+    *ret_job = job;
+    return LEAT_RUN_JOB;
+}
+
+static bool has_ended(const struct leat_run *run) {
+    return run->is_cancelled || (!run->first_output && (run->has_failed || run->is_complete));
 }
 
 static int make_job(struct leat_run *run, struct leat_job **ret_job) {
@@ -457,6 +374,8 @@ static int make_job(struct leat_run *run, struct leat_job **ret_job) {
             if (makers[i](run, ret_job) == LEAT_RUN_JOB)
                 return LEAT_RUN_JOB;
     } while (run->has_end);
+    if (rest_job(run, false, ret_job) == LEAT_RUN_JOB)
+        return LEAT_RUN_JOB;
     if (leat_run_slot_need(run) > 0 && run->n_collate_out == 0)
         return LEAT_RUN_NEEDS_SLOT;
     return 0;
@@ -472,11 +391,9 @@ int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
         r = leat_run_cache_job(run, ret_job);
     if (r != 0)
         return r;
-    if (run->n_jobs > 0)
+    if (run->n_jobs > 0 || !has_ended(run))
         return LEAT_RUN_WAITING;
-    if (run->is_cancelled || (!run->first_output && (run->has_failed || run->is_complete)))
-        return LEAT_RUN_ENDED;
-    return LEAT_RUN_WAITING;
+    return rest_job(run, true, ret_job) == LEAT_RUN_JOB ? LEAT_RUN_JOB : LEAT_RUN_ENDED;
 }
 
 enum leat_job_kind leat_job_kind(const struct leat_job *job) {
@@ -485,7 +402,7 @@ enum leat_job_kind leat_job_kind(const struct leat_job *job) {
 
 void leat_job_start(struct leat_job *job) {
     if (job->kind == LEAT_JOB_MAP)
-        job->map.workspace = workspace_take(job->run);
+        leat_run_start_map(job->run, job);
 }
 
 void leat_job_execute(struct leat_job *job) {
@@ -512,6 +429,9 @@ void leat_job_execute(struct leat_job *job) {
         break;
     case LEAT_JOB_CACHE:
         (void)leat_cache_execute(&job->cache, &job->error);
+        break;
+    case LEAT_JOB_REST:
+        leat_workspace_rest(job->rest.workspaces, job->rest.plan, job->rest.is_for_good);
         break;
     default:
         break;
@@ -554,6 +474,7 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
     run->stats.n_source_bytes += job->n_bytes;
     run->stage_stats[0].busy_ns += job->busy_ns;
     leat_run_decode_follow(run, scan);
+    leat_run_count_scan(run, scan);
     give_buffers(run, scan);
     for (size_t i = 0; i < scan->n_pieces; i++) {
         if (!is_stale && !is_enough)
@@ -580,11 +501,13 @@ static void add_count(struct leat_run_stage_stats *stats, const struct leat_stag
 static void complete_map(struct leat_run *run, struct leat_job *job) {
     struct leat_queue_entry *entry = job->entry;
 
-    for (size_t i = 0; i <= run->plan->n_map; i++)
+    for (size_t i = 0; job->map.counts && i <= run->plan->n_map; i++)
         add_count(&run->stage_stats[i], &job->map.counts[i]);
-    add_count(&run->stage_stats[run->plan->n_map + 2], &job->map.counts[run->plan->n_map + 1]);
-    scratch_give(run, job->map.scratch);
-    workspace_give(run, job->map.workspace);
+    if (job->map.counts)
+        add_count(&run->stage_stats[run->plan->n_map + 2], &job->map.counts[run->plan->n_map + 1]);
+    leat_run_add_notes(run, &job->map.notes);
+    run->n_maps_out--;
+    leat_run_end_map(run, job);
     leat_run_release_piece(run, &entry->piece);
     entry->error = job->error;
     entry->state = LEAT_ENTRY_MAPPED;
@@ -639,8 +562,12 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
     case LEAT_JOB_CACHE:
         leat_run_cache_complete(run, take_job);
         break;
+    case LEAT_JOB_REST:
+        leat_run_end_rest(run, &take_job->rest);
+        break;
     default:
         break;
     }
-    job_give(run, take_job);
+    leat_run_count_cache(run);
+    leat_run_give_job(run, take_job);
 }

@@ -33,6 +33,7 @@ enum leat_job_kind {
     LEAT_JOB_COLLATE,
     LEAT_JOB_QUARANTINE,
     LEAT_JOB_CACHE,
+    LEAT_JOB_REST,
     LEAT_N_JOB_KINDS
 };
 
@@ -53,7 +54,9 @@ struct leat_run_options {
     const char *cache_folder;         /* in place of the stream's own; NULL: that */
     uint32_t shard, n_shards;         /* only_builds: that part of it alone; n_shards 0: all */
     uint64_t (*now_ns)(void);         /* for busy times; NULL: they stay 0 */
+    uint32_t n_map_threads;           /* that execute MAP jobs; 0: unknown */
     const struct leat_opener *opener; /* outlives the run */
+    struct leat_account *account;     /* outlives the run; NULL: nobody limits it */
 };
 
 /* Memory for one batch. The run writes header, descriptors and tensors from `memory` on. */
@@ -124,9 +127,18 @@ bool leat_run_take_slot_back(struct leat_run *run, struct leat_slot *ret_slot);
 
 bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output);
 
+/* What the operator should know besides: a text to be freed, or NULL. A limited number of them is
+ * kept. */
+char *leat_run_take_note(struct leat_run *run);
+
+/* To be called about once a second, so that what is costly to hold is given up while nothing is
+ * done. True: leat_run_next_job has a job for that. */
+bool leat_run_tick(struct leat_run *run);
+
 /* The stream's failure, once everything before it was handed out; NULL: none. */
 const struct leat_error *leat_run_error(const struct leat_run *run);
-/* Hands out no further jobs, but for those that complete a cache of which all is made; the driver
+/* Hands out no further jobs, but for those that complete a cache of which all is made, or end
+ * what is costly to hold; the driver
  * completes those that are out, goes on until it has ENDED, then frees. */
 void leat_run_cancel(struct leat_run *run);
 

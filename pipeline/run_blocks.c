@@ -19,10 +19,7 @@ void leat_run_fail(struct leat_run *run, const struct leat_error *err) {
 }
 
 void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece) {
-    if (!piece->buffer)
-        return;
-    piece->buffer->next = run->free_buffers;
-    run->free_buffers = piece->buffer;
+    leat_run_give_buffer(run, piece->buffer);
     piece->buffer = NULL;
 }
 

@@ -270,6 +270,25 @@ static uint64_t done_bytes(const struct leat_run *run) {
     return n_bytes + last->offset + last->n_bytes;
 }
 
+static uint64_t items_bytes(const struct leat_cache_item *first) {
+    uint64_t n_bytes = 0;
+
+    for (const struct leat_cache_item *item = first; item; item = item->next)
+        n_bytes += item->block.capacity + item->stored.capacity;
+    return n_bytes;
+}
+
+/* What is being written is not to be looked at: it counts as what it takes on the disk. */
+uint64_t leat_run_cache_n_bytes(const struct leat_run *run) {
+    const struct leat_run_cache *cache = &run->cache;
+    uint64_t n_bytes = items_bytes(cache->free_items) + items_bytes(cache->first);
+
+    for (const struct leat_queue_entry *entry = run->first; cache->is_builder && entry;
+         entry = entry->next)
+        n_bytes += entry->item ? entry->item->block.capacity + entry->item->stored.capacity : 0;
+    return n_bytes + (cache->job_is_out ? cache->n_bytes : 0);
+}
+
 void leat_run_cache_get_stats(const struct leat_run *run, struct leat_run_stats *stats) {
     const struct leat_run_cache *cache = &run->cache;
 

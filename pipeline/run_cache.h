@@ -61,6 +61,8 @@ void leat_run_cache_deinit(struct leat_run *run);
 int leat_run_cache_job(struct leat_run *run, struct leat_job **ret_job);
 void leat_run_cache_complete(struct leat_run *run, struct leat_job *job);
 
+/* Memory of blocks on their way to the cache. */
+uint64_t leat_run_cache_n_bytes(const struct leat_run *run);
 void leat_run_cache_get_stats(const struct leat_run *run, struct leat_run_stats *stats);
 
 /* Another pass begins. */

@@ -7,6 +7,9 @@
 #include "pipeline/order.h"
 #include "pipeline/render.h"
 #include "pipeline/run_cache.h"
+#include "pipeline/run_pools.h"
+
+#define LEAT_RUN_NOTES_MAX 64
 
 enum leat_entry_state {
     LEAT_ENTRY_CACHED,
@@ -41,6 +44,7 @@ struct leat_output_entry {
 struct leat_scratch {
     struct leat_scratch *next;
     struct leat_arena arena;
+    uint64_t counted_bytes;
 };
 
 struct leat_slot_queue {
@@ -112,6 +116,15 @@ struct leat_run {
     struct leat_scratch *free_scratch;
     struct leat_workspace *free_workspaces;
     struct leat_block_pool blocks;
+    struct leat_run_memory memory;
+
+    /* what stages hold from job to job, see run_rest.h */
+    uint32_t map_limit; /* MAP jobs that may be out */
+    uint32_t n_at_once; /* that may be executed at the same time */
+    uint32_t n_maps_out;
+    bool can_rest, rest_is_due, rest_is_out, has_rested;
+    char *notes[LEAT_RUN_NOTES_MAX];
+    size_t n_notes;
 
     struct leat_run_stats stats;
     struct leat_run_stage_stats *stage_stats; /* source, MAP stages, collate, cache */
@@ -135,7 +148,6 @@ struct leat_queue_entry *leat_run_add_entry(struct leat_run *run, enum leat_entr
 /* Of a pass that is over. */
 bool leat_run_is_stale(const struct leat_run *run, const struct leat_queue_entry *entry);
 void leat_run_out_of_memory(struct leat_run *run);
-struct leat_job *leat_run_take_job(struct leat_run *run, enum leat_job_kind kind);
 /* A place in the line of what goes out; NULL: no memory. */
 struct leat_output_entry *leat_run_add_output(struct leat_run *run,
                                               const struct leat_output *output, bool is_done);

@@ -140,6 +140,7 @@ struct leat_map {
     uint64_t seed, epoch;       /* of the stream */
     const char *file;           /* that the block is of, as the entry of `paths` would name it */
     uint64_t max_fields, max_tokens; /* a record; 0: any number */
+    uint32_t n_at_once;              /* such jobs of the run that there may be at the same time */
     void *workspace;                 /* what the stage keeps from job to job, see workspace_new */
     uint64_t n_bytes_out;            /* counted by the stage: text or token bytes it made */
 
@@ -148,9 +149,10 @@ struct leat_map {
     bool *is_dropped;  /* [n_rows]: set by reject and drop, compacted after each stage */
     uint32_t n_dropped;
     bool *marks; /* a filter behind an ORDER stage: drop() clears marks[row] and drops nothing */
-    uint32_t n_marks;      /* the last columns are marks of such filters, once they have run */
-    bool keeps_bad_bytes;  /* bad records keep their raw bytes (quarantine) */
-    bool is_out_of_memory; /* met in a function that cannot say so */
+    uint32_t n_marks;         /* the last columns are marks of such filters, once they have run */
+    bool keeps_bad_bytes;     /* bad records keep their raw bytes (quarantine) */
+    bool is_out_of_memory;    /* met in a function that cannot say so */
+    struct leat_notes *notes; /* may be NULL */
     uint32_t bad_capacity;
     uint32_t line_record; /* where counting of lines has got to */
     uint64_t line;
@@ -180,6 +182,16 @@ __attribute__((format(printf, 5, 6))) void leat_map_reject_at(struct leat_map *m
                                                               uint32_t line, uint32_t column,
                                                               const char *format, ...);
 void leat_map_drop(struct leat_map *map, uint32_t row);
+
+/* What the operator should know although no record is bad, such as what a program said. A job keeps
+ * the first of them. */
+#define LEAT_NOTES_MAX 8
+struct leat_notes {
+    const char *texts[LEAT_NOTES_MAX]; /* in the job's scratch memory */
+    uint32_t n_texts, n_dropped;
+};
+__attribute__((format(printf, 2, 3))) void leat_map_note(struct leat_map *map, const char *format,
+                                                         ...);
 
 /* Key for randomness of that row in this stage: by file and byte offset of its record, so that
  * neither block size nor order of work matters. */
@@ -281,6 +293,13 @@ struct leat_stage_ops {
     int (*workspace_new)(const struct leat_config *config, void **ret_workspace,
                          struct leat_error *err);
     void (*workspace_free)(void *workspace);
+    /* Gives up what is costly to hold while nothing is done, such as processes; for_good: nothing
+     * will be done any more. Called about once a second by a job of its own, so it may block for a
+     * moment. May be NULL. */
+    void (*workspace_rest)(void *workspace, bool for_good);
+    /* MAP jobs of a run that may be out at once, because of what each of them holds; NULL: any
+     * number. */
+    uint32_t (*max_jobs)(const struct leat_config *config);
     /* Bytes of what load brought in, and of a workspace at most, for `leatctl explain`. May be NULL
      * if it is not worth telling. */
     void (*memory)(const struct leat_config *config, size_t *ret_loaded, size_t *ret_workspace);

@@ -20,6 +20,10 @@ struct leat_workspace *leat_workspace_new(const struct leat_plan *plan);
 struct leat_workspace *leat_workspace_free(struct leat_workspace *workspace,
                                            const struct leat_plan *plan);
 
+/* Lets all stages rest that can; a list of workspaces. Any thread. */
+void leat_workspace_rest(struct leat_workspace *first, const struct leat_plan *plan,
+                         bool is_for_good);
+
 /* What the stage plan->map[index] keeps here, made if need be; NULL for stages that keep nothing.
  * 0 or -errno. Any thread. */
 int leat_workspace_get(struct leat_workspace *workspace, const struct leat_plan *plan, size_t index,

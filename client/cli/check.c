@@ -50,7 +50,8 @@ static void check_stream(struct check *check, const struct leat_spec *spec) {
     struct leat_plan *plan = NULL;
     char well[128] = "";
 
-    if (leat_plan_check(spec, &err) == 0 && leat_plan_new(spec, &leat_opener_any, &plan, &err) == 0)
+    if (leat_plan_check(spec, &err) == 0 &&
+        leat_plan_new(spec, &leat_opener_operator, &plan, &err) == 0)
         (void)snprintf(well, sizeof(well), "%zu file%s, %zu tensor%s", plan->source->files.n_paths,
                        plan->source->files.n_paths == 1 ? "" : "s", plan->n_tensors,
                        plan->n_tensors == 1 ? "" : "s");

@@ -37,7 +37,7 @@ static int explain_spec(const struct leat_spec *spec, const struct leat_cli_argu
         arguments->workers.is_given ? (uint32_t)arguments->workers.value : default_workers();
     struct leat_plan *plan = NULL;
     char *text;
-    int r = leat_plan_new(spec, &leat_opener_any, &plan, err);
+    int r = leat_plan_new(spec, &leat_opener_operator, &plan, err);
 
     if (r < 0)
         return leat_cli_error_status(err);

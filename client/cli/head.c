@@ -78,7 +78,7 @@ static int head(const struct leat_spec *spec, const struct leat_cli_arguments *a
         status = leat_cli_find_stage(spec, arguments->after, &stage, err);
     if (status != LEAT_CLI_OK)
         return status;
-    r = leat_head(spec, &leat_opener_any, stage,
+    r = leat_head(spec, &leat_opener_operator, stage,
                   arguments->records.is_given ? arguments->records.value : DEFAULT_RECORDS, &text,
                   err);
     print_records(&text, arguments->json);

@@ -3,6 +3,7 @@
 #include "client/cli/inline_run.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "client/cli/interrupt.h"
@@ -81,6 +82,15 @@ static int take_outputs(struct leat_run *run, struct slots *slots, struct leat_v
     return 0;
 }
 
+static void print_notes(struct leat_run *run) {
+    char *note;
+
+    while ((note = leat_run_take_note(run))) {
+        (void)fprintf(stderr, "leatctl: %s\n", note);
+        free(note);
+    }
+}
+
 /* One turn: 0: go on, 1: ended, -errno. */
 static int step(struct leat_run *run, const struct leat_plan *plan, struct slots *slots,
                 struct leat_error *err) {
@@ -91,6 +101,7 @@ static int step(struct leat_run *run, const struct leat_plan *plan, struct slots
         leat_job_start(job);
         leat_job_execute(job);
         leat_run_complete(run, job);
+        print_notes(run);
         return 0;
     case LEAT_RUN_NEEDS_SLOT:
         return give_slot(run, plan, slots, err);
@@ -98,6 +109,18 @@ static int step(struct leat_run *run, const struct leat_plan *plan, struct slots
         return 0; /* an output is to be taken */
     default:
         return 1;
+    }
+}
+
+/* What is costly to hold is given up before the run is freed. */
+static void end(struct leat_run *run) {
+    struct leat_job *job = NULL;
+
+    leat_run_cancel(run);
+    while (leat_run_next_job(run, &job) == LEAT_RUN_JOB) {
+        leat_job_start(job);
+        leat_job_execute(job);
+        leat_run_complete(run, job);
     }
 }
 
@@ -115,6 +138,8 @@ static int drive(struct leat_run *run, const struct leat_plan *plan, struct slot
             r = err->code;
     }
     leat_view_deinit(&view);
+    if (r < 0)
+        end(run);
     if (r > 0 && leat_run_error(run)) {
         *err = *leat_run_error(run);
         return err->code;
@@ -151,12 +176,12 @@ int leat_cli_inline_run(const struct leat_spec *spec, const struct leat_cli_argu
         .has_seed = arguments->seed.is_given,
         .seed = arguments->seed.value,
         .max_map_jobs = MAX_MAP_JOBS,
-        .opener = &leat_opener_any,
+        .opener = &leat_opener_operator,
     };
     struct slots slots = {.n_items = 0};
     struct leat_plan *plan = NULL;
     struct leat_run *run = NULL;
-    int r = leat_plan_new(spec, &leat_opener_any, &plan, err);
+    int r = leat_plan_new(spec, &leat_opener_operator, &plan, err);
 
     if (r < 0)
         return r;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/scalar.h"
+#include "pipeline/json_scalar.h"
 #include "pipeline/sources/shared_jsonl_fields.h"
 
 #define INFER_RECORDS 100
@@ -352,33 +352,12 @@ static int make_columns(struct rows *rows) {
     return 0;
 }
 
-/* Stores a number or boolean. -EINVAL: of another kind; -ERANGE: the dtype cannot hold it. */
-static int store(void *values, enum leat_dtype dtype, size_t index, struct leat_json_node node) {
-    enum leat_json_kind kind = leat_json_kind(node);
-
-    if ((kind == LEAT_JSON_BOOL) != (dtype == LEAT_DTYPE_BOOL))
-        return -EINVAL;
-    switch (kind) {
-    case LEAT_JSON_BOOL:
-        return leat_scalar_store_int(values, dtype, index, leat_json_bool(node));
-    case LEAT_JSON_INT:
-        return leat_scalar_store_int(values, dtype, index, leat_json_int(node));
-    case LEAT_JSON_UINT:
-    case LEAT_JSON_DOUBLE:
-        if (leat_scalar_store_double(values, dtype, index, leat_json_double(node)) < 0)
-            return -ERANGE;
-        return 0;
-    default:
-        return -EINVAL;
-    }
-}
-
 static const char *type_name(const struct leat_jsonl_field *field, char *buffer, size_t size) {
     (void)snprintf(buffer, size, field->is_list ? "list<%s>" : "%s", leat_dtype_name(field->dtype));
     return buffer;
 }
 
-/* `r` as store() gave it. */
+/* `r` as leat_json_scalar_store gave it. */
 static void reject_value(struct rows *rows, uint32_t row, const struct leat_jsonl_field *field,
                          struct leat_json_node node, int r) {
     enum leat_json_kind kind = leat_json_kind(node);
@@ -408,7 +387,7 @@ static void store_list(struct rows *rows, uint32_t row, const struct leat_jsonl_
 
     leat_json_iterate(array, &iterator);
     while (leat_json_next(&iterator, &item)) {
-        int r = store(lists->data, field->dtype, start + n, item);
+        int r = leat_json_scalar_store(lists->data, field->dtype, start + n, item);
         if (r == -ERANGE) {
             reject_value(rows, row, field, item, r);
             return;
@@ -491,7 +470,7 @@ static void store_value(struct rows *rows, uint32_t row, uint32_t i) {
         reject_value(rows, row, field, *value, -EINVAL);
     } else {
         void *values = leat_map_column(rows->map, field->column)->values;
-        r = store(values, field->dtype, row, *value);
+        r = leat_json_scalar_store(values, field->dtype, row, *value);
         if (r < 0)
             reject_value(rows, row, field, *value, r);
     }

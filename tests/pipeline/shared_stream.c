@@ -70,7 +70,7 @@ char *folder_read(const char *name) {
     char *data = NULL;
     size_t size;
 
-    if (leat_opener_read(&leat_opener_any, folder_path(name), 1U << 30, &data, &size, &err) < 0)
+    if (leat_opener_read(&leat_opener_operator, folder_path(name), 1U << 30, &data, &size, &err) < 0)
         return NULL;
     return data;
 }
@@ -109,7 +109,7 @@ struct leat_plan *stream_plan(const char *source, const char *options, const cha
     struct leat_plan *plan = NULL;
     char text[LEAT_ERROR_PRINT_MAX];
 
-    if (leat_plan_new(spec, &leat_opener_any, &plan, &err) < 0) {
+    if (leat_plan_new(spec, &leat_opener_operator, &plan, &err) < 0) {
         (void)leat_error_print(&err, text, sizeof(text));
         fail_msg("%s", text);
     }
@@ -123,7 +123,7 @@ const char *stream_error(const char *source, const char *options, const char *st
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_plan *plan = NULL;
     size_t n_folder = strlen(folder) + 1;
-    int r = leat_plan_new(spec, &leat_opener_any, &plan, &err);
+    int r = leat_plan_new(spec, &leat_opener_operator, &plan, &err);
 
     if (r >= 0)
         fail_msg("there is no error in\n%s", stages);
@@ -140,7 +140,7 @@ char *stream_head(const char *source, const char *options, const char *stages, i
     struct leat_text text = {.data = NULL};
     struct leat_error err = LEAT_ERROR_INIT;
     char printed[LEAT_ERROR_PRINT_MAX];
-    int r = leat_head(spec, &leat_opener_any, after_stage, n, &text, &err);
+    int r = leat_head(spec, &leat_opener_operator, after_stage, n, &text, &err);
 
     assert_int_equal(r, err.code);
     if (r < 0) {
@@ -439,7 +439,7 @@ struct driven drive(struct leat_plan *plan, const struct drive *how) {
     bool is_ended = false;
     uint64_t n_steps = 0;
 
-    options.opener = options.opener ? options.opener : &leat_opener_any;
+    options.opener = options.opener ? options.opener : &leat_opener_operator;
     options.max_map_jobs = options.max_map_jobs ? options.max_map_jobs : 4;
     driver->how = how;
     driver->random = how->random;

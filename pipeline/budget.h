@@ -1,0 +1,73 @@
+/* budget.h: who has taken how much memory, of what, and who may take more.
+ *
+ * Each stream has an account with a guarantee: so much it may always have. What it has beyond that
+ * comes out of what no guarantee claims, of which an eighth is left for the streams to come. An
+ * account never refuses what is already taken; it is asked before, by those who can wait, and once
+ * the budget is tight, those who are over their guarantee do not keep what they need no more.
+ * All on one thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum leat_memory {
+    LEAT_MEMORY_PROCESS,    /* the process as it is before the first stream */
+    LEAT_MEMORY_LOADED,     /* vocabularies, tokenizers and the like */
+    LEAT_MEMORY_RING,       /* shared memory of batches */
+    LEAT_MEMORY_COPIES,     /* of batches on their way through a socket */
+    LEAT_MEMORY_SOURCE,     /* bytes that were read */
+    LEAT_MEMORY_SCRATCH,    /* of blocks while they are worked on */
+    LEAT_MEMORY_BLOCKS,     /* what is kept of them */
+    LEAT_MEMORY_WORKSPACES, /* what stages keep from block to block */
+    LEAT_MEMORY_CACHE,      /* blocks on their way to a cache file */
+    LEAT_N_MEMORIES,
+};
+
+const char *leat_memory_name(enum leat_memory memory);
+
+struct leat_pool_stats {
+    uint64_t n_allocations; /* times that something was asked for, */
+    uint64_t n_hits;        /* and was there, */
+    uint64_t n_misses;      /* or had to be made */
+    uint64_t current_bytes, peak_bytes;
+};
+
+struct leat_budget {
+    uint64_t limit_bytes;            /* UINT64_MAX: none */
+    uint64_t claimed_bytes;          /* of all accounts, the larger of guarantee and use */
+    uint64_t used_bytes, peak_bytes; /* of all accounts */
+    uint64_t n_refused;              /* accounts that there was no room for */
+};
+
+struct leat_account {
+    struct leat_budget *budget;
+    uint64_t guaranteed_bytes, used_bytes;
+    struct leat_pool_stats pools[LEAT_N_MEMORIES];
+};
+
+void leat_budget_init(struct leat_budget *budget, uint64_t limit_bytes);
+uint64_t leat_budget_free_bytes(const struct leat_budget *budget);
+
+/* -ENOMEM: the guarantee cannot be given. */
+int leat_account_open(struct leat_account *account, struct leat_budget *budget,
+                      uint64_t guaranteed_bytes);
+/* All must have been given back. */
+void leat_account_close(struct leat_account *account);
+/* A larger or smaller guarantee: 0 or -ENOMEM. */
+int leat_account_guarantee(struct leat_account *account, uint64_t bytes);
+
+/* So much was taken before, so much is taken now. */
+void leat_account_change(struct leat_account *account, enum leat_memory memory,
+                         uint64_t before_bytes, uint64_t after_bytes);
+/* Something was asked for. */
+void leat_account_count(struct leat_account *account, enum leat_memory memory, bool is_hit);
+
+/* Whether it may take so much more: what it can do without, or what it cannot go on without. */
+bool leat_account_may_grow(const struct leat_account *account, uint64_t bytes);
+bool leat_account_must_grow(const struct leat_account *account, uint64_t bytes);
+/* It has more than it is guaranteed, and others need it. */
+bool leat_account_should_shrink(const struct leat_account *account);
+
+void leat_pool_stats_add(struct leat_pool_stats pools[LEAT_N_MEMORIES],
+                         const struct leat_pool_stats more[LEAT_N_MEMORIES]);

@@ -1,0 +1,25 @@
+/* json_scalar.c: see json_scalar.h. */
+#include "pipeline/json_scalar.h"
+
+#include <errno.h>
+
+int leat_json_scalar_store(void *values, enum leat_dtype dtype, size_t index,
+                           struct leat_json_node node) {
+    enum leat_json_kind kind = leat_json_kind(node);
+
+    if ((kind == LEAT_JSON_BOOL) != (dtype == LEAT_DTYPE_BOOL))
+        return -EINVAL;
+    switch (kind) {
+    case LEAT_JSON_BOOL:
+        return leat_scalar_store_int(values, dtype, index, leat_json_bool(node));
+    case LEAT_JSON_INT:
+        return leat_scalar_store_int(values, dtype, index, leat_json_int(node));
+    case LEAT_JSON_UINT:
+    case LEAT_JSON_DOUBLE:
+        if (leat_scalar_store_double(values, dtype, index, leat_json_double(node)) < 0)
+            return -ERANGE;
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}

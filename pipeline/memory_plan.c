@@ -1,0 +1,161 @@
+/* memory_plan.c: see memory_plan.h. */
+#include "pipeline/memory_plan.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "pipeline/files.h"
+
+#define KEPT_FACTOR    2  /* columns of a block, in units of its source */
+#define SCRATCH_FACTOR 3  /* and what is made on the way to them */
+#define LOAD_FACTOR    20 /* a file while it is parsed: its text, a DOM of 14 times that, results */
+#define WAITING_BYTES  (2U << 20) /* batches that wait for slots */
+
+static bool runs(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
+    for (size_t i = 0; i < plan->n_map; i++)
+        if (plan->map[i] == stage)
+            return true;
+    return false;
+}
+
+static void add_stages(const struct leat_plan *plan, struct leat_memory_plan *memory) {
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        const struct leat_plan_stage *stage = &plan->stages[i];
+        size_t loaded = 0, workspace = 0;
+
+        if (stage->ops->memory)
+            stage->ops->memory(stage->config, &loaded, &workspace);
+        memory->loaded_bytes += loaded;
+        memory->workspace_bytes += runs(plan, stage) ? workspace : 0;
+    }
+}
+
+/* Arenas grow by chunks. */
+static uint64_t at_least_a_chunk(uint64_t n_bytes) {
+    return n_bytes > LEAT_ARENA_CHUNK_BYTES ? n_bytes : LEAT_ARENA_CHUNK_BYTES;
+}
+
+/* Rows that order stages hold, and the bytes of those stages themselves. */
+static void add_held(const struct leat_plan *plan, uint64_t *n_rows, uint64_t *n_bytes) {
+    for (size_t i = 0; i < plan->n_order; i++) {
+        const struct leat_plan_stage *stage = plan->order[i];
+        uint64_t rows = 0, bytes = 0;
+
+        if (stage->filter_column >= 0 || !stage->ops->holding)
+            continue;
+        stage->ops->holding(stage->config, &rows, &bytes);
+        *n_rows += rows;
+        *n_bytes += bytes;
+    }
+}
+
+/* A row that is held keeps its block. Of a block of r rows, each of which stays for a time of
+ * geometric distribution with mean n, the last one leaves after n times the r-th harmonic number:
+ * so blocks with as many rows as n times that are there. r: as if rows were as large in the source
+ * as in a batch. */
+static uint64_t order_bytes(const struct leat_plan *plan) {
+    double row = (double)plan->slot_bytes / (double)(plan->batch_size ? plan->batch_size : 1);
+    double block = (double)at_least_a_chunk((uint64_t)plan->options.block_bytes);
+    double r = (double)plan->options.block_bytes / (row > 1 ? row : 1);
+    double n_waiting = 2.0 * (double)plan->batch_size;
+    uint64_t n_held = 0, n_bytes = 0;
+
+    add_held(plan, &n_held, &n_bytes);
+    if (n_waiting * row < WAITING_BYTES)
+        n_waiting = WAITING_BYTES / (row > 1 ? row : 1);
+    if (n_held == 0)
+        return n_bytes + (uint64_t)(n_waiting * row + block);
+    r = r > 1 ? r : 1;
+    return n_bytes + (uint64_t)((((double)n_held + n_waiting) / r * (log(r) + 1) + 1) * block);
+}
+
+void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_blocks,
+                      uint32_t n_threads, struct leat_memory_plan *ret_memory) {
+    uint64_t source = (uint64_t)plan->options.block_bytes;
+
+    *ret_memory = (struct leat_memory_plan){
+        .block_bytes = source + at_least_a_chunk(source * KEPT_FACTOR),
+        .scratch_bytes = at_least_a_chunk(source * SCRATCH_FACTOR),
+        .slot_bytes = plan->slot_bytes,
+        .n_slots = plan->n_slots + window,
+        .n_min_slots = (uint32_t)plan->prefetch_size + window,
+        .n_blocks = n_blocks,
+        .n_jobs = n_threads,
+        .order_bytes = order_bytes(plan),
+    };
+    if (ret_memory->n_min_slots > ret_memory->n_slots)
+        ret_memory->n_min_slots = ret_memory->n_slots;
+    add_stages(plan, ret_memory);
+}
+
+uint64_t leat_memory_plan_least(const struct leat_memory_plan *memory) {
+    return LEAT_MEMORY_MIN_BLOCKS * memory->block_bytes + memory->scratch_bytes +
+           memory->order_bytes + memory->loaded_bytes + memory->workspace_bytes;
+}
+
+uint64_t leat_memory_plan_wanted(const struct leat_memory_plan *memory) {
+    return memory->n_blocks * memory->block_bytes + memory->n_jobs * memory->scratch_bytes +
+           memory->order_bytes + memory->loaded_bytes + memory->n_jobs * memory->workspace_bytes;
+}
+
+/* ---- files ---- */
+
+static uint64_t directory_bytes(const char *path) {
+    DIR *directory = opendir(path);
+    struct dirent *entry;
+    uint64_t n_bytes = 0;
+
+    while (directory && (entry = readdir(directory))) {
+        const char *ending = strrchr(entry->d_name, '.');
+        struct stat status;
+
+        if (ending && (strcmp(ending, ".json") == 0 || strcmp(ending, ".txt") == 0) &&
+            fstatat(dirfd(directory), entry->d_name, &status, 0) == 0 && S_ISREG(status.st_mode))
+            n_bytes += (uint64_t)status.st_size;
+    }
+    if (directory)
+        (void)closedir(directory);
+    return n_bytes;
+}
+
+static uint64_t path_bytes(const char *base, const char *path) {
+    char *joined = leat_files_join(base, path);
+    struct stat status;
+    uint64_t n_bytes = 0;
+
+    if (joined && stat(joined, &status) == 0) {
+        if (S_ISREG(status.st_mode))
+            n_bytes = (uint64_t)status.st_size;
+        else if (S_ISDIR(status.st_mode))
+            n_bytes = directory_bytes(joined);
+    }
+    free(joined);
+    return n_bytes;
+}
+
+static uint64_t stage_bytes(const char *base, const struct leat_stage_spec *stage) {
+    const struct leat_stage_ops *ops = leat_stage_find(stage->kind ? stage->kind : "");
+    uint64_t n_bytes = 0;
+
+    for (const struct leat_arg *arg = ops ? ops->args : NULL; arg && arg->name; arg++) {
+        const struct leat_value *value =
+            arg->type == LEAT_ARG_PATH ? leat_value_get(&stage->args, arg->name) : NULL;
+
+        if (value && value->kind == LEAT_VALUE_SCALAR)
+            n_bytes += path_bytes(base, value->text);
+    }
+    return n_bytes;
+}
+
+uint64_t leat_memory_plan_load(const struct leat_spec *spec) {
+    char *base = spec->file ? leat_files_directory(spec->file) : NULL;
+    uint64_t n_bytes = 0;
+
+    for (size_t i = 0; i < spec->n_stages; i++)
+        n_bytes += stage_bytes(base, &spec->stages[i]);
+    free(base);
+    return n_bytes * LOAD_FACTOR;
+}

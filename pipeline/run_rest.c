@@ -1,0 +1,87 @@
+/* run_rest.c: see run_rest.h. */
+#include "pipeline/run_rest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void leat_run_rest_init(struct leat_run *run) {
+    const struct leat_plan *plan = run->plan;
+    uint32_t n_threads = run->options.n_map_threads;
+
+    run->map_limit = UINT32_MAX;
+    for (size_t i = 0; i < plan->n_map; i++) {
+        const struct leat_plan_stage *stage = plan->map[i];
+        uint32_t n = stage->ops->max_jobs ? stage->ops->max_jobs(stage->config) : UINT32_MAX;
+
+        run->map_limit = n < run->map_limit ? n : run->map_limit;
+        run->can_rest = run->can_rest || stage->ops->workspace_rest;
+    }
+    run->n_at_once = run->options.max_map_jobs + 1;
+    if (run->map_limit < run->n_at_once)
+        run->n_at_once = run->map_limit;
+    if (n_threads > 0 && n_threads < run->n_at_once)
+        run->n_at_once = n_threads;
+}
+
+void leat_run_rest_deinit(struct leat_run *run) {
+    while (run->n_notes > 0)
+        free(run->notes[--run->n_notes]);
+}
+
+bool leat_run_wants_rest(const struct leat_run *run, bool is_for_good) {
+    return run->can_rest && !run->rest_is_out && run->free_workspaces &&
+           (is_for_good ? run->n_jobs == 0 && !run->has_rested : run->rest_is_due);
+}
+
+void leat_run_begin_rest(struct leat_run *run, struct leat_rest_job *rest, bool is_for_good) {
+    *rest = (struct leat_rest_job){
+        .plan = run->plan, .workspaces = run->free_workspaces, .is_for_good = is_for_good};
+    run->free_workspaces = NULL;
+    run->rest_is_out = true;
+    run->rest_is_due = false;
+    run->has_rested = is_for_good;
+}
+
+void leat_run_end_rest(struct leat_run *run, struct leat_rest_job *rest) {
+    struct leat_workspace **last = &run->free_workspaces;
+
+    while (*last)
+        last = &(*last)->next;
+    *last = rest->workspaces;
+    run->rest_is_out = false;
+}
+
+bool leat_run_tick(struct leat_run *run) {
+    leat_run_trim(run);
+    run->rest_is_due = true;
+    return leat_run_wants_rest(run, false);
+}
+
+/* ---- notes ---- */
+
+static void add_note(struct leat_run *run, const char *text) {
+    char *copy = run->n_notes < LEAT_RUN_NOTES_MAX ? strdup(text) : NULL;
+
+    if (copy)
+        run->notes[run->n_notes++] = copy;
+}
+
+void leat_run_add_notes(struct leat_run *run, const struct leat_notes *notes) {
+    char text[64];
+
+    for (uint32_t i = 0; i < notes->n_texts; i++)
+        add_note(run, notes->texts[i]);
+    if (notes->n_dropped == 0)
+        return;
+    (void)snprintf(text, sizeof(text), "(%u more lines)", notes->n_dropped);
+    add_note(run, text);
+}
+
+char *leat_run_take_note(struct leat_run *run) {
+    char *note = run->n_notes > 0 ? run->notes[0] : NULL;
+
+    if (note)
+        memmove(run->notes, run->notes + 1, --run->n_notes * sizeof(run->notes[0]));
+    return note;
+}

@@ -1,0 +1,64 @@
+/* shared_exec_schema.h: what a helper is given of a record, and what its answer must hold.
+ *
+ * A request is the fields of one record as a JSON object in one line; an answer is an object that
+ * has every field of the schema, with just its type. Others that it has are passed over.
+ * Owner: the config; stores run in any thread.
+ */
+#pragma once
+
+#include "pipeline/render.h"
+#include "pipeline/stage.h"
+#include "pipeline/tokenizer/json.h"
+
+struct leat_exec_field {
+    const char *name; /* of the config */
+    enum leat_dtype dtype;
+    bool is_list;
+    uint64_t width;      /* of a list: exactly so many; 0: any number */
+    uint64_t max_length; /* at most; 0: any number */
+    uint32_t column;
+};
+
+struct leat_exec_schema {
+    struct leat_exec_field *fields;
+    size_t n_fields;
+    uint32_t *inputs; /* columns */
+    char **input_names;
+    size_t n_inputs;
+};
+
+/* Texts and lists of one field, of all rows of a block, while they come in. */
+struct leat_exec_values {
+    uint8_t *data;
+    size_t n_bytes, capacity;
+};
+
+#define LEAT_EXEC_VALUES_MAX (UINT32_C(1) << 30) /* bytes of one field in a block */
+
+/* `name: type`: text, int64, list<int32> (also int32[]), int32[8], int32[<=512]. Names and types
+ * are owned by the config. */
+int leat_exec_schema_declare(struct leat_exec_schema *schema, const struct leat_config *config,
+                             const char *arg, const struct leat_text_map *declared,
+                             struct leat_error *err);
+/* The inputs (no items: all fields there are) and the new columns. */
+int leat_exec_schema_plan(struct leat_exec_schema *schema, const struct leat_config *config,
+                          const struct leat_texts *inputs, struct leat_planner *planner,
+                          struct leat_error *err);
+void leat_exec_schema_deinit(struct leat_exec_schema *schema);
+
+/* Adds the request of that row and the end of its line. -EINVAL: a text is not valid UTF-8:
+ * *ret_input names it, and nothing is added. -ENOMEM. */
+int leat_exec_schema_ask(const struct leat_exec_schema *schema, const struct leat_map *map,
+                         uint32_t row, struct leat_text *text, const char **ret_input);
+
+/* Memory for the columns that are needed, all of them empty; values: [n_fields]. 0 or -ENOMEM. */
+int leat_exec_schema_begin(const struct leat_exec_schema *schema, struct leat_map *map,
+                           struct leat_exec_values *values);
+/* Takes an answer: 0; -EINVAL: not of the schema, *err says what, under the name of the field;
+ * -EOVERFLOW: too much for one block; -ENOMEM. */
+int leat_exec_schema_store(const struct leat_exec_schema *schema, struct leat_map *map,
+                           struct leat_exec_values *values, uint32_t row,
+                           struct leat_json_node answer, struct leat_error *err);
+/* Puts the values where they belong. 0 or -ENOMEM. */
+int leat_exec_schema_end(const struct leat_exec_schema *schema, struct leat_map *map,
+                         struct leat_exec_values *values);

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Streams whose records go through helper programs: order, crashes, hangs, idleness, the end of the
+daemon, limits of the log, and who may start programs at all.
+
+    test_exec.py BIN [PATTERN]
+"""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import data
+import leat_harness
+from leat_harness import SLOW, Daemon, ctl, find_digest, run_digest, wait_until
+
+HELPER = """
+import json, os, sys, time
+for line in sys.stdin:
+    record = json.loads(line)
+    if record.get("do") == "crash":
+        os.abort()
+    if record.get("do") == "hang":
+        time.sleep(1000)
+    if record.get("do") == "shout":
+        sys.stderr.write("loud\\n" * 10000)
+    print(json.dumps({"label": record["id"] * 3, "vector": [record["id"] / 2, 1]}))
+"""
+
+
+def write(folder, n, every=0, do=""):
+    (folder / "helper.py").write_text(HELPER)
+    with open(folder / "r.jsonl", "w") as file:
+        for i in range(n):
+            file.write(json.dumps({"id": i, "do": do if every and i % every == every - 1 else ""}) + "\n")
+
+
+def stream(repeat=False, batch_size=10, **more):
+    options = {"on_error": more.pop("on_error", "fail"), "block_bytes": 4096}
+    arguments = {"command": [sys.executable, "-S", "helper.py"], "inputs": ["id", "do"],
+                 "schema": {"label": "int64", "vector": "float32[2]"}, **more}
+    return {"source": {"jsonl": {"paths": ["r.jsonl"]}}, **options, "stages": [
+        {"exec": arguments}, {"select": {"fields": ["label", "vector"]}},
+        *([{"repeat": {"count": 0}}] if repeat else []), {"batch": {"batch_size": batch_size}}]}
+
+
+def config(folder, streams, **settings):
+    path = folder / "leatd.yaml"
+    path.write_text(data.yaml_text(streams, **settings))
+    return path
+
+
+def children(pid):
+    """Processes whose parent is `pid`, with their states."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found[int(entry.name)] = fields[0]
+    return found
+
+
+def is_alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def trainer(daemon, *args):
+    return subprocess.Popen([leat_harness.BIN / "leatctl", "pull", "s", *args],
+                            env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)},
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_same_batches_everywhere(folder):
+    write(folder, 2000)
+    digests = set()
+    for processes in (1, 2, 5):
+        file = config(folder, {"s": stream(processes=processes)})
+        digests.add(run_digest(file, "--workers", 1))
+        digests.add(run_digest(file, "--workers", 4, "--delivery", "copy"))
+        digests.add(run_digest(file, "--no-daemon"))
+    assert len(digests) == 1, digests
+
+
+def test_helpers_are_killed_at_random(folder):
+    write(folder, 3000)
+    rng = random.Random(5)
+    with Daemon(folder, config(folder, {"s": stream(on_error="skip", processes=3, repeat=True,
+                                                    max_restarts=1000)}), "--workers", "2") as daemon:
+        n_fds = daemon.n_fds()
+        process = trainer(daemon, "--batches", "20000")
+        killed = 0
+        while process.poll() is None and killed < 25:
+            helpers = [pid for pid, state in children(daemon.pid).items() if state != "Z"]
+            if helpers:
+                os.kill(rng.choice(helpers), signal.SIGKILL)
+                killed += 1
+            time.sleep(rng.uniform(0.05, 0.3))
+        out, err = process.communicate(timeout=120 * SLOW)
+        assert process.returncode == 0, err
+        assert killed > 10, killed
+        stats = json.loads(daemon.ctl("stats", "--json").stdout)
+        assert stats[0]["n_bad_records"] <= killed, (stats[0]["n_bad_records"], killed)
+        wait_until(lambda: not children(daemon.pid), "no helper is left")
+        wait_until(lambda: daemon.n_fds() <= n_fds, "no descriptor is left")
+        assert "was killed by signal 9" in daemon.log
+
+
+def test_crashes_do_not_depend_on_timing(folder):
+    write(folder, 1000, every=100, do="crash")
+    digests = {run_digest(config(folder, {"s": stream(on_error="skip", processes=n, ahead=a)}), "--workers", n)
+               for n, a in ((1, 1), (2, 64), (4, 7))}
+    assert len(digests) == 1, digests
+
+
+def test_hangs_end_at_their_deadline(folder):
+    write(folder, 40, every=20, do="hang")
+    file = config(folder, {"s": stream(on_error="skip", deadline=0.5 * SLOW)})
+    start = time.monotonic()
+    run = ctl("run", file, "--digest", "--json")
+    report = json.loads(run.stdout)
+    assert time.monotonic() - start < 20 * SLOW
+    assert report["rows"] == 38, report
+
+
+def test_helpers_die_with_the_daemon(folder):
+    write(folder, 3000)
+    with Daemon(folder, config(folder, {"s": stream(processes=3, repeat=True)})) as daemon:
+        process = trainer(daemon, "--epochs", "0")
+        helpers = wait_until(lambda: children(daemon.pid), "helpers are there")
+        daemon.stop(signal.SIGKILL)
+        wait_until(lambda: not any(map(is_alive, helpers)), "they died with the daemon")
+        process.kill()
+        process.communicate()
+
+
+def test_helpers_end_when_idle_and_with_the_stream(folder):
+    write(folder, 3000)
+    with Daemon(folder, config(folder, {"s": stream(processes=2, repeat=True, idle=0.5)}),
+                "--workers", "2") as daemon:
+        process = trainer(daemon, "--epochs", "0")
+        wait_until(lambda: children(daemon.pid), "helpers are there")
+        process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: not children(daemon.pid), "helpers ended while the trainer slept")
+        process.send_signal(signal.SIGCONT)
+        wait_until(lambda: children(daemon.pid), "and came again")
+        process.kill()
+        process.communicate()
+        wait_until(lambda: not children(daemon.pid), "helpers ended with the stream")
+        assert all(state != "Z" for state in children(daemon.pid).values())
+
+
+def test_what_helpers_say_is_limited(folder):
+    write(folder, 200, every=1, do="shout")
+    with Daemon(folder, config(folder, {"s": stream()})) as daemon:
+        daemon.pull("s", "--epochs", "1")
+        lines = [line for line in daemon.log.splitlines() if "event=helper" in line]
+        assert 1 <= len(lines) <= 20, len(lines)
+        assert 'text="loud"' in lines[0], lines[0]
+
+
+def test_who_may_start_programs(folder):
+    write(folder, 20)
+    with Daemon(folder, config(folder, {"s": stream()}, exec="never")) as daemon:
+        refused = daemon.pull("s", "--epochs", "1", check=False)
+        assert refused.returncode != 0 and b"`exec` of the daemon's settings" in refused.stderr, refused.stderr
+        assert not children(daemon.pid)
+    bad = ctl("check", config(folder, {"s": stream()}, exec="perhaps"), check=False)
+    assert bad.returncode == 1 and b"never, settings, trainers" in bad.stdout + bad.stderr
+
+
+def test_a_program_that_cannot_work(folder):
+    write(folder, 50)
+    (folder / "helper.py").write_text("import no_such_module\n")
+    file = config(folder, {"s": stream(on_error="skip", max_restarts=3)})
+    failed = ctl("run", file, "--digest", check=False)
+    assert failed.returncode == 3, failed
+    assert b"failed 4 times in a row" in failed.stderr and b"No module named" in failed.stderr, failed.stderr
+
+
+if __name__ == "__main__":
+    leat_harness.main(globals())
