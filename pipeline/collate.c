@@ -9,6 +9,8 @@
 #include "pipeline/job.h"
 #include "pipeline/scalar.h"
 
+#define FILL_BYTES 2048 /* that are copied at once: they stay in the nearest cache */
+
 /* The references of a row: itself, or those of its bundle. */
 static const struct leat_ref *documents(const struct leat_ref *row, uint32_t *ret_n) {
     *ret_n = row->row == LEAT_REF_BUNDLE ? row->bundle->n_refs : 1;
@@ -83,22 +85,24 @@ static void copy_scalars(uint8_t *target, const struct leat_batch_refs *batch, u
     }
 }
 
-/* Repeats one element; the sizes are 1, 2, 4 and 8. */
+/* Repeats one element. What is there is copied behind itself, twice as much each time while it is
+ * still near: memcpy and memset store as fast as the machine can. */
 static void fill(uint8_t *target, size_t n_elements, const uint8_t *element, size_t size) {
-    uint32_t word;
-    uint64_t pattern;
+    size_t n_bytes = n_elements * size, n_done = size;
 
-    if (size == 1) {
-        memset(target, element[0], n_elements);
-    } else if (size == 4) {
-        memcpy(&word, element, sizeof(word));
-        for (size_t i = 0; i < n_elements; i++)
-            memcpy(target + i * 4, &word, sizeof(word));
-    } else {
-        pattern = 0;
-        memcpy(&pattern, element, size);
-        for (size_t i = 0; i < n_elements; i++)
-            memcpy(target + i * size, &pattern, size);
+    if (n_elements == 0)
+        return;
+    if (size == 1 || memcmp(element, element + 1, size - 1) == 0) {
+        memset(target, element[0], n_bytes);
+        return;
+    }
+    memcpy(target, element, size);
+    while (n_done < n_bytes) {
+        size_t n = n_done < FILL_BYTES ? n_done : FILL_BYTES;
+
+        n = n < n_bytes - n_done ? n : n_bytes - n_done;
+        memcpy(target + n_done, target, n);
+        n_done += n;
     }
 }
 
@@ -167,13 +171,14 @@ static uint64_t copy_documents(uint8_t *target, const struct leat_batch_refs *ba
 static void write_mask(int32_t *target, const struct leat_plan *plan,
                        const struct leat_batch_refs *batch, uint32_t column, size_t length) {
     bool is_left = plan->fields[column].pad_left;
+    const int32_t one = 1;
 
     for (uint32_t i = 0; i < batch->n_refs; i++, target += length) {
         size_t n = leat_ref_elements(batch->refs[i], plan->fields, column);
-        size_t first = is_left ? length - n : 0;
+        size_t first = is_left ? length - n : 0, behind = is_left ? 0 : n;
 
-        for (size_t k = 0; k < length; k++)
-            target[k] = k - first < n;
+        fill((uint8_t *)(target + first), n, (const uint8_t *)&one, sizeof(one));
+        memset(target + behind, 0, (length - n) * sizeof(*target));
     }
 }
 
