@@ -109,7 +109,11 @@ static void hash_source_of_records(struct leat_blake2b *state, const struct leat
             leat_blake2b_u64(state, leat_config_given(config, arg->name));
         hash_arg(state, config, arg);
     }
+    if (plan->source_ops->digest)
+        plan->source_ops->digest(config, state);
     leat_blake2b_u64(state, (uint64_t)plan->options.max_record_bytes);
+    leat_blake2b_u64(state, (uint64_t)plan->options.max_fields);
+    leat_blake2b_u64(state, (uint64_t)plan->options.max_tokens);
 }
 
 static void hash_kept_columns(struct leat_blake2b *state, const struct leat_plan *plan) {
@@ -153,6 +157,8 @@ void leat_plan_digest(struct leat_plan *plan) {
     leat_blake2b_text(&state, "leat spec 1");
     leat_blake2b_text(&state, plan->source_ops->name);
     hash_config(&state, &plan->source->base);
+    if (plan->source_ops->digest)
+        plan->source_ops->digest(&plan->source->base, &state);
     leat_blake2b_u64(&state, (uint64_t)plan->options.on_error != LEAT_ON_ERROR_FAIL);
     leat_blake2b_u64(&state, (uint64_t)plan->options.seed);
     leat_blake2b_u64(&state, (uint64_t)plan->options.max_record_bytes);

@@ -99,6 +99,15 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
     return r;
 }
 
+/* Names are no part of the data. */
+static void digest(const struct leat_config *config, struct leat_blake2b *state) {
+    const struct text *self = (const struct text *)config;
+    const struct leat_files *files = &self->source.files;
+
+    for (size_t i = 0; self->file_field && i < files->n_paths; i++)
+        leat_blake2b_text(state, files->names[i]);
+}
+
 /* ---- records ---- */
 
 static int name_file(const struct text *self, struct leat_map *map) {
@@ -196,6 +205,7 @@ const struct leat_stage_ops leat_source_text = {
     .check = check,
     .load = leat_source_load,
     .unload = unload,
+    .digest = digest,
     .probe = probe,
     .cutter = cutter,
     .begin_file = leat_source_begin_file,
