@@ -70,7 +70,8 @@ char *folder_read(const char *name) {
     char *data = NULL;
     size_t size;
 
-    if (leat_opener_read(&leat_opener_operator, folder_path(name), 1U << 30, &data, &size, &err) < 0)
+    if (leat_opener_read(&leat_opener_operator, folder_path(name), 1U << 30, &data, &size, &err) <
+        0)
         return NULL;
     return data;
 }

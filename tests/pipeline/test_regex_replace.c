@@ -27,7 +27,7 @@ static void test_empty_matches(void **state) {
 static void test_bad_records(void **state) {
     (void)state;
     check_rows("a,b\nx\xff,1\n", "- regex_replace: {input: a, pattern: x}" ONLY,
-               "in.csv:2: regex_replace.a: is not valid UTF-8\n");
+               "{\"a\": \"\ufffd\"}\n");
     check_rows("a,b\nok,0\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!,1\n",
                "- regex_replace: {input: a, pattern: '(?:a|aa)+$'}" ONLY,
                "{\"a\": \"ok\"}\n"
