@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/admission.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "pipeline/plan.h"
@@ -23,6 +24,7 @@ struct leat_control_plan {
     struct leat_error error;
 
     struct leat_daemon *daemon;
+    struct leat_loading loading;
     struct leat_control *control; /* NULL: it has gone */
     struct leat_stream *stream;   /* whose spec it is, or */
     struct leat_spec *own_spec;   /* that of the request */
@@ -44,7 +46,8 @@ void leat_control_plan_abandon(struct leat_control_plan *plan) {
 static void plan_work(struct leat_task *task) {
     struct leat_control_plan *plan = (struct leat_control_plan *)task;
 
-    if (leat_plan_new(plan->spec, plan->opener, &plan->plan, &plan->error) < 0 || !plan->wants_text)
+    if (leat_loading_check(&plan->loading, plan->spec, &plan->error) < 0 ||
+        leat_plan_new(plan->spec, plan->opener, &plan->plan, &plan->error) < 0 || !plan->wants_text)
         return;
     plan->text = leat_plan_explain(plan->plan, plan->n_workers, false);
     plan->json = leat_plan_explain(plan->plan, plan->n_workers, true);
@@ -76,6 +79,7 @@ static void answer(const struct leat_control_plan *plan) {
 static void plan_done(struct leat_task *task) {
     struct leat_control_plan *plan = (struct leat_control_plan *)task;
     struct leat_control *control = plan->control;
+    struct leat_daemon *daemon = plan->daemon;
 
     if (control) {
         control->plan = NULL;
@@ -83,7 +87,9 @@ static void plan_done(struct leat_task *task) {
         if (!control->is_closed)
             leat_channel_pause(&control->channel, false);
     }
+    leat_loading_release(daemon, &plan->loading);
     plan_free(plan);
+    leat_loading_next(daemon);
 }
 
 /* A stream of the settings may read any file; a spec from the socket only what its sender may. No
@@ -132,7 +138,7 @@ static void start(struct leat_control *control, const char *name, const Leat__St
     plan->task.class = LEAT_TASK_SLOW;
     plan->task.work = plan_work;
     plan->task.done = plan_done;
-    leat_scheduler_add(&control->daemon->scheduler, NULL, &plan->task);
+    leat_loading_start(control->daemon, &plan->loading, &plan->task);
 }
 
 void leat_control_explain(struct leat_control *control, const Leat__ControlRequest *request,

@@ -52,6 +52,11 @@ void leat_control_status(struct leat_control *control, const Leat__ControlReques
     status.n_fds = process.n_fds;
     status.is_draining = daemon->is_draining;
     status.n_refused = daemon->n_refused;
+    status.memory_limit_bytes =
+        daemon->budget.limit_bytes == UINT64_MAX ? 0 : daemon->budget.limit_bytes;
+    status.memory_claimed_bytes = daemon->budget.claimed_bytes;
+    status.memory_used_bytes = daemon->budget.used_bytes;
+    status.memory_peak_bytes = daemon->budget.peak_bytes;
     status.config_file = daemon->settings->file;
     reply.verb_case = LEAT__CONTROL_REPLY__VERB_STATUS;
     reply.status = &status;
@@ -168,6 +173,31 @@ static int describe_stages(const struct leat_stream_totals *totals, Leat__Stream
     return 0;
 }
 
+static int describe_pools(const struct leat_stream_totals *totals, Leat__StreamStats *message,
+                          struct leat_arena *arena) {
+    message->pools = leat_arena_alloc(arena, LEAT_N_MEMORIES * sizeof(*message->pools));
+    if (!message->pools)
+        return -ENOMEM;
+    for (int i = 0; i < LEAT_N_MEMORIES; i++) {
+        const struct leat_pool_stats *stats = &totals->pools[i];
+        Leat__PoolStats *pool = leat_arena_alloc(arena, sizeof(*pool));
+
+        if (!pool)
+            return -ENOMEM;
+        if (stats->n_allocations == 0 && stats->peak_bytes == 0)
+            continue;
+        leat__pool_stats__init(pool);
+        pool->name = (char *)(uintptr_t)leat_memory_name((enum leat_memory)i);
+        pool->n_allocations = stats->n_allocations;
+        pool->n_hits = stats->n_hits;
+        pool->n_misses = stats->n_misses;
+        pool->current_bytes = stats->current_bytes;
+        pool->peak_bytes = stats->peak_bytes;
+        message->pools[message->n_pools++] = pool;
+    }
+    return 0;
+}
+
 static Leat__StreamStats *describe_stats(const struct leat_daemon *daemon,
                                          const struct leat_stream *stream,
                                          struct leat_arena *arena) {
@@ -192,6 +222,8 @@ static Leat__StreamStats *describe_stats(const struct leat_daemon *daemon,
     message->n_waits = stats->totals.n_waits;
     message->wait_ns = stats->totals.wait_ns;
     message->last_error = stats->totals.last_error;
+    if (describe_pools(&stats->totals, message, arena) < 0)
+        return NULL;
     return describe_stages(&stats->totals, message, arena) < 0 ? NULL : message;
 }
 

@@ -22,6 +22,8 @@
 #include "daemon/session.h"
 
 #define TICK_MS          1000
+#define BASE_BYTES       (UINT64_C(4) << 20) /* sessions, control, log */
+#define THREAD_BYTES     (UINT64_C(256) << 10)
 #define STOP_MS          900 /* then the system closes what is left */
 #define DRAIN_DEFAULT_MS 30000
 #define SPARE_FDS        64 /* of the process itself */
@@ -123,6 +125,8 @@ static void settle(struct leat_daemon *daemon) {
 /* Runs after every turn's events and before the loop sleeps: what the events changed is driven
  * once, however many there were. */
 static void drive(struct leat_daemon *daemon) {
+    leat_feeds_flush(daemon);
+    leat_memory_waits_check(daemon);
     leat_feeds_flush(daemon);
     settle(daemon);
 }
@@ -268,6 +272,37 @@ static int init_pool(struct leat_daemon *daemon) {
     return setenv("UV_THREADPOOL_SIZE", number, 1) < 0 ? -errno : 0;
 }
 
+/* What the process has before the first stream, with the stacks of its threads, is claimed too. */
+static int init_budget(struct leat_daemon *daemon, struct leat_error *err) {
+    const struct leat_settings *settings = daemon->settings;
+    uint64_t limit = settings->memory_limit ? (uint64_t)settings->memory_limit : UINT64_MAX;
+    uint64_t memory = leat_process_memory_limit(), bytes;
+    struct leat_process process;
+
+    leat_process_read(&process);
+    bytes = process.rss_bytes + BASE_BYTES + (uint64_t)settings->workers * THREAD_BYTES;
+    leat_loadings_init(&daemon->loadings);
+    if (limit != UINT64_MAX && memory > 0 && limit > memory)
+        return leat_config_error(&settings->base, "memory_limit", err,
+                                 "%llu is more than the %llu bytes of memory that the daemon can "
+                                 "have",
+                                 (unsigned long long)limit, (unsigned long long)memory);
+    leat_budget_init(&daemon->budget, limit);
+    if (leat_account_open(&daemon->base, &daemon->budget, bytes) < 0)
+        return leat_config_error(&settings->base, "memory_limit", err,
+                                 "%llu is less than the %llu bytes that the daemon takes itself",
+                                 (unsigned long long)limit, (unsigned long long)bytes);
+    leat_account_change(&daemon->base, LEAT_MEMORY_PROCESS, 0, bytes);
+    return 0;
+}
+
+static void end_budget(struct leat_daemon *daemon) {
+    leat_account_change(&daemon->base, LEAT_MEMORY_PROCESS,
+                        daemon->base.pools[LEAT_MEMORY_PROCESS].current_bytes, 0);
+    leat_account_close(&daemon->base);
+    assert(daemon->budget.used_bytes == 0 && daemon->budget.claimed_bytes == 0);
+}
+
 static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
     const struct leat_settings *settings = daemon->settings;
     struct leat_limits limits;
@@ -276,6 +311,9 @@ static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
     leat_log_init(&daemon->log, daemon->options.log_fd, (enum leat_log_format)settings->log,
                   (enum leat_log_level)(LEAT_LOG_ERROR + settings->log_level));
     r = fit_limits(daemon, &limits, err);
+    if (r < 0)
+        return r;
+    r = init_budget(daemon, err);
     if (r < 0)
         return r;
     leat_users_init(&daemon->users, &limits);
@@ -362,6 +400,8 @@ struct leat_daemon *leat_daemon_free(struct leat_daemon *daemon) {
     leat_roots_deinit(&daemon->roots);
     leat_streams_deinit(&daemon->streams);
     leat_users_deinit(&daemon->users);
+    if (daemon->base.budget)
+        end_budget(daemon);
     leat_settings_free(daemon->settings);
     free(daemon);
     return NULL;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "daemon/admission.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/reaper.h"
@@ -54,6 +55,11 @@ struct leat_daemon {
     struct leat_session *sessions;
     struct leat_feed *feeds;
     struct leat_feed *dirty_feeds;
+    uint32_t n_feeds;
+    struct leat_budget budget; /* of all memory */
+    struct leat_account base;  /* of the process itself */
+    struct leat_loadings loadings;
+    struct leat_memory_wait *memory_waits;
     struct leat_control *controls;
     uint32_t n_sessions; /* closing ones included */
     uint64_t n_batches, n_rows, n_refused;

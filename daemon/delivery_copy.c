@@ -179,7 +179,8 @@ static void send_ready(struct copy *copy) {
 /* Room for what `source_bytes` may be at worst, charged to the trainer's user like a ring. */
 static int make_room(struct copy *copy, struct entry *entry, uint64_t source_bytes) {
     int bound = source_bytes <= LZ4_MAX_INPUT_SIZE ? LZ4_compressBound((int)source_bytes) : 0;
-    struct leat_user *user = copy->base.session->user;
+    struct leat_session *session = copy->base.session;
+    struct leat_user *user = session->user;
     struct leat_error err = LEAT_ERROR_INIT;
     size_t n_bytes = (size_t)bound;
     char *buffer;
@@ -187,8 +188,12 @@ static int make_room(struct copy *copy, struct entry *entry, uint64_t source_byt
 
     if (bound <= 0 || n_bytes > LEAT_COPY_PAYLOAD_MAX)
         return -EMSGSIZE;
-    if (n_bytes <= entry->buffer_bytes)
+    if (n_bytes <= entry->buffer_bytes) {
+        leat_account_count(&session->copies, LEAT_MEMORY_COPIES, true);
         return 0;
+    }
+    if (!leat_account_must_grow(&session->copies, n_bytes - entry->buffer_bytes))
+        return -EDQUOT;
     r = leat_user_charge(user, LEAT_CHARGE_RING_BYTES, n_bytes - entry->buffer_bytes, &err);
     if (r < 0)
         return r;
@@ -198,6 +203,8 @@ static int make_room(struct copy *copy, struct entry *entry, uint64_t source_byt
         return -ENOMEM;
     }
     copy->charged_bytes += n_bytes - entry->buffer_bytes;
+    leat_account_count(&session->copies, LEAT_MEMORY_COPIES, false);
+    leat_account_change(&session->copies, LEAT_MEMORY_COPIES, entry->buffer_bytes, n_bytes);
     free(entry->buffer);
     entry->buffer = buffer;
     entry->buffer_bytes = n_bytes;
@@ -311,6 +318,8 @@ static void copy_free(struct leat_delivery *delivery) {
     for (uint32_t i = 0; i < copy->n_line; i++)
         free(copy->line[i].buffer);
     leat_user_discharge(delivery->session->user, LEAT_CHARGE_RING_BYTES, copy->charged_bytes);
+    if (copy->charged_bytes > 0)
+        leat_account_change(&delivery->session->copies, LEAT_MEMORY_COPIES, copy->charged_bytes, 0);
     free(copy->line);
     free(copy);
 }

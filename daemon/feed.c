@@ -42,6 +42,26 @@ static void fail(struct leat_feed *feed, const struct leat_error *err) {
 
 /* ---- rings ---- */
 
+/* A ring is charged to the user, and counted in the account. */
+static int charge_ring(struct leat_feed *feed, uint64_t bytes, struct leat_error *err) {
+    int r;
+
+    if (!leat_account_must_grow(&feed->account, bytes))
+        return leat_admission_refuse_growth(&feed->account, "larger slots for its batches", bytes,
+                                            err);
+    r = leat_user_charge(feed->user, LEAT_CHARGE_RING_BYTES, bytes, err);
+    if (r < 0)
+        return r;
+    leat_account_count(&feed->account, LEAT_MEMORY_RING, false);
+    leat_account_change(&feed->account, LEAT_MEMORY_RING, 0, bytes);
+    return 0;
+}
+
+static void discharge_ring(struct leat_feed *feed, uint64_t bytes) {
+    leat_account_change(&feed->account, LEAT_MEMORY_RING, bytes, 0);
+    leat_user_discharge(feed->user, LEAT_CHARGE_RING_BYTES, bytes);
+}
+
 static void drop_ring_task(struct leat_ring_task *task) {
     task->feed->n_ring_tasks--;
     free(task);
@@ -67,7 +87,7 @@ static void free_ring_done(struct leat_task *task) {
     struct leat_ring_task *ring_task = (struct leat_ring_task *)task;
     struct leat_feed *feed = ring_task->feed;
 
-    leat_user_discharge(feed->user, LEAT_CHARGE_RING_BYTES, ring_task->charged_bytes);
+    discharge_ring(feed, ring_task->charged_bytes);
     drop_ring_task(ring_task);
     finish_if_idle(feed);
 }
@@ -83,7 +103,7 @@ static void free_ring(struct leat_feed *feed, struct leat_ring *ring) {
     if (feed->ring == ring)
         feed->ring = NULL;
     if (!task) { /* then here, although it takes a while */
-        leat_user_discharge(feed->user, LEAT_CHARGE_RING_BYTES, ring->size_bytes);
+        discharge_ring(feed, ring->size_bytes);
         leat_ring_free(ring);
         return;
     }
@@ -132,7 +152,7 @@ static void make_ring_done(struct leat_task *task) {
     if (ring_task->ring)
         install_ring(feed, ring_task->ring);
     else
-        leat_user_discharge(feed->user, LEAT_CHARGE_RING_BYTES, ring_task->charged_bytes);
+        discharge_ring(feed, ring_task->charged_bytes);
     drop_ring_task(ring_task);
     if (feed->state == LEAT_FEED_CLOSING) {
         retire_ring(feed);
@@ -159,7 +179,7 @@ static int make_ring(struct leat_feed *feed, size_t min_slot_bytes, uint32_t n_s
         r = leat_error_set(err, r, "%u slots of %zu bytes are more than an address space", n_slots,
                            min_slot_bytes);
     else
-        r = leat_user_charge(feed->user, LEAT_CHARGE_RING_BYTES, task->charged_bytes, err);
+        r = charge_ring(feed, task->charged_bytes, err);
     if (r < 0) {
         free(task);
         return r;
@@ -326,6 +346,12 @@ static void pump(struct leat_feed *feed) {
     pump_jobs(feed);
 }
 
+void leat_feeds_trim(struct leat_daemon *daemon) {
+    for (struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
+        if (feed->run)
+            leat_run_trim(feed->run);
+}
+
 void leat_feeds_tick(struct leat_daemon *daemon) {
     for (struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
         if (feed->state != LEAT_FEED_CLOSING && leat_run_tick(feed->run))
@@ -415,45 +441,67 @@ static void link_feed(struct leat_daemon *daemon, struct leat_feed *feed) {
     if (feed->next)
         feed->next->link = &feed->next;
     daemon->feeds = feed;
+    daemon->n_feeds++;
 }
 
 static void unlink_feed(struct leat_feed *feed) {
     *feed->link = feed->next;
     if (feed->next)
         feed->next->link = feed->link;
+    feed->daemon->n_feeds--;
+}
+
+/* Its run, within what the budget gives it. */
+static int start_run(struct leat_feed *feed, const struct leat_run_options *options,
+                     uint32_t window, struct leat_admission *admission, struct leat_error *err) {
+    struct leat_run_options run_options = *options;
+    struct leat_daemon *daemon = feed->daemon;
+    int r = leat_admission_open(daemon, feed->plan, window, &feed->account, admission, err);
+
+    if (r < 0) {
+        leat_error_prefix(err, "streams.%s", feed->plan->spec->name);
+        return r;
+    }
+    run_options.max_map_jobs = 4 * daemon->n_workers + 2;
+    run_options.n_map_threads = daemon->scheduler.max_long;
+    run_options.now_ns = leat_daemon_now_ns;
+    run_options.account = &feed->account;
+    r = leat_run_new(feed->plan, &run_options, &feed->run, err);
+    if (r < 0) {
+        leat_account_close(&feed->account);
+        return r;
+    }
+    feed->loaded_bytes = admission->memory.loaded_bytes;
+    leat_account_change(&feed->account, LEAT_MEMORY_LOADED, 0, feed->loaded_bytes);
+    return 0;
 }
 
 int leat_feed_new(struct leat_daemon *daemon, struct leat_user *user, struct leat_plan *plan,
                   const struct leat_run_options *options, uint32_t window,
                   const struct leat_feed_ops *ops, void *subscriber, struct leat_stream *stream,
                   struct leat_feed **ret_feed, struct leat_error *err) {
-    struct leat_run_options run_options = *options;
     struct leat_feed *feed = calloc(1, sizeof(*feed));
-    uint64_t n_slots = (uint64_t)plan->n_slots + window, min_slots = plan->prefetch_size + window;
+    struct leat_admission admission;
     int r;
 
     if (!feed)
         return leat_error_oom(err);
-    run_options.max_map_jobs = 4 * daemon->n_workers + 2;
-    run_options.n_map_threads = daemon->scheduler.max_long;
-    run_options.now_ns = leat_daemon_now_ns;
-    r = leat_run_new(plan, &run_options, &feed->run, err);
+    feed->daemon = daemon;
+    feed->plan = plan;
+    r = start_run(feed, options, window, &admission, err);
     if (r < 0) {
         free(feed);
         return r;
     }
-    feed->daemon = daemon;
     feed->ops = ops;
     feed->subscriber = subscriber;
-    if (n_slots > LEAT_RING_MAX_SLOTS)
-        n_slots = LEAT_RING_MAX_SLOTS;
-    feed->min_slots = (uint32_t)(min_slots < n_slots ? min_slots : n_slots);
-    feed->plan = leat_plan_ref(plan);
+    feed->min_slots = admission.n_min_slots;
+    (void)leat_plan_ref(plan);
     feed->user = leat_user_ref(user);
     feed->stream = leat_stream_ref(stream);
     leat_task_queue_init(&feed->queue);
     link_feed(daemon, feed);
-    r = make_ring(feed, plan->slot_bytes, (uint32_t)n_slots, err);
+    r = make_ring(feed, plan->slot_bytes, admission.n_slots, err);
     if (r < 0) {
         leat_feed_close(feed);
         return r;
@@ -509,6 +557,9 @@ static void free_feed(struct leat_feed *feed) {
         free(feed_job);
     }
     leat_plan_unref(feed->plan);
+    leat_account_change(&feed->account, LEAT_MEMORY_LOADED, feed->loaded_bytes, 0);
+    leat_pool_stats_keep(feed->stream->totals.pools, feed->account.pools);
+    leat_account_close(&feed->account);
     leat_user_unref(feed->user);
     leat_streams_unref(&daemon->streams, feed->stream);
     free(feed);

@@ -15,6 +15,7 @@
 #include "daemon/ring.h"
 #include "daemon/scheduler.h"
 #include "daemon/user.h"
+#include "pipeline/budget.h"
 #include "pipeline/run.h"
 
 struct leat_daemon;
@@ -71,7 +72,9 @@ struct leat_feed {
     bool is_dirty;
     enum leat_feed_state state;
     struct leat_daemon *daemon;
-    struct leat_user *user; /* pays for the rings */
+    struct leat_user *user;      /* pays for the rings */
+    struct leat_account account; /* of all its memory */
+    uint64_t loaded_bytes;       /* of the plan */
     struct leat_plan *plan;
     struct leat_run *run;
     struct leat_task_queue queue;
@@ -113,3 +116,5 @@ void leat_feeds_flush(struct leat_daemon *daemon);
 void leat_feed_mark(struct leat_feed *feed);
 /* About once a second: what costs something to hold and is not used is given up. */
 void leat_feeds_tick(struct leat_daemon *daemon);
+/* Somebody needs memory: what is not in use and beyond guarantees is given back. */
+void leat_feeds_trim(struct leat_daemon *daemon);

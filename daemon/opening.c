@@ -187,7 +187,9 @@ static int take_request(struct leat_opening *opening, const Leat__OpenRequest *r
 static void plan_work(struct leat_task *task) {
     struct leat_opening *opening = (struct leat_opening *)task;
 
-    (void)leat_plan_new(opening->stream->spec, opening->opener, &opening->plan, &opening->error);
+    if (leat_loading_check(&opening->loading, opening->stream->spec, &opening->error) == 0)
+        (void)leat_plan_new(opening->stream->spec, opening->opener, &opening->plan,
+                            &opening->error);
 }
 
 static int check_digest(const struct leat_opening *opening, struct leat_error *err) {
@@ -202,14 +204,17 @@ static int check_digest(const struct leat_opening *opening, struct leat_error *e
 
 static void plan_done(struct leat_task *task) {
     struct leat_opening *opening = (struct leat_opening *)task;
+    struct leat_daemon *daemon = opening->daemon;
 
-    if (!opening->session) {
+    leat_loading_release(daemon, &opening->loading);
+    if (opening->session) {
+        if (opening->plan)
+            (void)check_digest(opening, &opening->error);
+        leat_session_on_planned(opening->session, opening);
+    } else {
         leat_opening_free(opening);
-        return;
     }
-    if (opening->plan)
-        (void)check_digest(opening, &opening->error);
-    leat_session_on_planned(opening->session, opening);
+    leat_loading_next(daemon);
 }
 
 int leat_opening_start(struct leat_session *session, const uint8_t *payload, size_t n_bytes,
@@ -240,7 +245,7 @@ int leat_opening_start(struct leat_session *session, const uint8_t *payload, siz
     opening->task.class = LEAT_TASK_SLOW;
     opening->task.work = plan_work;
     opening->task.done = plan_done;
-    leat_scheduler_add(&session->daemon->scheduler, NULL, &opening->task);
+    leat_loading_start(session->daemon, &opening->loading, &opening->task);
     return 0;
 }
 

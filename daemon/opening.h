@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "daemon/admission.h"
 #include "daemon/scheduler.h"
 #include "daemon/stream.h"
 #include "pipeline/plan.h"
@@ -18,6 +19,8 @@ struct leat_opening {
     struct leat_error error;
 
     struct leat_daemon *daemon;
+    struct leat_loading loading;
+    struct leat_memory_wait wait; /* the plan is there, and needs memory to run */
     struct leat_session *session; /* NULL: it has gone; nobody wants the plan */
     struct leat_stream *stream;
     struct leat_run_options run_options;

@@ -132,6 +132,9 @@ static void free_session(struct leat_session *session) {
         leat_user_discharge(session->user, LEAT_CHARGE_STREAMS, 1);
     leat_user_discharge(session->user, LEAT_CHARGE_SESSIONS, 1);
     leat_user_unref(session->user);
+    if (session->stream)
+        leat_pool_stats_keep(session->stream->totals.pools, session->copies.pools);
+    leat_account_close(&session->copies);
     leat_streams_unref(&daemon->streams, session->stream);
     free(session);
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
@@ -173,9 +176,16 @@ static void drop_feed(struct leat_session *session) {
 }
 
 static void drop_opening(struct leat_session *session) {
-    if (session->opening)
-        session->opening->session = NULL; /* freed when it is back from the pool */
+    struct leat_opening *opening = session->opening;
+
     session->opening = NULL;
+    if (!opening)
+        return;
+    opening->session = NULL; /* freed when it is back from the pool */
+    if (!opening->wait.is_waiting)
+        return;
+    leat_memory_wait_cancel(session->daemon, &opening->wait);
+    leat_opening_free(opening);
 }
 
 void leat_session_close(struct leat_session *session) {
@@ -313,7 +323,7 @@ static void delivery_failed(struct leat_session *session, int r) {
         return; /* it has gone; its last words are still to be read, then comes the end of file */
     leat_error_set(&err, r, "sending a batch: %s",
                    r == -EDQUOT ? "its copy would be over the limit of this user's, or all users' "
-                                  "memory (max_user_ring_bytes, max_ring_bytes)"
+                                  "memory (max_user_ring_bytes, max_ring_bytes, memory_limit)"
                                 : strerror(-r));
     refuse(session, &err);
 }
@@ -381,13 +391,14 @@ static void on_feed_started(void *subscriber, const struct leat_error *failure) 
 static const struct leat_feed_ops feed_ops = {.on_started = on_feed_started,
                                               .on_changed = on_feed_changed};
 
-void leat_session_on_planned(struct leat_session *session, struct leat_opening *opening) {
+static void start_feed(struct leat_session *session, struct leat_opening *opening) {
     struct leat_error err = opening->error;
 
     session->opening = NULL;
     set_state(session, LEAT_SESSION_OPENED);
-    if (!err.code)
-        leat_opening_fit_window(opening, session);
+    if (!err.code && !session->delivery->ops->keeps_slot)
+        (void)leat_admission_open_copies(session->daemon, opening->plan, session->window,
+                                         &session->copies, &err);
     if (!err.code)
         (void)leat_feed_new(session->daemon, session->user, opening->plan, &opening->run_options,
                             session->window, &feed_ops, session, session->stream, &session->feed,
@@ -395,6 +406,27 @@ void leat_session_on_planned(struct leat_session *session, struct leat_opening *
     leat_opening_free(opening);
     if (err.code)
         refuse(session, &err);
+}
+
+static void on_memory(struct leat_daemon *daemon, struct leat_memory_wait *wait) {
+    struct leat_opening *opening =
+        (struct leat_opening *)((char *)wait - offsetof(struct leat_opening, wait));
+
+    (void)daemon;
+    start_feed(opening->session, opening);
+}
+
+void leat_session_on_planned(struct leat_session *session, struct leat_opening *opening) {
+    uint64_t bytes = 0;
+
+    if (!opening->error.code) {
+        leat_opening_fit_window(opening, session);
+        bytes = leat_admission_wait_bytes(session->daemon, opening->plan, session->window);
+    }
+    if (bytes > 0)
+        leat_memory_wait_start(session->daemon, &opening->wait, bytes, on_memory);
+    else
+        start_feed(session, opening);
 }
 
 /* ---- packets in ---- */

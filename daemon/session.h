@@ -53,8 +53,9 @@ struct leat_session {
     struct leat_opening *opening; /* on the pool */
     struct leat_stream *stream;
     struct leat_feed *feed;
-    bool refuses_descriptors; /* the kernel lets none through */
-    bool has_own_stream;      /* charged for it */
+    struct leat_account copies; /* memory of copies of batches, with copy delivery */
+    bool refuses_descriptors;   /* the kernel lets none through */
+    bool has_own_stream;        /* charged for it */
     bool is_peer_closed;
     bool is_finished; /* the last END was sent */
     uint64_t start_ns, deadline_ns;

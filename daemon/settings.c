@@ -60,6 +60,14 @@ const struct leat_arg leat_settings_args[] = {
      .min = 1,
      .max = LEAT_SETTINGS_MAX_SESSIONS,
      .help = "Trainers of one user connected at once."},
+    {.name = "memory_limit",
+     .type = LEAT_ARG_BYTES,
+     .offset = MEMBER(memory_limit),
+     .min = 32 << 20,
+     .max = 1e15,
+     .help =
+         "Memory of the daemon: rings, blocks, tokenizers, workspaces and caches of all streams. "
+         "A stream for whose least needs there is no room is refused. If not given, any."},
     {.name = "max_ring_bytes",
      .type = LEAT_ARG_INT,
      .offset = MEMBER(max_ring_bytes),

@@ -28,6 +28,7 @@ struct leat_settings {
     struct leat_texts roots;
     int64_t max_sessions, max_user_sessions;
     int64_t max_ring_bytes, max_user_ring_bytes;
+    int64_t memory_limit; /* 0: none */
     int64_t max_streams, max_user_streams;
     int64_t window, max_window;
     int exec;      /* enum leat_settings_exec */

@@ -17,6 +17,7 @@ static void add_feed(struct leat_stats *stats, const struct leat_feed *feed) {
     struct leat_run_stats run_stats;
 
     add_slots(feed, &stats->n_slots, &stats->n_slots_free);
+    leat_pool_stats_add(stats->totals.pools, feed->account.pools);
     if (!feed->run)
         return;
     leat_run_get_stats(feed->run, &run_stats);
@@ -31,9 +32,13 @@ void leat_stats_stream(const struct leat_daemon *daemon, const struct leat_strea
     for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
         if (feed->stream == stream)
             add_feed(ret_stats, feed);
-    for (const struct leat_session *session = daemon->sessions; session; session = session->next)
-        if (session->stream == stream && session->wait_start_ns)
+    for (const struct leat_session *session = daemon->sessions; session; session = session->next) {
+        if (session->stream != stream)
+            continue;
+        leat_pool_stats_add(ret_stats->totals.pools, session->copies.pools);
+        if (session->wait_start_ns)
             ret_stats->totals.wait_ns += leat_daemon_now_ns() - session->wait_start_ns;
+    }
 }
 
 void leat_stats_slots(const struct leat_daemon *daemon, uint32_t *ret_n_slots,

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "pipeline/budget.h"
 #include "pipeline/run.h"
 
 #define LEAT_STREAMS_MAX_ENDED 64 /* trainers' own streams that are remembered */
@@ -17,6 +18,7 @@
 struct leat_stream_totals {
     uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
     uint64_t n_waits, wait_ns; /* a trainer had credit, and nothing was ready */
+    struct leat_pool_stats pools[LEAT_N_MEMORIES];
     size_t n_stages;
     struct leat_stream_stage {
         char name[LEAT_NAME_MAX + 1];

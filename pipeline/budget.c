@@ -49,6 +49,7 @@ void leat_account_close(struct leat_account *account) {
         return;
     assert(account->used_bytes == 0);
     account->budget->claimed_bytes -= claim(account);
+    account->budget->guaranteed_bytes -= account->guaranteed_bytes;
     account->budget = NULL;
 }
 
@@ -58,6 +59,7 @@ int leat_account_guarantee(struct leat_account *account, uint64_t bytes) {
 
     if (bytes > before && bytes - before > leat_budget_free_bytes(budget))
         return -ENOMEM;
+    budget->guaranteed_bytes += bytes - account->guaranteed_bytes;
     account->guaranteed_bytes = bytes;
     budget->claimed_bytes += claim(account) - before;
     return 0;
@@ -102,10 +104,15 @@ static bool has_room(const struct leat_account *account, uint64_t bytes, uint64_
     return more == 0 || (claimed < limit && more <= limit - claimed);
 }
 
-bool leat_account_may_grow(const struct leat_account *account, uint64_t bytes) {
-    uint64_t limit = account->budget->limit_bytes;
+/* What may be taken beyond guarantees. */
+static uint64_t common_limit(const struct leat_budget *budget) {
+    uint64_t left = budget->limit_bytes / HEADROOM + budget->wanted_bytes;
 
-    return has_room(account, bytes, limit - limit / HEADROOM);
+    return left < budget->limit_bytes ? budget->limit_bytes - left : 0;
+}
+
+bool leat_account_may_grow(const struct leat_account *account, uint64_t bytes) {
+    return has_room(account, bytes, common_limit(account->budget));
 }
 
 bool leat_account_must_grow(const struct leat_account *account, uint64_t bytes) {
@@ -118,16 +125,32 @@ bool leat_account_should_shrink(const struct leat_account *account) {
     const struct leat_budget *budget = account->budget;
 
     return account->used_bytes > account->guaranteed_bytes &&
-           budget->claimed_bytes > budget->limit_bytes - budget->limit_bytes / HEADROOM;
+           budget->claimed_bytes > common_limit(budget);
+}
+
+static void add_counts(struct leat_pool_stats *pool, const struct leat_pool_stats *more) {
+    pool->n_allocations += more->n_allocations;
+    pool->n_hits += more->n_hits;
+    pool->n_misses += more->n_misses;
+}
+
+void leat_pool_stats_keep(struct leat_pool_stats pools[LEAT_N_MEMORIES],
+                          const struct leat_pool_stats ended[LEAT_N_MEMORIES]) {
+    for (int i = 0; i < LEAT_N_MEMORIES; i++) {
+        add_counts(&pools[i], &ended[i]);
+        if (ended[i].peak_bytes > pools[i].peak_bytes)
+            pools[i].peak_bytes = ended[i].peak_bytes;
+    }
 }
 
 void leat_pool_stats_add(struct leat_pool_stats pools[LEAT_N_MEMORIES],
                          const struct leat_pool_stats more[LEAT_N_MEMORIES]) {
     for (int i = 0; i < LEAT_N_MEMORIES; i++) {
-        pools[i].n_allocations += more[i].n_allocations;
-        pools[i].n_hits += more[i].n_hits;
-        pools[i].n_misses += more[i].n_misses;
+        add_counts(&pools[i], &more[i]);
         pools[i].current_bytes += more[i].current_bytes;
-        pools[i].peak_bytes += more[i].peak_bytes;
+        if (pools[i].current_bytes > pools[i].peak_bytes)
+            pools[i].peak_bytes = pools[i].current_bytes;
+        if (more[i].peak_bytes > pools[i].peak_bytes)
+            pools[i].peak_bytes = more[i].peak_bytes;
     }
 }

@@ -37,7 +37,9 @@ struct leat_budget {
     uint64_t limit_bytes;            /* UINT64_MAX: none */
     uint64_t claimed_bytes;          /* of all accounts, the larger of guarantee and use */
     uint64_t used_bytes, peak_bytes; /* of all accounts */
-    uint64_t n_refused;              /* accounts that there was no room for */
+    uint64_t guaranteed_bytes;       /* of all accounts */
+    uint64_t wanted_bytes; /* by somebody who waits: who is over its guarantee makes room for it */
+    uint64_t n_refused;    /* accounts that there was no room for */
 };
 
 struct leat_account {
@@ -69,5 +71,9 @@ bool leat_account_must_grow(const struct leat_account *account, uint64_t bytes);
 /* It has more than it is guaranteed, and others need it. */
 bool leat_account_should_shrink(const struct leat_account *account);
 
+/* keep: of one that has ended, the counts and the peak. add: of one that goes on. The peak is the
+ * largest of one, or what all have now if that is more. */
+void leat_pool_stats_keep(struct leat_pool_stats pools[LEAT_N_MEMORIES],
+                          const struct leat_pool_stats ended[LEAT_N_MEMORIES]);
 void leat_pool_stats_add(struct leat_pool_stats pools[LEAT_N_MEMORIES],
                          const struct leat_pool_stats more[LEAT_N_MEMORIES]);

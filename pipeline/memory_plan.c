@@ -54,8 +54,8 @@ static void add_held(const struct leat_plan *plan, uint64_t *n_rows, uint64_t *n
 
 /* A row that is held keeps its block. Of a block of r rows, each of which stays for a time of
  * geometric distribution with mean n, the last one leaves after n times the r-th harmonic number:
- * so blocks with as many rows as n times that are there. r: as if rows were as large in the source
- * as in a batch. */
+ * so blocks with as many rows as n times that are there; rows that wait in batches are neighbours.
+ * r: as if rows were as large in the source as in a batch. */
 static uint64_t order_bytes(const struct leat_plan *plan) {
     double row = (double)plan->slot_bytes / (double)(plan->batch_size ? plan->batch_size : 1);
     double block = (double)at_least_a_chunk((uint64_t)plan->options.block_bytes);
@@ -66,10 +66,8 @@ static uint64_t order_bytes(const struct leat_plan *plan) {
     add_held(plan, &n_held, &n_bytes);
     if (n_waiting * row < WAITING_BYTES)
         n_waiting = WAITING_BYTES / (row > 1 ? row : 1);
-    if (n_held == 0)
-        return n_bytes + (uint64_t)(n_waiting * row + block);
     r = r > 1 ? r : 1;
-    return n_bytes + (uint64_t)((((double)n_held + n_waiting) / r * (log(r) + 1) + 1) * block);
+    return n_bytes + (uint64_t)(((double)n_held / r * (log(r) + 1) + n_waiting / r + 2) * block);
 }
 
 void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_blocks,

@@ -135,6 +135,9 @@ char *leat_run_take_note(struct leat_run *run);
  * done. True: leat_run_next_job has a job for that. */
 bool leat_run_tick(struct leat_run *run);
 
+/* If its account is over its guarantee and others need memory: gives back what is not in use. */
+void leat_run_trim(struct leat_run *run);
+
 /* The stream's failure, once everything before it was handed out; NULL: none. */
 const struct leat_error *leat_run_error(const struct leat_run *run);
 /* Hands out no further jobs, but for those that complete a cache of which all is made, or end

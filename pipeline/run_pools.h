@@ -40,8 +40,6 @@ void leat_run_count_scan(struct leat_run *run, struct leat_scan_job *scan);
 /* After each job. */
 void leat_run_count_cache(struct leat_run *run);
 
-/* If others need it: gives back what is not in use at the moment. */
-void leat_run_trim(struct leat_run *run);
 /* How many of n_wanted more blocks may come in line. */
 size_t leat_run_room(struct leat_run *run, size_t n_wanted);
 /* Whether one more MAP job may have a workspace. */

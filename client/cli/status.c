@@ -46,6 +46,10 @@ static const struct member status_members[] = {
     MEMBER(Leat__StatusReply, ring_bytes, MEMBER_BYTES, "rings"),
     MEMBER(Leat__StatusReply, rss_bytes, MEMBER_BYTES, "memory"),
     MEMBER(Leat__StatusReply, hwm_bytes, MEMBER_BYTES, "memory, most"),
+    MEMBER(Leat__StatusReply, memory_limit_bytes, MEMBER_BYTES, "memory limit"),
+    MEMBER(Leat__StatusReply, memory_claimed_bytes, MEMBER_BYTES, "claimed"),
+    MEMBER(Leat__StatusReply, memory_used_bytes, MEMBER_BYTES, "counted"),
+    MEMBER(Leat__StatusReply, memory_peak_bytes, MEMBER_BYTES, "counted, most"),
     MEMBER(Leat__StatusReply, cpu_ns, MEMBER_NS, "CPU time"),
     MEMBER(Leat__StatusReply, loop_busy_ns, MEMBER_NS, "loop busy"),
     MEMBER(Leat__StatusReply, n_fds, MEMBER_U32, "descriptors"),
@@ -76,6 +80,16 @@ static const struct member stage_members[] = {
     MEMBER(Leat__StageStats, n_bytes, MEMBER_BYTES, "bytes"),
     MEMBER(Leat__StageStats, busy_ns, MEMBER_NS, "busy"),
     MEMBER(Leat__StageStats, n_errors, MEMBER_U64, "errors"),
+    MEMBERS_END,
+};
+
+static const struct member pool_members[] = {
+    MEMBER(Leat__PoolStats, name, MEMBER_TEXT, "memory"),
+    MEMBER(Leat__PoolStats, n_allocations, MEMBER_U64, "asked"),
+    MEMBER(Leat__PoolStats, n_hits, MEMBER_U64, "hits"),
+    MEMBER(Leat__PoolStats, n_misses, MEMBER_U64, "misses"),
+    MEMBER(Leat__PoolStats, current_bytes, MEMBER_BYTES, "now"),
+    MEMBER(Leat__PoolStats, peak_bytes, MEMBER_BYTES, "most"),
     MEMBERS_END,
 };
 
@@ -322,6 +336,8 @@ static void add_stats(struct leat_text *text, const Leat__StreamStats *stats, bo
         add_list(text, stats_members, stats);
         if (stats->n_stages > 0)
             add_table(text, stage_members, (const void *const *)stats->stages, stats->n_stages);
+        if (stats->n_pools > 0)
+            add_table(text, pool_members, (const void *const *)stats->pools, stats->n_pools);
         return;
     }
     add_json(text, stats_members, stats);
@@ -329,6 +345,12 @@ static void add_stats(struct leat_text *text, const Leat__StreamStats *stats, bo
     for (size_t i = 0; i < stats->n_stages; i++) {
         leat_text_add(text, i ? ", " : "");
         add_json(text, stage_members, stats->stages[i]);
+        leat_text_add(text, "}");
+    }
+    leat_text_add(text, "], \"pools\": [");
+    for (size_t i = 0; i < stats->n_pools; i++) {
+        leat_text_add(text, i ? ", " : "");
+        add_json(text, pool_members, stats->pools[i]);
         leat_text_add(text, "}");
     }
     leat_text_add(text, "]}");
