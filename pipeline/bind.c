@@ -178,6 +178,27 @@ static int bind_texts(const struct leat_arg *arg, const struct leat_value *value
     return 0;
 }
 
+static int bind_sources(const struct leat_arg *arg, const struct leat_value *value,
+                        const struct leat_value **target, struct leat_error *err) {
+    if (value->kind != LEAT_VALUE_LIST)
+        return expected(value, "a list of sources", err);
+    if ((double)value->n_items < arg->min || (double)value->n_items > arg->max)
+        return leat_error_set(err, -EINVAL, "a list of %zu is outside %.0f..%.0f", value->n_items,
+                              arg->min, arg->max);
+    for (size_t i = 0; i < value->n_items; i++) {
+        const struct leat_value *item = &value->items[i];
+
+        if (item->kind == LEAT_VALUE_SCALAR || (item->kind == LEAT_VALUE_MAP && item->n_items == 1))
+            continue;
+        expected(item, "one source with its arguments, such as `csv: {paths: [..]}`", err);
+        leat_error_locate(err, NULL, item->line, item->column);
+        leat_error_prefix(err, "[%zu]", i);
+        return -EINVAL;
+    }
+    *target = value;
+    return 0;
+}
+
 static int bind_map(const struct leat_arg *arg, const struct leat_value *value,
                     struct leat_text_map *target, struct leat_error *err) {
     if (value->kind != LEAT_VALUE_MAP)
@@ -255,6 +276,8 @@ static int bind_arg(struct leat_config *config, const struct leat_arg *arg,
     case LEAT_ARG_BYTES:
     case LEAT_ARG_SECONDS:
         return bind_quantity(arg, value, target, err);
+    case LEAT_ARG_SOURCES:
+        return bind_sources(arg, value, target, err);
     case LEAT_ARG_GROUP:
         return bind_group(config, arg, value, target, err);
     }

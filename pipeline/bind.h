@@ -8,6 +8,7 @@
  *     BOOL bool            INT int64_t           FLOAT double         TEXT, PATH, FIELD const char
  * * CHOICE, DTYPE int    TEXTS, FIELDS, PATHS struct leat_texts     MAP struct leat_text_map
  *     BYTES int64_t        SECONDS int64_t       GROUP a struct that begins with leat_config
+ *     SOURCES const struct leat_value *, as written
  *
  * TEXT keeps what was written, byte for byte. PATH and PATHS stay as written; leat_config_path()
  * resolves one against the file that names it. Memory of values is owned by the config and freed by
@@ -38,8 +39,9 @@ enum leat_arg_type {
     LEAT_ARG_TEXTS,   /* a list; a single scalar counts as a list of one */
     LEAT_ARG_FIELDS,
     LEAT_ARG_PATHS,
-    LEAT_ARG_MAP,   /* text -> text */
-    LEAT_ARG_GROUP, /* a map with a table of its own, `group`; all zero if it is not given */
+    LEAT_ARG_MAP,     /* text -> text */
+    LEAT_ARG_SOURCES, /* a list of sources, each a name with its arguments */
+    LEAT_ARG_GROUP,   /* a map with a table of its own, `group`; all zero if it is not given */
 };
 
 struct leat_arg {
@@ -49,7 +51,7 @@ struct leat_arg {
     bool is_required;
     const char *fallback; /* default, as it would be written; NULL: none (zero, and not given) */
     double min, max; /* INT, FLOAT, BYTES, SECONDS (inclusive; both 0: unbounded). TEXTS, FIELDS,
-                        PATHS, MAP: number of items */
+                        PATHS, MAP, SOURCES: number of items */
     const char *const *choices; /* NULL-terminated */
     const struct leat_arg *group;
     const char *help; /* one sentence */

@@ -129,7 +129,8 @@ static void add_order(struct memory *memory, const struct leat_plan *plan) {
 }
 
 static struct memory plan_memory(const struct leat_plan *plan, uint32_t n_workers) {
-    struct memory memory = {.n_blocks = 2 * n_workers + 3};
+    uint32_t n_lanes = plan->mixing ? (uint32_t)plan->mixing->n_lanes : 0;
+    struct memory memory = {.n_blocks = 2 * n_workers + 3 + 2 * n_lanes};
 
     /* source bytes, and about three times as much for what the stages make of them */
     memory.blocks = (uint64_t)memory.n_blocks * 4 * (uint64_t)plan->options.block_bytes;
@@ -185,6 +186,37 @@ static void add_cache_json(struct leat_text *text, const struct leat_plan *plan)
     leat_text_add(text, ", \"record_digest\": \"%s\"}", hex);
 }
 
+/* Those that the source is composed of. */
+static void add_sources(struct leat_text *text, const struct leat_plan *plan) {
+    for (size_t i = 0; plan->source_ops->is_composite && i < plan->n_sources; i++) {
+        const struct leat_plan_source *source = &plan->sources[i];
+        size_t n = source->config->files.n_paths;
+
+        leat_text_add(text, "    of     %-10s %zu file%s", source->ops->name, n, n == 1 ? "" : "s");
+        if (plan->mixing)
+            leat_text_add(text, ", %.4g of the records%s", plan->mixing->shares[source->lane],
+                          i > 0 && plan->sources[i - 1].lane == source->lane
+                              ? ", together with the one before"
+                              : "");
+        leat_text_add(text, "\n");
+    }
+}
+
+static void add_json_sources(struct leat_text *text, const struct leat_plan *plan) {
+    leat_text_add(text, ", \"sources\": [");
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        const struct leat_plan_source *source = &plan->sources[i];
+
+        leat_text_add(text, "%s{\"kind\": \"%s\", \"n_files\": %zu", i ? ", " : "",
+                      source->ops->name, source->config->files.n_paths);
+        if (plan->mixing)
+            leat_text_add(text, ", \"share\": %.17g, \"lane\": %u",
+                          plan->mixing->shares[source->lane], source->lane);
+        leat_text_add(text, "}");
+    }
+    leat_text_add(text, "]");
+}
+
 static void explain_text(struct leat_text *text, const struct leat_plan *plan, uint32_t n_workers) {
     struct memory memory = plan_memory(plan, n_workers);
     char hex[LEAT_DIGEST_HEX_SIZE];
@@ -197,6 +229,7 @@ static void explain_text(struct leat_text *text, const struct leat_plan *plan, u
                   plan->source->files.n_paths, plan->source->files.n_paths == 1 ? "" : "s");
     add_schema(text, plan, plan->source_names, plan->source_columns, plan->n_source_fields);
     leat_text_add(text, "\n");
+    add_sources(text, plan);
     for (size_t i = 0; i < plan->n_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
 
@@ -262,6 +295,7 @@ static void explain_json(struct leat_text *text, const struct leat_plan *plan, u
         ", \"spec_digest\": \"%s\", \"source\": {\"kind\": \"%s\", \"n_files\": %zu, \"fields\": ",
         hex, plan->source_ops->name, plan->source->files.n_paths);
     add_json_schema(text, plan, plan->source_names, plan->source_columns, plan->n_source_fields);
+    add_json_sources(text, plan);
     leat_text_add(text, "}, \"stages\": [");
     for (size_t i = 0; i < plan->n_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];

@@ -45,6 +45,30 @@ char *leat_files_directory(const char *path) {
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
+int leat_files_append(struct leat_files *files, const struct leat_files *more,
+                      struct leat_error *err) {
+    size_t n = files->n_paths + more->n_paths;
+    char **paths = reallocarray(files->paths, n, sizeof(*paths));
+    const char **names;
+
+    if (!paths)
+        return leat_error_oom(err);
+    files->paths = paths;
+    names = reallocarray(files->names, n, sizeof(*names));
+    if (!names)
+        return leat_error_oom(err);
+    files->names = names;
+    for (size_t i = 0; i < more->n_paths; i++) {
+        char *path = strdup(more->paths[i]);
+
+        if (!path)
+            return leat_error_oom(err);
+        names[files->n_paths] = path + (more->names[i] - more->paths[i]);
+        paths[files->n_paths++] = path;
+    }
+    return 0;
+}
+
 void leat_files_deinit(struct leat_files *files) {
     for (size_t i = 0; i < files->n_paths; i++)
         free(files->paths[i]);

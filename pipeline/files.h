@@ -28,6 +28,9 @@ struct leat_files {
 int leat_files_expand(struct leat_files *ret_files, const char *const *entries, size_t n_entries,
                       const char *base_directory, const struct leat_texts *suffixes,
                       const struct leat_opener *opener, struct leat_error *err);
+/* Those of `more` behind those that are there. */
+int leat_files_append(struct leat_files *files, const struct leat_files *more,
+                      struct leat_error *err);
 void leat_files_deinit(struct leat_files *files);
 
 /* base_directory/path, or path if it is absolute or base_directory is NULL; malloc'ed, NULL when

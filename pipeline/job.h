@@ -43,7 +43,8 @@ struct leat_unit {
 struct leat_scan {
     const struct leat_plan *plan;
     const struct leat_opener *opener;
-    size_t file;              /* index of the current file; == n_paths: the pass has ended */
+    size_t file; /* index of the current file; == end_file: the pass has ended */
+    size_t end_file;
     struct leat_input *input; /* NULL: not open yet */
     struct leat_input *first; /* of the first file, if the plan has opened it and it comes once */
     bool may_read_once;       /* nothing was read before this pass: it may be of a FIFO */

@@ -34,8 +34,9 @@ static int index_records(struct leat_map_job *job, struct leat_block *block,
     if (!starts || !ends || !block->records || !block->columns)
         return leat_error_oom(err);
     memset(block->columns, 0, block->n_columns * sizeof(*block->columns));
-    n = leat_cutter_index(&job->plan->cutter, piece->buffer->data, (size_t)piece->span.n_bytes,
-                          starts, ends, n_records);
+    n = leat_cutter_index(&leat_plan_source_of(job->plan, piece->span.file)->cutter,
+                          piece->buffer->data, (size_t)piece->span.n_bytes, starts, ends,
+                          n_records);
     if (n != n_records)
         return leat_error_set(err, -EIO, "the cutter counted %zu records and found %zu", n_records,
                               n);
@@ -103,6 +104,22 @@ static int set_marks(const struct leat_plan_stage *stage, struct leat_map *map,
     return 0;
 }
 
+/* Of several sources each has its own columns: they become those that all have. */
+static int parse(struct leat_map_job *job, struct leat_map *map, struct leat_error *err) {
+    const struct leat_plan_source *source = leat_plan_source_of(job->plan, map->block->file);
+    struct leat_column *columns = map->block->columns;
+    int r;
+
+    map->is_kept = source->is_kept ? source->is_kept : job->plan->is_kept;
+    r = source->ops->parse(&source->config->base, map, err);
+    map->is_kept = job->plan->is_kept;
+    for (size_t i = 0; i < source->n_moves; i++) {
+        columns[source->moves[i].to] = columns[source->moves[i].from];
+        columns[source->moves[i].from] = (struct leat_column){.values = NULL};
+    }
+    return r;
+}
+
 static int step(struct leat_map_job *job, struct leat_map *map, size_t count_index,
                 const struct leat_plan_stage *stage, struct leat_error *err) {
     struct leat_stage_count *count = &job->counts[count_index];
@@ -113,7 +130,7 @@ static int step(struct leat_map_job *job, struct leat_map *map, size_t count_ind
     map->n_bytes_out = 0;
     map->stage = stage ? stage->ops->name : NULL;
     if (!stage)
-        r = job->plan->source_ops->parse(&job->plan->source->base, map, err);
+        r = parse(job, map, err);
     else if (set_marks(stage, map, err) < 0)
         r = -ENOMEM;
     else
@@ -193,7 +210,7 @@ static int make(struct leat_map_job *job, struct leat_error *err) {
         .is_needed = plan->is_needed,
         .is_kept = plan->is_kept,
         .scratch = job->scratch,
-        .cutter = &plan->cutter,
+        .cutter = &leat_plan_source_of(plan, job->piece.span.file)->cutter,
         .seed = job->seed,
         .epoch = job->epoch,
         .file = plan->source->files.names[job->piece.span.file],

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "pipeline/batcher.h"
 #include "pipeline/files.h"
 
 #define KEPT_FACTOR    2  /* columns of a block, in units of its source */
@@ -60,7 +61,7 @@ static uint64_t order_bytes(const struct leat_plan *plan) {
     double row = (double)plan->slot_bytes / (double)(plan->batch_size ? plan->batch_size : 1);
     double block = (double)at_least_a_chunk((uint64_t)plan->options.block_bytes);
     double r = (double)plan->options.block_bytes / (row > 1 ? row : 1);
-    double n_waiting = 2.0 * (double)plan->batch_size;
+    double n_waiting = (double)plan->batch_size + (double)leat_batcher_holds(plan);
     uint64_t n_held = 0, n_bytes = 0;
 
     add_held(plan, &n_held, &n_bytes);
@@ -73,6 +74,7 @@ static uint64_t order_bytes(const struct leat_plan *plan) {
 void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_blocks,
                       uint32_t n_threads, struct leat_memory_plan *ret_memory) {
     uint64_t source = (uint64_t)plan->options.block_bytes;
+    uint32_t n_lanes = plan->mixing ? (uint32_t)plan->mixing->n_lanes : 1;
 
     *ret_memory = (struct leat_memory_plan){
         .block_bytes = source + at_least_a_chunk(source * KEPT_FACTOR),
@@ -80,7 +82,8 @@ void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_
         .slot_bytes = plan->slot_bytes,
         .n_slots = plan->n_slots + window,
         .n_min_slots = (uint32_t)plan->prefetch_size + window,
-        .n_blocks = n_blocks,
+        .n_min_blocks = LEAT_MEMORY_MIN_BLOCKS * n_lanes,
+        .n_blocks = n_blocks + LEAT_MEMORY_MIN_BLOCKS * (n_lanes - 1),
         .n_jobs = n_threads,
         .order_bytes = order_bytes(plan),
     };
@@ -90,7 +93,7 @@ void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_
 }
 
 uint64_t leat_memory_plan_least(const struct leat_memory_plan *memory) {
-    return LEAT_MEMORY_MIN_BLOCKS * memory->block_bytes + memory->scratch_bytes +
+    return memory->n_min_blocks * memory->block_bytes + memory->scratch_bytes +
            memory->order_bytes + memory->loaded_bytes + memory->workspace_bytes;
 }
 

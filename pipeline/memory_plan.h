@@ -16,7 +16,8 @@ struct leat_memory_plan {
     uint64_t order_bytes;     /* blocks that order stages and waiting batches hold on to */
     uint64_t slot_bytes;
     uint32_t n_slots, n_min_slots; /* of the ring: wanted, and at least */
-    uint32_t n_blocks;             /* at once, as wanted */
+    uint32_t n_min_blocks;         /* without which the run cannot go on, */
+    uint32_t n_blocks;             /* and at once, as wanted */
     uint32_t n_jobs;               /* MAP jobs at the same time, as wanted */
 };
 
@@ -25,7 +26,7 @@ struct leat_memory_plan {
 void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_blocks,
                       uint32_t n_threads, struct leat_memory_plan *ret_memory);
 
-/* Blocks in line without which a run cannot go on. */
+/* Blocks in line without which a source cannot go on. */
 #define LEAT_MEMORY_MIN_BLOCKS 2
 
 /* What it takes to go on at all, and to go on as fast as it can; without the ring. */

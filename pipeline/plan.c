@@ -112,11 +112,11 @@ const struct leat_arg leat_stream_args[] = {
     LEAT_ARGS_END,
 };
 
-static int unknown_kind(const struct leat_spec *spec, const struct leat_stage_spec *stage,
-                        const char *what, const struct leat_stage_ops *const *table,
-                        struct leat_error *err) {
+int leat_plan_unknown_kind(const struct leat_spec *spec, const char *kind, uint32_t line,
+                           uint32_t column, const char *what,
+                           const struct leat_stage_ops *const *table, struct leat_error *err) {
     const char *names[LEAT_SPEC_MAX_STAGES];
-    const char *nearest, *kind = stage->kind ? stage->kind : "";
+    const char *nearest;
     size_t n = 0;
 
     for (; table[n]; n++)
@@ -128,13 +128,13 @@ static int unknown_kind(const struct leat_spec *spec, const struct leat_stage_sp
     else
         leat_error_set(err, -EINVAL, "unknown %s \"%.64s\"; `leatctl stages` lists all", what,
                        kind);
-    leat_error_locate(err, spec->file, stage->line, stage->column);
+    leat_error_locate(err, spec->file, line, column);
     return -EINVAL;
 }
 
-static int bind(const struct leat_spec *spec, const struct leat_stage_spec *stage,
-                const struct leat_stage_ops *ops, struct leat_config **ret_config,
-                struct leat_error *err) {
+int leat_plan_bind(const struct leat_spec *spec, const struct leat_stage_ops *ops,
+                   const struct leat_value *args, uint32_t line, uint32_t column,
+                   struct leat_config **ret_config, struct leat_error *err) {
     struct leat_config *config = calloc(1, ops->config_size);
     int r;
 
@@ -142,14 +142,13 @@ static int bind(const struct leat_spec *spec, const struct leat_stage_spec *stag
         return leat_error_oom(err);
     config->ops = ops;
     *ret_config = config;
-    r = leat_config_bind(config, ops->args, &stage->args, spec->file, stage->line, stage->column,
-                         err);
+    r = leat_config_bind(config, ops->args, args, spec->file, line, column, err);
     if (r == 0 && ops->check)
         r = ops->check(config, err);
     return r;
 }
 
-static struct leat_config *config_free(struct leat_config *config) {
+struct leat_config *leat_plan_config_free(struct leat_config *config) {
     if (config) {
         if (config->ops->unload)
             config->ops->unload(config);
@@ -178,8 +177,11 @@ static int bind_stages(struct leat_plan *plan, struct leat_error *err) {
         stage->index = i;
         stage->filter_column = -1;
         plan->n_stages = i + 1;
-        r = stage->ops ? bind(spec, written, stage->ops, &stage->config, err)
-                       : unknown_kind(spec, written, "stage", leat_stages, err);
+        r = stage->ops
+                ? leat_plan_bind(spec, stage->ops, &written->args, written->line, written->column,
+                                 &stage->config, err)
+                : leat_plan_unknown_kind(spec, written->kind ? written->kind : "", written->line,
+                                         written->column, "stage", leat_stages, err);
         if (r < 0) {
             prefix_stage(err, i, written->kind);
             return r;
@@ -188,22 +190,6 @@ static int bind_stages(struct leat_plan *plan, struct leat_error *err) {
             stage->kind_index += plan->stages[k].ops == stage->ops;
     }
     return 0;
-}
-
-static int bind_source(struct leat_plan *plan, struct leat_error *err) {
-    const struct leat_stage_spec *written = &plan->spec->source;
-    struct leat_config *config = NULL;
-    int r;
-
-    plan->source_ops = leat_source_find(written->kind ? written->kind : "");
-    if (plan->source_ops)
-        r = bind(plan->spec, written, plan->source_ops, &config, err);
-    else
-        r = unknown_kind(plan->spec, written, "source", leat_sources, err);
-    plan->source = (struct leat_source_config *)config;
-    if (r < 0)
-        leat_error_prefix(err, "source.%s", written->kind ? written->kind : "");
-    return r;
 }
 
 static int bind_options(struct leat_plan *plan, struct leat_error *err) {
@@ -260,7 +246,7 @@ static int check_order(const struct leat_plan *plan, struct leat_error *err) {
 }
 
 static int bind_spec(struct leat_plan *plan, struct leat_error *err) {
-    int r = bind_source(plan, err);
+    int r = leat_plan_bind_sources(plan, err);
 
     if (r == 0)
         r = bind_options(plan, err);
@@ -270,24 +256,16 @@ static int bind_spec(struct leat_plan *plan, struct leat_error *err) {
 }
 
 static int load(struct leat_plan *plan, const struct leat_opener *opener, struct leat_error *err) {
-    int r = plan->source_ops->load ? plan->source_ops->load(&plan->source->base, opener, err) : 0;
+    int r = leat_plan_load_sources(plan, opener, err);
 
-    if (r < 0) {
-        leat_error_locate(err, plan->spec->file, plan->source->base.line,
-                          plan->source->base.column);
-        leat_error_prefix(err, "source.%s", plan->source_ops->name);
-        return r;
-    }
-    for (size_t i = 0; i < plan->n_stages; i++) {
+    for (size_t i = 0; r == 0 && i < plan->n_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
 
         r = stage->ops->load ? stage->ops->load(stage->config, opener, err) : 0;
-        if (r < 0) {
+        if (r < 0)
             prefix_stage(err, i, stage->ops->name);
-            return r;
-        }
     }
-    return 0;
+    return r;
 }
 
 static int waited_in_vain(const char *path, struct leat_error *err) {
@@ -313,12 +291,13 @@ static int peek(struct leat_input *input, size_t n_wanted, const uint8_t **head,
     return r < 0 ? 0 : r;
 }
 
-/* The source declares its fields from the head of the first file; a header that is longer than the
- * head asks for more. Of a FIFO no more is read than is needed. */
-static int probe_input(struct leat_plan *plan, struct leat_planner *planner,
-                       struct leat_input *input, const char *path, struct leat_error *err) {
-    const struct leat_stage_ops *ops = plan->source_ops;
-    struct leat_config *config = &plan->source->base;
+/* From the head of its first file; a header that is longer than the head asks for more. Of a FIFO
+ * no more is read than is needed. */
+static int probe_input(struct leat_plan *plan, const struct leat_plan_source *source,
+                       struct leat_planner *planner, struct leat_input *input, const char *path,
+                       struct leat_error *err) {
+    const struct leat_stage_ops *ops = source->ops;
+    struct leat_config *config = &source->config->base;
     const uint8_t *head = (const uint8_t *)"";
     size_t n_bytes = 0, n_wanted = PROBE_BYTES, n_before;
     unsigned n_waits = 0;
@@ -348,15 +327,22 @@ static int probe_input(struct leat_plan *plan, struct leat_planner *planner,
     return r;
 }
 
-static int probe(struct leat_plan *plan, struct leat_planner *planner,
-                 const struct leat_opener *opener, struct leat_error *err) {
-    const char *path = plan->source->files.paths[0];
+int leat_plan_probe(struct leat_plan *plan, const struct leat_plan_source *source,
+                    struct leat_planner *planner, const struct leat_opener *opener,
+                    struct leat_error *err) {
+    const char *path = source->config->files.paths[0];
     struct leat_input *input = NULL;
     int r = leat_input_open(opener, path, &plan->limits, &input, err);
 
     if (r == 0) {
         plan->is_one_pass = leat_input_is_one_pass(input);
-        r = probe_input(plan, planner, input, path, err);
+        if (plan->is_one_pass && plan->source_ops->is_composite)
+            r = leat_error_set(err, -ESPIPE,
+                               "%s: comes through a FIFO, and so once: it cannot be one of "
+                               "several sources",
+                               path);
+        else
+            r = probe_input(plan, source, planner, input, path, err);
         if (r < 0)
             leat_error_locate(err, path, 0, 0);
     }
@@ -364,8 +350,6 @@ static int probe(struct leat_plan *plan, struct leat_planner *planner,
         plan->first_input = input;
     else
         leat_input_close(input);
-    if (r < 0)
-        leat_error_prefix(err, "source.%s", plan->source_ops->name);
     return r;
 }
 
@@ -428,8 +412,15 @@ static int check_passes(const struct leat_plan *plan, struct leat_error *err) {
     return 0;
 }
 
-/* A cache gives every epoch the same records. */
+/* A cache gives every epoch the same records, in the order of the data. */
 static int check_cache(const struct leat_plan *plan, struct leat_error *err) {
+    if (plan->cache_path && plan->mixing) {
+        leat_config_error(&plan->source->base, NULL, err,
+                          "cannot be cached, as a cache has its records in one order: take `cache` "
+                          "away");
+        leat_error_prefix(err, "source.%s", plan->source_ops->name);
+        return -EINVAL;
+    }
     for (size_t i = 0; plan->cache_path && i < plan->n_map; i++) {
         const struct leat_plan_stage *stage = plan->map[i];
 
@@ -457,11 +448,13 @@ static int build(struct leat_plan *plan, struct leat_planner *planner,
     if (r == 0 && leat_planner_init(planner) < 0)
         r = leat_error_oom(err);
     if (r == 0)
-        r = probe(plan, planner, opener, err);
+        r = leat_plan_probe_sources(plan, planner, opener, err);
     if (r == 0)
         r = plan_stages(plan, planner, err);
     if (r == 0)
         r = leat_plan_arrange(plan, planner, err);
+    if (r == 0)
+        r = leat_plan_arrange_sources(plan, err);
     if (r == 0)
         r = check_cache(plan, err);
     if (r == 0)
@@ -470,8 +463,6 @@ static int build(struct leat_plan *plan, struct leat_planner *planner,
         r = leat_plan_lay_out(plan, planner, err);
     if (r < 0)
         return r;
-    plan->source_ops->cutter(&plan->source->base, &plan->cutter);
-    plan->cutter.max_record_bytes = (uint32_t)plan->options.max_record_bytes;
     leat_plan_digest(plan);
     return 0;
 }
@@ -541,12 +532,11 @@ struct leat_plan *leat_plan_unref(struct leat_plan *plan) {
     if (!plan || --plan->n_refs > 0)
         return NULL;
     for (size_t i = 0; i < plan->n_stages; i++) {
-        config_free(plan->stages[i].config);
+        leat_plan_config_free(plan->stages[i].config);
         free(plan->stages[i].names_after);
         free(plan->stages[i].columns_after);
     }
-    if (plan->source)
-        config_free(&plan->source->base);
+    leat_plan_free_sources(plan);
     leat_config_deinit(&plan->options.base);
     free(plan->source_names);
     free(plan->source_columns);

@@ -46,6 +46,21 @@ struct leat_plan_stage {
     uint32_t *columns_after;
 };
 
+/* A source that reads files. */
+struct leat_plan_source {
+    const struct leat_stage_ops *ops;
+    struct leat_source_config *config;
+    struct leat_cutter cutter;
+    size_t first_file; /* of plan->source->files; they end where those of the next begin */
+    uint32_t lane;     /* which of the sources that are mixed it belongs to */
+    /* its columns that are moved to those of all sources, once it has parsed; NULL: it is alone */
+    struct leat_plan_move {
+        uint32_t from, to;
+    } * moves;
+    size_t n_moves;
+    bool *is_kept; /* [n_columns], while it parses; NULL: as of the plan */
+};
+
 struct leat_plan_tensor {
     char name[LEAT_NAME_MAX + 1];
     uint32_t column;
@@ -59,8 +74,10 @@ struct leat_plan {
     struct leat_spec *spec;
     struct leat_stream_options options;
     const struct leat_stage_ops *source_ops;
-    struct leat_source_config *source;
-    struct leat_cutter cutter;
+    struct leat_source_config *source; /* with the files of all sources, in one line */
+    size_t n_sources;
+    struct leat_plan_source *sources; /* [n_sources]: itself, or those that it is composed of */
+    const struct leat_mixing *mixing; /* NULL: they are read one after the other */
     struct leat_input_limits limits;
     bool is_one_pass;               /* the first file is a FIFO */
     struct leat_input *first_input; /* with what was read of it; NULL once a run has taken it */
@@ -110,6 +127,11 @@ int leat_plan_new(const struct leat_spec *spec, const struct leat_opener *opener
  * asked, and there are no tensors and slots. */
 int leat_plan_new_of_rows(const struct leat_spec *spec, const struct leat_opener *opener,
                           struct leat_plan **ret_plan, struct leat_error *err);
+/* The source that the file is of. */
+const struct leat_plan_source *leat_plan_source_of(const struct leat_plan *plan, size_t file);
+/* The files of one of the sources that are mixed: *ret_first up to *ret_end. */
+void leat_plan_lane_files(const struct leat_plan *plan, uint32_t lane, size_t *ret_first,
+                          size_t *ret_end);
 struct leat_plan *leat_plan_ref(struct leat_plan *plan);
 struct leat_plan *leat_plan_unref(struct leat_plan *plan);
 

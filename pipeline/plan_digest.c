@@ -71,6 +71,8 @@ static void hash_arg(struct leat_blake2b *state, const struct leat_config *confi
     case LEAT_ARG_GROUP:
         hash_config(state, value);
         break;
+    case LEAT_ARG_SOURCES: /* they stand for themselves */
+        break;
     }
 }
 
@@ -98,10 +100,12 @@ static void hash_stage_of_records(struct leat_blake2b *state, const struct leat_
         stage->ops->digest(config, state);
 }
 
-static void hash_source_of_records(struct leat_blake2b *state, const struct leat_plan *plan) {
-    const struct leat_config *config = &plan->source->base;
+static void hash_source_of_records(struct leat_blake2b *state, const struct leat_plan *plan,
+                                   const struct leat_plan_source *source) {
+    const struct leat_config *config = &source->config->base;
 
-    leat_blake2b_text(state, plan->source_ops->name);
+    leat_blake2b_text(state, source->ops->name);
+    leat_blake2b_u64(state, source->first_file);
     for (const struct leat_arg *arg = config->args; arg->name; arg++) {
         if (arg->offset == offsetof(struct leat_source_config, paths))
             continue;
@@ -142,7 +146,8 @@ static void digest_records(struct leat_plan *plan) {
 
     leat_blake2b_init(&state);
     leat_blake2b_text(&state, "leat records 1 of " LEAT_VERSION);
-    hash_source_of_records(&state, plan);
+    for (size_t i = 0; i < plan->n_sources; i++)
+        hash_source_of_records(&state, plan, &plan->sources[i]);
     for (size_t i = 0; i < plan->n_stages; i++)
         if (plan->stages[i].ops->kind == LEAT_STAGE_MAP || runs_in_map(plan, &plan->stages[i]))
             hash_stage_of_records(&state, &plan->stages[i]);
@@ -159,6 +164,11 @@ void leat_plan_digest(struct leat_plan *plan) {
     hash_config(&state, &plan->source->base);
     if (plan->source_ops->digest)
         plan->source_ops->digest(&plan->source->base, &state);
+    for (size_t i = 0; plan->source_ops->is_composite && i < plan->n_sources; i++) {
+        leat_blake2b_text(&state, plan->sources[i].ops->name);
+        leat_blake2b_u64(&state, plan->sources[i].lane);
+        hash_config(&state, &plan->sources[i].config->base);
+    }
     leat_blake2b_u64(&state, (uint64_t)plan->options.on_error != LEAT_ON_ERROR_FAIL);
     leat_blake2b_u64(&state, (uint64_t)plan->options.seed);
     leat_blake2b_u64(&state, (uint64_t)plan->options.max_record_bytes);

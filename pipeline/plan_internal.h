@@ -5,6 +5,31 @@
 #include "pipeline/plan.h"
 #include "pipeline/planner.h"
 
+/* Binds a stage or source (plan.c); *ret_config also if it fails. */
+int leat_plan_bind(const struct leat_spec *spec, const struct leat_stage_ops *ops,
+                   const struct leat_value *args, uint32_t line, uint32_t column,
+                   struct leat_config **ret_config, struct leat_error *err);
+struct leat_config *leat_plan_config_free(struct leat_config *config);
+int leat_plan_unknown_kind(const struct leat_spec *spec, const char *kind, uint32_t line,
+                           uint32_t column, const char *what,
+                           const struct leat_stage_ops *const *table, struct leat_error *err);
+/* The source declares its fields (plan.c). */
+int leat_plan_probe(struct leat_plan *plan, const struct leat_plan_source *source,
+                    struct leat_planner *planner, const struct leat_opener *opener,
+                    struct leat_error *err);
+
+/* The source, or the sources that it is composed of (plan_sources.c). */
+int leat_plan_bind_sources(struct leat_plan *plan, struct leat_error *err);
+int leat_plan_load_sources(struct leat_plan *plan, const struct leat_opener *opener,
+                           struct leat_error *err);
+int leat_plan_probe_sources(struct leat_plan *plan, struct leat_planner *planner,
+                            const struct leat_opener *opener, struct leat_error *err);
+/* What they make follows from what is needed: behind leat_plan_arrange. */
+int leat_plan_arrange_sources(struct leat_plan *plan, struct leat_error *err);
+void leat_plan_free_sources(struct leat_plan *plan);
+/* Puts "source.NAME" in front of the path of an error. */
+void leat_plan_prefix_source(const struct leat_plan *plan, size_t index, struct leat_error *err);
+
 /* Which stages are dead, which columns are needed and kept, what runs in MAP and what in ORDER
  * (plan_layout.c). */
 int leat_plan_arrange(struct leat_plan *plan, const struct leat_planner *planner,

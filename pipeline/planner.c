@@ -19,6 +19,26 @@ void leat_planner_deinit(struct leat_planner *planner) {
     free(planner->uses);
     free(planner->makes);
     free(planner->keeps);
+    free(planner->lacks);
+}
+
+int leat_planner_add_lack(struct leat_planner *planner, const char *name, const char *why) {
+    struct leat_planner_lack *larger =
+        reallocarray(planner->lacks, planner->n_lacks + 1, sizeof(*larger));
+
+    if (!larger)
+        return -ENOMEM;
+    planner->lacks = larger;
+    (void)snprintf(larger[planner->n_lacks].name, sizeof(larger->name), "%s", name);
+    (void)snprintf(larger[planner->n_lacks++].why, sizeof(larger->why), "%s", why);
+    return 0;
+}
+
+const char *leat_planner_lacks(const struct leat_planner *planner, const char *name) {
+    for (size_t i = 0; i < planner->n_lacks; i++)
+        if (strcmp(planner->lacks[i].name, name) == 0)
+            return planner->lacks[i].why;
+    return NULL;
 }
 
 static struct leat_planner_name *find_name(const struct leat_planner *planner, const char *name) {
@@ -48,6 +68,9 @@ static int no_such_field(struct leat_planner *planner, const struct leat_config 
     char list[300];
     const char *nearest;
 
+    if (leat_planner_lacks(planner, name))
+        return leat_config_error(config, arg, err, "\"%s\" is no field of all sources: %s", name,
+                                 leat_planner_lacks(planner, name));
     for (size_t i = 0; i < planner->n_names; i++)
         candidates[i] = planner->names[i].name;
     nearest = leat_nearest(name, candidates, planner->n_names);

@@ -13,6 +13,13 @@ struct leat_planner_name {
     uint32_t column;
 };
 
+#define LEAT_PLANNER_WHY_MAX 128
+/* A field that some sources have, but not all alike. */
+struct leat_planner_lack {
+    char name[LEAT_NAME_MAX + 1];
+    char why[LEAT_PLANNER_WHY_MAX];
+};
+
 struct leat_planner_edge {
     uint32_t stage; /* position in planning order; 0: the source */
     uint32_t column;
@@ -25,11 +32,13 @@ struct leat_planner {
     size_t n_names;
     struct leat_planner_edge *uses, *makes, *keeps;
     size_t n_uses, n_makes, n_keeps;
+    struct leat_planner_lack *lacks;
+    size_t n_lacks;
     uint32_t stage;      /* being planned */
     uint64_t kind_index; /* of that stage among those of its name */
 
     bool has_batch, drop_last, has_prefetch, has_repeat;
-    bool is_chunked, is_packed; /* rows are parts of records; several of them */
+    bool is_chunked, is_packed;         /* rows are parts of records; several of them */
     uint64_t batch_size, prefetch_size; /* batch_size: rows at most */
     uint64_t max_tokens;                /* of a batch; 0: any number */
     const uint32_t *counted;            /* [n_counted]: lists whose tokens count */
@@ -40,3 +49,6 @@ struct leat_planner {
 
 int leat_planner_init(struct leat_planner *planner);
 void leat_planner_deinit(struct leat_planner *planner);
+int leat_planner_add_lack(struct leat_planner *planner, const char *name, const char *why);
+/* Why the field is not there; NULL: nobody has it. */
+const char *leat_planner_lacks(const struct leat_planner *planner, const char *name);

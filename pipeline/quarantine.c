@@ -49,7 +49,7 @@ void leat_quarantine_add(struct leat_text *text, const struct leat_plan *plan, u
     if (bad->column)
         leat_text_add(text, ", \"column\": %u", bad->column);
     leat_text_add(text, ", \"offset\": %llu, \"stage\": \"%s\"", (unsigned long long)bad->offset,
-                  bad->stage ? bad->stage : plan->source_ops->name);
+                  bad->stage ? bad->stage : leat_plan_source_of(plan, file)->ops->name);
     if (bad->field) {
         leat_text_add(text, ", \"field\": ");
         leat_text_add_json(text, bad->field, strlen(bad->field));

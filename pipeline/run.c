@@ -1,5 +1,5 @@
 /* run.c: hands out jobs, takes them back, puts batches into slots and outputs in order. See run.h;
- * blocks: run_blocks.c.
+ * blocks: run_blocks.c; several sources at once: run_mix.c.
  *
  * Collation comes before quarantine, the cache, scanning, decoding ahead and mapping: what is
  * nearest to the trainer goes first, and what the others wait for.
@@ -44,6 +44,35 @@ static int name_stages(struct leat_run *run, struct leat_error *err) {
     return 0;
 }
 
+static void start(struct leat_run *run, struct leat_plan *plan,
+                  const struct leat_run_options *options, bool may_read_once) {
+    run->quarantine_fd = -1;
+    run->plan = leat_plan_ref(plan);
+    run->options = *options;
+    run->last = &run->first;
+    run->last_output = &run->first_output;
+    run->epoch = run->scan_epoch = options->first_epoch;
+    leat_run_cache_init(run);
+    leat_run_rest_init(run);
+    leat_run_pools_init(run);
+    leat_scan_start(&run->scan, plan, options->opener, may_read_once);
+}
+
+struct leat_run *leat_run_new_lane(struct leat_run *whole, uint32_t lane,
+                                   const struct leat_run_options *options) {
+    struct leat_run *run = calloc(1, sizeof(*run));
+
+    if (!run)
+        return NULL;
+    run->whole = whole;
+    run->lane = lane;
+    start(run, whole->plan, options, false);
+    leat_run_limit_scan(run);
+    run->order.seed = whole->order.seed;
+    run->stage_stats = whole->stage_stats;
+    return run;
+}
+
 int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
                  struct leat_run **ret_run, struct leat_error *err) {
     struct leat_run *run;
@@ -59,24 +88,16 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
     run = calloc(1, sizeof(*run));
     if (!run)
         return leat_error_oom(err);
-    run->quarantine_fd = -1;
-    run->plan = leat_plan_ref(plan);
-    run->options = *options;
-    run->last = &run->first;
-    run->last_output = &run->first_output;
-    run->epoch = run->scan_epoch = options->first_epoch;
+    start(run, plan, options, options->first_epoch == 0 && options->first_step == 0);
     if (options->only_builds)
         run->options.n_epochs = 1;
-    leat_run_cache_init(run);
-    leat_run_rest_init(run);
-    leat_run_pools_init(run);
-    leat_scan_start(&run->scan, plan, options->opener,
-                    options->first_epoch == 0 && options->first_step == 0);
     r = leat_order_init(&run->order, plan, options, err);
     if (r == 0)
         r = leat_order_start_epoch(&run->order, run->epoch, err);
     if (r == 0)
         r = name_stages(run, err);
+    if (r == 0 && plan->mixing)
+        r = leat_run_mix_init(run, err);
     if (r < 0) {
         leat_run_free(run);
         return r;
@@ -110,6 +131,7 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     assert(run->n_jobs == 0);
     free_entries(run);
     leat_order_deinit(&run->order);
+    leat_run_mix_free(run);
     leat_run_decode_reset(run);
     leat_scan_stop(&run->scan);
     leat_run_cache_deinit(run);
@@ -119,7 +141,8 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     if (run->quarantine_fd >= 0)
         (void)close(run->quarantine_fd);
     leat_run_rest_deinit(run);
-    free(run->stage_stats);
+    if (!run->whole)
+        free(run->stage_stats);
     leat_plan_unref(run->plan);
     free(run);
     return NULL;
@@ -138,7 +161,7 @@ const struct leat_error *leat_run_error(const struct leat_run *run) {
 void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_stats) {
     *ret_stats = run->stats;
     ret_stats->n_jobs = run->n_jobs;
-    ret_stats->n_blocks = run->blocks.n_alive;
+    ret_stats->n_blocks = run->blocks.n_alive + leat_run_mix_n_blocks(run);
     ret_stats->n_stages = run->plan->n_map + 2 + (run->plan->cache_path ? 1 : 0);
     leat_run_cache_get_stats(run, ret_stats);
     ret_stats->stages = run->stage_stats;
@@ -264,7 +287,7 @@ static void give_buffers(struct leat_run *run, struct leat_scan_job *scan) {
     }
 }
 
-static int scan_job(struct leat_run *run, struct leat_job **ret_job) {
+int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job) {
     size_t limit = run->options.max_map_jobs + 1, n_room;
     struct leat_job *job;
 
@@ -291,7 +314,7 @@ static int scan_job(struct leat_run *run, struct leat_job **ret_job) {
     return LEAT_RUN_JOB;
 }
 
-static int decode_job(struct leat_run *run, struct leat_job **ret_job) {
+int leat_run_decode_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_decode_job decode;
     struct leat_job *job;
 
@@ -314,12 +337,14 @@ static struct leat_queue_entry *next_unmapped(const struct leat_run *run) {
     return NULL;
 }
 
-static int map_job(struct leat_run *run, struct leat_job **ret_job) {
-    bool is_wanted = !run->has_failed && !run->is_complete && run->n_maps_out < run->map_limit;
+int leat_run_map_job(struct leat_run *run, struct leat_job **ret_job) {
+    struct leat_run *whole = leat_run_whole(run);
+    bool is_wanted =
+        !whole->has_failed && !whole->is_complete && whole->n_maps_out < whole->map_limit;
     struct leat_queue_entry *entry = is_wanted ? next_unmapped(run) : NULL;
     struct leat_job *job;
 
-    if (!entry || !leat_run_may_map(run))
+    if (!entry || !leat_run_may_map(whole))
         return 0;
     job = leat_run_take_job(run, LEAT_JOB_MAP);
     if (!job)
@@ -334,7 +359,7 @@ static int map_job(struct leat_run *run, struct leat_job **ret_job) {
         .epoch = entry->epoch,
         .stop_after = (int)run->plan->n_map,
         .now_ns = run->options.now_ns,
-        .n_at_once = run->n_at_once,
+        .n_at_once = whole->n_at_once,
     };
     if (!entry->block) {
         leat_run_give_job(run, job);
@@ -342,7 +367,7 @@ static int map_job(struct leat_run *run, struct leat_job **ret_job) {
     }
     leat_run_cache_start_map(run, entry, &job->map);
     entry->state = LEAT_ENTRY_MAPPING;
-    run->n_maps_out++;
+    whole->n_maps_out++;
     *ret_job = job;
     return LEAT_RUN_JOB;
 }
@@ -364,7 +389,8 @@ static bool has_ended(const struct leat_run *run) {
 
 static int make_job(struct leat_run *run, struct leat_job **ret_job) {
     static int (*const makers[])(struct leat_run *, struct leat_job **) = {
-        collate_job, quarantine_job, leat_run_cache_job, scan_job, decode_job, map_job};
+        collate_job,         quarantine_job,   leat_run_cache_job, leat_run_scan_job,
+        leat_run_decode_job, leat_run_map_job, leat_run_mix_job};
 
     do { /* once more, where that brought a pass to its end */
         run->has_end = false;
@@ -457,7 +483,7 @@ static bool take_piece(struct leat_run *run, struct leat_piece *piece) {
     sifted = leat_run_cache_sift(run, piece);
     if (sifted != LEAT_RUN_CACHE_TAKE)
         return sifted == LEAT_RUN_CACHE_SKIP;
-    run->stats.n_source_records += piece->span.n_records;
+    leat_run_whole(run)->stats.n_source_records += piece->span.n_records;
     run->scan_end_record = piece->record + piece->span.n_records;
     if (leat_run_add_entry(run, LEAT_ENTRY_SCANNED, piece, NULL))
         piece->buffer = NULL;
@@ -471,7 +497,7 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
     bool is_stale = run->scan_is_stale, is_enough = false;
 
     run->scan_is_out = run->scan_is_stale = false;
-    run->stats.n_source_bytes += job->n_bytes;
+    leat_run_whole(run)->stats.n_source_bytes += job->n_bytes;
     run->stage_stats[0].busy_ns += job->busy_ns;
     leat_run_decode_follow(run, scan);
     leat_run_count_scan(run, scan);
@@ -505,8 +531,8 @@ static void complete_map(struct leat_run *run, struct leat_job *job) {
         add_count(&run->stage_stats[i], &job->map.counts[i]);
     if (job->map.counts)
         add_count(&run->stage_stats[run->plan->n_map + 2], &job->map.counts[run->plan->n_map + 1]);
-    leat_run_add_notes(run, &job->map.notes);
-    run->n_maps_out--;
+    leat_run_add_notes(leat_run_whole(run), &job->map.notes);
+    leat_run_whole(run)->n_maps_out--;
     leat_run_end_map(run, job);
     leat_run_release_piece(run, &entry->piece);
     entry->error = job->error;
@@ -535,6 +561,7 @@ static void complete_collate(struct leat_run *run, struct leat_job *job) {
 }
 
 void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
+    run = take_job->run;
     switch (take_job->kind) {
     case LEAT_JOB_SCAN:
         complete_scan(run, take_job);

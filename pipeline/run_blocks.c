@@ -11,6 +11,7 @@
 #include "pipeline/run_internal.h"
 
 void leat_run_fail(struct leat_run *run, const struct leat_error *err) {
+    run = leat_run_whole(run);
     if (run->has_failed)
         return;
     run->has_failed = true;
@@ -44,7 +45,7 @@ struct leat_queue_entry *leat_run_add_entry(struct leat_run *run, enum leat_entr
     return entry;
 }
 
-static void pop_entry(struct leat_run *run) {
+void leat_run_pop_entry(struct leat_run *run) {
     struct leat_queue_entry *entry = run->first;
 
     run->first = entry->next;
@@ -62,7 +63,10 @@ static bool wants_epoch(const struct leat_run *run, uint64_t epoch) {
     return run->options.n_epochs == 0 || epoch - run->options.first_epoch < run->options.n_epochs;
 }
 
+/* Sources that are mixed may have to be read again and again. */
 static bool wants_pass(const struct leat_run *run, uint64_t pass) {
+    if (run->whole && run->plan->mixing->exhausted == LEAT_EXHAUSTED_REPEAT)
+        return true;
     return run->plan->has_repeat &&
            (run->plan->repeat_count == 0 || pass < run->plan->repeat_count);
 }
@@ -101,8 +105,15 @@ void leat_run_next_pass(struct leat_run *run, bool epoch_is_over) {
     run->scan_has_ended = !wants_epoch(run, run->scan_epoch);
     run->scan_end_record = 0;
     leat_run_cache_next_pass(run);
-    if (!run->scan_has_ended)
-        leat_scan_start(&run->scan, run->plan, run->options.opener, false);
+    if (run->scan_has_ended)
+        return;
+    leat_scan_start(&run->scan, run->plan, run->options.opener, false);
+    leat_run_limit_scan(run);
+}
+
+void leat_run_limit_scan(struct leat_run *run) {
+    if (run->whole)
+        leat_plan_lane_files(run->plan, run->lane, &run->scan.file, &run->scan.end_file);
 }
 
 void leat_run_end_scan(struct leat_run *run, uint64_t n_records) {
@@ -110,7 +121,7 @@ void leat_run_end_scan(struct leat_run *run, uint64_t n_records) {
 
     if (!leat_run_add_entry(run, LEAT_ENTRY_PASS_END, &end, NULL))
         leat_run_out_of_memory(run);
-    run->has_end = true;
+    leat_run_whole(run)->has_end = true;
     leat_run_next_pass(run, false);
 }
 
@@ -154,8 +165,7 @@ static int meet_bad(struct leat_run *run, uint32_t file, const struct leat_bad_r
     return 0;
 }
 
-/* Meets the bad records in front of that row (UINT32_MAX: all that are left). */
-static int meet_bad_before(struct leat_run *run, struct leat_queue_entry *entry, uint32_t row) {
+int leat_run_meet_bad_before(struct leat_run *run, struct leat_queue_entry *entry, uint32_t row) {
     const struct leat_block *block = entry->block;
     uint32_t record = row < block->n_rows && block->records ? block->records[row] : UINT32_MAX;
 
@@ -207,9 +217,7 @@ static int end_epoch(struct leat_run *run, struct leat_error *err) {
     return is_last ? 0 : leat_order_start_epoch(&run->order, run->epoch, err);
 }
 
-/* epoch_is_done: a stage behind `repeat` wants no more. Returns with run->epoch, run->pass at the
- * next pass. */
-static void start_next_pass(struct leat_run *run, bool epoch_is_done) {
+void leat_run_start_next_pass(struct leat_run *run, bool epoch_is_done) {
     struct leat_error err = LEAT_ERROR_INIT;
     bool with_next = !epoch_is_done && run->n_pass_rows > 0 && wants_pass(run, run->pass + 1);
     int r = leat_order_end_pass(&run->order, run->epoch, run->pass, &with_next, &err);
@@ -223,12 +231,7 @@ static void start_next_pass(struct leat_run *run, bool epoch_is_done) {
         leat_run_fail(run, &err);
 }
 
-/* All of a pass is in, or the order wants no more of it: what is read and not wanted is let go, and
- * the scanner jumps ahead of it. */
-static void end_pass(struct leat_run *run, bool epoch_is_done) {
-    uint64_t epoch = run->epoch, pass = run->pass;
-
-    start_next_pass(run, epoch_is_done);
+void leat_run_skip_scan(struct leat_run *run, uint64_t epoch, uint64_t pass) {
     if (run->scan_has_ended || run->has_failed || run->scan_epoch != epoch)
         return;
     if (run->scan_pass != pass && run->epoch == epoch)
@@ -237,6 +240,14 @@ static void end_pass(struct leat_run *run, bool epoch_is_done) {
         run->scan_is_stale = true;
     else
         leat_run_next_pass(run, run->epoch != epoch);
+}
+
+/* All of a pass is in, or the order wants no more of it. */
+static void end_pass(struct leat_run *run, bool epoch_is_done) {
+    uint64_t epoch = run->epoch, pass = run->pass;
+
+    leat_run_start_next_pass(run, epoch_is_done);
+    leat_run_skip_scan(run, epoch, pass);
 }
 
 /* ---- blocks ---- */
@@ -263,7 +274,8 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
         int r;
 
         if (run->order.batcher.n_ready >= ready_limit(run) ||
-            (entry->next_bad < block->n_bad && meet_bad_before(run, entry, entry->next_row) < 0))
+            (entry->next_bad < block->n_bad &&
+             leat_run_meet_bad_before(run, entry, entry->next_row) < 0))
             return false;
         entry->next_row++;
         block->n_refs++;
@@ -276,7 +288,7 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
         if (r != 0)
             return false;
     }
-    return meet_bad_before(run, entry, UINT32_MAX) == 0;
+    return leat_run_meet_bad_before(run, entry, UINT32_MAX) == 0;
 }
 
 /* Who wants only the cache wants to know of bad records all the same. */
@@ -284,19 +296,24 @@ static void pass_over(struct leat_run *run, struct leat_queue_entry *entry) {
     if (entry->state == LEAT_ENTRY_PASS_END)
         run->is_complete = true;
     else
-        (void)meet_bad_before(run, entry, UINT32_MAX);
+        (void)leat_run_meet_bad_before(run, entry, UINT32_MAX);
+}
+
+bool leat_run_wants_rows(const struct leat_run *run) {
+    return !run->has_failed && !run->is_cancelled && run->quarantine.n_bytes < QUARANTINE_BYTES &&
+           run->order.batcher.n_ready < ready_limit(run);
 }
 
 void leat_run_consume(struct leat_run *run) {
-    while (run->first && !run->has_failed && !run->is_cancelled &&
-           run->quarantine.n_bytes < QUARANTINE_BYTES &&
-           run->order.batcher.n_ready < ready_limit(run)) {
+    if (run->n_lanes > 0)
+        leat_run_mix_consume(run);
+    while (run->first && leat_run_wants_rows(run)) {
         struct leat_queue_entry *entry = run->first;
 
         if (entry->state == LEAT_ENTRY_MAPPING)
             return;
         if (run->is_complete || leat_run_is_stale(run, entry)) {
-            pop_entry(run);
+            leat_run_pop_entry(run);
             continue;
         }
         if (entry->state == LEAT_ENTRY_SCANNED || entry->state == LEAT_ENTRY_CACHED)
@@ -311,6 +328,6 @@ void leat_run_consume(struct leat_run *run) {
             end_pass(run, false);
         else if (!consume_block(run, entry))
             continue;
-        pop_entry(run);
+        leat_run_pop_entry(run);
     }
 }

@@ -17,10 +17,14 @@
 #define FILES_AHEAD    64
 #define USELESS_RANGES 16 /* in a row: the file is one long frame */
 
-static size_t max_units(const struct leat_run *run) {
-    size_t n = run->options.max_map_jobs / 2, n_memory;
+/* Of sources that are mixed each has its part. */
+static size_t ahead_bytes(const struct leat_run *run) {
+    return (size_t)run->plan->options.decode_ahead / (run->whole ? run->whole->n_lanes : 1);
+}
 
-    n_memory = (size_t)run->plan->options.decode_ahead / UNIT_BYTES_MIN;
+static size_t max_units(const struct leat_run *run) {
+    size_t n = run->options.max_map_jobs / 2, n_memory = ahead_bytes(run) / UNIT_BYTES_MIN;
+
     n = n < UNITS_AT_ONCE ? n : UNITS_AT_ONCE;
     return n < n_memory ? n : n_memory;
 }
@@ -44,8 +48,7 @@ static bool next_key(struct leat_run *run, struct leat_unit_key *ret_key) {
         *ret_key = (struct leat_unit_key){ahead->file, ahead->next_range++};
         return true;
     }
-    if (ahead->next_file >= run->plan->source->files.n_paths ||
-        ahead->next_file > ahead->file + FILES_AHEAD)
+    if (ahead->next_file >= run->scan.end_file || ahead->next_file > ahead->file + FILES_AHEAD)
         return false;
     *ret_key = (struct leat_unit_key){ahead->next_file++, 0};
     return true;
@@ -64,7 +67,7 @@ bool leat_run_decode_next(struct leat_run *run, struct leat_decode_job *ret_deco
     if (!unit)
         return false; /* it is read without */
     unit->key = key;
-    max_bytes = (size_t)run->plan->options.decode_ahead / max;
+    max_bytes = ahead_bytes(run) / max;
     *ret_decode = (struct leat_decode_job){
         .plan = run->plan,
         .opener = run->options.opener,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "pipeline/job.h"
+#include "pipeline/mixer.h"
 #include "pipeline/order.h"
 #include "pipeline/render.h"
 #include "pipeline/run_cache.h"
@@ -73,6 +74,15 @@ struct leat_run {
     struct leat_plan *plan;
     struct leat_run_options options;
 
+    /* Sources that are mixed: each has a run of its own, which reads it, and has blocks in line but
+     * no order. The run of them all takes their rows, and has their workspaces and scratch memory.
+     */
+    struct leat_run *whole; /* of which this is a lane; NULL: none */
+    uint32_t lane;
+    struct leat_run **lanes; /* [n_lanes] */
+    size_t n_lanes;
+    struct leat_mixer mixer;
+
     /* reading: may be a pass ahead of the order */
     struct leat_scan scan;
     uint64_t scan_epoch, scan_pass;
@@ -127,8 +137,12 @@ struct leat_run {
     size_t n_notes;
 
     struct leat_run_stats stats;
-    struct leat_run_stage_stats *stage_stats; /* source, MAP stages, collate, cache */
+    struct leat_run_stage_stats *stage_stats; /* source, MAP stages, collate, cache; the whole's */
 };
+
+static inline struct leat_run *leat_run_whole(struct leat_run *run) {
+    return run->whole ? run->whole : run;
+}
 
 /* Moves mapped blocks through the order until enough batches are ready. */
 void leat_run_consume(struct leat_run *run);
@@ -145,6 +159,19 @@ void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece);
 struct leat_queue_entry *leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
                                             const struct leat_piece *piece,
                                             const struct leat_error *err); /* NULL: no memory */
+/* The pass that was being consumed is over, and another is wanted: what is read and not wanted is
+ * let go, and the scanner jumps ahead of it. */
+void leat_run_skip_scan(struct leat_run *run, uint64_t epoch, uint64_t pass);
+/* The scanner reads what is this run's. */
+void leat_run_limit_scan(struct leat_run *run);
+/* Ends a pass of the order; with run->epoch, run->pass at the next. epoch_is_done: a stage behind
+ * `repeat` wants no more. */
+void leat_run_start_next_pass(struct leat_run *run, bool epoch_is_done);
+/* Meets the bad records of the entry in front of that row (UINT32_MAX: all that are left). */
+int leat_run_meet_bad_before(struct leat_run *run, struct leat_queue_entry *entry, uint32_t row);
+void leat_run_pop_entry(struct leat_run *run);
+/* Whether rows can be pushed into the order now. */
+bool leat_run_wants_rows(const struct leat_run *run);
 /* Of a pass that is over. */
 bool leat_run_is_stale(const struct leat_run *run, const struct leat_queue_entry *entry);
 void leat_run_out_of_memory(struct leat_run *run);
@@ -155,6 +182,20 @@ struct leat_output_entry *leat_run_add_output(struct leat_run *run,
 void leat_run_move_ends(struct leat_run *run);
 /* Batches that one COLLATE job makes at most. */
 size_t leat_run_collate_max(const struct leat_run *run);
+
+/* Jobs that read and map: 0 or LEAT_RUN_JOB. */
+int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job);
+int leat_run_decode_job(struct leat_run *run, struct leat_job **ret_job);
+int leat_run_map_job(struct leat_run *run, struct leat_job **ret_job);
+
+/* Sources that are mixed (run_mix.c); nothing, if there are none. */
+struct leat_run *leat_run_new_lane(struct leat_run *whole, uint32_t lane,
+                                   const struct leat_run_options *options); /* NULL: no memory */
+int leat_run_mix_init(struct leat_run *run, struct leat_error *err);
+void leat_run_mix_free(struct leat_run *run);
+void leat_run_mix_consume(struct leat_run *run);
+int leat_run_mix_job(struct leat_run *run, struct leat_job **ret_job);
+uint32_t leat_run_mix_n_blocks(const struct leat_run *run);
 
 /* The next place that is worth decoding ahead; false: none, or enough is. */
 bool leat_run_decode_next(struct leat_run *run, struct leat_decode_job *ret_decode);

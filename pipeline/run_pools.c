@@ -82,6 +82,8 @@ void leat_run_trim(struct leat_run *run) {
     trim_buffers(run);
     trim_scratch(run);
     leat_block_pool_trim(&run->blocks);
+    for (size_t i = 0; i < run->n_lanes; i++)
+        leat_run_trim(run->lanes[i]);
 }
 
 void leat_run_pools_deinit(struct leat_run *run) {
@@ -124,6 +126,8 @@ struct leat_job *leat_run_take_job(struct leat_run *run, enum leat_job_kind kind
     job->error = LEAT_ERROR_INIT;
     job->now_ns = run->options.now_ns;
     run->n_jobs++;
+    if (run->whole)
+        run->whole->n_jobs++;
     return job;
 }
 
@@ -131,6 +135,8 @@ void leat_run_give_job(struct leat_run *run, struct leat_job *job) {
     job->next = run->free_jobs;
     run->free_jobs = job;
     run->n_jobs--;
+    if (run->whole)
+        run->whole->n_jobs--;
 }
 
 struct leat_buffer *leat_run_take_buffer(struct leat_run *run) {
@@ -252,8 +258,10 @@ static void give_scratch(struct leat_run *run, struct leat_arena *arena) {
 
 void leat_run_start_map(struct leat_run *run, struct leat_job *job) {
     size_t n_bytes = (run->plan->n_map + 2) * sizeof(struct leat_stage_count);
-    struct leat_scratch *scratch = take_scratch(run);
+    struct leat_scratch *scratch;
 
+    run = leat_run_whole(run);
+    scratch = take_scratch(run);
     job->map.scratch = scratch ? &scratch->arena : NULL;
     job->map.counts = scratch ? leat_arena_alloc(&scratch->arena, n_bytes) : NULL;
     if (!job->map.counts)
@@ -265,6 +273,7 @@ void leat_run_start_map(struct leat_run *run, struct leat_job *job) {
 void leat_run_end_map(struct leat_run *run, struct leat_job *job) {
     leat_block_recount(job->map.block);
     learn(&run->memory.block_estimate, job->map.block->counted_bytes);
+    run = leat_run_whole(run);
     if (job->map.scratch)
         give_scratch(run, job->map.scratch);
     give_workspace(run, job->map.workspace);
@@ -287,11 +296,12 @@ static uint64_t beyond(uint64_t needed, uint64_t there) {
 /* What so many more blocks in line would take beyond what the run has. */
 static uint64_t growth(const struct leat_run *run, size_t n_before, size_t n_more) {
     const struct leat_run_memory *memory = &run->memory;
+    const struct leat_run_memory *shared = run->whole ? &run->whole->memory : memory;
     uint64_t n_at_once = n_before + n_more < run->n_at_once ? n_before + n_more : run->n_at_once;
 
     return beyond(n_more * memory->buffer_estimate, memory->free_buffer_bytes) +
            beyond((n_before + n_more) * memory->block_estimate, run->blocks.n_free_bytes) +
-           beyond(n_at_once * memory->scratch_estimate, memory->scratch_total_bytes);
+           beyond(n_at_once * shared->scratch_estimate, shared->scratch_total_bytes);
 }
 
 static void fail_for_memory(struct leat_run *run, uint64_t more) {

@@ -20,6 +20,7 @@ void leat_scan_start(struct leat_scan *scan, struct leat_plan *plan,
                      const struct leat_opener *opener, bool may_read_once) {
     *scan = (struct leat_scan){
         .plan = plan, .opener = opener, .line = 1, .may_read_once = may_read_once};
+    scan->end_file = plan->source->files.n_paths;
     if (may_read_once) {
         scan->first = plan->first_input;
         plan->first_input = NULL;
@@ -247,11 +248,11 @@ static int fill(struct leat_scan_job *job, struct leat_buffer *buffer, size_t li
 /* BOM and header at the start of a file; -EAGAIN: not all of it is in the buffer. */
 static int begin_file(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled,
                       bool at_end, struct leat_error *err) {
-    const struct leat_plan *plan = scan->plan;
+    const struct leat_plan_source *source = leat_plan_source_of(scan->plan, scan->file);
     uint64_t n_lines = 0;
     size_t n_skipped = 0;
-    int r = plan->source_ops->begin_file(&plan->source->base, buffer->data, *n_filled, at_end,
-                                         path_of(scan), &n_skipped, &n_lines, err);
+    int r = source->ops->begin_file(&source->config->base, buffer->data, *n_filled, at_end,
+                                    path_of(scan), &n_skipped, &n_lines, err);
 
     if (r < 0)
         return r;
@@ -279,13 +280,17 @@ static int keep_carry(struct leat_scan *scan, const uint8_t *bytes, size_t n_byt
     return 0;
 }
 
+static const struct leat_cutter *cutter_of(const struct leat_scan *scan) {
+    return &leat_plan_source_of(scan->plan, scan->file)->cutter;
+}
+
 /* Behind a record that was cut off within its line: the rest of the line is no record. */
 static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled,
                       bool at_end) {
     uint64_t n_lines;
     bool is_done;
     size_t n =
-        leat_cutter_skip(&scan->plan->cutter, buffer->data, *n_filled, at_end, &n_lines, &is_done);
+        leat_cutter_skip(cutter_of(scan), buffer->data, *n_filled, at_end, &n_lines, &is_done);
 
     memmove(buffer->data, buffer->data + n, *n_filled - n);
     *n_filled -= n;
@@ -305,7 +310,7 @@ static int cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_fil
         skip_line(scan, buffer, n_filled, at_end);
     if (scan->is_skipping)
         return 0;
-    leat_cutter_cut(&scan->plan->cutter, buffer->data, *n_filled, at_end, ret_cut);
+    leat_cutter_cut(cutter_of(scan), buffer->data, *n_filled, at_end, ret_cut);
     return 0;
 }
 
@@ -418,7 +423,7 @@ static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes
     bool at_end = false;
     int r;
 
-    if (scan->file == scan->plan->source->files.n_paths) {
+    if (scan->file == scan->end_file) {
         job->has_ended = true;
         return 0;
     }
@@ -434,7 +439,7 @@ static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes
     r = read_cut(job, buffer, &n_filled, &at_end, &piece, n_bytes, err);
     r = r < 0 ? end_damaged(job, index, n_filled, err)
               : take_cut(job, index, n_filled, at_end, &piece, err);
-    job->has_ended = scan->file == scan->plan->source->files.n_paths;
+    job->has_ended = scan->file == scan->end_file;
     return r;
 }
 

@@ -17,6 +17,10 @@
 
 const char *const leat_invalid_utf8_choices[] = {"replace", "fail", NULL};
 
+void leat_composite_unload(struct leat_config *config) {
+    leat_files_deinit(&((struct leat_source_config *)config)->files);
+}
+
 int leat_source_load(struct leat_config *config, const struct leat_opener *opener,
                      struct leat_error *err) {
     struct leat_source_config *self = (struct leat_source_config *)config;

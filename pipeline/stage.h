@@ -327,6 +327,8 @@ struct leat_stage_ops {
                  void *state); /* frees; drops what it holds. After start, always */
 
     /* SOURCE: config begins with struct leat_source_config. */
+    bool is_composite; /* of other sources: config is a leat_composite, and all that follows is
+                          theirs */
     /* Declares the fields from the first bytes of the first file (all of it if is_whole): in plan's
      * place. */
     int (*probe)(struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole,
@@ -410,6 +412,30 @@ size_t leat_source_bom(const uint8_t *head, size_t n_bytes);
 int leat_source_begin_file(const struct leat_config *config, const uint8_t *head, size_t n_bytes,
                            bool is_whole, const char *file, size_t *ret_skip, uint64_t *ret_lines,
                            struct leat_error *err);
+
+/* ---- sources of sources ---- */
+
+#define LEAT_SOURCES_MAX 256
+#define LEAT_LANES_MAX   64 /* sources that are mixed */
+
+enum leat_exhausted { LEAT_EXHAUSTED_STOP, LEAT_EXHAUSTED_REPEAT, LEAT_EXHAUSTED_DROP };
+
+/* How `mix` puts records of several sources among each other: see mixer.h. */
+struct leat_mixing {
+    bool is_random; /* by weights; else in turn */
+    enum leat_exhausted exhausted;
+    uint64_t seed;
+    size_t n_lanes;
+    double shares[LEAT_LANES_MAX]; /* sum: 1 */
+};
+
+struct leat_composite {
+    struct leat_source_config source; /* its files: those of all its sources */
+    const struct leat_value *sources; /* a list, as written */
+    bool is_mix;
+    struct leat_mixing mixing;
+};
+void leat_composite_unload(struct leat_config *config);
 
 /* The load of every source: expands `paths` relative to the file that names them. */
 int leat_source_load(struct leat_config *config, const struct leat_opener *opener,

@@ -20,13 +20,21 @@ static const char *const kind_names[] = {
 };
 
 static const char *const type_names[] = {
-    [LEAT_ARG_BOOL] = "bool",           [LEAT_ARG_INT] = "int",
-    [LEAT_ARG_FLOAT] = "float",         [LEAT_ARG_TEXT] = "text",
-    [LEAT_ARG_CHOICE] = "choice",       [LEAT_ARG_DTYPE] = "dtype",
-    [LEAT_ARG_FIELD] = "field",         [LEAT_ARG_PATH] = "path",
-    [LEAT_ARG_TEXTS] = "list of texts", [LEAT_ARG_FIELDS] = "list of fields",
-    [LEAT_ARG_PATHS] = "list of paths", [LEAT_ARG_MAP] = "map",
-    [LEAT_ARG_BYTES] = "bytes",         [LEAT_ARG_SECONDS] = "seconds",
+    [LEAT_ARG_BOOL] = "bool",
+    [LEAT_ARG_INT] = "int",
+    [LEAT_ARG_FLOAT] = "float",
+    [LEAT_ARG_TEXT] = "text",
+    [LEAT_ARG_CHOICE] = "choice",
+    [LEAT_ARG_DTYPE] = "dtype",
+    [LEAT_ARG_FIELD] = "field",
+    [LEAT_ARG_PATH] = "path",
+    [LEAT_ARG_TEXTS] = "list of texts",
+    [LEAT_ARG_FIELDS] = "list of fields",
+    [LEAT_ARG_PATHS] = "list of paths",
+    [LEAT_ARG_MAP] = "map",
+    [LEAT_ARG_BYTES] = "bytes",
+    [LEAT_ARG_SECONDS] = "seconds",
+    [LEAT_ARG_SOURCES] = "list of sources",
     [LEAT_ARG_GROUP] = "map",
 };
 

@@ -101,7 +101,7 @@ ORDERS = {"shuffle": shuffle, "take": take, "skip": skip, "dedup": dedup,
 
 
 def chain(read_pass, stages, seed, epoch):
-    """read_pass(): the rows of one pass over the data. stages: (name, args, ordinal among its
+    """read_pass(n): the rows of the n-th pass over the data. stages: (name, args, ordinal among its
     name) of all ORDER stages, `keep` for filters that stand behind one."""
     def through(rows, some, place):
         for name, args, index in some:
@@ -114,9 +114,9 @@ def chain(read_pass, stages, seed, epoch):
 
     names = [name for name, _, _ in stages]
     if "repeat" not in names:
-        return through(read_pass(), stages, 0)
+        return through(read_pass(0), stages, 0)
     at = names.index("repeat")
     count = stages[at][1]["count"]
     passes = range(count) if count else itertools.count()
-    every = (through(read_pass(), stages[:at], place) for place in passes)
+    every = (through(read_pass(place), stages[:at], place) for place in passes)
     return through(itertools.chain.from_iterable(every), stages[at + 1:], 0)

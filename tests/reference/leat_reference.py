@@ -18,6 +18,7 @@ import sys
 import yaml
 
 import leat_batches
+import leat_mix
 import leat_chat
 import leat_numbers
 import leat_order
@@ -273,10 +274,18 @@ class Plan:
     def seed_of(self, context):
         return self.seed if context["seed"] is None else context["seed"]
 
-    def read_pass(self, context):
+    def read_pass(self, context, place):
         """Rows that went through all steps, in the order of the source."""
-        for record in self.source.records():
-            row = {"file": record.file, "offset": record.offset, "raw": record.raw}
+        lanes = leat_sources.lanes_of(self.source)
+        if getattr(self.source, "mixing", None) is None:
+            return self.read_lane(self.source, 0, context)
+        key = {"seed": self.seed_of(context), "epoch": context["epoch"], "pass": place}
+        laps = [lambda lane=lane, n=n: self.read_lane(lane, n, context) for lane, n in lanes]
+        return leat_mix.mix(laps, self.source.mixing, key)
+
+    def read_lane(self, source, n_files, context):
+        for record in source.records():
+            row = {"file": record.file + n_files, "offset": record.offset, "raw": record.raw}
             try:
                 values = record.values()
                 row.update((column, values[name]) for name, column in self.source_columns.items())
@@ -292,7 +301,7 @@ class Plan:
         """(step, n_rows, tensors) of an epoch, over all ranks."""
         context = {"epoch": epoch, "seed": seed}
         self.epoch = epoch
-        rows = leat_order.chain(lambda: self.read_pass(context), self.orders, self.seed_of(context), epoch)
+        rows = leat_order.chain(lambda place: self.read_pass(context, place), self.orders, self.seed_of(context), epoch)
         key = {"seed": self.seed_of(context), "epoch": epoch}
         every = leat_batches.batches(rows, self.batch, self.columns, self.bucket, key)
         for step, batch in enumerate(every):

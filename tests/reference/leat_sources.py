@@ -173,5 +173,38 @@ def convert(value, kind):
     return float(value) if dtype == "float64" else int(value)
 
 
+class Composite:
+    """Several sources: `concat` one after the other, `mix` each for itself. Fields are those that
+    all have with the same type."""
+
+    def __init__(self, args, directory, is_mix):
+        self.sources = [open_source(kind, inner, directory)
+                        for item in args["sources"] for kind, inner in item.items()]
+        self.lanes = self.sources if is_mix else [self]
+        self.mixing = args if is_mix else None
+        self.files = [file for source in self.sources for file in source.files]
+        self.fields = {name: field for name, field in self.sources[0].fields.items()
+                       if all(source.fields.get(name) == field for source in self.sources)}
+
+    def records(self):
+        n_files = 0
+        for source in self.sources:
+            for record in source.records():
+                record.file += n_files
+                yield record
+            n_files += len(source.files)
+
+
+def lanes_of(source):
+    """[(source, number of files before it)] of those that are mixed, else itself."""
+    lanes, n_files = [], 0
+    for lane in getattr(source, "lanes", [source]):
+        lanes.append((lane, n_files))
+        n_files += len(lane.files)
+    return lanes
+
+
 def open_source(kind, args, directory):
+    if kind in ("concat", "mix"):
+        return Composite(args, directory, kind == "mix")
     return {"csv": CsvSource, "jsonl": JsonlSource}[kind](args, directory)

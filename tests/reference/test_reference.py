@@ -49,6 +49,8 @@ def write_data(folder):
     (folder / "semicolon.csv").write_bytes(nasty.csv_bytes(4, 50, delimiter=";"))
     (folder / "a.jsonl").write_bytes(nasty.jsonl_bytes(5, 200, blank_lines=True))
     (folder / "docs.jsonl").write_bytes(nasty.documents_bytes(7, 230))
+    (folder / "more.jsonl").write_bytes(nasty.documents_bytes(8, 90))
+    (folder / "few.jsonl").write_bytes(nasty.documents_bytes(9, 13))
     tokens = nasty.vocab_lines(6, 300)
     (folder / "vocab.txt").write_text("".join(token + "\n" for token in tokens), encoding="utf-8", newline="")
     (folder / "talks.jsonl").write_bytes(nasty.talks_bytes(7, 200))
@@ -321,6 +323,41 @@ def test_little_is_wasted(folder):
         waste = 1 - sum(sizes) / (n_rows * length)
         print(f"  {n_rows} rows of {length}: {100 * waste:.2f} % padding")
         assert waste < 0.02
+
+
+def several(source, *stages, **options):
+    return {"source": source, **options, "stages": list(stages) + END}
+
+
+DOCS, MORE = {"jsonl": {"paths": ["docs.jsonl"]}}, {"jsonl": {"paths": ["more.jsonl", "few.jsonl"]}}
+FEW, CSV = {"jsonl": {"paths": "few.jsonl"}}, {"csv": {"paths": ["a.csv", "b1.csv"]}}
+
+
+def test_concat(folder):
+    check(folder, several({"concat": {"sources": [MORE, DOCS, FEW]}}, IDS, {"sample": {"fraction": 0.6}},
+                          {"shuffle": {"buffer_size": 40}}), *RUNS)
+    ids = [{"hash_bucket": {"input": "text", "buckets": 1000003}}, {"select": {"fields": ["text"]}}]
+    check(folder, several({"concat": {"sources": [CSV, DOCS]}}, *ids, {"repeat": {"count": 2}}), *RUNS)
+    check(folder, several({"concat": {"sources": [DOCS, CSV, MORE]}}, *ids, on_error="skip"), daemon=False)
+
+
+def test_mixes(folder):
+    shares = [{"weights": [1, 2.5, 0.3]}, {"proportions": [5, 1, 2]}, {"weights": [1, 1, 1], "seed": 7}]
+    for share in shares:
+        for exhausted in ("stop", "repeat", "drop"):
+            source = {"mix": {"sources": [MORE, DOCS, FEW], "exhausted": exhausted, **share}}
+            check(folder, several(source, IDS, seed=3), {"epochs": 2}, {"rank": 1, "world_size": 2}, daemon=False)
+            check(folder, several(source, {"filter": {"input": "group", "min": 5}}, IDS, {"repeat": {"count": 3}},
+                                  {"take": {"count": 500}}), {"epochs": 2}, daemon=False)
+    source = {"mix": {"sources": [{"concat": {"sources": [FEW, MORE]}}, DOCS], "proportions": [1, 1],
+                      "exhausted": "repeat"}}
+    check(folder, several(source, {"pack": {"fields": ["ids", "types"], "length": 70, "window": 50, "value": 0}},
+                          {"shuffle": {"buffer_size": 9}}), *RUNS)
+    source = {"mix": {"sources": [CSV, FEW], "weights": [1, 3], "exhausted": "repeat"}}
+    check(folder, several(source, {"hash_bucket": {"input": "text", "buckets": 1000003}},
+                          {"select": {"fields": ["text"]}}), *RUNS)
+    source = {"mix": {"sources": [DOCS, FEW], "weights": [1, 1], "exhausted": "repeat"}}
+    check(folder, several(source, {"filter": {"input": "id", "min": 50}}, IDS), daemon=False)
 
 
 def test_jsonl(folder):

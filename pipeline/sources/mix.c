@@ -1,0 +1,116 @@
+/* mix.c: several sources, their records among each other. Here are the arguments; the mixing
+ * itself, which is done by the run on rows that went through the per-record stages, is mixer.h.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/stage.h"
+
+struct mix {
+    struct leat_composite composite;
+    struct leat_texts weights;
+    struct leat_texts proportions;
+    int exhausted;
+    int64_t seed;
+};
+
+static const char *const exhausted_choices[] = {"stop", "repeat", "drop", NULL};
+
+static const struct leat_arg args[] = {
+    {.name = "sources",
+     .type = LEAT_ARG_SOURCES,
+     .offset = offsetof(struct mix, composite.sources),
+     .is_required = true,
+     .min = 1,
+     .max = LEAT_LANES_MAX,
+     .help = "such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: web.jsonl}}]`; one may be a "
+             "`concat`; there are the fields that all of them have with the same type"},
+    {.name = "weights",
+     .type = LEAT_ARG_TEXTS,
+     .offset = offsetof(struct mix, weights),
+     .min = 1,
+     .max = LEAT_LANES_MAX,
+     .help = "a positive number for each source: each record is drawn from one of them at random, "
+             "by its share in the sum"},
+    {.name = "proportions",
+     .type = LEAT_ARG_TEXTS,
+     .offset = offsetof(struct mix, proportions),
+     .min = 1,
+     .max = LEAT_LANES_MAX,
+     .help = "in place of weights: records come from the sources in turn, so that at any time each "
+             "has had its share as nearly as can be"},
+    {.name = "exhausted",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct mix, exhausted),
+     .fallback = "stop",
+     .choices = exhausted_choices,
+     .help = "when a record is wanted of a source that has no more: the pass ends; or the source "
+             "begins again, until all have been read once; or the others go on without it"},
+    {.name = "seed",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct mix, seed),
+     .fallback = "0",
+     .min = 0,
+     .max = 9e15,
+     .help = "with `weights`: another seed draws otherwise"},
+    LEAT_ARGS_END,
+};
+
+static int read_shares(struct mix *self, const char *arg, const struct leat_texts *texts,
+                       struct leat_error *err) {
+    struct leat_mixing *mixing = &self->composite.mixing;
+    double sum = 0;
+
+    if (texts->n_items != self->composite.sources->n_items)
+        return leat_config_error(&self->composite.source.base, arg, err,
+                                 "%zu numbers for %zu sources: give one for each", texts->n_items,
+                                 self->composite.sources->n_items);
+    for (size_t i = 0; i < texts->n_items; i++) {
+        double share;
+
+        if (leat_parse_float(texts->items[i], strlen(texts->items[i]), &share) < 0 ||
+            !isfinite(share) || share < 1e-9 || share > 1e9)
+            return leat_config_error(&self->composite.source.base, arg, err,
+                                     "\"%.32s\" is no share: expected numbers from 1e-9 to 1e9",
+                                     texts->items[i]);
+        mixing->shares[i] = share;
+        sum += share;
+    }
+    for (size_t i = 0; i < texts->n_items; i++)
+        mixing->shares[i] /= sum;
+    return 0;
+}
+
+static int check(struct leat_config *config, struct leat_error *err) {
+    struct mix *self = (struct mix *)config;
+    bool is_random = self->weights.n_items > 0;
+
+    if (is_random == (self->proportions.n_items > 0))
+        return leat_config_error(config, is_random ? "proportions" : NULL, err,
+                                 "sources are mixed either by `weights` or by `proportions`");
+    if (!is_random && leat_config_given(config, "seed"))
+        return leat_config_error(config, "seed", err, "has an effect only with `weights`");
+    self->composite.is_mix = true;
+    self->composite.mixing = (struct leat_mixing){
+        .is_random = is_random,
+        .exhausted = (enum leat_exhausted)self->exhausted,
+        .seed = (uint64_t)self->seed,
+        .n_lanes = self->composite.sources->n_items,
+    };
+    return is_random ? read_shares(self, "weights", &self->weights, err)
+                     : read_shares(self, "proportions", &self->proportions, err);
+}
+
+const struct leat_stage_ops leat_source_mix = {
+    .name = "mix",
+    .summary = "several sources, their records among each other",
+    .example = "{ sources: [{ jsonl: { paths: code.jsonl } }, { jsonl: { paths: web.jsonl } }], "
+               "weights: [1, 3] }",
+    .kind = LEAT_STAGE_SOURCE,
+    .args = args,
+    .config_size = sizeof(struct mix),
+    .check = check,
+    .unload = leat_composite_unload,
+    .is_composite = true,
+};
