@@ -162,7 +162,7 @@ int leat_cli_build(struct leat_plan *plan, const struct leat_run_options *option
         n_workers = uv_available_parallelism();
     set_pool(n_workers);
     run_options.max_map_jobs = 4 * n_workers + 2;
-    run_options.opener = &leat_opener_any;
+    run_options.opener = &leat_opener_operator;
     *ret_built = (struct leat_cli_built){.n_blocks = 0};
     r = leat_run_new(plan, &run_options, &build.run, err);
     if (r < 0)

@@ -95,7 +95,7 @@ static int make_plan(const struct leat_spec *spec, const char *folder, struct le
     if (r == 0 && folder)
         r = add_option(copy, folder);
     if (r == 0)
-        r = leat_plan_new(copy, &leat_opener_any, ret_plan, err);
+        r = leat_plan_new(copy, &leat_opener_operator, ret_plan, err);
     else
         leat_error_oom(err);
     leat_spec_free(copy);
@@ -229,7 +229,7 @@ int leat_cli_cache_merge(const struct leat_cli_arguments *arguments, struct leat
     plan = open_plan(arguments, NULL, err);
     if (!plan)
         return leat_cli_error_status(err);
-    r = leat_cache_merge(plan, &leat_opener_any, plan->cache_path, arguments->more,
+    r = leat_cache_merge(plan, &leat_opener_operator, plan->cache_path, arguments->more,
                          arguments->n_more, &merged, err);
     if (r == 0)
         print_merged(&merged, plan->cache_path, arguments->json);
