@@ -100,7 +100,7 @@ static void hash_stage_of_records(struct leat_blake2b *state, const struct leat_
         stage->ops->digest(config, state);
 }
 
-static void hash_source_of_records(struct leat_blake2b *state, const struct leat_plan *plan,
+static void hash_source_of_records(struct leat_blake2b *state,
                                    const struct leat_plan_source *source) {
     const struct leat_config *config = &source->config->base;
 
@@ -113,11 +113,17 @@ static void hash_source_of_records(struct leat_blake2b *state, const struct leat
             leat_blake2b_u64(state, leat_config_given(config, arg->name));
         hash_arg(state, config, arg);
     }
-    if (plan->source_ops->digest)
-        plan->source_ops->digest(config, state);
+    if (source->ops->digest)
+        source->ops->digest(config, state);
+}
+
+/* Those that decide what is a bad record. */
+static void hash_options_of_records(struct leat_blake2b *state, const struct leat_plan *plan) {
     leat_blake2b_u64(state, (uint64_t)plan->options.max_record_bytes);
     leat_blake2b_u64(state, (uint64_t)plan->options.max_fields);
     leat_blake2b_u64(state, (uint64_t)plan->options.max_tokens);
+    leat_blake2b_u64(state, (uint64_t)plan->options.max_window_bytes);
+    leat_blake2b_u64(state, (uint64_t)plan->options.max_expansion);
 }
 
 static void hash_kept_columns(struct leat_blake2b *state, const struct leat_plan *plan) {
@@ -147,7 +153,8 @@ static void digest_records(struct leat_plan *plan) {
     leat_blake2b_init(&state);
     leat_blake2b_text(&state, "leat records 1 of " LEAT_VERSION);
     for (size_t i = 0; i < plan->n_sources; i++)
-        hash_source_of_records(&state, plan, &plan->sources[i]);
+        hash_source_of_records(&state, &plan->sources[i]);
+    hash_options_of_records(&state, plan);
     for (size_t i = 0; i < plan->n_stages; i++)
         if (plan->stages[i].ops->kind == LEAT_STAGE_MAP || runs_in_map(plan, &plan->stages[i]))
             hash_stage_of_records(&state, &plan->stages[i]);
@@ -168,6 +175,8 @@ void leat_plan_digest(struct leat_plan *plan) {
         leat_blake2b_text(&state, plan->sources[i].ops->name);
         leat_blake2b_u64(&state, plan->sources[i].lane);
         hash_config(&state, &plan->sources[i].config->base);
+        if (plan->sources[i].ops->digest)
+            plan->sources[i].ops->digest(&plan->sources[i].config->base, &state);
     }
     leat_blake2b_u64(&state, (uint64_t)plan->options.on_error != LEAT_ON_ERROR_FAIL);
     leat_blake2b_u64(&state, (uint64_t)plan->options.seed);

@@ -200,6 +200,31 @@ static void test_vocabulary(void **state) {
     assert_false(is_same(&a, &b));
 }
 
+/* Where names of files are data, they count; also of a source that is one of several. */
+static void test_names_of_files(void **state) {
+    static const char *const sources[] = {
+        "text: {paths: ['*.text'], file_field: f}",
+        "concat: {sources: [{text: {paths: ['*.text'], file_field: f}}]}",
+    };
+    const char *stages = "- tokenize: {input: f, output: ids, vocab: v.txt, unknown: skip}\n"
+                         "- select: {fields: [ids]}";
+    char old[256];
+
+    (void)state;
+    folder_print("v.txt", "a\nb\n");
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        struct leat_cache_identity a, b;
+
+        folder_print("a.text", "one\ntwo\n");
+        a = key(sources[i], CACHE, stages);
+        (void)snprintf(old, sizeof(old), "%s", folder_path("a.text"));
+        assert_int_equal(rename(old, folder_path("b.text")), 0);
+        b = key(sources[i], CACHE, stages);
+        assert_false(is_same(&a, &b));
+        assert_int_equal(unlink(folder_path("b.text")), 0);
+    }
+}
+
 static void check_error(const char *options, const char *stages, const char *expected) {
     const char *printed = stream_error(SOURCE, options, stages);
 
@@ -250,7 +275,7 @@ int main(void) {
         cmocka_unit_test(test_spec),     cmocka_unit_test(test_options),
         cmocka_unit_test(test_data),     cmocka_unit_test(test_full),
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_vocabulary),
-        cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_describe), cmocka_unit_test(test_names_of_files),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
