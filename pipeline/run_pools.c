@@ -304,6 +304,20 @@ static uint64_t growth(const struct leat_run *run, size_t n_before, size_t n_mor
            beyond(n_at_once * shared->scratch_estimate, shared->scratch_total_bytes);
 }
 
+/* What the other sources that are mixed with this one cannot do without, and do not have yet. */
+static uint64_t reserve(const struct leat_run *run) {
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; run->whole && i < run->whole->n_lanes; i++) {
+        const struct leat_run *lane = run->whole->lanes[i];
+        uint64_t n_missing = beyond(LEAT_MEMORY_MIN_BLOCKS, lane->n_entries);
+
+        if (lane != run)
+            bytes += n_missing * (lane->memory.buffer_estimate + lane->memory.block_estimate);
+    }
+    return bytes;
+}
+
 static void fail_for_memory(struct leat_run *run, uint64_t more) {
     const struct leat_account *account = run->memory.account;
     const struct leat_pool_stats *pools = account->pools;
@@ -333,7 +347,7 @@ size_t leat_run_room(struct leat_run *run, size_t n_wanted) {
         return n_wanted;
     n_before = n_unmapped(run);
     for (size_t n = n_wanted; n > 0; n--)
-        if (leat_account_may_grow(account, growth(run, n_before, n)))
+        if (leat_account_may_grow(account, growth(run, n_before, n) + reserve(run)))
             return n;
     if (run->n_entries >= LEAT_MEMORY_MIN_BLOCKS)
         return 0;

@@ -190,6 +190,29 @@ static void test_cancelled(void **state) {
             .n_batches >= 7);
 }
 
+/* The sources share one account; little memory changes speed, not the sequence. */
+static void test_little_memory(void **state) {
+    struct drive plenty = {.options = {.n_epochs = 2}}, scarce = plenty;
+    const char *source = MIX("weights: [3, 2, 1], exhausted: drop");
+    struct leat_budget budget;
+    struct leat_account account;
+    struct driven a, b;
+
+    (void)state;
+    leat_budget_init(&budget, 16 << 20);
+    assert_int_equal(leat_account_open(&account, &budget, 0), 0);
+    scarce.options.account = &account;
+    scarce.options.max_map_jobs = 30;
+    scarce.n_jobs = 8;
+    a = drive_stream(source, "", IDS, &plenty);
+    b = drive_stream(source, "block_bytes: 4096", IDS, &scarce);
+    assert_string_equal(b.error.message, "");
+    assert_string_equal(a.digest, b.digest);
+    assert_true(budget.peak_bytes <= 16 << 20);
+    assert_int_equal(account.used_bytes, 0);
+    leat_account_close(&account);
+}
+
 static void test_explained(void **state) {
     struct leat_plan *plan = stream_plan(MIX("weights: [6, 3, 1]"), "", IDS);
     char *text = leat_plan_explain(plan, 2, false);
@@ -265,11 +288,12 @@ static int open_all(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_proportions),  cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_ends),         cmocka_unit_test(test_filtered),
-        cmocka_unit_test(test_one_sequence), cmocka_unit_test(test_bad_records),
-        cmocka_unit_test(test_missing_file), cmocka_unit_test(test_cancelled),
-        cmocka_unit_test(test_explained),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_proportions),   cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_ends),          cmocka_unit_test(test_filtered),
+        cmocka_unit_test(test_one_sequence),  cmocka_unit_test(test_bad_records),
+        cmocka_unit_test(test_missing_file),  cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_little_memory), cmocka_unit_test(test_explained),
+        cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, open_all, folder_close);
