@@ -160,6 +160,55 @@ def test_helpers_end_when_idle_and_with_the_stream(folder):
         assert all(state != "Z" for state in children(daemon.pid).values())
 
 
+BOMB = """
+import json, os, sys, time
+for line in sys.stdin:
+    n = 0
+    try:
+        while n < 300:
+            if os.fork() == 0:
+                time.sleep(1000)
+            n += 1
+    except OSError:
+        pass
+    print(json.dumps({"label": n, "vector": [0, 0]} if n < 150 else {"error": f"{n} processes"}))
+"""
+NOBODY = 65534
+
+
+def test_a_fork_bomb_is_bounded(folder):
+    """Root is not bound by RLIMIT_NPROC, so the daemon runs as somebody else."""
+    if os.geteuid() != 0:
+        raise leat_harness.Skip("needs root, to become somebody else")
+    leat_harness.require("setpriv")
+    write(folder, 1)
+    (folder / "helper.py").write_text(BOMB)
+    (folder / "sockets").mkdir()
+    for path, mode in ((folder, 0o755), (folder / "sockets", 0o777)):
+        path.chmod(mode)
+    n_now = sum(len(os.listdir(f"/proc/{p}/task")) for p in os.listdir("/proc")
+                if p.isdigit() and os.stat(f"/proc/{p}").st_uid == NOBODY)
+    spec = stream(max_tasks=n_now + 100)
+    spec["stages"][0]["exec"]["command"][0] = leat_harness.require("/usr/bin/python3")
+    wrapper = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    if subprocess.run([*wrapper, leat_harness.BIN / "leatd", "--version"], capture_output=True).returncode != 0:
+        raise leat_harness.Skip("somebody else cannot reach the programs")
+    with Daemon(folder, config(folder, {"s": spec}), "--workers", "1", wrapper=wrapper) as daemon:
+        report = json.loads(daemon.pull("s", "--json").stdout)
+        assert report["rows"] == 1, report
+        daemon.stop()
+    wait_until(lambda: not [p for p in os.listdir("/proc") if p.isdigit() and is_alive(int(p)) and is_bomb(p)],
+               "all of it is gone")
+
+
+def is_bomb(pid):
+    try:
+        return b"helper.py" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes() and \
+            os.stat(f"/proc/{pid}").st_uid == NOBODY
+    except OSError:
+        return False
+
+
 def test_what_helpers_say_is_limited(folder):
     write(folder, 200, every=1, do="shout")
     with Daemon(folder, config(folder, {"s": stream()})) as daemon:
