@@ -20,13 +20,14 @@ import yaml
 import leat_batches
 import leat_mix
 import leat_chat
+import leat_exec
 import leat_numbers
 import leat_order
 import leat_sources
 from leat_elements import INTEGERS, TRUTHS, BadRecord, fit, pack, parse, parse_float, text_of
 from leat_tokens import Tokenizer
 
-STAGES = {**leat_numbers.STAGES, **leat_chat.STAGES}
+STAGES = {**leat_numbers.STAGES, **leat_chat.STAGES, **leat_exec.STAGES}
 
 
 class Column:

@@ -185,6 +185,34 @@ def test_texts(folder):
                              {"select": {"fields": ["text", "left"]}}))
 
 
+HELPER = """
+import json, os, sys
+for line in sys.stdin:
+    record = json.loads(line)
+    n = int(record["id"])
+    if n % 50 == 7:
+        os.abort()
+    if n % 50 == 8:
+        print("rubbish")
+    elif n % 50 == 9:
+        print(json.dumps({"error": "no"}))
+    else:
+        print(json.dumps({"text": record["text"][::-1] if n % 50 != 10 else None, "n": n * 3 - 5, "v": [n / 3, 1],
+                          "l": [n] * (n % 4), "more": 1}))
+"""
+
+
+def test_exec(folder):
+    (folder / "helper.py").write_text(HELPER)
+    stages = ({"exec": {"command": ["/usr/bin/env", "python3", "helper.py"], "inputs": ["id", "text"], "processes": 3,
+                        "schema": {"text": "text", "n": "int32", "v": "float32[2]", "l": "uint16[<=4]"},
+                        "max_restarts": 1000}},
+              {"hash_bucket": {"input": "text", "buckets": 1000000007}},
+              {"pad": {"input": "l", "length": 4, "value": 0}},
+              {"select": {"fields": ["n", "v", "l", "text"]}}, {"shuffle": {"buffer_size": 20, "seed": 3}})
+    check(folder, csv_stream(*stages, on_error="skip"))
+
+
 def test_bad_records_are_skipped(folder):
     check(folder, csv_stream({"cast": {"input": "number", "output": "n", "dtype": "float32"}},
                              {"cast": {"input": "label", "output": "y", "dtype": "uint8", "map": {"cat": 1, "emu": 2}}},
