@@ -505,12 +505,16 @@ static uint64_t count_members(struct leat_json_node node, uint64_t limit) {
     enum leat_json_kind kind = leat_json_kind(node);
     struct leat_json_iterator iterator;
     struct leat_json_node item;
-    uint64_t n = kind == LEAT_JSON_OBJECT ? leat_json_n_items(node) : 0;
+    bool is_object = kind == LEAT_JSON_OBJECT;
+    uint64_t n = is_object ? leat_json_n_items(node) : 0;
+    const char *key;
+    size_t n_key;
 
-    if (kind != LEAT_JSON_OBJECT && kind != LEAT_JSON_ARRAY)
+    if (!is_object && kind != LEAT_JSON_ARRAY)
         return 0;
     leat_json_iterate(node, &iterator);
-    while (n <= limit && leat_json_next(&iterator, &item))
+    while (n <= limit && (is_object ? leat_json_next_member(&iterator, &key, &n_key, &item)
+                                    : leat_json_next(&iterator, &item)))
         n += count_members(item, limit - n);
     return n;
 }
