@@ -1,11 +1,20 @@
-"""CSV and JSONL by Python's own modules.
+"""CSV, JSONL and plain text by Python's own modules, from files of the formats that Python or the
+programs zstd and lz4 decompress.
 
 Written from the documentation (the arguments of the sources), not from the C code. Bytes that are
-no UTF-8 go through as they are (surrogateescape).
+no UTF-8 go along as surrogates until it is said what becomes of them.
 """
+import bz2
 import csv
 import glob
+import gzip
+import itertools
 import json
+import lzma
+import os
+import pathlib
+import re
+import subprocess
 
 from leat_elements import BadRecord
 
@@ -30,29 +39,126 @@ def without_end(line):
     return to_bytes(line[:-1].removesuffix("\r") if line.endswith("\n") else line.removesuffix("\r"))
 
 
-def expand(paths, directory):
-    """Paths and globs to files: matches of one glob by bytes, the order of the list kept."""
+def listed(value):
+    return [value] if isinstance(value, str) else value or []
+
+
+def expand_ranges(entry):
+    """{08..10} stands for 08, 09, 10; the last range turns fastest."""
+    found = re.search(r"\{(\d{1,9})\.\.(\d{1,9})\}", entry)
+    if not found:
+        return [entry]
+    first, last = found.groups()
+    padded = any(len(number) > 1 and number[0] == "0" for number in found.groups())
+    width = max(len(first), len(last)) if padded else 0
+    step = 1 if int(first) <= int(last) else -1
+    return itertools.chain.from_iterable(
+        expand_ranges(f"{entry[:found.start()]}{number:0{width}}{entry[found.end():]}")
+        for number in range(int(first), int(last) + step, step))
+
+
+def files_below(directory, suffixes):
+    """All files, names by bytes in each directory; compressed ones count by their name without .gz etc."""
+    for name in sorted(os.listdir(directory), key=to_bytes):
+        path = os.path.join(directory, name)
+        plain = re.sub(r"\.(gz|zst|lz4|bz2|xz)$", "", name)
+        if name.startswith("."):
+            continue
+        if os.path.isdir(path) and not os.path.islink(path):
+            yield from files_below(path, suffixes)
+        elif os.path.isfile(path) and (not suffixes or any(n.endswith(s) for n in (name, plain) for s in suffixes)):
+            yield path
+
+
+def expand(args, directory):
+    """`paths` to files: matches of one glob by bytes, the order of the list kept."""
     files = []
-    for path in [paths] if isinstance(paths, str) else paths:
+    for path in itertools.chain.from_iterable(map(expand_ranges, listed(args["paths"]))):
         whole = str(directory / path)
-        files += sorted(glob.glob(whole), key=to_bytes) if glob.has_magic(path) else [whole]
+        for match in sorted(glob.glob(whole), key=to_bytes) if glob.has_magic(path) else [whole]:
+            files += files_below(match, listed(args.get("suffix"))) if os.path.isdir(match) else [match]
     return files
+
+
+def read_file(path):
+    """Its bytes, decompressed if its first ones say so."""
+    data = pathlib.Path(path).read_bytes()
+    for magic, decompress in [(b"\x1f\x8b\x08", gzip.decompress), (b"BZh", bz2.decompress), (b"\xfd7zXZ\0", lzma.decompress),
+                              (b"\x28\xb5\x2f\xfd", by_program("zstd")), (b"\x04\x22\x4d\x18", by_program("lz4"))]:
+        if data.startswith(magic):
+            return decompress(data)
+    return data
+
+
+def by_program(name):
+    return lambda data: subprocess.run([name, "-dc"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+def text_of(path):
+    """(offset, bytes) of what stands behind a byte order mark."""
+    data = read_file(path)
+    offset = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    return offset, data[offset:]
+
+
+def mend(text, args, default):
+    """Bytes as UTF-8, or a bad record."""
+    raw = to_bytes(text) if isinstance(text, str) else text
+    if args.get("invalid_utf8", default) == "replace":
+        return raw.decode("utf-8", "replace").encode()
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        raise BadRecord("is not UTF-8") from error
+    return raw
 
 
 def lines_of(path):
     """(offset, line with its end) of a file, without a byte order mark."""
-    with open(path, "rb") as file:
-        data = file.read()
-    offset = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    start, data = text_of(path)
+    data, offset = bytes(start) + data, start
     while offset < len(data):
         end = data.find(b"\n", offset) + 1 or len(data)
         yield offset, data[offset:end].decode("utf-8", "surrogateescape")
         offset = end
 
 
+class TextSource:
+    """A document is a line, a file, or what stands between separators; none is of line ends alone."""
+
+    def __init__(self, args, directory):
+        self.files, self.args = expand(args, directory), args
+        self.names = [os.path.relpath(path, directory) for path in self.files]
+        self.field, self.file_field = args.get("field", "text"), args.get("file_field")
+        self.fields = {name: ("text", False) for name in (self.field, self.file_field) if name}
+
+    def documents(self, path):
+        """(offset, document)"""
+        offset, data = text_of(path)
+        how = self.args.get("document", "line")
+        separator = self.args["separator"].encode() if how == "separator" else b"\n"
+        for part in [data] if how == "file" else data.split(separator):
+            document = part.removesuffix(b"\r") if how == "line" else part
+            if document if how == "line" else document.strip(b"\r\n"):
+                yield offset, document
+            offset += len(part) + len(separator)
+
+    def records(self):
+        for file, path in enumerate(self.files):
+            for offset, document in self.documents(path):
+                yield Record(file, offset, f"{path}@{offset}",
+                             lambda file=file, document=document: self.values(file, document), document)
+
+    def values(self, file, document):
+        values = {self.field: mend(document, self.args, "replace")}
+        if self.file_field:
+            values[self.file_field] = to_bytes(self.names[file])
+        return values
+
+
 class CsvSource:
     def __init__(self, args, directory):
-        self.files = expand(args["paths"], directory)
+        self.files = expand(args, directory)
         self.args = args
         self.has_header = args.get("header", True)
         self.names = args.get("names") or next(self.rows(self.files[0]))[1]
@@ -89,7 +195,7 @@ class CsvSource:
     def values(self, fields):
         if len(fields) != len(self.names):
             raise BadRecord(f"{len(fields)} fields, not {len(self.names)}")
-        return {name: to_bytes(field) for name, field in zip(self.names, fields)}
+        return {name: mend(field, self.args, "replace") for name, field in zip(self.names, fields)}
 
 
 class JsonlSource:
@@ -97,7 +203,7 @@ class JsonlSource:
     map's are `outer.inner`."""
 
     def __init__(self, args, directory):
-        self.files = expand(args["paths"], directory)
+        self.files = expand(args, directory)
         self.declared = args.get("fields")
         self.fields = {}
         if self.declared:
@@ -207,4 +313,4 @@ def lanes_of(source):
 def open_source(kind, args, directory):
     if kind in ("concat", "mix"):
         return Composite(args, directory, kind == "mix")
-    return {"csv": CsvSource, "jsonl": JsonlSource}[kind](args, directory)
+    return {"csv": CsvSource, "jsonl": JsonlSource, "text": TextSource}[kind](args, directory)

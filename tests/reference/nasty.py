@@ -114,3 +114,17 @@ def read_csv(data, delimiter=","):
     """What Python makes of it: [[field, ...]] without blank lines."""
     file = io.StringIO(data.decode("utf-8-sig"), newline="")
     return [row for row in csv.reader(file, delimiter=delimiter, strict=True) if row]
+
+
+def bad_text(seed):
+    """Lines of words, some blank, some with bytes that are no UTF-8."""
+    rng = random.Random(seed)
+    bad = [b"\xff", b"\xc3", b"\xe2\x82", b"\xf0\x9f\x8c", b"\xe0\x80\xaf", b"\xed\xa0\x80", b"\x80"]
+    lines = []
+    for _ in range(120):
+        line = text(rng).encode()
+        if rng.random() < 0.2:
+            at = rng.randrange(0, len(line) + 1)
+            line = line[:at] + rng.choice(bad) + line[at:]
+        lines.append(line + rng.choice([b"\n", b"\n", b"\r\n", b"\n\n"]))
+    return b"".join(lines)

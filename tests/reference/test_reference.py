@@ -3,9 +3,14 @@
 
     test_reference.py BIN [PATTERN]
 """
+import bz2
+import gzip
 import json
+import lzma
 import pathlib
 import random
+import shutil
+import subprocess
 import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1] / "e2e")]
@@ -430,6 +435,48 @@ def test_instruction(folder):
     check(folder, talk_stream({"instruction": {"preset": "alpaca", "eos": " <|im_end|>"}}, "completion"))
     check(folder, talk_stream({"instruction": {"preset": "alpaca", "fields": {"instruction": "output", "output": "instruction"}}}, "all"))
     check(folder, talk_stream({"instruction": {"prompt": "{{{instruction}}} {input}", "response": " {output}"}}, "assistant"))
+
+
+def text_stream(*stages, **source):
+    return {"source": {"text": source}, "on_error": "skip",
+            "stages": [{"hash_bucket": {"input": "text", "output": "h", "buckets": 1000000007}}] + list(stages) + END}
+
+
+def write_texts(folder):
+    """Texts in directories, as they are and compressed, with bytes that are no UTF-8."""
+    lines = [nasty.bad_text(100 + i) for i in range(4)]
+    (folder / "texts" / "sub").mkdir(parents=True, exist_ok=True)
+    (folder / "texts" / "a-09.txt").write_bytes(lines[0])
+    (folder / "texts" / "a-10.txt.gz").write_bytes(gzip.compress(lines[1]) + gzip.compress(lines[2]))
+    (folder / "texts" / "a-11.txt.bz2").write_bytes(bz2.compress(lines[2]) + bz2.compress(lines[3]) + b"garbage")
+    (folder / "texts" / "sub" / "b.txt.xz").write_bytes(lzma.compress(lines[3]) + lzma.compress(lines[0]))
+    (folder / "texts" / "sub" / "c.bin").write_bytes(b"not wanted\n")
+    for program in filter(shutil.which, ["zstd", "lz4"]):
+        packed = subprocess.run([program, "-c"], input=lines[1], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        (folder / "texts" / "sub" / f"d.txt.{program}").write_bytes(packed.stdout + packed.stdout)
+
+
+def test_plain_text(folder):
+    write_texts(folder)
+    named = {"hash_bucket": {"input": "file", "output": "f", "buckets": 1000000007}}
+    keep = {"select": {"fields": ["h", "f"]}}
+    for source in [{"paths": "texts", "file_field": "file"},
+                   {"paths": ["texts/sub", "texts/a-{09..10}.t*", "texts"], "suffix": ".txt", "file_field": "file"},
+                   {"paths": "texts", "file_field": "file", "document": "file"},
+                   {"paths": "texts", "suffix": [".txt", "bin"], "file_field": "file", "invalid_utf8": "fail"},
+                   {"paths": "texts/*", "file_field": "file", "document": "separator", "separator": "e\n"},
+                   {"paths": "texts/a*", "file_field": "file", "document": "separator", "separator": "\n\n",
+                    "invalid_utf8": "fail"}]:
+        check(folder, text_stream(named, keep, {"shuffle": {"buffer_size": 20}}, **source), {}, {"epochs": 2, "seed": 4})
+
+
+def test_compressed_csv_and_jsonl(folder):
+    write_data(folder)
+    (folder / "z.csv").write_bytes(gzip.compress((folder / "a.csv").read_bytes()))
+    (folder / "z.jsonl").write_bytes(lzma.compress((folder / "a.jsonl").read_bytes()))
+    casts = [{"cast": {"input": "id", "dtype": "int64"}}, {"select": {"fields": "id"}}]
+    check(folder, csv_stream(*casts, source={"paths": ["z.csv", "b{1..2}.csv", "a.csv"]}), *RUNS)
+    check(folder, {"source": {"jsonl": {"paths": ["z.jsonl", "a.jsonl"]}}, "stages": casts + END}, *RUNS)
 
 
 def test_titanic(folder):
