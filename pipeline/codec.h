@@ -44,7 +44,7 @@ struct leat_codec_ops {
     /* 0 or -ENOMEM. A frame may reach back at most max_window_bytes. */
     int (*start)(uint64_t max_window_bytes, void **ret_state);
     void (*stop)(void *state);
-    /* Bytes that the state takes, about; NULL: few. */
+    size_t state_bytes; /* that the state takes at most, or, besides these: */
     size_t (*memory)(const void *state);
     /* For a state that starts at a frame in the middle of a file: what the file's first bytes tell
      * of it. May be NULL: nothing is needed. */

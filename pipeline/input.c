@@ -184,6 +184,17 @@ uint64_t leat_input_file_bytes(const struct leat_input *input) {
     return input->file_bytes;
 }
 
+size_t leat_input_memory(const struct leat_input *input) {
+    size_t n_bytes = sizeof(*input) + input->in.capacity + input->spare.capacity;
+
+    n_bytes += input->head.capacity;
+    if (input->state)
+        n_bytes += input->codec->state_bytes;
+    if (input->state && input->codec->memory)
+        n_bytes += input->codec->memory(input->state);
+    return n_bytes;
+}
+
 uint64_t leat_input_n_garbage(const struct leat_input *input) {
     return input->n_garbage;
 }

@@ -64,6 +64,8 @@ bool leat_input_is_one_pass(const struct leat_input *input);
 /* In bytes of the file. */
 uint64_t leat_input_offset(const struct leat_input *input);
 uint64_t leat_input_file_bytes(const struct leat_input *input); /* 0: unknown */
+/* Bytes of memory that it takes. */
+size_t leat_input_memory(const struct leat_input *input);
 /* Bytes behind the end of the compressed data that were passed over. */
 uint64_t leat_input_n_garbage(const struct leat_input *input);
 
@@ -76,8 +78,6 @@ uint64_t leat_input_n_garbage(const struct leat_input *input);
 int leat_input_open_ahead(const struct leat_opener *opener, const char *path,
                           const struct leat_input_limits *limits, uint64_t range, size_t max_bytes,
                           struct leat_input **ret_input);
-/* Bytes that it holds. */
-size_t leat_input_n_ahead(const struct leat_input *input);
 /* `ahead` takes the place of an input that said BOUNDARY: true, and `input` can be closed, if it
  * begins just there. */
 bool leat_input_adopt(struct leat_input *ahead, struct leat_input *input);

@@ -146,7 +146,3 @@ bool leat_input_adopt(struct leat_input *ahead, struct leat_input *input) {
     ahead->n_decoded += input->n_decoded;
     return true;
 }
-
-size_t leat_input_n_ahead(const struct leat_input *input) {
-    return input->spare.n_bytes - input->spare.at;
-}

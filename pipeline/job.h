@@ -114,7 +114,7 @@ struct leat_decode_job {
     const struct leat_opener *opener;
     struct leat_unit *unit; /* out: its input */
     size_t max_bytes;
-    uint64_t pass; /* the run's own */
+    uint64_t pass, counted_bytes; /* the run's own */
 };
 
 int leat_decode_execute(const struct leat_decode_job *job, struct leat_error *err);

@@ -13,6 +13,7 @@
 #define UNITS_AT_ONCE  8 /* decoded or being decoded */
 #define UNIT_BYTES_MAX (32U << 20)
 #define UNIT_BYTES_MIN (1U << 20)
+#define JOB_BYTES      (3U << 20) /* besides: a range of the file, a decoder */
 #define RANGES_AHEAD   64 /* of a file; of most of them nothing begins, where frames are long */
 #define FILES_AHEAD    64
 #define USELESS_RANGES 16 /* in a row: the file is one long frame */
@@ -54,27 +55,53 @@ static bool next_key(struct leat_run *run, struct leat_unit_key *ret_key) {
     return true;
 }
 
+static void count(struct leat_run *run) {
+    struct leat_ahead *ahead = &run->ahead;
+    uint64_t bytes = ahead->busy_bytes + ahead->scanner_bytes;
+
+    for (const struct leat_unit *unit = ahead->units; unit; unit = unit->next)
+        bytes += leat_input_memory(unit->input);
+    leat_account_change(run->memory.account, LEAT_MEMORY_SOURCE, ahead->counted_bytes, bytes);
+    ahead->counted_bytes = bytes;
+}
+
+/* Of one job; 0: there is no room for it. */
+static size_t bytes_of_next(const struct leat_run *run) {
+    size_t max = max_units(run), n_bytes;
+
+    if (max == 0 || n_units(run) >= max)
+        return 0;
+    n_bytes = ahead_bytes(run) / max;
+    n_bytes = n_bytes < UNIT_BYTES_MAX ? n_bytes : UNIT_BYTES_MAX;
+    return leat_account_may_grow(run->memory.account, n_bytes + JOB_BYTES) ? n_bytes : 0;
+}
+
 bool leat_run_decode_next(struct leat_run *run, struct leat_decode_job *ret_decode) {
     struct leat_ahead *ahead = &run->ahead;
-    size_t max = max_units(run), max_bytes;
     struct leat_unit_key key;
     struct leat_unit *unit;
+    size_t max_bytes;
 
     if (!ahead->is_compressed || run->scan_is_stale || run->scan_has_ended || run->is_complete ||
-        run->has_failed || n_units(run) >= max || !next_key(run, &key))
+        run->has_failed)
+        return false;
+    max_bytes = bytes_of_next(run);
+    if (max_bytes == 0 || !next_key(run, &key))
         return false;
     unit = calloc(1, sizeof(*unit));
     if (!unit)
         return false; /* it is read without */
     unit->key = key;
-    max_bytes = ahead_bytes(run) / max;
     *ret_decode = (struct leat_decode_job){
         .plan = run->plan,
         .opener = run->options.opener,
         .unit = unit,
-        .max_bytes = max_bytes < UNIT_BYTES_MAX ? max_bytes : UNIT_BYTES_MAX,
+        .max_bytes = max_bytes,
         .pass = ahead->pass,
+        .counted_bytes = max_bytes + JOB_BYTES,
     };
+    ahead->busy_bytes += ret_decode->counted_bytes;
+    count(run);
     ahead->out[ahead->n_out++] = key;
     ahead->n_busy++;
     return true;
@@ -97,8 +124,10 @@ void leat_run_decode_done(struct leat_run *run, struct leat_decode_job *decode) 
 
     decode->unit = NULL;
     ahead->n_busy--;
+    ahead->busy_bytes -= decode->counted_bytes;
     if (decode->pass != ahead->pass) {
         leat_unit_free(unit);
+        count(run);
         return;
     }
     if (is_out(ahead, unit->key, &i))
@@ -109,6 +138,7 @@ void leat_run_decode_done(struct leat_run *run, struct leat_decode_job *decode) 
         leat_unit_insert(&ahead->units, unit);
     else
         leat_unit_free(unit);
+    count(run);
 }
 
 /* The scanner is about to read that place itself. */
@@ -140,6 +170,7 @@ bool leat_run_decode_hand_over(struct leat_run *run) {
         struct leat_unit *unit = ahead->units;
 
         ahead->units = unit->next;
+        ahead->scanner_bytes += leat_input_memory(unit->input);
         leat_unit_insert(&run->scan.units, unit);
         ahead->n_held++;
     }
@@ -153,8 +184,12 @@ void leat_run_decode_follow(struct leat_run *run, const struct leat_scan_job *sc
     struct leat_ahead *ahead = &run->ahead;
 
     ahead->n_held = 0;
-    for (const struct leat_unit *unit = run->scan.units; unit; unit = unit->next)
+    ahead->scanner_bytes = input ? leat_input_memory(input) : 0;
+    for (const struct leat_unit *unit = run->scan.units; unit; unit = unit->next) {
+        ahead->scanner_bytes += leat_input_memory(unit->input);
         ahead->n_held++;
+    }
+    count(run);
     ahead->is_wanted = scan->wants_unit;
     ahead->wanted = scan->wanted;
     if (run->scan.file != ahead->file) {
@@ -179,5 +214,9 @@ void leat_run_decode_reset(struct leat_run *run) {
     struct leat_ahead *ahead = &run->ahead;
 
     leat_unit_free_all(&ahead->units);
-    *ahead = (struct leat_ahead){.pass = ahead->pass + 1, .n_busy = ahead->n_busy};
+    *ahead = (struct leat_ahead){.pass = ahead->pass + 1,
+                                 .n_busy = ahead->n_busy,
+                                 .busy_bytes = ahead->busy_bytes,
+                                 .counted_bytes = ahead->counted_bytes};
+    count(run);
 }

@@ -68,6 +68,9 @@ struct leat_ahead {
     uint32_t n_useless;  /* ranges of that file in a row without a frame */
     bool is_wanted;      /* the scanner waits for: */
     struct leat_unit_key wanted;
+    uint64_t busy_bytes;    /* that jobs may take, */
+    uint64_t scanner_bytes; /* the scanner has, */
+    uint64_t counted_bytes; /* and all, in the account */
 };
 
 struct leat_run {

@@ -97,6 +97,7 @@ const struct leat_codec_ops leat_codec_bzip2 = {
     .name = "bzip2",
     .frame = "stream",
     .first_byte = 'B',
+    .state_bytes = 4U << 20,
     .begins = begins,
     .may_begin = may_begin,
     .start = start,

@@ -88,6 +88,7 @@ const struct leat_codec_ops leat_codec_gzip = {
     .name = "gzip",
     .frame = "member",
     .first_byte = 0x1f,
+    .state_bytes = 64U << 10,
     .begins = begins,
     .may_begin = may_begin,
     .start = start,

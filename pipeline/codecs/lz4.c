@@ -96,6 +96,7 @@ const struct leat_codec_ops leat_codec_lz4 = {
     .frame = "frame",
     .first_byte = 0x04,
     .has_skippables = true,
+    .state_bytes = 9U << 20,
     .begins = begins,
     .may_begin = may_begin,
     .start = start,

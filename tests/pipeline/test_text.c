@@ -158,12 +158,13 @@ static void records_of_many_tokens_are_bad(void **state) {
 
 /* The names are part of what the stream is, if they are a field of it. */
 static void names_of_files_count(void **state) {
-    static const char *const sources[] = {"text: {paths: ['f-*'], file_field: f}",
-                                          "text: {paths: ['f-*']}"};
+    static const char *const sources[] = {
+        "text: {paths: ['f-*'], file_field: f}", "text: {paths: ['f-*']}",
+        "concat: {sources: [{text: {paths: ['f-*'], file_field: f}}]}"};
     uint8_t digests[2][LEAT_DIGEST_BYTES];
 
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 2; k++) {
             struct leat_plan *plan;
             folder_print(k ? "f-b" : "f-a", "x\n");
