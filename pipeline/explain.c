@@ -264,6 +264,10 @@ static void explain_text(struct leat_text *text, const struct leat_plan *plan, u
     leat_text_add(text, "  blocks   about %.1f MiB: %u at once, of %lld bytes of source each\n",
                   (double)memory.blocks / 1048576, memory.n_blocks,
                   (long long)plan->options.block_bytes);
+    if (plan->is_compressed && plan->options.decode_ahead > 0)
+        leat_text_add(text,
+                      "  decoding up to %.1f MiB of compressed files, ahead of who reads them\n",
+                      (double)plan->options.decode_ahead / 1048576);
     if (memory.loaded > 0 || memory.workspaces > 0)
         leat_text_add(text,
                       "  stages   %.1f MiB loaded once, and up to %.1f MiB for caches of %u "
@@ -327,13 +331,14 @@ static void explain_json(struct leat_text *text, const struct leat_plan *plan, u
                   "%s, \"memory\": "
                   "{\"blocks_bytes\": %llu, \"n_blocks\": %u, \"loaded_bytes\": %llu, "
                   "\"workspaces_bytes\": %llu, \"order_bytes\": %llu, \"n_waiting_rows\": %llu, "
-                  "\"ring_bytes\": %llu}}\n",
+                  "\"ring_bytes\": %llu, \"decode_ahead_bytes\": %lld}}\n",
                   (unsigned long long)plan->batch_size, (unsigned long long)plan->max_tokens,
                   plan->slot_bytes, plan->n_slots, plan->is_bounded ? "true" : "false",
                   (unsigned long long)memory.blocks, memory.n_blocks,
                   (unsigned long long)memory.loaded, (unsigned long long)memory.workspaces,
                   (unsigned long long)memory.order, (unsigned long long)memory.n_waiting,
-                  (unsigned long long)memory.ring);
+                  (unsigned long long)memory.ring,
+                  plan->is_compressed ? (long long)plan->options.decode_ahead : 0);
 }
 
 char *leat_plan_explain(const struct leat_plan *plan, uint32_t n_workers, bool as_json) {

@@ -15,8 +15,11 @@
 const char *const format_names[N_FORMATS] = {"gzip", "zstd", "lz4", "bzip2", "xz"};
 
 void blob_add(struct blob *blob, const void *data, size_t n_bytes) {
-    blob->data = realloc(blob->data, blob->n_bytes + n_bytes + 1);
-    assert(blob->data);
+    if (blob->n_bytes + n_bytes >= blob->capacity) {
+        blob->capacity = 2 * (blob->n_bytes + n_bytes) + 64;
+        blob->data = realloc(blob->data, blob->capacity);
+        assert(blob->data);
+    }
     if (n_bytes)
         memcpy(blob->data + blob->n_bytes, data, n_bytes);
     blob->n_bytes += n_bytes;

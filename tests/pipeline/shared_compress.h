@@ -10,7 +10,7 @@ extern const char *const format_names[N_FORMATS];
 
 struct blob {
     uint8_t *data;
-    size_t n_bytes;
+    size_t n_bytes, capacity;
 };
 
 void blob_add(struct blob *blob, const void *data, size_t n_bytes);
