@@ -48,6 +48,7 @@ void leat_account_close(struct leat_account *account) {
     if (!account->budget)
         return;
     assert(account->used_bytes == 0);
+    leat_account_want(account, 0);
     account->budget->claimed_bytes -= claim(account);
     account->budget->guaranteed_bytes -= account->guaranteed_bytes;
     account->budget = NULL;
@@ -104,9 +105,22 @@ static bool has_room(const struct leat_account *account, uint64_t bytes, uint64_
     return more == 0 || (claimed < limit && more <= limit - claimed);
 }
 
+bool leat_account_may_hope(const struct leat_account *account, uint64_t bytes) {
+    const struct leat_budget *budget = account->budget;
+    uint64_t others = budget->guaranteed_bytes - account->guaranteed_bytes;
+
+    return others < budget->limit_bytes &&
+           account->used_bytes + bytes <= budget->limit_bytes - others;
+}
+
+void leat_account_want(struct leat_account *account, uint64_t bytes) {
+    account->budget->starved_bytes += bytes - account->wanted_bytes;
+    account->wanted_bytes = bytes;
+}
+
 /* What may be taken beyond guarantees. */
 static uint64_t common_limit(const struct leat_budget *budget) {
-    uint64_t left = budget->limit_bytes / HEADROOM + budget->wanted_bytes;
+    uint64_t left = budget->limit_bytes / HEADROOM + budget->wanted_bytes + budget->starved_bytes;
 
     return left < budget->limit_bytes ? budget->limit_bytes - left : 0;
 }

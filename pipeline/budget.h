@@ -38,13 +38,15 @@ struct leat_budget {
     uint64_t claimed_bytes;          /* of all accounts, the larger of guarantee and use */
     uint64_t used_bytes, peak_bytes; /* of all accounts */
     uint64_t guaranteed_bytes;       /* of all accounts */
-    uint64_t wanted_bytes; /* by somebody who waits: who is over its guarantee makes room for it */
-    uint64_t n_refused;    /* accounts that there was no room for */
+    uint64_t wanted_bytes;  /* by somebody who waits: who is over its guarantee makes room for it */
+    uint64_t starved_bytes; /* wanted by accounts that cannot go on without, in the same way */
+    uint64_t n_refused;     /* accounts that there was no room for */
 };
 
 struct leat_account {
     struct leat_budget *budget;
     uint64_t guaranteed_bytes, used_bytes;
+    uint64_t wanted_bytes;
     struct leat_pool_stats pools[LEAT_N_MEMORIES];
 };
 
@@ -68,6 +70,10 @@ void leat_account_count(struct leat_account *account, enum leat_memory memory, b
 /* Whether it may take so much more: what it can do without, or what it cannot go on without. */
 bool leat_account_may_grow(const struct leat_account *account, uint64_t bytes);
 bool leat_account_must_grow(const struct leat_account *account, uint64_t bytes);
+/* Whether it could take so much more if all others gave back what they have beyond guarantees. */
+bool leat_account_may_hope(const struct leat_account *account, uint64_t bytes);
+/* It waits for so much, and others make room for it; 0: no more. */
+void leat_account_want(struct leat_account *account, uint64_t bytes);
 /* It has more than it is guaranteed, and others need it. */
 bool leat_account_should_shrink(const struct leat_account *account);
 

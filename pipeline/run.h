@@ -132,7 +132,7 @@ bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output);
 char *leat_run_take_note(struct leat_run *run);
 
 /* To be called about once a second, so that what is costly to hold is given up while nothing is
- * done. True: leat_run_next_job has a job for that. */
+ * done. True: leat_run_next_job is to be asked. */
 bool leat_run_tick(struct leat_run *run);
 
 /* If its account is over its guarantee and others need memory: gives back what is not in use. */

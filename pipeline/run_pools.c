@@ -106,6 +106,7 @@ void leat_run_pools_deinit(struct leat_run *run) {
     leat_block_pool_deinit(&run->blocks);
     leat_account_change(memory->account, LEAT_MEMORY_CACHE, memory->cache_bytes, 0);
     leat_account_change(memory->account, LEAT_MEMORY_SOURCE, memory->carry_bytes, 0);
+    leat_account_want(memory->account, 0);
     leat_account_close(&memory->own_account);
 }
 
@@ -339,6 +340,34 @@ static void fail_for_memory(struct leat_run *run, uint64_t more) {
     leat_run_fail(run, &err);
 }
 
+/* Others have what it needs, beyond their guarantees: it waits a while for them. */
+#define STARVED_TICKS_MAX 10
+
+static void starve(struct leat_run *run, uint64_t more) {
+    struct leat_run_memory *memory = &run->memory;
+
+    if (!leat_account_may_hope(memory->account, more) ||
+        memory->n_starved_ticks > STARVED_TICKS_MAX) {
+        fail_for_memory(run, more);
+        return;
+    }
+    if (memory->n_starved_ticks == 0)
+        memory->n_starved_ticks = 1;
+    leat_account_want(memory->account, more);
+}
+
+static void feed(struct leat_run *run) {
+    run->memory.n_starved_ticks = 0;
+    leat_account_want(run->memory.account, 0);
+}
+
+bool leat_run_is_starved(struct leat_run *run) {
+    if (run->scan_has_ended || run->is_complete || run->has_failed)
+        feed(run);
+    run->memory.n_starved_ticks += run->memory.n_starved_ticks > 0;
+    return run->memory.n_starved_ticks > 0;
+}
+
 size_t leat_run_room(struct leat_run *run, size_t n_wanted) {
     const struct leat_account *account = run->memory.account;
     size_t n_before;
@@ -347,13 +376,17 @@ size_t leat_run_room(struct leat_run *run, size_t n_wanted) {
         return n_wanted;
     n_before = n_unmapped(run);
     for (size_t n = n_wanted; n > 0; n--)
-        if (leat_account_may_grow(account, growth(run, n_before, n) + reserve(run)))
+        if (leat_account_may_grow(account, growth(run, n_before, n) + reserve(run))) {
+            feed(run);
             return n;
+        }
     if (run->n_entries >= LEAT_MEMORY_MIN_BLOCKS)
         return 0;
-    if (leat_account_must_grow(account, growth(run, n_before, 1)))
+    if (leat_account_must_grow(account, growth(run, n_before, 1))) {
+        feed(run);
         return 1;
-    fail_for_memory(run, growth(run, n_before, 1));
+    }
+    starve(run, growth(run, n_before, 1));
     return 0;
 }
 

@@ -19,8 +19,9 @@ struct leat_run_memory {
     struct leat_account *account;
     uint64_t workspace_bytes; /* of each, as the stages say */
     uint64_t n_workspaces;
-    uint64_t cache_bytes, carry_bytes;                          /* counted */
-    uint64_t free_buffer_bytes, scratch_total_bytes;            /* counted, of this run */
+    uint64_t cache_bytes, carry_bytes;               /* counted */
+    uint64_t free_buffer_bytes, scratch_total_bytes; /* counted, of this run */
+    uint32_t n_starved_ticks; /* it waits for memory that it cannot go on without; 0: it does not */
     uint64_t block_estimate, buffer_estimate, scratch_estimate; /* of the next, from the latest */
 };
 
@@ -40,6 +41,8 @@ void leat_run_count_scan(struct leat_run *run, struct leat_scan_job *scan);
 /* After each job. */
 void leat_run_count_cache(struct leat_run *run);
 
+/* At each tick: whether it waits for memory, and is to try again. */
+bool leat_run_is_starved(struct leat_run *run);
 /* How many of n_wanted more blocks may come in line. */
 size_t leat_run_room(struct leat_run *run, size_t n_wanted);
 /* Whether one more MAP job may have a workspace. */

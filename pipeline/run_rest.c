@@ -55,7 +55,7 @@ void leat_run_end_rest(struct leat_run *run, struct leat_rest_job *rest) {
 bool leat_run_tick(struct leat_run *run) {
     leat_run_trim(run);
     run->rest_is_due = true;
-    return leat_run_wants_rest(run, false);
+    return leat_run_is_starved(run) || leat_run_wants_rest(run, false);
 }
 
 /* ---- notes ---- */

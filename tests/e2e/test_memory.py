@@ -101,7 +101,7 @@ def run_trainers(daemon, names, seconds, fits):
                 trainer.turn(time.monotonic())
             time.sleep(0.02)
         failed = [t.process.stderr.read().decode() for t in trainers if t.process.poll() is not None]
-        assert not (fits and failed) and all("of memory_limit" in f or "into memory_limit" in f for f in failed), failed
+        assert not (fits and failed) and all("of memory_limit" in f or "into memory_limit" in f or "is reached" in f for f in failed), failed
         return batches_of(daemon)
     finally:
         for trainer in trainers:

@@ -82,6 +82,35 @@ static void test_headroom(void **state) {
     assert_int_equal(budget.claimed_bytes, 0);
 }
 
+/* Who waits is given what others have beyond their guarantees, as far as there is hope. */
+static void test_wants(void **state) {
+    struct leat_budget budget;
+    struct leat_account first, second;
+
+    (void)state;
+    leat_budget_init(&budget, 800);
+    assert_int_equal(leat_account_open(&first, &budget, 100), 0);
+    assert_int_equal(leat_account_open(&second, &budget, 50), 0);
+    leat_account_change(&first, LEAT_MEMORY_BLOCKS, 0, 600);
+    leat_account_change(&second, LEAT_MEMORY_BLOCKS, 0, 190);
+    assert_true(leat_account_should_shrink(&first)); /* no headroom is left */
+    assert_false(leat_account_must_grow(&second, 60));
+    assert_true(leat_account_may_hope(&second, 510));
+    assert_false(leat_account_may_hope(&second, 511));
+    leat_account_want(&second, 60);
+    leat_account_change(&first, LEAT_MEMORY_BLOCKS, 600, 480);
+    assert_true(leat_account_should_shrink(&first)); /* 670 of 640 */
+    leat_account_want(&second, 0);
+    assert_false(leat_account_should_shrink(&first));
+    leat_account_change(&first, LEAT_MEMORY_BLOCKS, 480, 0);
+    leat_account_change(&second, LEAT_MEMORY_BLOCKS, 190, 0);
+    leat_account_close(&first);
+    leat_account_want(&second, 5);
+    leat_account_close(&second);
+    assert_int_equal(budget.starved_bytes, 0);
+    assert_int_equal(budget.guaranteed_bytes, 0);
+}
+
 static void test_stats(void **state) {
     struct leat_pool_stats all[LEAT_N_MEMORIES] = {{.n_hits = 0}};
     struct leat_pool_stats one[LEAT_N_MEMORIES] = {
@@ -162,9 +191,9 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_invariants), cmocka_unit_test(test_headroom),
-        cmocka_unit_test(test_stats),      cmocka_unit_test(test_runs_within),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_invariants),  cmocka_unit_test(test_headroom),
+        cmocka_unit_test(test_stats),       cmocka_unit_test(test_wants),
+        cmocka_unit_test(test_runs_within), cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
