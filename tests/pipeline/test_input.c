@@ -31,6 +31,16 @@ static size_t below(size_t n) {
     return (size_t)random_below(&state_, n);
 }
 
+/* Of many ranges when compressed, and still quickly read: bytes that do not get fewer. */
+static struct blob make_noise(size_t n_bytes) {
+    struct blob noise = {.data = malloc(n_bytes), .n_bytes = n_bytes};
+
+    assert_non_null(noise.data);
+    for (size_t i = 0; i < n_bytes; i++)
+        noise.data[i] = (uint8_t)below(256);
+    return noise;
+}
+
 /* What an input gives, and how it ends. */
 struct result {
     struct blob text;
@@ -98,7 +108,7 @@ static void check_blob(const struct blob *blob, const struct blob *text) {
 /* ---- what is good ---- */
 
 static void what_was_compressed_comes_back(void **state) {
-    static const size_t sizes[] = {0, 1, 15, 1000, 65535, 65536, 65537, 200000, 1500000};
+    static const size_t sizes[] = {0, 1, 15, 1000, 65535, 65536, 65537, 200000};
 
     (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
@@ -117,7 +127,7 @@ static void what_was_compressed_comes_back(void **state) {
 
 /* Frames that begin all over a file of many ranges. */
 static void what_is_ahead_is_taken_up(void **state) {
-    struct blob text = make_text(7, 16 << 20);
+    struct blob text = make_noise(4 << 20);
 
     (void)state;
     for (unsigned format = 0; format < N_FORMATS; format++) {
@@ -138,7 +148,7 @@ static void what_is_ahead_is_taken_up(void **state) {
 }
 
 static void nothing_is_ahead_in_one_long_frame(void **state) {
-    struct blob text = make_text(8, 12 << 20);
+    struct blob text = make_noise(5 << 20);
 
     (void)state;
     for (unsigned format = 0; format < N_FORMATS; format++) {
@@ -254,7 +264,7 @@ static void every_cut_is_seen(void **state) {
 static void check_damage(const struct blob *blob) {
     struct result first = read_blob(blob, false);
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         struct result again = read_blob(blob, true);
         assert_int_equal(again.err.code, first.err.code);
         assert_string_equal(again.err.message, first.err.message);
@@ -269,7 +279,7 @@ static void check_damage(const struct blob *blob) {
 /* The same bytes come in front of the damage, and the same message, whoever began to read where.
  * They may be wrong, where a format's checksums stand only at the ends of frames. */
 static void damage_is_at_the_same_place(void **state) {
-    struct blob text = make_text(6, 8 << 20);
+    struct blob text = make_noise(3 << 20);
 
     (void)state;
     for (unsigned format = 0; format < N_FORMATS; format++) {
@@ -328,7 +338,7 @@ static struct blob wide(enum format format, const struct blob *text) {
 
 static void a_wide_window_is_refused(void **state) {
     struct leat_input_limits limits = {.max_window_bytes = 1 << 20};
-    struct blob text = make_text(9, 3 << 20);
+    struct blob text = make_text(9, 1300000);
 
     (void)state;
     for (unsigned format = ZSTD; format <= XZ; format += XZ - ZSTD) {
