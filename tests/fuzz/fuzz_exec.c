@@ -91,8 +91,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1 || size > 65536)
         return 0;
     declared.values = types[data[0] % (sizeof(types) / sizeof(*types))];
-    if (leat_exec_schema_declare(&answers.schema, &config, "schema", &declared, &err) < 0)
+    if (leat_exec_schema_declare(&answers.schema, &config, "schema", &declared, &err) < 0) {
+        leat_exec_schema_deinit(&answers.schema);
         return 0;
+    }
     for (uint32_t i = 0; i < N_FIELDS; i++)
         answers.schema.fields[i].column = i;
     leat_arena_init(&answers.scratch);
