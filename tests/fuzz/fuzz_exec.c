@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static char *names[N_FIELDS] = {(char[]){"a"}, (char[]){"b"}, (char[]){"c"}};
 static char *types[][N_FIELDS] = {
     {(char[]){"text"}, (char[]){"int32"}, (char[]){"float32[]"}},
-    {(char[]){"int8[3]"}, (char[]){"bool"}, (char[]){"text"}},
+    {(char[]){"uint8[3]"}, (char[]){"bool"}, (char[]){"text"}},
     {(char[]){"uint8[2]"}, (char[]){"float16"}, (char[]){"list<int64>"}},
     {(char[]){"int64[<=4]"}, (char[]){"uint16"}, (char[]){"bool[]"}},
 };
