@@ -4,7 +4,7 @@ killed builders, daemons that share a folder, damage, full disks, sources that c
 
     test_cache.py BIN [PATTERN]
 
-LEAT_TEST_KILLS: how many builders are killed (default 20).
+LEAT_TEST_KILLS: how many builders are killed (default 20, and 10 where all is slow).
 """
 import json
 import os
@@ -21,7 +21,7 @@ import leat_harness
 from leat_harness import BIN, SLOW, Daemon, Skip, ctl
 
 N_ROWS = 60000
-N_KILLS = int(os.environ.get("LEAT_TEST_KILLS", "20"))
+N_KILLS = int(os.environ.get("LEAT_TEST_KILLS", "20" if SLOW == 1 else "10"))
 
 
 def write_configs(folder, name="s", n_rows=N_ROWS, **cache):

@@ -17,6 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 DATA = HERE / "data"
 SLOW = float(os.environ.get("LEAT_TEST_SLOW", "1"))
+SHARE = 3 if SLOW > 1 else 1  # of what is tried again and again a slow build does one in so many
 
 
 class Skip(Exception):

@@ -9,10 +9,10 @@ import resource
 
 import leat_tokenize
 import oracle
-from leat_tokenize import DATA, SLOW, Failed
+from leat_tokenize import DATA, SHARE, SLOW, Failed
 
 NAMES = ("llama3", "bert-uncased", "t5", "mistral", "gpt2", "clip", "gemma", "prefix-bpe")
-N_CUTS, N_BENT = 25, 60
+N_CUTS, N_BENT = 24 // SHARE, 60 // SHARE
 PLACE = re.compile(r"damaged\.json(:\d+:\d+: |: +[a-z_]+[\[.: ])")
 
 
