@@ -70,6 +70,8 @@ static const struct member stats_members[] = {
     MEMBER(Leat__StreamStats, n_blocks, MEMBER_U32, "blocks"),
     MEMBER(Leat__StreamStats, n_waits, MEMBER_U64, "trainer waits"),
     MEMBER(Leat__StreamStats, wait_ns, MEMBER_NS, "waited"),
+    MEMBER(Leat__StreamStats, lifetime_ns, MEMBER_NS, "running"),
+    MEMBER(Leat__StreamStats, no_slot_ns, MEMBER_NS, "no slot free"),
     MEMBER(Leat__StreamStats, last_error, MEMBER_TEXT, "last error"),
     MEMBERS_END,
 };
@@ -80,6 +82,12 @@ static const struct member stage_members[] = {
     MEMBER(Leat__StageStats, n_bytes, MEMBER_BYTES, "bytes"),
     MEMBER(Leat__StageStats, busy_ns, MEMBER_NS, "busy"),
     MEMBER(Leat__StageStats, n_errors, MEMBER_U64, "errors"),
+    MEMBER(Leat__StageStats, role, MEMBER_TEXT, "role"),
+    MEMBER(Leat__StageStats, n_jobs, MEMBER_U64, "blocks"),
+    MEMBER(Leat__StageStats, min_ns, MEMBER_NS, "min"),
+    MEMBER(Leat__StageStats, max_ns, MEMBER_NS, "max"),
+    MEMBER(Leat__StageStats, p50_ns, MEMBER_NS, "p50"),
+    MEMBER(Leat__StageStats, p99_ns, MEMBER_NS, "p99"),
     MEMBERS_END,
 };
 
