@@ -409,7 +409,7 @@ static int next_job(struct leat_run *run, struct leat_job **ret_job) {
 int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
     int r = next_job(run, ret_job);
 
-    leat_run_profile_watch(run, has_ended(run));
+    leat_run_profile_watch(run, run->is_cancelled || (has_ended(run) && !run->order.batcher.first));
     return r;
 }
 
