@@ -152,23 +152,39 @@ void leat_control_streams(struct leat_control *control, const Leat__ControlReque
 
 /* ---- stats ---- */
 
+static Leat__StageStats *describe_stage(const struct leat_stream_stage *stage,
+                                        struct leat_arena *arena) {
+    Leat__StageStats *message = leat_arena_alloc(arena, sizeof(*message));
+    char *name = leat_arena_alloc(arena, sizeof(stage->name));
+
+    if (!message || !name)
+        return NULL;
+    leat__stage_stats__init(message);
+    memcpy(name, stage->name, sizeof(stage->name));
+    message->name = name;
+    message->role = (char *)(uintptr_t)leat_role_name(stage->role);
+    message->n_records = stage->n_records;
+    message->n_bytes = stage->n_bytes;
+    message->busy_ns = stage->busy_ns;
+    message->n_errors = stage->n_errors;
+    message->n_jobs = stage->times.n;
+    message->min_ns = stage->times.min;
+    message->max_ns = stage->times.max;
+    message->p50_ns = leat_histogram_quantile(&stage->times, 0.5);
+    message->p99_ns = leat_histogram_quantile(&stage->times, 0.99);
+    return message;
+}
+
 static int describe_stages(const struct leat_stream_totals *totals, Leat__StreamStats *message,
                            struct leat_arena *arena) {
     message->stages = leat_arena_alloc(arena, totals->n_stages * sizeof(*message->stages));
     if (!message->stages)
         return -ENOMEM;
     for (size_t i = 0; i < totals->n_stages; i++) {
-        Leat__StageStats *stage = leat_arena_alloc(arena, sizeof(*stage));
-
-        if (!stage)
+        message->stages[i] = describe_stage(&totals->stages[i], arena);
+        if (!message->stages[i])
             return -ENOMEM;
-        leat__stage_stats__init(stage);
-        stage->name = (char *)(uintptr_t)totals->stages[i].name;
-        stage->n_records = totals->stages[i].n_records;
-        stage->n_bytes = totals->stages[i].n_bytes;
-        stage->busy_ns = totals->stages[i].busy_ns;
-        stage->n_errors = totals->stages[i].n_errors;
-        message->stages[message->n_stages++] = stage;
+        message->n_stages++;
     }
     return 0;
 }
@@ -198,17 +214,13 @@ static int describe_pools(const struct leat_stream_totals *totals, Leat__StreamS
     return 0;
 }
 
-static Leat__StreamStats *describe_stats(const struct leat_daemon *daemon,
-                                         const struct leat_stream *stream,
-                                         struct leat_arena *arena) {
-    Leat__StreamStats *message = leat_arena_alloc(arena, sizeof(*message));
-    struct leat_stats *stats = leat_arena_alloc(arena, sizeof(*stats));
+static int describe_counts(const struct leat_stats *stats, Leat__StreamStats *message,
+                           struct leat_arena *arena) {
+    size_t n_error = strlen(stats->totals.last_error) + 1;
+    char *last_error = leat_arena_alloc(arena, n_error);
 
-    if (!message || !stats)
-        return NULL;
-    leat_stats_stream(daemon, stream, stats);
-    leat__stream_stats__init(message);
-    message->name = stream->name;
+    if (!last_error)
+        return -ENOMEM;
     message->n_batches = stats->totals.n_batches;
     message->n_rows = stats->totals.n_rows;
     message->n_elements = stats->totals.n_elements;
@@ -221,10 +233,29 @@ static Leat__StreamStats *describe_stats(const struct leat_daemon *daemon,
     message->n_blocks = stats->n_blocks;
     message->n_waits = stats->totals.n_waits;
     message->wait_ns = stats->totals.wait_ns;
-    message->last_error = stats->totals.last_error;
+    message->lifetime_ns = stats->totals.lifetime_ns;
+    message->no_slot_ns = stats->totals.no_slot_ns;
+    message->last_error = memcpy(last_error, stats->totals.last_error, n_error);
     if (describe_pools(&stats->totals, message, arena) < 0)
+        return -ENOMEM;
+    return describe_stages(&stats->totals, message, arena);
+}
+
+static Leat__StreamStats *describe_stats(const struct leat_daemon *daemon,
+                                         const struct leat_stream *stream,
+                                         struct leat_arena *arena) {
+    Leat__StreamStats *message = leat_arena_alloc(arena, sizeof(*message));
+    struct leat_stats stats;
+    int r;
+
+    if (!message)
         return NULL;
-    return describe_stages(&stats->totals, message, arena) < 0 ? NULL : message;
+    leat__stream_stats__init(message);
+    message->name = stream->name;
+    leat_stats_stream(daemon, stream, &stats);
+    r = describe_counts(&stats, message, arena);
+    leat_stats_deinit(&stats);
+    return r < 0 ? NULL : message;
 }
 
 void leat_control_stats(struct leat_control *control, const Leat__ControlRequest *request,

@@ -28,7 +28,8 @@ static void add_feed(struct leat_stats *stats, const struct leat_feed *feed) {
 
 void leat_stats_stream(const struct leat_daemon *daemon, const struct leat_stream *stream,
                        struct leat_stats *ret_stats) {
-    *ret_stats = (struct leat_stats){.totals = stream->totals};
+    *ret_stats = (struct leat_stats){.n_slots = 0};
+    leat_stream_totals_copy(&ret_stats->totals, &stream->totals);
     for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
         if (feed->stream == stream)
             add_feed(ret_stats, feed);
@@ -39,6 +40,10 @@ void leat_stats_stream(const struct leat_daemon *daemon, const struct leat_strea
         if (session->wait_start_ns)
             ret_stats->totals.wait_ns += leat_daemon_now_ns() - session->wait_start_ns;
     }
+}
+
+void leat_stats_deinit(struct leat_stats *stats) {
+    leat_stream_totals_deinit(&stats->totals);
 }
 
 void leat_stats_slots(const struct leat_daemon *daemon, uint32_t *ret_n_slots,

@@ -11,8 +11,10 @@ struct leat_stats {
     uint32_t n_slots, n_slots_free, n_jobs, n_blocks;
 };
 
+/* To be given to leat_stats_deinit(). */
 void leat_stats_stream(const struct leat_daemon *daemon, const struct leat_stream *stream,
                        struct leat_stats *ret_stats);
+void leat_stats_deinit(struct leat_stats *stats);
 /* Slots of all rings there are. */
 void leat_stats_slots(const struct leat_daemon *daemon, uint32_t *ret_n_slots,
                       uint32_t *ret_n_free);

@@ -13,6 +13,7 @@ static struct leat_stream *stream_free(struct leat_stream *stream) {
         return NULL;
     assert(stream->n_refs == 0);
     leat_spec_free(stream->own_spec);
+    leat_stream_totals_deinit(&stream->totals);
     free(stream->name);
     free(stream);
     return NULL;
@@ -138,12 +139,27 @@ static struct leat_stream_stage *find_stage(struct leat_stream_totals *totals, s
                                             const char *name) {
     struct leat_stream_stage *stage = &totals->stages[index];
 
-    if (index >= totals->n_stages || strcmp(stage->name, name) != 0) {
+    if (index >= totals->n_stages ||
+        strcmp(stage->name, name) != 0) { /* another plan than before */
         *stage = (struct leat_stream_stage){.n_records = 0};
         memcpy(stage->name, name, strnlen(name, LEAT_NAME_MAX));
         totals->n_stages = index + 1;
     }
     return stage;
+}
+
+static void add_stages(struct leat_stream_totals *totals, const struct leat_run_stats *stats) {
+    for (size_t i = 0; i < stats->n_stages && i < LEAT_STREAM_MAX_STAGES; i++) {
+        const struct leat_run_stage_stats *more = &stats->stages[i];
+        struct leat_stream_stage *stage = find_stage(totals, i, more->name);
+
+        stage->role = more->role;
+        stage->n_records += more->n_records;
+        stage->n_bytes += more->n_bytes;
+        stage->busy_ns += more->busy_ns;
+        stage->n_errors += more->n_errors;
+        leat_histogram_merge(&stage->times, &more->times);
+    }
 }
 
 void leat_stream_totals_add(struct leat_stream_totals *totals, const struct leat_run_stats *stats) {
@@ -153,14 +169,32 @@ void leat_stream_totals_add(struct leat_stream_totals *totals, const struct leat
     totals->n_source_bytes += stats->n_source_bytes;
     totals->n_source_records += stats->n_source_records;
     totals->n_bad_records += stats->n_bad_records;
-    for (size_t i = 0; i < stats->n_stages && i < LEAT_STREAM_MAX_STAGES; i++) {
-        struct leat_stream_stage *stage = find_stage(totals, i, stats->stages[i].name);
-
-        stage->n_records += stats->stages[i].n_records;
-        stage->n_bytes += stats->stages[i].n_bytes;
-        stage->busy_ns += stats->stages[i].busy_ns;
-        stage->n_errors += stats->stages[i].n_errors;
-    }
+    totals->lifetime_ns += stats->lifetime_ns;
+    totals->no_slot_ns += stats->no_slot_ns;
+    if (!totals->stages)
+        totals->stages = calloc(LEAT_STREAM_MAX_STAGES, sizeof(*totals->stages));
+    if (totals->stages)
+        add_stages(totals, stats);
     if (stats->last_bad && stats->last_bad->code)
         (void)leat_error_print(stats->last_bad, totals->last_error, sizeof(totals->last_error));
+}
+
+void leat_stream_totals_copy(struct leat_stream_totals *totals,
+                             const struct leat_stream_totals *other) {
+    *totals = *other;
+    totals->stages = NULL;
+    totals->n_stages = 0;
+    if (!other->stages)
+        return;
+    totals->stages = calloc(LEAT_STREAM_MAX_STAGES, sizeof(*totals->stages));
+    if (!totals->stages)
+        return;
+    memcpy(totals->stages, other->stages, other->n_stages * sizeof(*totals->stages));
+    totals->n_stages = other->n_stages;
+}
+
+void leat_stream_totals_deinit(struct leat_stream_totals *totals) {
+    free(totals->stages);
+    totals->stages = NULL;
+    totals->n_stages = 0;
 }

@@ -17,13 +17,16 @@
 
 struct leat_stream_totals {
     uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
-    uint64_t n_waits, wait_ns; /* a trainer had credit, and nothing was ready */
+    uint64_t n_waits, wait_ns;        /* a trainer had credit, and nothing was ready */
+    uint64_t lifetime_ns, no_slot_ns; /* of its runs together */
     struct leat_pool_stats pools[LEAT_N_MEMORIES];
     size_t n_stages;
     struct leat_stream_stage {
         char name[LEAT_NAME_MAX + 1];
+        enum leat_role role;
         uint64_t n_records, n_bytes, busy_ns, n_errors;
-    } stages[LEAT_STREAM_MAX_STAGES];
+        struct leat_histogram times;
+    } * stages; /* [LEAT_STREAM_MAX_STAGES]; NULL: there was no run yet */
     char last_error[LEAT_ERROR_PRINT_MAX];
 };
 
@@ -55,3 +58,7 @@ struct leat_stream *leat_stream_ref(struct leat_stream *stream);
 void leat_streams_unref(struct leat_streams *streams, struct leat_stream *stream);
 
 void leat_stream_totals_add(struct leat_stream_totals *totals, const struct leat_run_stats *stats);
+/* A copy that is to be freed, of what it had no memory for without the stages. */
+void leat_stream_totals_copy(struct leat_stream_totals *totals,
+                             const struct leat_stream_totals *other);
+void leat_stream_totals_deinit(struct leat_stream_totals *totals);

@@ -20,7 +20,7 @@ static uint32_t bucket_of(uint32_t value) {
     return first + ((value >> (log - STEP_LOG)) & ((1U << STEP_LOG) - 1));
 }
 
-void leat_histogram_bucket(uint32_t bucket, uint32_t *ret_first, uint32_t *ret_last) {
+void leat_lengths_bucket(uint32_t bucket, uint32_t *ret_first, uint32_t *ret_last) {
     uint32_t log, step;
 
     *ret_first = *ret_last = bucket;
@@ -32,7 +32,7 @@ void leat_histogram_bucket(uint32_t bucket, uint32_t *ret_first, uint32_t *ret_l
     *ret_last = *ret_first + ((1U << (log - STEP_LOG)) - 1);
 }
 
-void leat_histogram_add(struct leat_histogram *histogram, uint32_t value) {
+void leat_lengths_add(struct leat_lengths *histogram, uint32_t value) {
     if (histogram->n == 0 || value < histogram->min)
         histogram->min = value;
     if (histogram->n == 0 || value > histogram->max)
@@ -42,16 +42,16 @@ void leat_histogram_add(struct leat_histogram *histogram, uint32_t value) {
     histogram->counts[bucket_of(value)]++;
 }
 
-uint32_t leat_histogram_percentile(const struct leat_histogram *histogram, unsigned percent) {
+uint32_t leat_lengths_percentile(const struct leat_lengths *histogram, unsigned percent) {
     uint64_t wanted = histogram->n / 100 * percent + (histogram->n % 100 * percent + 99) / 100;
     uint64_t seen = 0;
     uint32_t first, last;
 
-    for (uint32_t i = 0; i < LEAT_HISTOGRAM_BUCKETS; i++) {
+    for (uint32_t i = 0; i < LEAT_LENGTHS_BUCKETS; i++) {
         seen += histogram->counts[i];
         if (seen < wanted || seen == 0)
             continue;
-        leat_histogram_bucket(i, &first, &last);
+        leat_lengths_bucket(i, &first, &last);
         return last < histogram->max ? last : histogram->max;
     }
     return 0;
@@ -113,7 +113,7 @@ void leat_column_stats_add(struct leat_column_stats *stats, const struct leat_fi
     n = column->lengths[row];
     start = column->starts[row];
     stats->n_empty += n == 0;
-    leat_histogram_add(&stats->lengths, n);
+    leat_lengths_add(&stats->lengths, n);
     if (field->dtype == LEAT_DTYPE_TEXT) {
         if (n > 0)
             add_text(stats, (const char *)column->values + start, n);

@@ -10,19 +10,19 @@
 
 /* Lengths, counted one by one below 512, then in 32 steps for each power of two: an answer is right
  * to 3 %. */
-#define LEAT_HISTOGRAM_BUCKETS 1248
+#define LEAT_LENGTHS_BUCKETS 1248
 
-struct leat_histogram {
+struct leat_lengths {
     uint64_t n, sum;
     uint32_t min, max;
-    uint64_t counts[LEAT_HISTOGRAM_BUCKETS];
+    uint64_t counts[LEAT_LENGTHS_BUCKETS];
 };
 
-void leat_histogram_add(struct leat_histogram *histogram, uint32_t value);
+void leat_lengths_add(struct leat_lengths *histogram, uint32_t value);
 /* The lengths of a bucket, from first to last. */
-void leat_histogram_bucket(uint32_t bucket, uint32_t *ret_first, uint32_t *ret_last);
+void leat_lengths_bucket(uint32_t bucket, uint32_t *ret_first, uint32_t *ret_last);
 /* The smallest length that so many of 100 are not above (0 if there are none). */
-uint32_t leat_histogram_percentile(const struct leat_histogram *histogram, unsigned percent);
+uint32_t leat_lengths_percentile(const struct leat_lengths *histogram, unsigned percent);
 
 /* Mean and variance as they come (Welford, Technometrics 4, 1962). */
 struct leat_moments {
@@ -39,7 +39,7 @@ struct leat_column_stats {
     uint64_t n_not_finite; /* numbers that are NaN or infinite: in no other count of numbers */
     bool has_other, has_float, has_int, has_bool; /* TEXT: what texts that are not empty could be */
     struct leat_moments numbers;   /* of scalars, items of lists, texts if all are numbers */
-    struct leat_histogram lengths; /* of texts (bytes) and lists (items) */
+    struct leat_lengths lengths; /* of texts (bytes) and lists (items) */
 };
 
 /* One row more. */

@@ -8,7 +8,7 @@
 #define ROWS_MAX  16 /* of a histogram */
 #define BAR_WIDTH 40
 
-static double mean_length(const struct leat_histogram *lengths) {
+static double mean_length(const struct leat_lengths *lengths) {
     return lengths->n ? (double)lengths->sum / (double)lengths->n : 0;
 }
 
@@ -55,21 +55,21 @@ static uint64_t row_width(uint64_t n_values, uint64_t finest) {
 }
 
 /* A bucket that is as wide as a row or wider counts where its middle is. */
-static void add_histogram(struct leat_text *text, const struct leat_histogram *lengths) {
+static void add_histogram(struct leat_text *text, const struct leat_lengths *lengths) {
     uint64_t counts[ROWS_MAX + 1] = {0}, largest = 1, width, start, finest = 1;
     uint32_t first, last;
 
-    for (uint32_t i = 0; i < LEAT_HISTOGRAM_BUCKETS; i++) {
-        leat_histogram_bucket(i, &first, &last);
+    for (uint32_t i = 0; i < LEAT_LENGTHS_BUCKETS; i++) {
+        leat_lengths_bucket(i, &first, &last);
         if (first <= lengths->max)
             finest = (uint64_t)last - first + 1;
     }
     width = row_width((uint64_t)lengths->max - lengths->min + 1, finest);
     start = lengths->min / width * width;
-    for (uint32_t i = 0; i < LEAT_HISTOGRAM_BUCKETS; i++) {
+    for (uint32_t i = 0; i < LEAT_LENGTHS_BUCKETS; i++) {
         uint64_t middle;
 
-        leat_histogram_bucket(i, &first, &last);
+        leat_lengths_bucket(i, &first, &last);
         middle = first + (uint64_t)(last - first) / 2;
         middle = middle < lengths->min ? lengths->min : middle;
         middle = middle > lengths->max ? lengths->max : middle;
@@ -89,7 +89,7 @@ static void add_histogram(struct leat_text *text, const struct leat_histogram *l
 }
 
 static void add_tokens(struct leat_text *text, const struct leat_described_column *column) {
-    const struct leat_histogram *lengths = &column->stats.lengths;
+    const struct leat_lengths *lengths = &column->stats.lengths;
 
     if (lengths->n == 0)
         return;
@@ -98,8 +98,8 @@ static void add_tokens(struct leat_text *text, const struct leat_described_colum
         "\n%s: %llu tokens; a record has %u to %u, %.1f on average; of 100 records, 50 have "
         "no more than %u, 90 %u, 99 %u\n",
         column->name, (unsigned long long)lengths->sum, lengths->min, lengths->max,
-        mean_length(lengths), leat_histogram_percentile(lengths, 50),
-        leat_histogram_percentile(lengths, 90), leat_histogram_percentile(lengths, 99));
+        mean_length(lengths), leat_lengths_percentile(lengths, 50),
+        leat_lengths_percentile(lengths, 90), leat_lengths_percentile(lengths, 99));
     add_histogram(text, lengths);
 }
 
@@ -125,7 +125,7 @@ static void print_text(const struct leat_description *description, struct leat_t
 /* ---- JSON ---- */
 
 static void add_lengths(struct leat_text *text, const struct leat_described_column *column) {
-    const struct leat_histogram *lengths = &column->stats.lengths;
+    const struct leat_lengths *lengths = &column->stats.lengths;
     const char *separator = "";
     uint32_t first, last;
 
@@ -133,13 +133,13 @@ static void add_lengths(struct leat_text *text, const struct leat_described_colu
                   column->is_tokens ? "tokens" : "length", lengths->min, lengths->max,
                   mean_length(lengths));
     leat_text_add(text, ", \"sum\": %llu, \"p50\": %u, \"p90\": %u, \"p99\": %u",
-                  (unsigned long long)lengths->sum, leat_histogram_percentile(lengths, 50),
-                  leat_histogram_percentile(lengths, 90), leat_histogram_percentile(lengths, 99));
+                  (unsigned long long)lengths->sum, leat_lengths_percentile(lengths, 50),
+                  leat_lengths_percentile(lengths, 90), leat_lengths_percentile(lengths, 99));
     leat_text_add(text, ", \"histogram\": [");
-    for (uint32_t i = 0; i < LEAT_HISTOGRAM_BUCKETS; i++) {
+    for (uint32_t i = 0; i < LEAT_LENGTHS_BUCKETS; i++) {
         if (lengths->counts[i] == 0)
             continue;
-        leat_histogram_bucket(i, &first, &last);
+        leat_lengths_bucket(i, &first, &last);
         leat_text_add(text, "%s{\"from\": %u, \"to\": %u, \"count\": %llu}", separator, first, last,
                       (unsigned long long)lengths->counts[i]);
         separator = ", ";

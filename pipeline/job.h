@@ -128,8 +128,12 @@ void leat_unit_free_all(struct leat_unit **list);
 /* ---- MAP: all per-record stages over one block ---- */
 
 struct leat_stage_count {
-    uint64_t n_records, n_bytes, busy_ns, n_errors;
+    uint64_t n_records, n_bytes, start_ns, busy_ns, n_errors;
+    bool is_done; /* the stage was come to */
 };
+
+/* Places of what is no stage of the plan, among the counts of a MAP job. */
+enum { LEAT_COUNT_LOAD, LEAT_COUNT_STORE, LEAT_COUNT_SOURCE, LEAT_COUNT_STAGES };
 
 /* A block on its way to the cache. Owner: the job, then the run. */
 struct leat_cache_item {
@@ -164,7 +168,7 @@ struct leat_map_job {
     uint64_t (*now_ns)(void);
     uint32_t n_at_once;
     struct leat_notes notes;         /* out */
-    struct leat_stage_count *counts; /* [1 + n_map + 1]: source, stages, cache */
+    struct leat_stage_count *counts; /* [LEAT_COUNT_STAGES + n_map] */
 };
 
 int leat_map_execute(struct leat_map_job *job, struct leat_error *err);
@@ -266,7 +270,7 @@ struct leat_job {
     struct leat_run *run;
     struct leat_queue_entry *entry; /* MAP: its place in the queue of blocks */
     struct leat_error error;
-    uint64_t n_bytes, busy_ns;
+    uint64_t n_bytes, start_ns, busy_ns;
     uint64_t (*now_ns)(void);
     union {
         struct leat_scan_job scan;

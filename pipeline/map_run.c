@@ -14,6 +14,17 @@ static uint64_t now(const struct leat_map_job *job) {
     return job->now_ns ? job->now_ns() : 0;
 }
 
+/* Unless it has begun: the source did so with finding its records. */
+static void begin(const struct leat_map_job *job, struct leat_stage_count *count) {
+    if (!count->start_ns)
+        count->start_ns = now(job);
+}
+
+static void end(const struct leat_map_job *job, struct leat_stage_count *count) {
+    count->busy_ns = now(job) - count->start_ns;
+    count->is_done = true;
+}
+
 static void set_place(struct leat_block *block, const struct leat_piece *piece) {
     block->file = piece->span.file;
     block->file_offset = piece->span.offset;
@@ -124,9 +135,9 @@ static int step(struct leat_map_job *job, struct leat_map *map, size_t count_ind
                 const struct leat_plan_stage *stage, struct leat_error *err) {
     struct leat_stage_count *count = &job->counts[count_index];
     uint32_t n_bad = map->block->n_bad, n_rows = map->block->n_rows;
-    uint64_t start_ns = now(job);
     int r = 0;
 
+    begin(job, count);
     map->n_bytes_out = 0;
     map->stage = stage ? stage->ops->name : NULL;
     if (!stage)
@@ -134,7 +145,8 @@ static int step(struct leat_map_job *job, struct leat_map *map, size_t count_ind
     else if (set_marks(stage, map, err) < 0)
         r = -ENOMEM;
     else
-        r = leat_workspace_get(job->workspace, job->plan, count_index - 1, &map->workspace, err);
+        r = leat_workspace_get(job->workspace, job->plan, count_index - LEAT_COUNT_STAGES,
+                               &map->workspace, err);
     if (r == 0 && stage)
         r = stage->ops->map(stage->config, map, err);
     map->marks = NULL;
@@ -144,7 +156,7 @@ static int step(struct leat_map_job *job, struct leat_map *map, size_t count_ind
     count->n_records += n_rows;
     count->n_bytes += stage ? map->n_bytes_out : job->piece.span.n_bytes;
     count->n_errors += map->block->n_bad - n_bad;
-    count->busy_ns += now(job) - start_ns;
+    end(job, count);
     return r;
 }
 
@@ -198,7 +210,7 @@ static int make_damaged(struct leat_map_job *job, struct leat_error *err) {
     block->n_bad = block->n_records = 1;
     block->n_rows = 0;
     set_place(block, piece);
-    job->counts[0].n_errors++;
+    job->counts[LEAT_COUNT_SOURCE].n_errors++;
     return 0;
 }
 
@@ -221,33 +233,52 @@ static int make(struct leat_map_job *job, struct leat_error *err) {
         .n_at_once = job->n_at_once,
         .notes = &job->notes,
     };
-    int r = job->piece.damage ? make_damaged(job, err) : index_records(job, job->block, err);
+    int r;
 
-    if (r < 0 || job->piece.damage)
+    begin(job, &job->counts[LEAT_COUNT_SOURCE]);
+    if (job->piece.damage) {
+        r = make_damaged(job, err);
+        end(job, &job->counts[LEAT_COUNT_SOURCE]);
+        return r;
+    }
+    r = index_records(job, job->block, err);
+    if (r < 0)
         return r;
     map.is_dropped = leat_arena_alloc(job->scratch, job->block->n_rows * sizeof(bool));
     if (!map.is_dropped)
         return leat_error_oom(err);
     memset(map.is_dropped, 0, job->block->n_rows * sizeof(bool));
-    r = step(job, &map, 0, NULL, err);
+    r = step(job, &map, LEAT_COUNT_SOURCE, NULL, err);
     for (size_t i = 0; r == 0 && i < plan->n_map && (int)i <= job->stop_after; i++)
-        r = step(job, &map, i + 1, plan->map[i], err);
+        r = step(job, &map, LEAT_COUNT_STAGES + i, plan->map[i], err);
     if (r == 0 && job->stop_after >= (int)plan->n_map)
         r = finish(job->block, err);
     return r;
 }
 
 static int load(struct leat_map_job *job, struct leat_error *err) {
-    struct leat_stage_count *count = &job->counts[job->plan->n_map + 1];
-    uint64_t start_ns = now(job);
-    int r = leat_load_execute(job, err);
+    struct leat_stage_count *count = &job->counts[LEAT_COUNT_LOAD];
+    int r;
 
+    begin(job, count);
+    r = leat_load_execute(job, err);
     set_place(job->block, &job->piece);
     count->n_records += r == 0 ? job->block->n_rows : 0;
     count->n_bytes += job->load.frame.n_stored;
     count->n_errors += r < 0;
-    count->busy_ns += now(job) - start_ns;
+    end(job, count);
     return r;
+}
+
+static void store(struct leat_map_job *job) {
+    struct leat_stage_count *count = &job->counts[LEAT_COUNT_STORE];
+
+    begin(job, count);
+    if (leat_load_make(job, &job->item_error) == 0) {
+        count->n_records += job->block->n_rows;
+        count->n_bytes += job->item->frame.n_stored;
+    }
+    end(job, count);
 }
 
 /* The cache is no help: the piece is read and mapped as if there were none. */
@@ -282,6 +313,6 @@ int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
     }
     r = make(job, err);
     if (r == 0 && job->item)
-        (void)leat_load_make(job, &job->item_error);
+        store(job);
     return r;
 }

@@ -68,7 +68,7 @@ static int map_piece(struct reader *reader, const struct leat_piece *piece,
         .workspace = reader->workspace,
         .seed = (uint64_t)reader->plan->options.seed,
         .stop_after = reader->stop_after,
-        .counts = calloc(reader->plan->n_map + 2, sizeof(struct leat_stage_count)),
+        .counts = calloc(LEAT_COUNT_STAGES + reader->plan->n_map, sizeof(struct leat_stage_count)),
     };
     int r;
 

@@ -30,20 +30,6 @@ static int out_of_memory(struct leat_run *run) {
 
 /* ---- life ---- */
 
-static int name_stages(struct leat_run *run, struct leat_error *err) {
-    const struct leat_plan *plan = run->plan;
-
-    run->stage_stats = calloc(plan->n_map + 3, sizeof(*run->stage_stats));
-    if (!run->stage_stats)
-        return leat_error_oom(err);
-    run->stage_stats[0].name = plan->source_ops->name;
-    for (size_t i = 0; i < plan->n_map; i++)
-        run->stage_stats[i + 1].name = plan->map[i]->ops->name;
-    run->stage_stats[plan->n_map + 1].name = "collate";
-    run->stage_stats[plan->n_map + 2].name = "cache";
-    return 0;
-}
-
 static void start(struct leat_run *run, struct leat_plan *plan,
                   const struct leat_run_options *options, bool may_read_once) {
     run->quarantine_fd = -1;
@@ -69,7 +55,7 @@ struct leat_run *leat_run_new_lane(struct leat_run *whole, uint32_t lane,
     start(run, whole->plan, options, false);
     leat_run_limit_scan(run);
     run->order.seed = whole->order.seed;
-    run->stage_stats = whole->stage_stats;
+    run->profile = whole->profile;
     return run;
 }
 
@@ -95,7 +81,7 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
     if (r == 0)
         r = leat_order_start_epoch(&run->order, run->epoch, err);
     if (r == 0)
-        r = name_stages(run, err);
+        r = leat_run_profile_init(run, err);
     if (r == 0 && plan->mixing)
         r = leat_run_mix_init(run, err);
     if (r < 0) {
@@ -141,8 +127,7 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     if (run->quarantine_fd >= 0)
         (void)close(run->quarantine_fd);
     leat_run_rest_deinit(run);
-    if (!run->whole)
-        free(run->stage_stats);
+    leat_run_profile_deinit(run);
     leat_plan_unref(run->plan);
     free(run);
     return NULL;
@@ -162,9 +147,8 @@ void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_s
     *ret_stats = run->stats;
     ret_stats->n_jobs = run->n_jobs;
     ret_stats->n_blocks = run->blocks.n_alive + leat_run_mix_n_blocks(run);
-    ret_stats->n_stages = run->plan->n_map + 2 + (run->plan->cache_path ? 1 : 0);
     leat_run_cache_get_stats(run, ret_stats);
-    ret_stats->stages = run->stage_stats;
+    leat_run_profile_get_stats(run, ret_stats);
     ret_stats->last_bad = &run->last_bad;
 }
 
@@ -394,7 +378,7 @@ static int make_job(struct leat_run *run, struct leat_job **ret_job) {
 
     do { /* once more, where that brought a pass to its end */
         run->has_end = false;
-        leat_run_consume(run);
+        leat_run_profile_consume(run);
         leat_run_move_ends(run);
         for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
             if (makers[i](run, ret_job) == LEAT_RUN_JOB)
@@ -407,7 +391,7 @@ static int make_job(struct leat_run *run, struct leat_job **ret_job) {
     return 0;
 }
 
-int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
+static int next_job(struct leat_run *run, struct leat_job **ret_job) {
     int r = 0;
 
     *ret_job = NULL;
@@ -422,6 +406,13 @@ int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
     return rest_job(run, true, ret_job) == LEAT_RUN_JOB ? LEAT_RUN_JOB : LEAT_RUN_ENDED;
 }
 
+int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
+    int r = next_job(run, ret_job);
+
+    leat_run_profile_watch(run, run->is_cancelled || (has_ended(run) && !run->order.batcher.first));
+    return r;
+}
+
 enum leat_job_kind leat_job_kind(const struct leat_job *job) {
     return job->kind;
 }
@@ -432,8 +423,7 @@ void leat_job_start(struct leat_job *job) {
 }
 
 void leat_job_execute(struct leat_job *job) {
-    uint64_t start_ns = job->now_ns ? job->now_ns() : 0;
-
+    job->start_ns = job->now_ns ? job->now_ns() : 0;
     switch (job->kind) {
     case LEAT_JOB_SCAN:
         (void)leat_scan_execute(&job->scan, &job->n_bytes, &job->error);
@@ -462,7 +452,7 @@ void leat_job_execute(struct leat_job *job) {
     default:
         break;
     }
-    job->busy_ns = job->now_ns ? job->now_ns() - start_ns : 0;
+    job->busy_ns = job->now_ns ? job->now_ns() - job->start_ns : 0;
 }
 
 /* ---- jobs back ---- */
@@ -498,7 +488,6 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
 
     run->scan_is_out = run->scan_is_stale = false;
     leat_run_whole(run)->stats.n_source_bytes += job->n_bytes;
-    run->stage_stats[0].busy_ns += job->busy_ns;
     leat_run_decode_follow(run, scan);
     leat_run_count_scan(run, scan);
     give_buffers(run, scan);
@@ -517,20 +506,9 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
     leat_run_cache_collect(run);
 }
 
-static void add_count(struct leat_run_stage_stats *stats, const struct leat_stage_count *count) {
-    stats->n_records += count->n_records;
-    stats->n_bytes += count->n_bytes;
-    stats->busy_ns += count->busy_ns;
-    stats->n_errors += count->n_errors;
-}
-
 static void complete_map(struct leat_run *run, struct leat_job *job) {
     struct leat_queue_entry *entry = job->entry;
 
-    for (size_t i = 0; job->map.counts && i <= run->plan->n_map; i++)
-        add_count(&run->stage_stats[i], &job->map.counts[i]);
-    if (job->map.counts)
-        add_count(&run->stage_stats[run->plan->n_map + 2], &job->map.counts[run->plan->n_map + 1]);
     leat_run_add_notes(leat_run_whole(run), &job->map.notes);
     leat_run_whole(run)->n_maps_out--;
     leat_run_end_map(run, job);
@@ -542,8 +520,6 @@ static void complete_map(struct leat_run *run, struct leat_job *job) {
 }
 
 static void complete_collate(struct leat_run *run, struct leat_job *job) {
-    struct leat_run_stage_stats *stats = &run->stage_stats[run->plan->n_map + 1];
-
     run->n_collate_out--;
     for (size_t i = 0; i < job->collate.n_items; i++) {
         struct leat_collate_item *item = &job->collate.items[i];
@@ -553,21 +529,18 @@ static void complete_collate(struct leat_run *run, struct leat_job *job) {
         run->stats.n_batches++;
         run->stats.n_rows += item->batch->n_refs;
         run->stats.n_elements += item->n_elements;
-        stats->n_records += item->batch->n_refs;
-        stats->n_bytes += item->used_bytes;
         leat_batch_refs_free(item->batch);
     }
-    stats->busy_ns += job->busy_ns;
 }
 
 void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
     run = take_job->run;
+    leat_run_profile_job(run, take_job);
     switch (take_job->kind) {
     case LEAT_JOB_SCAN:
         complete_scan(run, take_job);
         break;
     case LEAT_JOB_DECODE:
-        run->stage_stats[0].busy_ns += take_job->busy_ns;
         leat_run_decode_done(run, &take_job->decode);
         if (take_job->error.code)
             leat_run_fail(run, &take_job->error);

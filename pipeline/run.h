@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "pipeline/histogram.h"
 #include "pipeline/plan.h"
 
 enum {
@@ -81,15 +82,36 @@ struct leat_output {
     bool is_last; /* EPOCH_END: nothing follows */
 };
 
+/* What a line of the profile is about. Busy times do not overlap: their sum is the time that all
+ * threads and the loop were busy with the run, but for what lies between stages. */
+enum leat_role {
+    LEAT_ROLE_SCAN,        /* SCAN jobs: reading, and cutting at records */
+    LEAT_ROLE_DECODE,      /* DECODE jobs */
+    LEAT_ROLE_SOURCE,      /* finding and parsing the records of a block */
+    LEAT_ROLE_MAP,         /* a stage, of each block */
+    LEAT_ROLE_ORDER,       /* on the run's thread: references through the order stages */
+    LEAT_ROLE_COLLATE,     /* COLLATE jobs */
+    LEAT_ROLE_CACHE,       /* reading blocks from the cache */
+    LEAT_ROLE_CACHE_WRITE, /* making them ready for it, of each block, and CACHE jobs */
+    LEAT_ROLE_QUARANTINE,  /* QUARANTINE jobs */
+    LEAT_N_ROLES,
+};
+const char *leat_role_name(enum leat_role role);
+
 struct leat_run_stage_stats {
-    const char *name;
+    const char *name; /* the kind of source or stage; of the others that of their role */
+    enum leat_role role;
     uint64_t n_records, n_bytes, busy_ns, n_errors;
+    struct leat_histogram times; /* of each job or block; their sum is busy_ns */
 };
 
 struct leat_run_stats {
     uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
     uint32_t n_jobs, n_blocks;
-    size_t n_stages; /* source, MAP stages, collate; cache, if there is one */
+    /* Known only with now_ns: from its beginning to its end or up to now, and in which part of that
+     * a batch could have been made and had no slot, because trainers are slow. */
+    uint64_t lifetime_ns, no_slot_ns;
+    size_t n_stages; /* in the order in which data goes through them */
     uint64_t n_cache_written_bytes;
     uint64_t n_cache_notes;              /* what went wrong with the cache, so often */
     uint64_t n_cache_done_bytes;         /* of the source are in the cache, */

@@ -280,6 +280,7 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
         entry->next_row++;
         block->n_refs++;
         run->n_pass_rows++;
+        run->n_order_rows++;
         r = leat_order_feed(&run->order, ref, &err);
         if (r < 0)
             leat_run_fail(run, &err);

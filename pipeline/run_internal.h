@@ -1,6 +1,6 @@
 /* run_internal.h: the state of a run, shared by run.c (jobs), run_output.c (what goes out),
- * run_blocks.c (blocks through the order), run_cache.c and run_decode.c (compressed files ahead of
- * the scanner). */
+ * run_blocks.c (blocks through the order), run_cache.c, run_decode.c (compressed files ahead of the
+ * scanner) and run_profile.c (what takes the time). */
 #pragma once
 
 #include "pipeline/job.h"
@@ -73,6 +73,16 @@ struct leat_ahead {
     uint64_t counted_bytes; /* and all, in the account */
 };
 
+/* What takes the time. Its lines are those of the whole. */
+struct leat_run_profile {
+    struct leat_run_stage_stats *lines;
+    size_t n_lines;
+    uint16_t line_of[LEAT_N_ROLES]; /* the first of that role */
+    uint64_t start_ns, end_ns;            /* end: 0: it goes on */
+    uint64_t no_slot_ns, no_slot_since_ns;
+    bool has_no_slot;
+};
+
 struct leat_run {
     struct leat_plan *plan;
     struct leat_run_options options;
@@ -103,6 +113,7 @@ struct leat_run {
     struct leat_order order;
     uint64_t epoch, pass; /* being consumed */
     uint64_t n_pass_rows;
+    uint64_t n_order_rows; /* of all passes */
     uint64_t n_epoch_bad;
     bool is_complete; /* the last epoch went through the order */
 
@@ -140,7 +151,7 @@ struct leat_run {
     size_t n_notes;
 
     struct leat_run_stats stats;
-    struct leat_run_stage_stats *stage_stats; /* source, MAP stages, collate, cache; the whole's */
+    struct leat_run_profile profile;
 };
 
 static inline struct leat_run *leat_run_whole(struct leat_run *run) {
@@ -185,6 +196,17 @@ struct leat_output_entry *leat_run_add_output(struct leat_run *run,
 void leat_run_move_ends(struct leat_run *run);
 /* Batches that one COLLATE job makes at most. */
 size_t leat_run_collate_max(const struct leat_run *run);
+
+/* The profile (run_profile.c). */
+int leat_run_profile_init(struct leat_run *run, struct leat_error *err);
+void leat_run_profile_deinit(struct leat_run *run);
+/* What a job brings back. */
+void leat_run_profile_job(struct leat_run *run, const struct leat_job *job);
+/* leat_run_consume, measured. */
+void leat_run_profile_consume(struct leat_run *run);
+/* After each change: whether it has ended, or waits for a slot. */
+void leat_run_profile_watch(struct leat_run *run, bool has_ended);
+void leat_run_profile_get_stats(const struct leat_run *run, struct leat_run_stats *stats);
 
 /* Jobs that read and map: 0 or LEAT_RUN_JOB. */
 int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job);

@@ -142,6 +142,7 @@ static void push_row(struct leat_run *run, struct leat_ref ref) {
 
     leat_mixer_take(&run->mixer);
     run->n_pass_rows++;
+    run->n_order_rows++;
     r = leat_order_feed(&run->order, ref, &err);
     if (r < 0)
         leat_run_fail(run, &err);

@@ -258,7 +258,7 @@ static void give_scratch(struct leat_run *run, struct leat_arena *arena) {
 }
 
 void leat_run_start_map(struct leat_run *run, struct leat_job *job) {
-    size_t n_bytes = (run->plan->n_map + 2) * sizeof(struct leat_stage_count);
+    size_t n_bytes = (LEAT_COUNT_STAGES + run->plan->n_map) * sizeof(struct leat_stage_count);
     struct leat_scratch *scratch;
 
     run = leat_run_whole(run);

@@ -37,7 +37,7 @@ struct leat_cli_arguments {
         timeout;
     unsigned delivery; /* enum leat_delivery */
     unsigned format;   /* enum leat_cli_format */
-    bool json, digest, no_daemon, markdown;
+    bool json, digest, no_daemon, markdown, stats;
     bool jsonl, special, skip_special, offsets, type_ids;
     const char *shard, *output;
     bool all;

@@ -100,6 +100,10 @@ static const struct leat_cli_option run_options[] = {
      .kind = LEAT_CLI_FLAG,
      .offset = AT(no_daemon),
      .help = "run the pipeline in this process, on one thread"},
+    {.name = "stats",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(stats),
+     .help = "show what took the time: the stages as in `leatctl stats`"},
     END,
 };
 static const struct leat_cli_option pull_options[] = {PULLING, END};
@@ -242,6 +246,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .operand = "FILE",
      .examples = "  leatctl run titanic.yaml --digest\n"
                  "  leatctl run titanic.yaml --stream train --batches 10 --format jsonl\n"
+                 "  leatctl run titanic.yaml --stats\n"
                  "  leatctl run titanic.yaml --rank 1 --world-size 4 --delivery copy\n",
      .options = run_options,
      .run = leat_cli_run},
@@ -409,8 +414,14 @@ const struct leat_cli_command leat_cli_commands[] = {
      .options = json_options,
      .run = leat_cli_streams},
     {.name = "stats",
-     .summary = "show counters of streams and their stages",
-     .description = SOCKET_TEXT,
+     .summary = "show counters of streams, and what takes their time",
+     .description =
+         "For each stream its counters, who waits for whom, and a table of what takes the time:\n"
+         "the busy time of each stage, of all threads together, its share of all of it, and the "
+         "times of single\nblocks (or jobs): mean, least, most, and those that half and 99 % of "
+         "them do not exceed, to a\nsixteenth. `scan` reads and cuts, the source's line parses, "
+         "`order` is what shuffling and batching\ntake on the daemon's one loop, `collate` writes "
+         "batches. --json has all of it.\n\n" SOCKET_TEXT,
      .operand = "[STREAM]",
      .options = json_options,
      .run = leat_cli_stats},

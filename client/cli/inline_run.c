@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "client/cli/interrupt.h"
+#include "client/cli/profile.h"
 #include "pipeline/run.h"
 
 #define MAX_MAP_JOBS 1
@@ -147,13 +149,24 @@ static int drive(struct leat_run *run, const struct leat_plan *plan, struct slot
     return r < 0 ? r : 0;
 }
 
+static uint64_t now_ns(void) {
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
 static void take_stats(const struct leat_run *run, struct leat_cli_report *report) {
+    Leat__StreamStats *profile = leat_cli_profile_of_run(run);
     struct leat_run_stats stats;
 
     leat_run_get_stats(run, &stats);
     report->has_tokens = true;
     report->n_tokens = stats.n_elements;
     report->n_bad_records = stats.n_bad_records;
+    if (profile)
+        leat_cli_report_profile(report, profile);
+    leat_cli_profile_free(profile);
 }
 
 static void free_slots(struct leat_run *run, struct slots *slots) {
@@ -176,6 +189,7 @@ int leat_cli_inline_run(const struct leat_spec *spec, const struct leat_cli_argu
         .has_seed = arguments->seed.is_given,
         .seed = arguments->seed.value,
         .max_map_jobs = MAX_MAP_JOBS,
+        .now_ns = now_ns,
         .opener = &leat_opener_operator,
     };
     struct slots slots = {.n_items = 0};

@@ -53,8 +53,10 @@ static void fill_options(const struct leat_cli_arguments *arguments,
     options->client_name = "leatctl";
 }
 
-/* The daemon's counters of the stream; false if it does not tell us. */
-static bool read_counters(const struct pull *pull, struct counters *ret_counters) {
+/* The daemon's counters of the stream; false if it does not tell us. With `report`, its profile
+ * goes there. */
+static bool read_counters(const struct pull *pull, struct leat_cli_report *report,
+                          struct counters *ret_counters) {
     Leat__StatsRequest stats = LEAT__STATS_REQUEST__INIT;
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     Leat__ControlReply *reply = NULL;
@@ -74,6 +76,8 @@ static bool read_counters(const struct pull *pull, struct counters *ret_counters
         *ret_counters = (struct counters){.n_batches = stream->n_batches,
                                           .n_elements = stream->n_elements,
                                           .n_bad_records = stream->n_bad_records};
+        if (report)
+            leat_cli_report_profile(report, stream);
     }
     leat__control_reply__free_unpacked(reply, NULL);
     return is_found;
@@ -92,7 +96,7 @@ static void count_tokens(struct pull *pull, const struct counters *before) {
     struct counters after;
     uint64_t n_batches;
 
-    if (!read_counters(pull, &after) || after.n_batches <= before->n_batches)
+    if (!read_counters(pull, report, &after) || after.n_batches <= before->n_batches)
         return;
     n_batches = after.n_batches - before->n_batches;
     report->has_tokens = true;
@@ -141,7 +145,7 @@ static int open_stream(struct pull *pull, struct leat_client *client, struct cou
     int r = -EINTR;
 
     fill_options(pull->arguments, &options);
-    (void)read_counters(pull, ret_before);
+    (void)read_counters(pull, NULL, ret_before);
     if (!leat_cli_interrupt_seen())
         r = leat_client_open(client, pull->stream, &options, ret_stream);
     if (r < 0 && leat_cli_interrupt_seen())

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/cli/profile.h"
 #include "client/cli/units.h"
 #include "pipeline/scalar.h"
 
@@ -32,6 +33,7 @@ void leat_cli_report_init(struct leat_cli_report *report,
     *report = (struct leat_cli_report){
         .format = arguments->json ? LEAT_CLI_JSON : (enum leat_cli_format)arguments->format,
         .wants_digest = arguments->digest,
+        .wants_profile = arguments->stats,
         .stream = stream,
         .how = how,
         .start_ns = now_ns(),
@@ -149,6 +151,15 @@ void leat_cli_report_batch(struct leat_cli_report *report, const struct leat_vie
     report->n_rows += view->header.n_rows;
 }
 
+void leat_cli_report_profile(struct leat_cli_report *report, const Leat__StreamStats *stats) {
+    if (!report->wants_profile)
+        return;
+    if (report->format == LEAT_CLI_TEXT)
+        leat_cli_profile_text(&report->profile, stats);
+    else
+        leat_cli_profile_json(&report->profile, stats);
+}
+
 void leat_cli_report_stop(struct leat_cli_report *report) {
     report->end_ns = now_ns();
 }
@@ -179,6 +190,8 @@ static void add_json_summary(const struct leat_cli_report *report, const char *d
         leat_text_add(text, ", \"digest\": \"%s\"", digest);
     if (report->first.data)
         leat_text_add(text, ", \"tensors\": %s", report->first.data);
+    if (report->profile.data)
+        leat_text_add(text, ", \"profile\": {%s}", report->profile.data);
     leat_text_add(text, "}");
 }
 
@@ -203,6 +216,8 @@ static void add_text_summary(const struct leat_cli_report *report, const char *d
         leat_text_add(text, "%s bad records\n", leat_cli_count(report->n_bad_records, buffer));
     if (digest)
         leat_text_add(text, "digest %s\n", digest);
+    if (report->profile.data)
+        leat_text_add(text, "%s", report->profile.data);
 }
 
 void leat_cli_report_finish(struct leat_cli_report *report) {
@@ -218,12 +233,13 @@ void leat_cli_report_finish(struct leat_cli_report *report) {
     }
     if (report->format == LEAT_CLI_TEXT) {
         add_text_summary(report, digest, &text);
-    } else if (report->format == LEAT_CLI_JSON || digest) {
+    } else if (report->format == LEAT_CLI_JSON || digest || report->profile.data) {
         leat_text_add(&text, report->format == LEAT_CLI_JSONL ? "{\"summary\": " : "");
         add_json_summary(report, digest, &text);
         leat_text_add(&text, report->format == LEAT_CLI_JSONL ? "}\n" : "\n");
     }
     print_text(&text);
     free(report->first.data);
-    report->first = (struct leat_text){.data = NULL};
+    free(report->profile.data);
+    report->first = report->profile = (struct leat_text){.data = NULL};
 }

@@ -9,6 +9,7 @@
 #include "client/cli/arguments.h"
 #include "client/view.h"
 #include "proto/blake2b.h"
+#include "proto/leat.pb-c.h"
 
 struct leat_cli_report {
     enum leat_cli_format format;
@@ -21,12 +22,16 @@ struct leat_cli_report {
     uint64_t start_ns, end_ns;
     bool has_tokens; /* known from the counters of whoever made them */
     uint64_t n_tokens, n_bad_records;
+    bool wants_profile;
+    struct leat_text profile; /* what takes the time: text, or members of a JSON object */
 };
 
 void leat_cli_report_init(struct leat_cli_report *report,
                           const struct leat_cli_arguments *arguments, const char *stream,
                           const char *how);
 void leat_cli_report_batch(struct leat_cli_report *report, const struct leat_view *view);
+/* What made the batches, for the summary, if it is wanted there. */
+void leat_cli_report_profile(struct leat_cli_report *report, const Leat__StreamStats *stats);
 /* Nothing more comes: stops the clock. */
 void leat_cli_report_stop(struct leat_cli_report *report);
 /* Prints the summary and frees. */

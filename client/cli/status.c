@@ -9,6 +9,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/control.h"
 #include "client/cli/error_json.h"
+#include "client/cli/profile.h"
 #include "client/cli/units.h"
 #include "client/leat.h"
 #include "proto/packet.h"
@@ -70,16 +71,9 @@ static const struct member stats_members[] = {
     MEMBER(Leat__StreamStats, n_blocks, MEMBER_U32, "blocks"),
     MEMBER(Leat__StreamStats, n_waits, MEMBER_U64, "trainer waits"),
     MEMBER(Leat__StreamStats, wait_ns, MEMBER_NS, "waited"),
+    MEMBER(Leat__StreamStats, lifetime_ns, MEMBER_NS, "running"),
+    MEMBER(Leat__StreamStats, no_slot_ns, MEMBER_NS, "no slot free"),
     MEMBER(Leat__StreamStats, last_error, MEMBER_TEXT, "last error"),
-    MEMBERS_END,
-};
-
-static const struct member stage_members[] = {
-    MEMBER(Leat__StageStats, name, MEMBER_TEXT, "stage"),
-    MEMBER(Leat__StageStats, n_records, MEMBER_U64, "records"),
-    MEMBER(Leat__StageStats, n_bytes, MEMBER_BYTES, "bytes"),
-    MEMBER(Leat__StageStats, busy_ns, MEMBER_NS, "busy"),
-    MEMBER(Leat__StageStats, n_errors, MEMBER_U64, "errors"),
     MEMBERS_END,
 };
 
@@ -334,20 +328,15 @@ static void add_stats(struct leat_text *text, const Leat__StreamStats *stats, bo
         add_printable(text, stats->name);
         leat_text_add(text, "\n");
         add_list(text, stats_members, stats);
-        if (stats->n_stages > 0)
-            add_table(text, stage_members, (const void *const *)stats->stages, stats->n_stages);
+        leat_cli_profile_text(text, stats);
         if (stats->n_pools > 0)
             add_table(text, pool_members, (const void *const *)stats->pools, stats->n_pools);
         return;
     }
     add_json(text, stats_members, stats);
-    leat_text_add(text, ", \"stages\": [");
-    for (size_t i = 0; i < stats->n_stages; i++) {
-        leat_text_add(text, i ? ", " : "");
-        add_json(text, stage_members, stats->stages[i]);
-        leat_text_add(text, "}");
-    }
-    leat_text_add(text, "], \"pools\": [");
+    leat_text_add(text, ", ");
+    leat_cli_profile_json(text, stats);
+    leat_text_add(text, ", \"pools\": [");
     for (size_t i = 0; i < stats->n_pools; i++) {
         leat_text_add(text, i ? ", " : "");
         add_json(text, pool_members, stats->pools[i]);

@@ -394,14 +394,18 @@ static void step(struct driver *driver, bool *is_ended) {
 
 static void take_cache_stats(struct driven *result) {
     const struct leat_run_stats *stats = &result->stats;
-    const struct leat_run_stage_stats *last = &stats->stages[stats->n_stages - 1];
 
-    result->n_made = stats->stages[0].n_records;
     result->cache_note = *stats->cache_note;
-    if (strcmp(last->name, "cache") != 0)
-        return;
-    result->n_cached = last->n_records;
-    result->n_damaged = last->n_errors;
+    for (size_t i = 0; i < stats->n_stages; i++) {
+        const struct leat_run_stage_stats *stage = &stats->stages[i];
+
+        if (stage->role == LEAT_ROLE_SOURCE)
+            result->n_made = stage->n_records;
+        if (stage->role != LEAT_ROLE_CACHE)
+            continue;
+        result->n_cached = stage->n_records;
+        result->n_damaged = stage->n_errors;
+    }
 }
 
 static void finish(struct driver *driver) {

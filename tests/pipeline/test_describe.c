@@ -21,33 +21,33 @@ static void buckets_cover_everything(void **state) {
     uint32_t first, last, next = 0;
 
     (void)state;
-    for (uint32_t i = 0; i < LEAT_HISTOGRAM_BUCKETS; i++) {
-        struct leat_histogram histogram = {.n = 0};
-        leat_histogram_bucket(i, &first, &last);
+    for (uint32_t i = 0; i < LEAT_LENGTHS_BUCKETS; i++) {
+        struct leat_lengths histogram = {.n = 0};
+        leat_lengths_bucket(i, &first, &last);
         assert_int_equal(first, next);
         assert_true(last >= first);
         assert_true((double)(last - first) <= 0.032 * first);
         next = last + 1;
-        leat_histogram_add(&histogram, first);
-        leat_histogram_add(&histogram, last);
+        leat_lengths_add(&histogram, first);
+        leat_lengths_add(&histogram, last);
         assert_int_equal(histogram.counts[i], 2);
     }
     assert_int_equal(next, 0); /* behind UINT32_MAX */
 }
 
 static void percentiles_are_near(void **state) {
-    struct leat_histogram histogram = {.n = 0};
+    struct leat_lengths histogram = {.n = 0};
 
     (void)state;
-    assert_int_equal(leat_histogram_percentile(&histogram, 50), 0);
+    assert_int_equal(leat_lengths_percentile(&histogram, 50), 0);
     for (uint32_t i = 1; i <= 10000; i++)
-        leat_histogram_add(&histogram, i);
+        leat_lengths_add(&histogram, i);
     for (unsigned percent = 1; percent <= 100; percent++) {
-        uint32_t p = leat_histogram_percentile(&histogram, percent);
+        uint32_t p = leat_lengths_percentile(&histogram, percent);
         assert_in_range(p, percent * 100, percent * 104);
     }
     assert_int_equal(histogram.min, 1);
-    assert_int_equal(leat_histogram_percentile(&histogram, 100), 10000);
+    assert_int_equal(leat_lengths_percentile(&histogram, 100), 10000);
 }
 
 static void moments_are_those_of_two_passes(void **state) {
