@@ -11,8 +11,12 @@ struct leat_arena *leat_map_arena(struct leat_map *map, uint32_t column) {
     return map->is_kept[column] ? &map->block->kept : map->scratch;
 }
 
+/* What a filter behind an ORDER stage will drop stays in the block, though a later stage may have
+ * no value for it: then it is 0, not what the memory held before, since caches are made of it. */
 void *leat_map_alloc(struct leat_map *map, uint32_t column, size_t n_bytes) {
-    return leat_arena_alloc(leat_map_arena(map, column), n_bytes);
+    void *memory = leat_arena_alloc(leat_map_arena(map, column), n_bytes);
+
+    return memory && map->n_marks > 0 ? memset(memory, 0, n_bytes) : memory;
 }
 
 int leat_map_make_scalar(struct leat_map *map, uint32_t column, size_t element_bytes) {

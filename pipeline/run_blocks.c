@@ -186,9 +186,10 @@ static int check_epoch(struct leat_run *run, struct leat_error *err) {
     if (batcher->step == 0)
         return leat_error_set(
             err, -ENODATA,
-            "the stream has no batches: %llu records were read and %llu of them were bad",
-            (unsigned long long)run->stats.n_source_records,
-            (unsigned long long)run->stats.n_bad_records);
+            "epoch %llu has no batches: %llu records were read, %llu of them were "
+            "bad, and filters left %llu",
+            (unsigned long long)run->epoch, (unsigned long long)run->n_epoch_records,
+            (unsigned long long)run->n_epoch_bad, (unsigned long long)run->n_epoch_rows);
     if (batcher->n_rank_steps == 0)
         return leat_error_set(
             err, -ENODATA, "rank %llu of %llu gets no batch: epoch %llu has only %llu steps",
@@ -210,7 +211,7 @@ static int end_epoch(struct leat_run *run, struct leat_error *err) {
         r = leat_error_oom(err);
     if (r < 0)
         return r;
-    run->n_epoch_bad = 0;
+    run->n_epoch_bad = run->n_epoch_rows = run->n_epoch_records = 0;
     run->is_complete = is_last;
     run->epoch++;
     run->pass = 0;
@@ -222,6 +223,7 @@ void leat_run_start_next_pass(struct leat_run *run, bool epoch_is_done) {
     bool with_next = !epoch_is_done && run->n_pass_rows > 0 && wants_pass(run, run->pass + 1);
     int r = leat_order_end_pass(&run->order, run->epoch, run->pass, &with_next, &err);
 
+    run->n_epoch_rows += run->n_pass_rows;
     run->n_pass_rows = 0;
     if (r == 0 && with_next)
         run->pass++;
@@ -264,6 +266,15 @@ static size_t ready_limit(const struct leat_run *run) {
     return 2 * leat_run_collate_max(run);
 }
 
+void leat_run_count_records(struct leat_run *run, const struct leat_queue_entry *entry) {
+    const struct leat_block *block = entry->block;
+
+    if (entry->next_row == block->n_rows)
+        run->n_epoch_records += block->n_records;
+    else
+        run->n_epoch_records += block->records ? block->records[entry->next_row] : entry->next_row;
+}
+
 /* Pushes rows until the block or the wish for batches ends; true: the block is used up. */
 static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) {
     struct leat_block *block = entry->block;
@@ -284,12 +295,17 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
         r = leat_order_feed(&run->order, ref, &err);
         if (r < 0)
             leat_run_fail(run, &err);
-        if (r > 0)
+        if (r > 0) {
+            leat_run_count_records(run, entry);
             end_pass(run, r == LEAT_ORDER_EPOCH_DONE);
+        }
         if (r != 0)
             return false;
     }
-    return leat_run_meet_bad_before(run, entry, UINT32_MAX) == 0;
+    if (leat_run_meet_bad_before(run, entry, UINT32_MAX) < 0)
+        return false;
+    leat_run_count_records(run, entry);
+    return true;
 }
 
 /* Who wants only the cache wants to know of bad records all the same. */

@@ -113,9 +113,9 @@ struct leat_run {
     struct leat_order order;
     uint64_t epoch, pass; /* being consumed */
     uint64_t n_pass_rows;
-    uint64_t n_order_rows; /* of all passes */
-    uint64_t n_epoch_bad;
-    bool is_complete; /* the last epoch went through the order */
+    uint64_t n_order_rows;                               /* of all passes */
+    uint64_t n_epoch_bad, n_epoch_rows, n_epoch_records; /* that came to the order */
+    bool is_complete;                                    /* the last epoch went through the order */
 
     /* batches into slots, and out */
     struct leat_slot_queue slots;
@@ -184,6 +184,8 @@ void leat_run_start_next_pass(struct leat_run *run, bool epoch_is_done);
 /* Meets the bad records of the entry in front of that row (UINT32_MAX: all that are left). */
 int leat_run_meet_bad_before(struct leat_run *run, struct leat_queue_entry *entry, uint32_t row);
 void leat_run_pop_entry(struct leat_run *run);
+/* No more of its rows are taken: its records up to there were read in this epoch. */
+void leat_run_count_records(struct leat_run *run, const struct leat_queue_entry *entry);
 /* Whether rows can be pushed into the order now. */
 bool leat_run_wants_rows(const struct leat_run *run);
 /* Of a pass that is over. */

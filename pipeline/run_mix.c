@@ -110,8 +110,10 @@ static enum found next_row(struct leat_run *run, struct leat_run *lane, struct l
         }
         if (next_of_block(run, entry, ret_ref))
             return FOUND_ROW;
-        if (!run->has_failed)
-            leat_run_pop_entry(lane);
+        if (run->has_failed)
+            break;
+        leat_run_count_records(run, entry);
+        leat_run_pop_entry(lane);
     }
     return FOUND_NOTHING;
 }

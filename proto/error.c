@@ -64,9 +64,31 @@ void leat_error_prefix(struct leat_error *err, const char *format, ...) {
     copy_text(err->path, sizeof(err->path), whole);
 }
 
+/* What a message shows of the data may hold anything: control bytes would reach a terminal. */
+static size_t copy_shown(char *target, size_t size, const char *text) {
+    static const char digits[] = "0123456789abcdef";
+    size_t n = 0;
+
+    for (; *text && n + 1 < size; text++) {
+        unsigned char byte = (unsigned char)*text;
+
+        if (byte >= 0x20 && byte != 0x7f) {
+            target[n++] = *text;
+            continue;
+        }
+        if (n + 4 >= size)
+            break;
+        target[n++] = '\\';
+        target[n++] = 'x';
+        target[n++] = digits[byte >> 4];
+        target[n++] = digits[byte & 15];
+    }
+    target[n] = '\0';
+    return n;
+}
+
 size_t leat_error_print(const struct leat_error *err, char *buffer, size_t size) {
-    char where[LEAT_ERROR_FILE_MAX + 32] = "";
-    int n;
+    char where[LEAT_ERROR_FILE_MAX + 32] = "", whole[LEAT_ERROR_PRINT_MAX];
 
     if (size == 0)
         return 0;
@@ -76,9 +98,7 @@ size_t leat_error_print(const struct leat_error *err, char *buffer, size_t size)
         (void)snprintf(where, sizeof(where), "%s:%u: ", err->file, err->line);
     else if (err->file[0])
         (void)snprintf(where, sizeof(where), "%s: ", err->file);
-    n = snprintf(buffer, size, "%s%s%s%s", where, err->path, err->path[0] ? ": " : "",
-                 err->message);
-    if (n < 0)
-        return 0;
-    return (size_t)n < size ? (size_t)n : size - 1;
+    (void)snprintf(whole, sizeof(whole), "%s%s%s%s", where, err->path, err->path[0] ? ": " : "",
+                   err->message);
+    return copy_shown(buffer, size, whole);
 }

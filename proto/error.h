@@ -51,5 +51,6 @@ void leat_error_locate(struct leat_error *err, const char *file, uint32_t line, 
 __attribute__((format(printf, 2, 3))) void leat_error_prefix(struct leat_error *err,
                                                              const char *format, ...);
 
-/* Writes the printed form, always terminated; returns its length (cut to size - 1). */
+/* Writes the printed form, always terminated; returns its length (cut to size - 1). Control bytes
+ * are written \xNN. */
 size_t leat_error_print(const struct leat_error *err, char *buffer, size_t size);

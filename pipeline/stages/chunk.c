@@ -95,7 +95,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
         uint64_t longest = leat_planner_field(planner, self->parts.from[i])->max_length;
         struct leat_field *field;
 
-        r = leat_parts_add(&self->parts, planner, config, i, &field, err);
+        r = leat_parts_add(&self->parts, planner, config, &self->fields, i, &field, err);
         if (r == 0)
             field->max_length = longest > 0 && longest < length ? longest : length;
     }

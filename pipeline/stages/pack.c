@@ -154,7 +154,7 @@ static int plan_fields(struct pack *self, struct leat_planner *planner, bool *ha
         bool are_labels = self->labels && strcmp(self->fields.items[i], self->labels) == 0;
         struct leat_field *field = NULL;
 
-        r = leat_parts_add(&self->parts, planner, &self->base, i, &field, err);
+        r = leat_parts_add(&self->parts, planner, &self->base, &self->fields, i, &field, err);
         if (r == 0 && are_labels && i == 0)
             r = leat_config_error(&self->base, "labels", err,
                                   "\"%s\" comes first in `fields`: labels are another one, or a "

@@ -134,16 +134,19 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 static int map_rows(const struct leat_config *config, struct leat_map *map,
                     struct leat_error *err) {
     const struct pad *self = (const struct pad *)config;
-    const struct leat_column *column = leat_map_column(map, self->column);
+    struct leat_column *column = leat_map_column(map, self->column);
 
     (void)err;
     if (!self->has_long_rows)
         return 0;
-    for (uint32_t row = 0; row < map->block->n_rows; row++)
-        if (column->lengths[row] > (uint64_t)self->length)
-            leat_map_reject(map, row, self->input,
-                            "has %u elements, more than pad.length %lld; set max_length to cut it",
-                            column->lengths[row], (long long)self->length);
+    for (uint32_t row = 0; row < map->block->n_rows; row++) {
+        if (column->lengths[row] <= (uint64_t)self->length)
+            continue;
+        leat_map_reject(map, row, self->input,
+                        "has %u elements, more than pad.length %lld; set max_length to cut it",
+                        column->lengths[row], (long long)self->length);
+        column->lengths[row] = 0; /* nobody meets a longer one, even if the row stays */
+    }
     return 0;
 }
 

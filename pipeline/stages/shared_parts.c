@@ -42,11 +42,11 @@ int leat_parts_find(struct leat_parts *parts, struct leat_planner *planner,
 }
 
 int leat_parts_add(struct leat_parts *parts, struct leat_planner *planner,
-                   const struct leat_config *config, size_t i, struct leat_field **ret_field,
-                   struct leat_error *err) {
+                   const struct leat_config *config, const struct leat_texts *fields, size_t i,
+                   struct leat_field **ret_field, struct leat_error *err) {
     const struct leat_field from = *leat_planner_field(planner, parts->from[i]);
-    int r = leat_planner_add(planner, config, "fields", from.name, from.dtype, true, &parts->to[i],
-                             ret_field, err);
+    int r = leat_planner_add(planner, config, "fields", fields->items[i], from.dtype, true,
+                             &parts->to[i], ret_field, err);
 
     if (r < 0)
         return r;

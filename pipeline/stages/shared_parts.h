@@ -20,10 +20,11 @@ struct leat_parts {
 int leat_parts_find(struct leat_parts *parts, struct leat_planner *planner,
                     const struct leat_config *config, const struct leat_texts *fields,
                     struct leat_error *err);
-/* Adds a column for the parts of list i under its name: nothing is known of its lengths yet. */
+/* Adds a column for the parts of list i under the name that it has now: nothing is known of its
+ * lengths yet. */
 int leat_parts_add(struct leat_parts *parts, struct leat_planner *planner,
-                   const struct leat_config *config, size_t i, struct leat_field **ret_field,
-                   struct leat_error *err);
+                   const struct leat_config *config, const struct leat_texts *fields, size_t i,
+                   struct leat_field **ret_field, struct leat_error *err);
 
 /* Rejects rows whose lists are not equally long. */
 void leat_parts_check(const struct leat_parts *parts, struct leat_map *map);

@@ -75,6 +75,15 @@ static void check_windows(const struct leat_output *output, void *user) {
     "- pad: {input: ids, longest: true, value: -7, mask: mask}\n"                                  \
     "- pad: {input: also, longest: true, value: -8}\n- batch: {batch_size: 13}"
 
+static void check_case(const char *stages, struct windows windows) {
+    struct drive how = {.options = {.n_epochs = 1}, .on_batch = check_windows, .user = &windows};
+
+    assert_string_equal(drive_stream(DOCUMENTS, "", stages, &how).error.message, "");
+    settle(&windows);
+    assert_int_equal(windows.document, N_ROWS);
+    assert_true(windows.n_rows > 0);
+}
+
 static void test_windows(void **state) {
     static const struct {
         const char *args;
@@ -92,17 +101,17 @@ static void test_windows(void **state) {
     (void)state;
     write_documents(N_ROWS, LONGEST);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct windows windows = cases[i].windows;
-        struct drive how = {
-            .options = {.n_epochs = 1}, .on_batch = check_windows, .user = &windows};
         char stages[512];
 
         (void)snprintf(stages, sizeof(stages),
                        "- chunk: {fields: [ids, also], %s, start: start}\n%s", cases[i].args, TAIL);
-        assert_string_equal(drive_stream(DOCUMENTS, "", stages, &how).error.message, "");
-        settle(&windows);
-        assert_int_equal(windows.document, N_ROWS);
-        assert_true(windows.n_rows > 0);
+        check_case(stages, cases[i].windows);
+        (void)snprintf(stages, sizeof(stages),
+                       "- rename: {fields: {ids: a, also: b}}\n"
+                       "- chunk: {fields: [a, b], %s, start: start}\n"
+                       "- rename: {fields: {a: ids, b: also}}\n%s",
+                       cases[i].args, TAIL);
+        check_case(stages, cases[i].windows);
     }
 }
 

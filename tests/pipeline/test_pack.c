@@ -250,6 +250,24 @@ static void test_plan(void **state) {
     leat_plan_unref(plan);
 }
 
+static void test_other_names(void **state) {
+    struct drive how = {.options = {.n_epochs = 1}};
+    struct driven named, renamed;
+
+    (void)state;
+    write_documents(200, LONGEST);
+    named = drive_stream(
+        DOCUMENTS, "", "- pack: {fields: [ids, also], length: 128, value: 0, labels: also}", &how);
+    renamed = drive_stream(DOCUMENTS, "",
+                           "- rename: {fields: {ids: a, also: ids}}\n"
+                           "- pack: {fields: [a, ids], length: 128, value: 0, labels: ids}\n"
+                           "- rename: {fields: {ids: also}}\n- rename: {fields: {a: ids}}",
+                           &how);
+    assert_string_equal(named.error.message, "");
+    assert_string_equal(renamed.error.message, "");
+    assert_string_equal(named.digest, renamed.digest);
+}
+
 static void test_bad_records(void **state) {
     struct drive how = {.options = {.n_epochs = 1}};
     struct driven driven;
@@ -344,8 +362,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fit),          cmocka_unit_test(test_packing),
         cmocka_unit_test(test_one_sequence), cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_bad_records),  cmocka_unit_test(test_nothing_left),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_other_names),  cmocka_unit_test(test_bad_records),
+        cmocka_unit_test(test_nothing_left), cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

@@ -164,6 +164,32 @@ static void test_empty_source(void **state) {
     assert_int_equal(driven.error.code, -ENODATA);
 }
 
+/* What is said of them does not depend on how far ahead was read. */
+static void test_nothing_left(void **state) {
+    static const char *const tails[] = {
+        "- filter: {input: id, min: 5000}\n- batch: {batch_size: 7}",
+        "- take: {count: 90}\n- batch: {batch_size: 91, drop_last: true}"};
+
+    (void)state;
+    write_data("data.csv", 0, 1000, 100);
+    for (int i = 0; i < 20; i++) {
+        struct drive how = random_drive();
+        char stages[512], options[128];
+        struct driven driven;
+
+        how.options.n_epochs = 3;
+        (void)snprintf(options, sizeof(options), "on_error: skip\n    %s", block_option());
+        (void)snprintf(stages, sizeof(stages), CASTS "- select: {fields: [id, age]}\n%s",
+                       tails[i % 2]);
+        driven = drive_stream(CSV, options, stages, &how);
+        assert_string_equal(driven.error.message,
+                            i % 2 ? "epoch 0 has no batches: 90 records were read, 0 of them were "
+                                    "bad, and filters left 90"
+                                  : "epoch 0 has no batches: 1000 records were read, 10 of them "
+                                    "were bad, and filters left 0");
+    }
+}
+
 /* Endless passes of which nothing is left would turn for ever. */
 static void test_repeat_of_nothing_ends(void **state) {
     struct drive how = {.options = {.n_epochs = 0}};
@@ -337,6 +363,7 @@ int main(void) {
         cmocka_unit_test(test_filter_shields_what_stands_behind_it),
         cmocka_unit_test(test_take_shields_what_comes_later),
         cmocka_unit_test(test_empty_source),
+        cmocka_unit_test(test_nothing_left),
         cmocka_unit_test(test_repeat_of_nothing_ends),
         cmocka_unit_test(test_repeat_ends_at_the_end_of_a_pass),
         cmocka_unit_test(test_several_files),

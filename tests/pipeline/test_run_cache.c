@@ -221,6 +221,35 @@ static void test_quarantine(void **state) {
     free(expected);
 }
 
+/* What a filter behind a shuffle drops stays in the block, whatever later stages think of it. */
+static void test_rows_that_are_dropped_later(void **state) {
+    static const char *const stages =
+        "- shuffle: {buffer_size: 9}\n- filter: {input: n, min: 3}\n"
+        "- pad: {input: ids, length: 4, value: 0}\n- cast: {input: word, dtype: bool}\n"
+        "- cast: {input: n, output: small, dtype: uint8}\n"
+        "- select: {fields: [n, ids, word, small]}\n- batch: {batch_size: 7}";
+    static const char *const source = "jsonl: {paths: [lists.jsonl]}";
+    struct drive how = {.options = {.n_epochs = 1}};
+    struct leat_text text = {.data = NULL};
+    struct driven without, with;
+
+    (void)state;
+    for (int i = 0; i < 500; i++)
+        leat_text_add(&text, "{\"n\": %d, \"word\": \"%s\", \"ids\": [1, 2, 3, %s]}\n",
+                      i % 5 ? i % 250 : -i, i % 5 ? "true" : "neither", i % 5 ? "4" : "4, 5, 6");
+    folder_write("lists.jsonl", text.data, text.n_bytes);
+    free(text.data);
+    without = drive_stream(source, "", stages, &how);
+    assert_string_equal(without.error.message, "");
+    remove_caches();
+    for (int i = 0; i < 3; i++) {
+        with = drive_stream(source, CACHE "\n    block_bytes: 4096", stages, &how);
+        assert_same(&with, &without);
+        assert_string_equal(with.cache_note.message, "");
+        assert_int_equal(with.n_made, i ? 0 : 500);
+    }
+}
+
 /* ---- killed, damaged, full ---- */
 
 static void test_killed_anywhere(void **state) {
@@ -466,6 +495,7 @@ int main(void) {
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_bad_records),
         cmocka_unit_test(test_quarantine),
+        cmocka_unit_test(test_rows_that_are_dropped_later),
         cmocka_unit_test(test_killed_anywhere),
         cmocka_unit_test(test_damaged_anywhere),
         cmocka_unit_test(test_damaged_without_source),

@@ -55,6 +55,19 @@ static void test_printed_forms(void **state) {
                         "a.yaml:14:20: stages[5].shuffle.buffer_size: 0 is outside 1..9");
 }
 
+static void test_control_bytes_are_shown(void **state) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    char text[9];
+
+    (void)state;
+    leat_error_set(&err, -EINVAL, "\"a\x1b[31m\r\n\xc3\xa4\" is no number\x7f");
+    assert_string_equal(printed(&err), "\"a\\x1b[31m\\x0d\\x0a\xc3\xa4\" is no number\\x7f");
+    assert_int_equal(leat_error_print(&err, text, sizeof(text)), 8);
+    assert_string_equal(text, "\"a\\x1b[3");
+    assert_int_equal(leat_error_print(&err, text, 6), 2); /* no half of one */
+    assert_string_equal(text, "\"a");
+}
+
 static void test_index_needs_no_dot(void **state) {
     struct leat_error err = LEAT_ERROR_INIT;
 
@@ -145,9 +158,13 @@ static void test_wire_is_not_believed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_writer_wins),    cmocka_unit_test(test_printed_forms),
-        cmocka_unit_test(test_index_needs_no_dot),   cmocka_unit_test(test_inner_place_counts),
-        cmocka_unit_test(test_everything_is_cut),    cmocka_unit_test(test_wire),
+        cmocka_unit_test(test_first_writer_wins),
+        cmocka_unit_test(test_printed_forms),
+        cmocka_unit_test(test_control_bytes_are_shown),
+        cmocka_unit_test(test_index_needs_no_dot),
+        cmocka_unit_test(test_inner_place_counts),
+        cmocka_unit_test(test_everything_is_cut),
+        cmocka_unit_test(test_wire),
         cmocka_unit_test(test_wire_is_not_believed),
     };
 
