@@ -219,6 +219,7 @@ static void test_bombs(void **state) {
                               "        if os.fork() == 0:\n"
                               "            open('child', 'w').write(str(os.getpid()))\n"
                               "            time.sleep(60)\n"
+                              "            os._exit(0)\n"
                               "    time.sleep(60)\n");
     driven = run_all("", EXEC(", deadline: 0.7"), &(struct drive){.n_jobs = 1});
     assert_non_null(strstr(error_text(&driven), "gave no answer within 0.7 s"));
