@@ -10,6 +10,7 @@
 #include "daemon/daemon.h"
 #include "daemon/delivery.h"
 #include "daemon/session.h"
+#include "daemon/tracing.h"
 #include "proto/error_message.h"
 #include "proto/message.h"
 
@@ -26,6 +27,7 @@ static const struct {
     {LEAT__CONTROL_REQUEST__VERB_EXPLAIN, leat_control_explain},
     {LEAT__CONTROL_REQUEST__VERB_CHECK, leat_control_check},
     {LEAT__CONTROL_REQUEST__VERB_DRAIN, drain},
+    {LEAT__CONTROL_REQUEST__VERB_TRACE, leat_control_trace},
 };
 
 /* ---- out ---- */
@@ -173,6 +175,7 @@ void leat_control_close(struct leat_control *control) {
     if (control->plan)
         leat_control_plan_abandon(control->plan);
     control->plan = NULL;
+    control->tracing = leat_tracing_free(control->tracing);
     leat_channel_close(&control->channel);
 }
 

@@ -16,6 +16,7 @@
 
 struct leat_daemon;
 struct leat_control_plan;
+struct leat_tracing;
 
 struct leat_control {
     struct leat_control *next, **link; /* of the daemon's */
@@ -24,6 +25,7 @@ struct leat_control {
     struct leat_user *user;
     struct leat_channel channel;
     struct leat_control_plan *plan; /* on the pool */
+    struct leat_tracing *tracing;   /* of this connection; NULL: none */
     bool waits_for_drain, closes_when_sent, is_closed;
 };
 
@@ -42,7 +44,7 @@ void leat_control_fail(struct leat_control *control, const struct leat_error *er
 typedef void leat_control_verb(struct leat_control *control, const Leat__ControlRequest *request,
                                struct leat_arena *arena);
 leat_control_verb leat_control_status, leat_control_streams, leat_control_stats,
-    leat_control_explain, leat_control_check;
+    leat_control_explain, leat_control_check, leat_control_trace;
 
 /* The reply to a request that was on the pool is not wanted any more. */
 void leat_control_plan_abandon(struct leat_control_plan *plan);

@@ -61,6 +61,7 @@ struct leat_daemon {
     struct leat_loadings loadings;
     struct leat_memory_wait *memory_waits;
     struct leat_control *controls;
+    uint32_t n_tracings;
     uint32_t n_sessions; /* closing ones included */
     uint64_t n_batches, n_rows, n_refused;
     uint64_t next_session, next_generation;

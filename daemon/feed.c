@@ -217,7 +217,10 @@ static void job_start(struct leat_task *task) {
 }
 
 static void job_work(struct leat_task *task) {
-    leat_job_execute(((struct leat_feed_job *)task)->job);
+    struct leat_job *job = ((struct leat_feed_job *)task)->job;
+
+    leat_job_set_thread(job, leat_scheduler_thread());
+    leat_job_execute(job);
 }
 
 /* One line for what goes wrong with the cache of a stream, which itself goes on; of many, the
@@ -453,7 +456,8 @@ static void unlink_feed(struct leat_feed *feed) {
 
 /* Its run, within what the budget gives it. */
 static int start_run(struct leat_feed *feed, const struct leat_run_options *options,
-                     uint32_t window, struct leat_admission *admission, struct leat_error *err) {
+                     const struct leat_stream *stream, uint32_t window,
+                     struct leat_admission *admission, struct leat_error *err) {
     struct leat_run_options run_options = *options;
     struct leat_daemon *daemon = feed->daemon;
     int r = leat_admission_open(daemon, feed->plan, window, &feed->account, admission, err);
@@ -471,6 +475,7 @@ static int start_run(struct leat_feed *feed, const struct leat_run_options *opti
         leat_account_close(&feed->account);
         return r;
     }
+    leat_run_set_trace(feed->run, stream->trace);
     feed->loaded_bytes = admission->memory.loaded_bytes;
     leat_account_change(&feed->account, LEAT_MEMORY_LOADED, 0, feed->loaded_bytes);
     return 0;
@@ -488,7 +493,7 @@ int leat_feed_new(struct leat_daemon *daemon, struct leat_user *user, struct lea
         return leat_error_oom(err);
     feed->daemon = daemon;
     feed->plan = plan;
-    r = start_run(feed, options, window, &admission, err);
+    r = start_run(feed, options, stream, window, &admission, err);
     if (r < 0) {
         free(feed);
         return r;

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <sched.h>
+#include <stdatomic.h>
 
 #define CPUS_A_SPARE_ONE   4
 #define MANY_THREADS       8
@@ -109,6 +110,16 @@ static void set_policy(bool is_batch) {
         return;
     was_batch = is_batch;
     (void)sched_setscheduler(0, is_batch ? SCHED_BATCH : SCHED_OTHER, &param);
+}
+
+/* libuv's pool is one for the whole process, and so is the count. */
+uint32_t leat_scheduler_thread(void) {
+    static _Atomic uint32_t n_threads;
+    static _Thread_local uint32_t number; /* and one; 0: none yet */
+
+    if (number == 0)
+        number = atomic_fetch_add(&n_threads, 1) + 1;
+    return number - 1;
 }
 
 static void on_work(uv_work_t *request) {

@@ -52,6 +52,9 @@ struct leat_scheduler {
     struct leat_task_queue others; /* of whoever has no queue of its own */
 };
 
+/* On a thread of the pool: which one, from 0 in the order of their first asking. */
+uint32_t leat_scheduler_thread(void);
+
 /* Threads that the pool must have for that many workers. */
 uint32_t leat_scheduler_n_threads(uint32_t n_workers);
 

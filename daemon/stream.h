@@ -38,6 +38,7 @@ struct leat_stream {
     uid_t uid;                    /* whose own it is */
     uint32_t n_refs;              /* sessions and feeds */
     struct leat_stream_totals totals;
+    struct leat_trace *trace; /* of its runs; NULL: nobody wants one */
 };
 
 struct leat_streams {

@@ -14,7 +14,7 @@ const char *leat_memory_name(enum leat_memory memory) {
         [LEAT_MEMORY_RING] = "ring",       [LEAT_MEMORY_COPIES] = "copies",
         [LEAT_MEMORY_SOURCE] = "source",   [LEAT_MEMORY_SCRATCH] = "scratch",
         [LEAT_MEMORY_BLOCKS] = "blocks",   [LEAT_MEMORY_WORKSPACES] = "workspaces",
-        [LEAT_MEMORY_CACHE] = "cache",
+        [LEAT_MEMORY_CACHE] = "cache",     [LEAT_MEMORY_TRACES] = "traces",
     };
 
     return names[memory];

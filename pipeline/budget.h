@@ -21,6 +21,7 @@ enum leat_memory {
     LEAT_MEMORY_BLOCKS,     /* what is kept of them */
     LEAT_MEMORY_WORKSPACES, /* what stages keep from block to block */
     LEAT_MEMORY_CACHE,      /* blocks on their way to a cache file */
+    LEAT_MEMORY_TRACES,     /* events that wait to be asked for */
     LEAT_N_MEMORIES,
 };
 

@@ -128,6 +128,7 @@ struct leat_run *leat_run_free(struct leat_run *run) {
         (void)close(run->quarantine_fd);
     leat_run_rest_deinit(run);
     leat_run_profile_deinit(run);
+    leat_run_set_trace(run, NULL);
     leat_plan_unref(run->plan);
     free(run);
     return NULL;
@@ -417,6 +418,10 @@ enum leat_job_kind leat_job_kind(const struct leat_job *job) {
     return job->kind;
 }
 
+void leat_job_set_thread(struct leat_job *job, uint32_t thread) {
+    job->thread = thread;
+}
+
 void leat_job_start(struct leat_job *job) {
     if (job->kind == LEAT_JOB_MAP)
         leat_run_start_map(job->run, job);
@@ -526,6 +531,8 @@ static void complete_collate(struct leat_run *run, struct leat_job *job) {
 
         item->output->output.used_bytes = item->used_bytes;
         item->output->is_done = true;
+        item->output->thread = job->thread;
+        item->output->made_ns = job->start_ns + job->busy_ns;
         run->stats.n_batches++;
         run->stats.n_rows += item->batch->n_refs;
         run->stats.n_elements += item->n_elements;
@@ -536,6 +543,8 @@ static void complete_collate(struct leat_run *run, struct leat_job *job) {
 void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
     run = take_job->run;
     leat_run_profile_job(run, take_job);
+    if (leat_run_whole(run)->tracing.trace)
+        leat_run_trace_job(leat_run_whole(run), take_job);
     switch (take_job->kind) {
     case LEAT_JOB_SCAN:
         complete_scan(run, take_job);

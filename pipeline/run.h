@@ -41,6 +41,7 @@ enum leat_job_kind {
 struct leat_run;
 struct leat_job;
 struct leat_cache_file;
+struct leat_trace;
 
 struct leat_run_options {
     uint64_t first_epoch, first_step;
@@ -128,6 +129,8 @@ struct leat_run *leat_run_free(struct leat_run *run);
 
 int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job);
 enum leat_job_kind leat_job_kind(const struct leat_job *job);
+/* Which of several threads is about to execute it; for a trace. Without it: 0. */
+void leat_job_set_thread(struct leat_job *job, uint32_t thread);
 /* Right before it is executed, on the run's thread: gives it what stages keep from job to job
  * (workspace.h). The later, the fewer of these there are, and the warmer they stay. */
 void leat_job_start(struct leat_job *job);
@@ -169,5 +172,9 @@ void leat_run_cancel(struct leat_run *run);
 
 /* The cache that it has now; NULL: none. Its frames may grow with each job that is completed. */
 const struct leat_cache_file *leat_run_get_cache(const struct leat_run *run);
+
+/* From now on what happens goes there too; NULL: no more. It must outlive that, and needs now_ns.
+ */
+void leat_run_set_trace(struct leat_run *run, struct leat_trace *trace);
 
 void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_stats);

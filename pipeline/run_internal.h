@@ -1,6 +1,6 @@
 /* run_internal.h: the state of a run, shared by run.c (jobs), run_output.c (what goes out),
  * run_blocks.c (blocks through the order), run_cache.c, run_decode.c (compressed files ahead of the
- * scanner) and run_profile.c (what takes the time). */
+ * scanner), run_profile.c (what takes the time) and run_trace.c. */
 #pragma once
 
 #include "pipeline/job.h"
@@ -9,6 +9,7 @@
 #include "pipeline/render.h"
 #include "pipeline/run_cache.h"
 #include "pipeline/run_pools.h"
+#include "pipeline/trace.h"
 
 #define LEAT_RUN_NOTES_MAX 64
 
@@ -40,6 +41,8 @@ struct leat_output_entry {
     struct leat_output_entry *next;
     struct leat_output output;
     bool is_done;
+    uint32_t thread; /* that made the batch, */
+    uint64_t made_ns;
 };
 
 struct leat_scratch {
@@ -78,9 +81,16 @@ struct leat_run_profile {
     struct leat_run_stage_stats *lines;
     size_t n_lines;
     uint16_t line_of[LEAT_N_ROLES]; /* the first of that role */
-    uint64_t start_ns, end_ns;            /* end: 0: it goes on */
+    uint64_t start_ns, end_ns;      /* end: 0: it goes on */
     uint64_t no_slot_ns, no_slot_since_ns;
     bool has_no_slot;
+};
+
+struct leat_run_tracing {
+    struct leat_trace *trace; /* NULL: none */
+    uint32_t number;          /* of this run there */
+    uint32_t *files;          /* [files of the plan]: their index there + 1; 0: not there yet */
+    uint64_t counts_ns;       /* when they were last told */
 };
 
 struct leat_run {
@@ -152,6 +162,7 @@ struct leat_run {
 
     struct leat_run_stats stats;
     struct leat_run_profile profile;
+    struct leat_run_tracing tracing; /* of the whole */
 };
 
 static inline struct leat_run *leat_run_whole(struct leat_run *run) {
@@ -209,6 +220,12 @@ void leat_run_profile_consume(struct leat_run *run);
 /* After each change: whether it has ended, or waits for a slot. */
 void leat_run_profile_watch(struct leat_run *run, bool has_ended);
 void leat_run_profile_get_stats(const struct leat_run *run, struct leat_run_stats *stats);
+
+/* The trace, if there is one (run_trace.c). A job, before what it brings is taken. */
+void leat_run_trace_job(struct leat_run *whole, const struct leat_job *job);
+void leat_run_trace_order(struct leat_run *run, uint64_t n_rows, uint64_t start_ns,
+                          uint64_t duration_ns);
+void leat_run_trace_output(struct leat_run *run, const struct leat_output_entry *entry);
 
 /* Jobs that read and map: 0 or LEAT_RUN_JOB. */
 int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job);

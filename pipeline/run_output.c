@@ -83,6 +83,8 @@ bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output) 
     if (!entry || !entry->is_done)
         return false;
     *ret_output = entry->output;
+    if (run->tracing.trace && entry->output.kind == LEAT_OUTPUT_BATCH)
+        leat_run_trace_output(run, entry);
     run->first_output = entry->next;
     if (!run->first_output)
         run->last_output = &run->first_output;

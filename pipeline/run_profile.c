@@ -31,14 +31,12 @@ static uint64_t now(const struct leat_run *run) {
 
 /* ---- life ---- */
 
-static void add_line(struct leat_run_profile *profile, enum leat_role role,
-                     const char *name) {
+static void add_line(struct leat_run_profile *profile, enum leat_role role, const char *name) {
     profile->lines[profile->n_lines].role = role;
     profile->lines[profile->n_lines++].name = name ? name : role_names[role];
 }
 
-static void add_role(struct leat_run_profile *profile, enum leat_role role,
-                     const char *name) {
+static void add_role(struct leat_run_profile *profile, enum leat_role role, const char *name) {
     profile->line_of[role] = (uint16_t)profile->n_lines;
     add_line(profile, role, name);
 }
@@ -151,14 +149,17 @@ void leat_run_profile_job(struct leat_run *run, const struct leat_job *job) {
 }
 
 void leat_run_profile_consume(struct leat_run *run) {
-    uint64_t n_rows = run->n_order_rows, start_ns = now(run);
+    uint64_t n_rows = run->n_order_rows, start_ns = now(run), busy_ns;
 
     leat_run_consume(run);
-    if (run->n_order_rows > n_rows)
-        add_count(line_of(run, LEAT_ROLE_ORDER),
-                  &(struct leat_stage_count){.n_records = run->n_order_rows - n_rows,
-                                             .busy_ns = now(run) - start_ns,
-                                             .is_done = true});
+    n_rows = run->n_order_rows - n_rows;
+    if (n_rows == 0)
+        return;
+    busy_ns = now(run) - start_ns;
+    add_count(line_of(run, LEAT_ROLE_ORDER),
+              &(struct leat_stage_count){.n_records = n_rows, .busy_ns = busy_ns, .is_done = true});
+    if (run->tracing.trace)
+        leat_run_trace_order(run, n_rows, start_ns, busy_ns);
 }
 
 /* ---- waiting ---- */

@@ -34,12 +34,12 @@ struct leat_cli_arguments {
     const char *operand; /* FILE, STREAM, NAME; NULL: not given */
     const char *stream, *after, *tokenizer;
     struct leat_cli_number epochs, batches, workers, rank, world_size, seed, window, records,
-        timeout;
+        timeout, seconds;
     unsigned delivery; /* enum leat_delivery */
     unsigned format;   /* enum leat_cli_format */
     bool json, digest, no_daemon, markdown, stats;
     bool jsonl, special, skip_special, offsets, type_ids;
-    const char *shard, *output;
+    const char *shard, *output, *socket;
     bool all;
     const char *more[LEAT_CLI_MORE_MAX]; /* operands behind the first */
     size_t n_more;

@@ -217,6 +217,43 @@ static const struct leat_cli_option prepare_options[] = {
     JSON,
     END,
 };
+static const struct leat_cli_option trace_options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = LEAT_CLI_STRING,
+     .offset = AT(output),
+     .value = "FILE",
+     .help = "where the trace goes (default: trace.json; -: standard output)"},
+    {.name = "seconds",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(seconds),
+     .value = "S",
+     .min = 1,
+     .max = 86400,
+     .help = "trace no longer than that (default: 10, if no number of batches is given)"},
+    {.name = "batches",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(batches),
+     .value = "N",
+     .min = 1,
+     .max = UINT64_MAX,
+     .help = "stop after that many batches"},
+    {.name = "epochs",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(epochs),
+     .value = "N",
+     .max = UINT64_MAX,
+     .help = "of FILE: epochs to pull at most (default 1; 0: without end)"},
+    {.name = "socket",
+     .kind = LEAT_CLI_STRING,
+     .offset = AT(socket),
+     .value = "DIR",
+     .help = "where the daemon's sockets are"},
+    STREAM,
+    WORKERS,
+    JSON,
+    END,
+};
 static const struct leat_cli_option drain_options[] = {
     {.name = "timeout",
      .kind = LEAT_CLI_NUMBER,
@@ -425,6 +462,23 @@ const struct leat_cli_command leat_cli_commands[] = {
      .operand = "[STREAM]",
      .options = json_options,
      .run = leat_cli_stats},
+    {.name = "trace",
+     .summary = "record what happens when, for Perfetto",
+     .description =
+         "Of FILE's stream, which is pulled from a private daemon meanwhile, or of a STREAM of the "
+         "running daemon,\nwhich is only watched. Writes Chrome's trace events (JSON), which "
+         "https://ui.perfetto.dev shows: a track\nfor each worker thread with its jobs and their "
+         "stages, one for the daemon's loop, one for batches that\nare handed out, and how many "
+         "blocks, free slots and bytes there are. Batches are the same with it and\nwithout. The "
+         "daemon keeps a bounded number of events: how many it had to drop is "
+         "told.\n\n" SOCKET_TEXT,
+     .operand = "FILE|STREAM",
+     .more = "[STREAM OF FILE]",
+     .examples = "  leatctl trace titanic.yaml -o trace.json --batches 1000 --workers 8\n"
+                 "  leatctl trace train.yaml prose --seconds 30\n"
+                 "  leatctl trace --socket /run/leat prose --seconds 5\n",
+     .options = trace_options,
+     .run = leat_cli_trace},
     {.name = "drain",
      .summary = "let trainers give back what they hold, then stop the daemon",
      .description = SOCKET_TEXT,

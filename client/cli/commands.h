@@ -10,6 +10,7 @@ int leat_cli_pull(const struct leat_cli_arguments *arguments, struct leat_error 
 int leat_cli_head(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_describe(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_check(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_trace(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_explain(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_stages(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_tokenize(const struct leat_cli_arguments *arguments, struct leat_error *err);

@@ -1,4 +1,4 @@
-/* control.c: see control.h. One frame there, one frame back. */
+/* control.c: see control.h. One frame there, one frame back; nothing is left over between two. */
 #include "client/cli/control.h"
 
 #include <errno.h>
@@ -89,23 +89,20 @@ static int receive_reply(int fd, int timeout_ms, Leat__ControlReply **ret_reply,
     return r;
 }
 
-int leat_cli_control(const char *address, Leat__ControlRequest *request, int timeout_ms,
-                     Leat__ControlReply **ret_reply, bool *ret_is_unreachable,
-                     struct leat_error *err) {
+int leat_cli_control_open(const char *address, int *ret_fd, struct leat_error *err) {
+    return leat_address_connect(address, LEAT_SOCKET_CONTROL, SOCK_STREAM,
+                                LEAT_CLI_CONTROL_TIMEOUT_MS, ret_fd, err);
+}
+
+int leat_cli_control_ask(int fd, Leat__ControlRequest *request, int timeout_ms,
+                         Leat__ControlReply **ret_reply, struct leat_error *err) {
     Leat__ControlReply *reply = NULL;
-    int fd = -1;
     int r;
 
     request->version = 1;
-    r = leat_address_connect(address, LEAT_SOCKET_CONTROL, SOCK_STREAM, LEAT_CLI_CONTROL_TIMEOUT_MS,
-                             &fd, err);
-    *ret_is_unreachable = r < 0;
-    if (r < 0)
-        return r;
     r = send_request(fd, request, err);
     if (r == 0)
         r = receive_reply(fd, timeout_ms, &reply, err);
-    (void)close(fd);
     if (r < 0)
         return r;
     if (reply->error) {
@@ -115,4 +112,18 @@ int leat_cli_control(const char *address, Leat__ControlRequest *request, int tim
     }
     *ret_reply = reply;
     return 0;
+}
+
+int leat_cli_control(const char *address, Leat__ControlRequest *request, int timeout_ms,
+                     Leat__ControlReply **ret_reply, bool *ret_is_unreachable,
+                     struct leat_error *err) {
+    int fd = -1;
+    int r = leat_cli_control_open(address, &fd, err);
+
+    *ret_is_unreachable = r < 0;
+    if (r < 0)
+        return r;
+    r = leat_cli_control_ask(fd, request, timeout_ms, ret_reply, err);
+    (void)close(fd);
+    return r;
 }

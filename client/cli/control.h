@@ -1,4 +1,4 @@
-/* control.h: one question to the daemon's control socket, and its answer. */
+/* control.h: questions to the daemon's control socket, and their answers. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,3 +14,8 @@
 int leat_cli_control(const char *address, Leat__ControlRequest *request, int timeout_ms,
                      Leat__ControlReply **ret_reply, bool *ret_is_unreachable,
                      struct leat_error *err);
+
+/* The same for several questions on one connection: fd is to be closed. */
+int leat_cli_control_open(const char *address, int *ret_fd, struct leat_error *err);
+int leat_cli_control_ask(int fd, Leat__ControlRequest *request, int timeout_ms,
+                         Leat__ControlReply **ret_reply, struct leat_error *err);

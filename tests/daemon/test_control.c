@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "pipeline/trace.h"
 #include "proto/frame.h"
 #include "tests/daemon/shared_daemon.h"
 
@@ -245,12 +246,91 @@ static void test_limit(void **state) {
         (void)close(fds[i]);
 }
 
+static void ask_trace(int fd, const char *stream, bool ends) {
+    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+    Leat__TraceRequest trace = LEAT__TRACE_REQUEST__INIT;
+    uint8_t bytes[256];
+
+    trace.stream = (char *)(uintptr_t)stream;
+    trace.ends = ends;
+    request.version = 1;
+    request.verb_case = LEAT__CONTROL_REQUEST__VERB_TRACE;
+    request.trace = &trace;
+    send_all(fd, bytes, pack(&request, bytes));
+}
+
+/* How many batches it tells of; all of them are asked for. */
+static size_t take_trace(int fd) {
+    size_t n_batches = 0;
+    uint32_t n_left = 1;
+
+    while (n_left > 0) {
+        Leat__ControlReply *reply;
+
+        ask_trace(fd, "", true);
+        reply = receive_reply(fd);
+        assert_non_null(reply);
+        assert_null(reply->error);
+        assert_int_equal(reply->verb_case, LEAT__CONTROL_REPLY__VERB_TRACE);
+        for (size_t i = 0; i < reply->trace->n_events; i++)
+            n_batches += reply->trace->events[i]->kind == LEAT_TRACE_BATCH;
+        n_left = reply->trace->n_left;
+        leat__control_reply__free_unpacked(reply, NULL);
+    }
+    return n_batches;
+}
+
+/* False: it is traced by another. */
+static bool try_trace(int fd, const char *stream) {
+    Leat__ControlReply *reply;
+    bool is_traced;
+
+    ask_trace(fd, stream, false);
+    reply = receive_reply(fd);
+    assert_non_null(reply);
+    is_traced = !reply->error;
+    leat__control_reply__free_unpacked(reply, NULL);
+    return is_traced;
+}
+
+/* One a stream and one a connection; it ends with the connection. */
+static void test_trace(void **state) {
+    int fd = connect_control(), other = connect_control(), trainer;
+
+    (void)state;
+    ask_trace(fd, "", false);
+    expect_error(fd, "traces no stream");
+    ask_trace(fd, "nosuch", false);
+    expect_error(fd, "no stream \"nosuch\"");
+    ask_trace(fd, "numbers", false);
+    expect_verb(fd, LEAT__CONTROL_REPLY__VERB_TRACE);
+    ask_trace(fd, "numbers", false);
+    expect_error(fd, "this connection traces the stream \"numbers\" already");
+    ask_trace(other, "numbers", false);
+    expect_error(other, "is being traced already");
+    trainer = test_open(&server, "numbers", 2, 1);
+    (void)test_next_batch(trainer);
+    assert_true(take_trace(fd) >= 1);
+    ask_trace(other, "numbers", false);
+    expect_verb(other, LEAT__CONTROL_REPLY__VERB_TRACE);
+    (void)close(trainer);
+    (void)close(other);
+    assert_int_equal(take_trace(fd), 0);
+    (void)close(fd);
+    for (int i = 0; i < 20; i++) { /* each is begun anew once the end of the one before was seen */
+        fd = connect_control();
+        while (!try_trace(fd, "numbers"))
+            ;
+        (void)close(fd);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_verbs),   TEST(test_split),       TEST(test_wrong),
-        TEST(test_hang_up), TEST(test_never_reads), TEST(test_limit),
+        TEST(test_verbs),       TEST(test_split), TEST(test_wrong), TEST(test_hang_up),
+        TEST(test_never_reads), TEST(test_limit), TEST(test_trace),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
