@@ -110,6 +110,10 @@ static int bind_text(const struct leat_value *value, const char **target, struct
     return 0;
 }
 
+static int check_path(const char *path, struct leat_error *err) {
+    return path[0] ? 0 : leat_error_set(err, -EINVAL, "is empty: expected a path");
+}
+
 static int check_name(const char *name, struct leat_error *err) {
     size_t n = strlen(name);
 
@@ -168,6 +172,8 @@ static int bind_texts(const struct leat_arg *arg, const struct leat_value *value
             target->items[target->n_items++] = (char *)(uintptr_t)text;
             if (arg->type == LEAT_ARG_FIELDS)
                 r = check_name(text, err);
+            else if (arg->type == LEAT_ARG_PATHS)
+                r = check_path(text, err);
         }
         if (r < 0) {
             leat_error_locate(err, NULL, items[i].line, items[i].column);
@@ -235,6 +241,12 @@ static int bind_name(const struct leat_value *value, const char **target, struct
     return r < 0 ? r : check_name(*target, err);
 }
 
+static int bind_path(const struct leat_value *value, const char **target, struct leat_error *err) {
+    int r = bind_text(value, target, err);
+
+    return r < 0 ? r : check_path(*target, err);
+}
+
 static int bind_group(const struct leat_config *config, const struct leat_arg *arg,
                       const struct leat_value *value, struct leat_config *target,
                       struct leat_error *err) {
@@ -261,8 +273,9 @@ static int bind_arg(struct leat_config *config, const struct leat_arg *arg,
     case LEAT_ARG_FIELD:
         return bind_name(value, target, err);
     case LEAT_ARG_TEXT:
-    case LEAT_ARG_PATH:
         return bind_text(value, target, err);
+    case LEAT_ARG_PATH:
+        return bind_path(value, target, err);
     case LEAT_ARG_CHOICE:
         return bind_choice(arg, value, target, err);
     case LEAT_ARG_DTYPE:

@@ -219,6 +219,14 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
     return 0;
 }
 
+static void misplaced(const struct leat_plan_stage *stage, const char *behind,
+                      struct leat_error *err) {
+    if (strcmp(stage->ops->name, behind) == 0)
+        leat_config_error(stage->config, NULL, err, "only one %s is possible in a stream", behind);
+    else
+        leat_config_error(stage->config, NULL, err, "must stand before %s", behind);
+}
+
 /* Everything stands in an order that makes sense: nothing but one prefetch behind one batch. */
 static int check_order(const struct leat_plan *plan, struct leat_error *err) {
     const char *closing = NULL, *last = NULL;
@@ -228,12 +236,12 @@ static int check_order(const struct leat_plan *plan, struct leat_error *err) {
 
         if (closing && (stage->ops->kind != LEAT_STAGE_COLLATE || strcmp(closing, "batch") != 0 ||
                         strcmp(stage->ops->name, "batch") == 0)) {
-            leat_config_error(stage->config, NULL, err, "must stand before %s", closing);
+            misplaced(stage, closing, err);
             prefix_stage(err, i, stage->ops->name);
             return -EINVAL;
         }
         if (last && stage->ops->kind == LEAT_STAGE_ORDER) {
-            leat_config_error(stage->config, NULL, err, "must stand before %s", last);
+            misplaced(stage, last, err);
             prefix_stage(err, i, stage->ops->name);
             return -EINVAL;
         }

@@ -272,11 +272,17 @@ static void give_buffers(struct leat_run *run, struct leat_scan_job *scan) {
     }
 }
 
+/* Passes over nothing are no blocks: ahead of the order there would be any number of them. */
+static bool is_ahead_by_passes(const struct leat_run *run) {
+    return run->n_ends > run->n_entries + 1;
+}
+
 int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job) {
     size_t limit = run->options.max_map_jobs + 1, n_room;
     struct leat_job *job;
 
-    if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed)
+    if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed ||
+        is_ahead_by_passes(run))
         return 0;
     limit =
         run->n_entries + leat_run_room(run, limit > run->n_entries ? limit - run->n_entries : 0);

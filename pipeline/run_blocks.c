@@ -42,6 +42,7 @@ struct leat_queue_entry *leat_run_add_entry(struct leat_run *run, enum leat_entr
     *run->last = entry;
     run->last = &entry->next;
     run->n_entries += state != LEAT_ENTRY_PASS_END;
+    run->n_ends += state == LEAT_ENTRY_PASS_END;
     return entry;
 }
 
@@ -52,6 +53,7 @@ void leat_run_pop_entry(struct leat_run *run) {
     if (!run->first)
         run->last = &run->first;
     run->n_entries -= entry->state != LEAT_ENTRY_PASS_END;
+    run->n_ends -= entry->state == LEAT_ENTRY_PASS_END;
     if (entry->block)
         leat_block_unref(entry->block, 1);
     leat_run_release_piece(run, &entry->piece);
@@ -187,9 +189,10 @@ static int check_epoch(struct leat_run *run, struct leat_error *err) {
         return leat_error_set(
             err, -ENODATA,
             "epoch %llu has no batches: %llu records were read, %llu of them were "
-            "bad, and filters left %llu",
+            "bad, and filters left %llu%s",
             (unsigned long long)run->epoch, (unsigned long long)run->n_epoch_records,
-            (unsigned long long)run->n_epoch_bad, (unsigned long long)run->n_epoch_rows);
+            (unsigned long long)run->n_epoch_bad, (unsigned long long)run->n_epoch_rows,
+            run->n_epoch_rows ? ", of which `skip`, other filters or `drop_last` left none" : "");
     if (batcher->n_rank_steps == 0)
         return leat_error_set(
             err, -ENODATA, "rank %llu of %llu gets no batch: epoch %llu has only %llu steps",

@@ -118,6 +118,7 @@ struct leat_run {
     /* the line of blocks */
     struct leat_queue_entry *first, **last;
     size_t n_entries; /* blocks, not ends */
+    size_t n_ends;
 
     /* the order */
     struct leat_order order;

@@ -130,6 +130,12 @@ static void begin_again(struct leat_run *lane, bool epoch_is_over) {
 static void end_pass(struct leat_run *run, bool epoch_is_done) {
     uint64_t epoch = run->epoch;
 
+    for (size_t i = 0; i < run->n_lanes; i++) {
+        struct leat_queue_entry *entry = run->lanes[i]->first;
+
+        if (entry && entry->state == LEAT_ENTRY_MAPPED && entry->next_row > 0)
+            leat_run_count_records(run, entry);
+    }
     leat_run_start_next_pass(run, epoch_is_done);
     if (run->has_failed || run->is_complete)
         return;

@@ -159,8 +159,11 @@ static uint64_t now_ns(void) {
 static void take_stats(const struct leat_run *run, struct leat_cli_report *report) {
     Leat__StreamStats *profile = leat_cli_profile_of_run(run);
     struct leat_run_stats stats;
+    char text[LEAT_ERROR_PRINT_MAX];
 
     leat_run_get_stats(run, &stats);
+    if (stats.n_cache_notes > 0 && leat_error_print(stats.cache_note, text, sizeof(text)) > 0)
+        (void)fprintf(stderr, "leatctl: warning: %s\n", text);
     report->has_tokens = true;
     report->n_tokens = stats.n_elements;
     report->n_bad_records = stats.n_bad_records;

@@ -24,6 +24,7 @@
 #define STOP_TIMEOUT_MS  10000
 #define LOG_NAME         "leatd.log"
 #define NOTIFY_NAME      "notify.sock"
+#define MAX_WARNINGS     10 /* that are shown */
 
 void leat_cli_daemon_program(char *ret_path, size_t size) {
     const char *given = getenv("LEAT_LEATD");
@@ -228,11 +229,34 @@ static void wait_for_end(struct leat_cli_daemon *daemon) {
         ;
 }
 
+/* What it warned of, such as a cache that cannot be used; why a stream failed is told otherwise. */
+static void show_warnings(const struct leat_cli_daemon *daemon) {
+    static const char mark[] = " warning event=";
+    char path[sizeof(daemon->directory) + sizeof(LOG_NAME) + 1], *line = NULL, *at;
+    size_t capacity = 0;
+    int n_shown = 0;
+    FILE *log;
+
+    (void)snprintf(path, sizeof(path), "%s/" LOG_NAME, daemon->directory);
+    log = fopen(path, "re");
+    while (log && n_shown < MAX_WARNINGS && getline(&line, &capacity, log) > 0) {
+        at = strstr(line, mark);
+        if (!at)
+            continue;
+        (void)fprintf(stderr, "leatd: %s", at + 1);
+        n_shown++;
+    }
+    free(line);
+    if (log)
+        (void)fclose(log);
+}
+
 void leat_cli_daemon_stop(struct leat_cli_daemon *daemon) {
     if (daemon->pid > 0) {
         (void)kill(daemon->pid, SIGTERM);
         wait_for_end(daemon);
         daemon->pid = 0;
+        show_warnings(daemon);
     }
     if (daemon->pidfd >= 0)
         (void)close(daemon->pidfd);

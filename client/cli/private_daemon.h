@@ -1,7 +1,8 @@
 /* private_daemon.h: a leatd of our own for one file, with sockets that nobody else can reach.
  *
  * It ends with us: at the latest when this process dies (PR_SET_PDEATHSIG). Its log goes to a file
- * beside its sockets, which is shown if it fails and removed with the rest. Owner: the one thread.
+ * beside its sockets, which is shown if it fails and removed with the rest; its warnings are shown
+ * at the end. Owner: the one thread.
  */
 #pragma once
 
@@ -22,5 +23,6 @@ void leat_cli_daemon_program(char *ret_path, size_t size);
  * says. 0, or -errno with what the daemon said; then there is nothing to stop. */
 int leat_cli_daemon_start(struct leat_cli_daemon *daemon, const char *file, uint32_t n_workers,
                           struct leat_error *err);
-/* Stops it and removes its directory. Accepts one that was never started. */
+/* Stops it, prints what it warned of, and removes its directory. Accepts one that was never
+ * started. */
 void leat_cli_daemon_stop(struct leat_cli_daemon *daemon);

@@ -259,6 +259,16 @@ def test_disk_is_full(folder):
         subprocess.run(["umount", "-l", disk], check=True)
 
 
+def test_run_tells_of_it(folder):
+    """A cache that cannot be used is no failure, but no secret either."""
+    plain, cached, _ = write_configs(folder, n_rows=500, path=folder / "no" / "such" / "folder")
+    for mode in ([], ["--no-daemon"]):
+        done = ctl("run", cached, "--digest", *mode)
+        assert leat_harness.find_digest(done.stdout) == leat_harness.run_digest(plain)
+        assert b"the folder of the cache cannot be made" in done.stderr, done.stderr
+        assert ctl("run", plain, *mode).stderr == b""
+
+
 def test_least_recently_used_goes(folder):
     plain, cached, caches = write_configs(folder, n_rows=20000)
     ctl("cache", "warm", cached)

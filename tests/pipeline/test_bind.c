@@ -177,6 +177,7 @@ static void test_errors(void **state) {
         {"choice: blue", "f.yaml:1:9: choice: \"blue\" is none of red, green"},
         {"choice: [red]", "f.yaml:1:9: choice: \"a list\" is none of red, green"},
         {"dtype: int64", "f.yaml:1:8: dtype: \"int64\" is none of int32, float32"},
+        {"path: ''", "f.yaml:1:7: path: is empty: expected a path"},
         {"texts: []", "f.yaml:1:8: texts: a list of 0 is outside 1..3"},
         {"texts: [a, b, c, d]", "f.yaml:1:8: texts: a list of 4 is outside 1..3"},
         {"texts: [a,\n  [b]]", "f.yaml:2:3: texts[1]: expected a text, got a list"},

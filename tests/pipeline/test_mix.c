@@ -120,6 +120,21 @@ static void test_filtered(void **state) {
     collected_free(&ids);
 }
 
+/* It is read again and again, and for nothing: not without end ahead of the others. */
+static void test_empty_source(void **state) {
+    struct drive how = {.options = {.n_epochs = 2}, .n_slots = 1};
+    struct driven driven;
+
+    (void)state;
+    folder_write("none.jsonl", "\n\n", 2);
+    driven = drive_stream("mix: {sources: [{jsonl: {paths: m1.jsonl, fields: {id: int64}}}, "
+                          "{jsonl: {paths: none.jsonl, fields: {id: int64}}}], "
+                          "proportions: [99, 1], exhausted: repeat}",
+                          "", IDS, &how);
+    assert_string_equal(driven.error.message, "");
+    assert_int_equal(driven.n_rows, 2 * sizes[1]);
+}
+
 static void test_one_sequence(void **state) {
     static const char *const sources[] = {
         MIX("weights: [3, 2, 1]"),
@@ -288,12 +303,12 @@ static int open_all(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_proportions),   cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_ends),          cmocka_unit_test(test_filtered),
-        cmocka_unit_test(test_one_sequence),  cmocka_unit_test(test_bad_records),
-        cmocka_unit_test(test_missing_file),  cmocka_unit_test(test_cancelled),
-        cmocka_unit_test(test_little_memory), cmocka_unit_test(test_explained),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_proportions),  cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_ends),         cmocka_unit_test(test_filtered),
+        cmocka_unit_test(test_empty_source), cmocka_unit_test(test_one_sequence),
+        cmocka_unit_test(test_bad_records),  cmocka_unit_test(test_missing_file),
+        cmocka_unit_test(test_cancelled),    cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_explained),    cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, open_all, folder_close);
