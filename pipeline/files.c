@@ -342,22 +342,33 @@ static int expand_glob(struct walk *walk, const char *entry) {
     return r;
 }
 
+/* 1: a directory; 0: a file, or something else that is there; -ENOENT. */
+static int look_at(const struct walk *walk, const char *path) {
+    struct leat_error error = LEAT_ERROR_INIT;
+    int fd = walk->opener->open_directory(walk->opener, path, &error);
+
+    if (fd == -ENOENT)
+        return leat_error_set(walk->err, fd, "%s", error.message);
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
+}
+
 static int expand_path(struct walk *walk, const char *entry) {
     char *path = leat_files_join(walk->base[0] ? walk->base : NULL, entry);
     int r;
 
     if (!path)
         return leat_error_oom(walk->err);
-    if (strcmp(entry, "-") == 0) {
-        r = add(walk, entry);
-    } else if (opens(walk->opener->open_directory, walk->opener, path)) {
+    r = strcmp(entry, "-") == 0 ? 0 : look_at(walk, path);
+    if (r == 0) {
+        r = add(walk, strcmp(entry, "-") == 0 ? entry : path);
+    } else if (r > 0) {
         r = add_below(walk, path, 1);
         if (r == 0 && walk->n_matches == 0)
             r = leat_error_set(walk->err, -ENOENT, "%s: holds no file%s", path,
                                walk->suffixes && walk->suffixes->n_items ? " with that suffix"
                                                                          : "");
-    } else {
-        r = add(walk, path);
     }
     free(path);
     return r;

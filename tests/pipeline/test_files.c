@@ -17,10 +17,37 @@
 
 static char folder[] = "/tmp/leat-test-files-XXXXXX";
 
-static const char *const made[] = {
-    "b.csv",    "a.csv",        "a10.csv",  "a2.csv",    ".hidden.csv",  "d1/x.csv",  "d1/y.json",
-    "d2/x.csv", "[z].csv",      "t/b.txt",  "t/a/z.txt", "t/a/y.txt.gz", "t/c.bin",   "t/.no/x.txt",
-    "t/a.txt",  "t/b/.hid.txt", "s-08.txt", "s-09.txt",  "s-10.txt",     "s{1..}.txt"};
+static const char *const made[] = {"b.csv",
+                                   "a.csv",
+                                   "a10.csv",
+                                   "a2.csv",
+                                   ".hidden.csv",
+                                   "d1/x.csv",
+                                   "d1/y.json",
+                                   "d2/x.csv",
+                                   "[z].csv",
+                                   "t/b.txt",
+                                   "t/a/z.txt",
+                                   "t/a/y.txt.gz",
+                                   "t/c.bin",
+                                   "t/.no/x.txt",
+                                   "t/a.txt",
+                                   "t/b/.hid.txt",
+                                   "s-08.txt",
+                                   "s-09.txt",
+                                   "s-10.txt",
+                                   "s{1..}.txt",
+                                   "s-8.txt",
+                                   "s-9.txt",
+                                   "s-8",
+                                   "s-9",
+                                   "101",
+                                   "102",
+                                   "201",
+                                   "202",
+                                   "{1,2}",
+                                   "{-1..2}",
+                                   "{0000000000..2}"};
 static const char *const folders[] = {"d1", "d2", "d3", "t", "t/a", "t/b", "t/.no"};
 
 static void put(const char *name, const char *text) {
@@ -129,8 +156,7 @@ static void goes_through_ranges(void **state) {
     (void)state;
     check_one("s-{08..10}.txt", "s-08.txt s-09.txt s-10.txt");
     check_one("s-{10..08}.txt", "s-10.txt s-09.txt s-08.txt");
-    check_one("s-{8..10}.txt",
-              "s-8.txt s-9.txt s-10.txt"); /* whether they are there is seen later */
+    check_one("s-{8..10}.txt", "s-8.txt s-9.txt s-10.txt");
     check_one("{1..2}{01..2}", "101 102 201 202");
     check_one("s-{08..8}.t[x]t", "s-08.txt");
     check_one("d{1..2}/*.csv", "d1/x.csv d2/x.csv");
@@ -182,8 +208,9 @@ static void names_as_the_entry_would(void **state) {
 }
 
 static void says_what_matches_nothing(void **state) {
-    static const char *const entries[] = {"c*.csv", "d3/*", "d9*/x",    "a.csv/*",
-                                          "",       "d3",   "x{1..3}*", "{0..999999999}"};
+    static const char *const entries[] = {"c*.csv", "d3/*",     "d9*/x",        "a.csv/*",
+                                          "",       "d3",       "x{1..3}*",     "{0..999999999}",
+                                          "no.csv", "no/a.csv", "s-{9..12}.txt"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++) {
@@ -192,9 +219,10 @@ static void says_what_matches_nothing(void **state) {
         int r = leat_files_expand(&files, &entries[i], 1, folder, NULL, &leat_opener_any, &err);
         assert_true(r < 0);
         assert_string_equal(err.path, "paths[0]");
-        assert_non_null(strstr(err.message, i == 4   ? "an empty path"
-                                            : i == 6 ? "x1*"
-                                                     : entries[i]));
+        assert_non_null(strstr(err.message, i == 4    ? "an empty path"
+                                            : i == 6  ? "x1*"
+                                            : i == 10 ? "s-11.txt: No such file"
+                                                      : entries[i]));
         assert_int_equal(files.n_paths, 0);
     }
 }

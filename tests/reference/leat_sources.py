@@ -219,7 +219,7 @@ class JsonlSource:
     def records(self):
         for file, path in enumerate(self.files):
             for offset, line in lines_of(path):
-                if line.strip(" \t\r\n"):
+                if without_end(line):
                     parsed = json.loads(line)
                     record = Record(file, offset, f"{path}@{offset}",
                                     lambda parsed=parsed, line=line: self.values(parsed, line), without_end(line))
