@@ -31,10 +31,16 @@ enum contender { ALONE, JSONL, CSV, N_CONTENDERS };
 
 static const char *const names[N_CONTENDERS] = {"alone", "jsonl", "csv"};
 
+struct document {
+    const char *text;
+    size_t n_bytes;
+};
+
 struct bench {
     const char *tokenizer_path, *folder;
     struct leat_tokenizer *tokenizer;
-    struct leat_text documents; /* a NUL behind each */
+    struct leat_text text; /* of all documents, a NUL behind each */
+    struct document *documents;
     size_t n_documents, n_text_bytes;
     struct leat_plan *plans[N_CONTENDERS];
     double seconds[N_CONTENDERS][ROUNDS_MAX];
@@ -132,63 +138,56 @@ static void read_documents(struct leat_text *text, const char *path) {
     free(data);
 }
 
-/* The next document, from *at; NULL: there is none. */
-static const char *next_document(const struct bench *bench, size_t *at, size_t *ret_n) {
-    const char *document = bench->documents.data + *at;
+static void split_documents(struct bench *bench) {
+    const char *at = bench->text.data, *end = at + bench->text.n_bytes;
+    size_t n = 0;
 
-    if (*at >= bench->documents.n_bytes)
-        return NULL;
-    *ret_n = strlen(document);
-    *at += *ret_n + 1;
-    return document;
-}
-
-static void measure_documents(struct bench *bench) {
-    size_t at = 0, n;
-
-    while (next_document(bench, &at, &n)) {
-        bench->n_documents++;
-        bench->n_text_bytes += n;
+    for (const char *nul = at; nul < end && (nul = memchr(nul, 0, (size_t)(end - nul))); nul++)
+        n++;
+    bench->documents = calloc(n + 1, sizeof(*bench->documents));
+    if (bench->text.failed || !bench->documents)
+        die("documents", "out of memory");
+    for (; at < end; at += bench->documents[bench->n_documents++].n_bytes + 1) {
+        bench->documents[bench->n_documents] = (struct document){at, strlen(at)};
+        bench->n_text_bytes += strlen(at);
     }
-    if (bench->documents.failed || bench->n_text_bytes == 0)
-        die("documents", "there are none, or more than fits in memory");
+    if (bench->n_text_bytes == 0)
+        die("documents", "there are none");
 }
 
 /* ---- files ---- */
 
-static void write_csv_field(FILE *file, const char *text, size_t n) {
-    fputc('"', file);
-    for (size_t i = 0; i < n; i++) {
-        if (text[i] == '"')
-            fputc('"', file);
-        fputc(text[i], file);
+static void add_csv_line(struct leat_text *line, const struct document *document) {
+    const char *at = document->text, *end = at + document->n_bytes, *quote;
+
+    leat_text_add_bytes(line, "\"", 1);
+    for (; at < end; at = quote) {
+        quote = memchr(at, '"', (size_t)(end - at));
+        quote = quote ? quote + 1 : end;
+        leat_text_add_bytes(line, at, (size_t)(quote - at));
+        leat_text_add_bytes(line, "\"", quote[-1] == '"');
     }
-    fputs("\"\n", file);
+    leat_text_add_bytes(line, "\"\n", 2);
 }
 
-static void write_json_line(FILE *file, const char *text, size_t n) {
-    struct leat_text json = {.data = NULL};
-
-    leat_text_add(&json, "{\"t\": ");
-    leat_text_add_json(&json, text, n);
-    leat_text_add(&json, "}\n");
-    fwrite(json.data, 1, json.n_bytes, file);
-    free(json.data);
+static void add_json_line(struct leat_text *line, const struct document *document) {
+    leat_text_add(line, "{\"t\": ");
+    leat_text_add_json(line, document->text, document->n_bytes);
+    leat_text_add(line, "}\n");
 }
 
 static void write_documents(const struct bench *bench, enum contender contender, const char *path) {
+    struct leat_text lines = {.data = NULL};
     FILE *file = fopen(path, "wb");
-    const char *document;
-    size_t at = 0, n;
 
-    if (!file)
-        die(path, "cannot be written");
     if (contender == CSV)
-        fputs("t\n", file);
-    while ((document = next_document(bench, &at, &n)))
-        (contender == CSV ? write_csv_field : write_json_line)(file, document, n);
-    if (fclose(file) != 0)
+        leat_text_add(&lines, "t\n");
+    for (size_t i = 0; i < bench->n_documents; i++)
+        (contender == CSV ? add_csv_line : add_json_line)(&lines, &bench->documents[i]);
+    if (lines.failed || !file || fwrite(lines.data, 1, lines.n_bytes, file) != lines.n_bytes ||
+        fclose(file) != 0)
         die(path, "cannot be written");
+    free(lines.data);
 }
 
 /* ---- pipelines ---- */
@@ -300,18 +299,17 @@ static uint64_t run_alone(const struct bench *bench) {
         .adds_special_tokens = true, .truncation = &whole, .padding = &bare};
     struct leat_tokenizer_context *context;
     struct leat_error err = LEAT_ERROR_INIT;
-    const char *document;
     uint64_t n_tokens = 0;
-    size_t at = 0, n;
 
     if (leat_tokenizer_context_new(bench->tokenizer, &context) < 0)
         die("tokenizer", "out of memory");
-    while ((document = next_document(bench, &at, &n))) {
+    for (size_t i = 0; i < bench->n_documents; i++) {
+        const struct document *document = &bench->documents[i];
         const struct leat_encoding *encodings;
         size_t n_encodings;
 
-        if (leat_tokenizer_encode(bench->tokenizer, context, document, n, NULL, 0, &options,
-                                  &encodings, &n_encodings, &err) < 0)
+        if (leat_tokenizer_encode(bench->tokenizer, context, document->text, document->n_bytes,
+                                  NULL, 0, &options, &encodings, &n_encodings, &err) < 0)
             die_of("tokenizer", &err);
         n_tokens += encodings[0].n;
     }
@@ -321,7 +319,9 @@ static uint64_t run_alone(const struct bench *bench) {
 
 /* ---- rounds ---- */
 
-static void take_turn(struct bench *bench, enum contender contender, size_t round) {
+/* A function of its own, that profilers can be told to watch. */
+__attribute__((noinline)) static void take_turn(struct bench *bench, enum contender contender,
+                                                size_t round) {
     double start = cpu_s();
 
     bench->n_tokens[contender] =
@@ -416,21 +416,23 @@ int main(int argc, char **argv) {
     if (!bench.tokenizer_path || n_rounds < 1 || n_rounds > ROUNDS_MAX)
         die("usage", "--tokenizer FILE, and 1 to 99 --rounds");
     if (documents)
-        read_documents(&bench.documents, documents);
+        read_documents(&bench.text, documents);
     else
-        make_documents(&bench.documents, n_bytes);
-    measure_documents(&bench);
+        make_documents(&bench.text, n_bytes);
+    split_documents(&bench);
     if (leat_tokenizer_open(bench.tokenizer_path, NULL, &bench.tokenizer, &err) < 0)
         die_of("tokenizer", &err);
-    make_plan(&bench, JSONL);
-    make_plan(&bench, CSV);
+    for (enum contender i = JSONL; i < N_CONTENDERS; i++)
+        if (!only || strcmp(only, names[i]) == 0)
+            make_plan(&bench, i);
     if (only)
         run_one(&bench, only, n_rounds);
     else
         run_all(&bench, n_rounds);
-    leat_plan_unref(bench.plans[JSONL]);
-    leat_plan_unref(bench.plans[CSV]);
+    for (enum contender i = JSONL; i < N_CONTENDERS; i++)
+        leat_plan_unref(bench.plans[i]);
     leat_tokenizer_free(bench.tokenizer);
-    free(bench.documents.data);
+    free(bench.documents);
+    free(bench.text.data);
     return 0;
 }
