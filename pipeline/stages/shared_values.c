@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLACK     1.0625 /* more than the block before had; if that is too little, they are copied */
+#define SLACK     1.0625 /* more than the block before had; else they are copied */
 #define SLACK_MIN 64
 
 /* Of an open-ended region: all that is left of the arena's chunk. */

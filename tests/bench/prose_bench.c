@@ -195,9 +195,9 @@ static void write_documents(const struct bench *bench, enum contender contender,
 static struct leat_spec *make_spec(const struct bench *bench, const char *kind, const char *path) {
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_text yaml = {.data = NULL};
-    struct leat_spec **specs, *spec;
+    struct leat_spec **specs = NULL, *spec;
     struct leat_value document;
-    size_t n_specs;
+    size_t n_specs = 0;
     char *tokenizer = realpath(bench->tokenizer_path, NULL);
 
     leat_text_add(&yaml,
