@@ -1,4 +1,4 @@
-# Debian's packages, each as a pkg-config target; libcsv and libbz2 have no .pc file.
+# Debian's packages, each as a pkg-config target; libbz2 has no .pc file.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(libuv REQUIRED IMPORTED_TARGET libuv)
 pkg_check_modules(protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c)
@@ -12,11 +12,6 @@ pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(kissfft REQUIRED IMPORTED_TARGET kissfft-float)
 pkg_check_modules(systemd REQUIRED IMPORTED_TARGET libsystemd)
 find_package(simdjson REQUIRED)
-find_library(LEAT_LIBCSV csv REQUIRED)
-find_path(LEAT_LIBCSV_INCLUDE csv.h REQUIRED)
-add_library(leat_libcsv INTERFACE)
-target_link_libraries(leat_libcsv INTERFACE ${LEAT_LIBCSV})
-target_include_directories(leat_libcsv INTERFACE ${LEAT_LIBCSV_INCLUDE})
 find_library(LEAT_BZIP2 bz2 REQUIRED)
 find_path(LEAT_BZIP2_INCLUDE bzlib.h REQUIRED)
 add_library(leat_bzip2 INTERFACE)

@@ -1,15 +1,17 @@
-/* csv.c: CSV files by RFC 4180, fields by libcsv.
+/* csv.c: CSV files by RFC 4180.
  *
- * The cutter (cutter.h) has found the records; libcsv splits each into fields, which are copied one
- * behind the other into one buffer per block. Nothing is trimmed. A record whose quoting is not RFC
- * 4180's, or that has another number of fields than the header, is bad. The rows of a block are its
- * records, so that what follows can name the line.
+ * The cutter has found the records (cutter.h) and finds the fields of each (cutter_fields.h), which
+ * are views into the source, or, where its bytes are not UTF-8 and are mended, into a copy of it.
+ * At the end of a block the columns that outlive it, and those with doubled quotes, are copied.
+ * Nothing is trimmed. A record whose quoting is not RFC 4180's, or that has another number of
+ * fields than the header, is bad. The rows of a block are its records, so that what follows can
+ * name the line.
  */
-#include <csv.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/cutter_fields.h"
 #include "pipeline/stage.h"
 #include "pipeline/tokenizer/json.h"
 
@@ -86,54 +88,32 @@ static void unload(struct leat_config *config) {
     leat_files_deinit(&self->source.files);
 }
 
-/* ---- libcsv ---- */
-
-static int is_no_space(unsigned char byte) {
-    (void)byte;
-    return 0;
-}
-
-/* libcsv ends a row at a CR too: records with a CR outside quotes are refused before it sees them,
- * which costs less than a function of ours that it calls for each byte. */
-static int parser_init(struct csv_parser *parser, const struct csv *self) {
-    if (csv_init(parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
-        return -ENOMEM;
-    csv_set_delim(parser, (unsigned char)self->delimiter[0]);
-    csv_set_quote(parser, (unsigned char)self->quote[0]);
-    csv_set_space_func(parser, is_no_space);
-    csv_set_blk_size(parser, 4096);
-    return 0;
-}
-
 /* ---- the header ---- */
 
 struct header {
     char **names;
     size_t n_names;
-    bool failed;
 };
-
-static void on_header_field(void *text, size_t n, void *user) {
-    struct header *header = user;
-    char **larger;
-
-    if (header->failed || header->n_names > LEAT_FIELDS_MAX)
-        return;
-    larger = reallocarray(header->names, header->n_names + 1, sizeof(*larger));
-    if (!larger) {
-        header->failed = true;
-        return;
-    }
-    header->names = larger;
-    larger[header->n_names] = strndup(text, n);
-    header->failed |= !larger[header->n_names];
-    header->n_names++;
-}
 
 static void header_deinit(struct header *header) {
     for (size_t i = 0; i < header->n_names; i++)
         free(header->names[i]);
     free(header->names);
+}
+
+static char *field_name(const struct leat_cutter *cutter, const uint8_t *record,
+                        const struct leat_cutter_field *field) {
+    size_t n = field->end - field->start;
+    char *name = malloc(n + 1);
+
+    if (!name)
+        return NULL;
+    if (field->has_doubled)
+        n = leat_cutter_unquote(cutter, record + field->start, n, (uint8_t *)name);
+    else if (n > 0)
+        memcpy(name, record + field->start, n);
+    name[n] = '\0';
+    return name;
 }
 
 /* The first record: 0 and its extent, -EAGAIN if it is not whole. */
@@ -172,13 +152,46 @@ static int first_record(const struct csv *self, const uint8_t *head, size_t n_by
     return 0;
 }
 
+static int take_names(const struct leat_cutter *cutter, const uint8_t *record,
+                      const struct leat_cutter_field *fields, uint32_t n_fields,
+                      struct header *ret_header, struct leat_error *err) {
+    ret_header->names = calloc(n_fields, sizeof(*ret_header->names));
+    if (!ret_header->names)
+        return leat_error_oom(err);
+    for (; ret_header->n_names < n_fields; ret_header->n_names++) {
+        char *name = field_name(cutter, record, &fields[ret_header->n_names]);
+
+        if (!name)
+            return leat_error_oom(err);
+        ret_header->names[ret_header->n_names] = name;
+    }
+    return 0;
+}
+
+static int split_header(const struct leat_cutter *cutter, const uint8_t *record, size_t n_bytes,
+                        struct header *ret_header, struct leat_error *err) {
+    struct leat_cutter_field *fields = calloc(LEAT_FIELDS_MAX, sizeof(*fields));
+    uint32_t n_fields;
+    int r;
+
+    if (!fields)
+        return leat_error_oom(err);
+    if (!leat_cutter_split(cutter, record, n_bytes, n_bytes, fields, LEAT_FIELDS_MAX, &n_fields))
+        r = leat_error_set(err, -EINVAL, "the header is not CSV: a quote stands where none may be");
+    else if (n_fields > LEAT_FIELDS_MAX)
+        r = leat_error_set(err, -EINVAL, "the header has more than %d fields", LEAT_FIELDS_MAX);
+    else
+        r = take_names(cutter, record, fields, n_fields, ret_header, err);
+    free(fields);
+    return r;
+}
+
 static int read_header(const struct csv *self, const uint8_t *record, size_t n_bytes,
                        const char *file, struct header *ret_header, struct leat_error *err) {
     struct leat_cutter cutter_;
-    struct csv_parser parser;
     uint32_t line, column;
     const char *wrong;
-    int r = 0;
+    int r;
 
     cutter(&self->source.base, &cutter_);
     cutter_.max_record_bytes = INT32_MAX;
@@ -188,22 +201,11 @@ static int read_header(const struct csv *self, const uint8_t *record, size_t n_b
         leat_error_locate(err, file, line + 1, column);
         return r;
     }
-    if (!leat_json_is_utf8(record, n_bytes)) {
-        leat_error_set(err, -EINVAL, "the header is not UTF-8");
-        leat_error_locate(err, file, 1, 0);
-        return -EINVAL;
-    }
-    if (parser_init(&parser, self) < 0)
-        return leat_error_oom(err);
-    if (csv_parse(&parser, record, n_bytes, on_header_field, NULL, ret_header) != n_bytes ||
-        csv_parse(&parser, "\n", 1, on_header_field, NULL, ret_header) != 1)
-        r = leat_error_set(err, -EINVAL, "the header is not CSV: a quote stands where none may be");
-    csv_free(&parser);
-    if (ret_header->failed)
-        return leat_error_oom(err);
-    if (r == 0 && ret_header->n_names > LEAT_FIELDS_MAX)
-        r = leat_error_set(err, -EINVAL, "the header has more than %d fields", LEAT_FIELDS_MAX);
-    if (r < 0)
+    if (leat_json_is_utf8(record, n_bytes))
+        r = split_header(&cutter_, record, n_bytes, ret_header, err);
+    else
+        r = leat_error_set(err, -EINVAL, "the header is not UTF-8");
+    if (r == -EINVAL)
         leat_error_locate(err, file, 1, 0);
     return r;
 }
@@ -305,170 +307,202 @@ static int begin_file(const struct leat_config *config, const uint8_t *head, siz
 
 /* ---- records ---- */
 
-/* Where libcsv's fields go. Owner: the job. */
-struct row {
-    struct leat_column **columns; /* [n_columns]; NULL: not needed */
-    uint8_t *text;
-    uint32_t n_text;
-    uint32_t n_columns, n_fields, row;
-    bool is_whole;
-    bool is_utf8; /* all of the block */
+/* One job. */
+struct rows {
+    const struct csv *self;
+    struct leat_map *map;
+    struct leat_cutter_field *fields; /* [n_columns], of the record under way */
+    struct leat_column **columns;     /* [n_columns]; NULL: not needed */
+    bool *has_doubled;                /* [n_columns]: a field has */
+    uint32_t n_columns;
+    const uint8_t *text; /* what the columns are views into: the source, or `mended` */
+    uint8_t *mended;     /* the records as they are mended, one behind the other; or NULL */
+    uint32_t n_mended;
+    bool has_returns; /* the block has CR */
 };
 
-static void on_field(void *text, size_t n, void *user) {
-    struct row *row = user;
+static int make_columns(struct rows *rows) {
+    struct leat_map *map = rows->map;
+    uint32_t n = (uint32_t)rows->self->n_columns;
 
-    if (row->n_fields < row->n_columns && row->columns[row->n_fields]) {
-        struct leat_column *column = row->columns[row->n_fields];
-
-        memcpy(row->text + row->n_text, text, n);
-        column->starts[row->row] = row->n_text;
-        column->lengths[row->row] = (uint32_t)n;
-        row->n_text += (uint32_t)n;
-    }
-    row->n_fields++;
-}
-
-/* longest: of a field, for each byte of its source. */
-static int make_columns(const struct csv *self, struct leat_map *map, size_t longest,
-                        struct row *ret_row) {
-    struct leat_arena *arena = map->scratch;
-
-    ret_row->n_columns = (uint32_t)self->n_columns;
-    ret_row->columns =
-        leat_arena_alloc(map->scratch, self->n_columns * sizeof(struct leat_column *));
-    if (!ret_row->columns)
+    rows->n_columns = n;
+    rows->fields = leat_arena_alloc(map->scratch, n * sizeof(*rows->fields));
+    rows->columns = leat_arena_alloc(map->scratch, n * sizeof(*rows->columns));
+    rows->has_doubled = leat_arena_alloc(map->scratch, n * sizeof(*rows->has_doubled));
+    if (!rows->fields || !rows->columns || !rows->has_doubled)
         return -ENOMEM;
-    for (uint32_t i = 0; i < self->n_columns; i++) {
-        uint32_t column = self->first_column + i;
+    memset(rows->has_doubled, 0, n * sizeof(*rows->has_doubled));
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t column = rows->self->first_column + i;
 
-        ret_row->columns[i] = map->is_needed[column] ? leat_map_column(map, column) : NULL;
-        if (ret_row->columns[i] && leat_map_make_views(map, column) < 0)
+        rows->columns[i] = map->is_needed[column] ? leat_map_column(map, column) : NULL;
+        if (rows->columns[i] && leat_map_make_views(map, column) < 0)
             return -ENOMEM;
-        if (map->is_needed[column] && map->is_kept[column])
-            arena = &map->block->kept;
     }
-    /* fields are never longer than the source; the slack is for copies of 16 bytes */
-    ret_row->text = leat_arena_alloc(arena, longest * map->block->n_source_bytes + 16);
-    for (uint32_t i = 0; ret_row->text && i < self->n_columns; i++)
-        if (ret_row->columns[i])
-            ret_row->columns[i]->values = ret_row->text;
-    return ret_row->text ? 0 : -ENOMEM;
+    return 0;
 }
 
-static void clear_row(struct row *row) {
-    for (uint32_t i = 0; i < row->n_columns; i++)
-        if (row->columns[i])
-            row->columns[i]->starts[row->row] = row->columns[i]->lengths[row->row] = 0;
+static int choose_text(struct rows *rows) {
+    const struct leat_block *block = rows->map->block;
+
+    rows->text = block->source;
+    if (leat_source_is_utf8(rows->map))
+        return 0;
+    rows->mended =
+        leat_arena_alloc(rows->map->scratch, LEAT_SOURCE_MENDED_MAX * block->n_source_bytes);
+    rows->text = rows->mended;
+    return rows->mended ? 0 : -ENOMEM;
 }
 
-/* Files without quoting need no automaton: a record is its fields with delimiters between them. */
-static bool split(const struct csv *self, const uint8_t *record, size_t n, struct row *row) {
-    const uint8_t *at = record, *end = record + n, *next;
-
-    while ((next = memchr(at, self->delimiter[0], (size_t)(end - at)))) {
-        on_field((void *)(uintptr_t)at, (size_t)(next - at), row);
-        at = next + 1;
-    }
-    on_field((void *)(uintptr_t)at, (size_t)(end - at), row);
-    return true;
+static bool is_suspect(const struct rows *rows, const struct leat_source_record *record) {
+    return record->n_bytes >= rows->map->cutter->max_record_bytes ||
+           (rows->has_returns && memchr(record->bytes, '\r', record->n_bytes));
 }
 
-static void on_row(int end, void *user) {
-    (void)end;
-    ((struct row *)user)->is_whole = true;
-}
-
-/* libcsv is strict: it stops at a quote that stands where none may. has_end: behind the record is
- * its line end, of which libcsv gets the first byte, CR or LF. */
-static bool parse_fields(struct csv_parser *parser, const uint8_t *record, size_t n, bool has_end,
-                         struct row *row) {
-    row->is_whole = false;
-    if (csv_parse(parser, record, n + has_end, on_field, on_row, row) != n + has_end)
-        return false;
-    if (!has_end && csv_parse(parser, "\n", 1, on_field, on_row, row) != 1)
-        return false;
-    return row->is_whole;
-}
-
-static bool is_suspect(const struct leat_map *map, const uint8_t *record, size_t n,
-                       bool has_returns) {
-    return n >= map->cutter->max_record_bytes || (has_returns && memchr(record, '\r', n));
-}
-
-static bool reject_quoting(struct leat_map *map, uint32_t row, const uint8_t *record, size_t n) {
+static bool reject_quoting(struct rows *rows, uint32_t row,
+                           const struct leat_source_record *record) {
     uint32_t line = 0, column = 0;
-    const char *wrong = leat_cutter_check(map->cutter, record, n, &line, &column);
+    const char *wrong =
+        leat_cutter_check(rows->map->cutter, record->bytes, record->n_bytes, &line, &column);
 
     if (wrong)
-        leat_map_reject_at(map, row, line, column, "the record %s", wrong);
+        leat_map_reject_at(rows->map, row, line, column, "the record %s", wrong);
     return wrong != NULL;
 }
 
-/* What is mended stands alone: no line end is behind it. */
-static int mend(const struct csv *self, struct leat_map *map, uint32_t row,
-                struct leat_source_record *record, bool *has_end) {
-    const uint8_t *before = record->bytes;
-    int r = leat_source_mend(&self->source, map, row, record);
+/* Puts the record behind those that were mended before. False: it is bad. */
+static bool mend(struct rows *rows, uint32_t row, struct leat_source_record *record) {
+    uint8_t *copy = rows->mended + rows->n_mended;
+    int r = leat_source_mend(&rows->self->source, rows->map, row, record);
 
-    *has_end &= record->bytes == before;
-    map->is_out_of_memory |= r == -ENOMEM;
-    return r;
-}
-
-/* Fields of one record; false: it is bad. */
-static bool parse_record(const struct csv *self, struct csv_parser *parser, struct leat_map *map,
-                         bool has_returns, struct row *row) {
-    struct leat_source_record record = leat_source_record(map, row->row);
-    uint32_t n_text = row->n_text;
-    bool is_good, has_end = record.n_readable > record.n_bytes;
-    int r = 0;
-
-    row->n_fields = 0;
-    if (is_suspect(map, record.bytes, record.n_bytes, has_returns) &&
-        reject_quoting(map, row->row, record.bytes, record.n_bytes))
-        return false;
-    if (!row->is_utf8)
-        r = mend(self, map, row->row, &record, &has_end);
+    rows->map->is_out_of_memory |= r == -ENOMEM;
     if (r < 0)
         return false;
-    is_good = self->quote[0] ? parse_fields(parser, record.bytes, record.n_bytes, has_end, row)
-                             : split(self, record.bytes, record.n_bytes, row);
-    if (is_good && row->n_fields == row->n_columns &&
-        (map->max_fields == 0 || row->n_fields <= map->max_fields))
+    memcpy(copy, record->bytes, record->n_bytes);
+    rows->n_mended += (uint32_t)record->n_bytes;
+    record->bytes = copy;
+    record->n_readable = record->n_bytes;
+    return true;
+}
+
+static bool has_right_number(struct rows *rows, uint32_t row, uint32_t n_fields) {
+    uint64_t max_fields = rows->map->max_fields;
+
+    if (max_fields && n_fields > max_fields)
+        leat_map_reject_at(rows->map, row, 0, 0,
+                           "the record has %u fields, more than max_fields (%llu)", n_fields,
+                           (unsigned long long)max_fields);
+    else if (n_fields != rows->n_columns)
+        leat_map_reject_at(rows->map, row, 0, 0, "the record has %u fields, %u were expected",
+                           n_fields, rows->n_columns);
+    else
         return true;
-    row->n_text = n_text;
-    if (is_good && map->max_fields && row->n_fields > map->max_fields)
-        leat_map_reject_at(map, row->row, 0, 0,
-                           "the record has %u fields, more than max_fields (%llu)", row->n_fields,
-                           (unsigned long long)map->max_fields);
-    else if (is_good)
-        leat_map_reject_at(map, row->row, 0, 0, "the record has %u fields, %u were expected",
-                           row->n_fields, row->n_columns);
-    else if (!reject_quoting(map, row->row, record.bytes, record.n_bytes))
-        leat_map_reject_at(map, row->row, 0, 0, "the record is not CSV");
     return false;
 }
 
-static int parse(const struct leat_config *config, struct leat_map *map, struct leat_error *err) {
-    const struct csv *self = (const struct csv *)config;
-    bool has_returns = memchr(map->block->source, '\r', map->block->n_source_bytes) != NULL;
-    struct csv_parser parser;
-    struct row row = {.is_utf8 = leat_source_is_utf8(map)};
+/* Finds the fields of one record, and where it is in the text; false: it is bad. */
+static bool split_record(struct rows *rows, uint32_t row, uint32_t *ret_start) {
+    struct leat_source_record record = leat_source_record(rows->map, row);
+    uint32_t n_fields;
 
-    if (make_columns(self, map, row.is_utf8 ? 1 : LEAT_SOURCE_MENDED_MAX, &row) < 0 ||
-        parser_init(&parser, self) < 0)
-        return leat_error_oom(err);
-    for (; row.row < map->block->n_rows; row.row++) {
-        if (parse_record(self, &parser, map, has_returns, &row))
+    if (is_suspect(rows, &record) && reject_quoting(rows, row, &record))
+        return false;
+    if (rows->mended && !mend(rows, row, &record))
+        return false;
+    *ret_start = (uint32_t)(record.bytes - rows->text);
+    if (leat_cutter_split(rows->map->cutter, record.bytes, record.n_bytes, record.n_readable,
+                          rows->fields, rows->n_columns, &n_fields))
+        return has_right_number(rows, row, n_fields);
+    if (!reject_quoting(rows, row, &record))
+        leat_map_reject_at(rows->map, row, 0, 0, "the record is not CSV");
+    return false;
+}
+
+static void put_row(struct rows *rows, uint32_t row, uint32_t start) {
+    for (uint32_t i = 0; i < rows->n_columns; i++) {
+        const struct leat_cutter_field *field = &rows->fields[i];
+        struct leat_column *column = rows->columns[i];
+
+        if (!column)
             continue;
-        clear_row(&row);
-        csv_free(&parser);
-        if (parser_init(&parser, self) < 0)
-            return leat_error_oom(err);
+        column->starts[row] = start + field->start;
+        column->lengths[row] = field->end - field->start;
+        rows->has_doubled[i] |= field->has_doubled;
     }
-    csv_free(&parser);
+}
+
+static void clear_row(struct rows *rows, uint32_t row) {
+    for (uint32_t i = 0; i < rows->n_columns; i++)
+        if (rows->columns[i])
+            rows->columns[i]->starts[row] = rows->columns[i]->lengths[row] = 0;
+}
+
+/* ---- columns that cannot be views ---- */
+
+/* The field's bytes without doubled quotes; a field that has none, has no quotes. */
+static size_t copy_field(const struct rows *rows, bool has_doubled, const uint8_t *bytes, size_t n,
+                         uint8_t *out) {
+    if (has_doubled)
+        return leat_cutter_unquote(rows->map->cutter, bytes, n, out);
+    if (n > 0)
+        memcpy(out, bytes, n);
+    return n;
+}
+
+static int copy_column(struct rows *rows, uint32_t i) {
+    struct leat_column *column = rows->columns[i];
+    uint32_t n_rows = rows->map->block->n_rows, n_bytes = 0;
+    uint8_t *copy;
+
+    for (uint32_t row = 0; row < n_rows; row++)
+        n_bytes += column->lengths[row];
+    copy = leat_map_alloc(rows->map, rows->self->first_column + i, n_bytes);
+    if (!copy)
+        return -ENOMEM;
+    column->values = copy;
+    n_bytes = 0;
+    for (uint32_t row = 0; row < n_rows; row++) {
+        const uint8_t *bytes = rows->text + column->starts[row];
+
+        column->starts[row] = n_bytes;
+        column->lengths[row] = (uint32_t)copy_field(rows, rows->has_doubled[i], bytes,
+                                                    column->lengths[row], copy + n_bytes);
+        n_bytes += column->lengths[row];
+    }
     return 0;
+}
+
+static int finish_columns(struct rows *rows) {
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < rows->n_columns; i++) {
+        if (!rows->columns[i])
+            continue;
+        if (rows->has_doubled[i] || rows->map->is_kept[rows->self->first_column + i])
+            r = copy_column(rows, i);
+        else
+            rows->columns[i]->values = (void *)(uintptr_t)rows->text;
+    }
+    return r;
+}
+
+static int parse(const struct leat_config *config, struct leat_map *map, struct leat_error *err) {
+    const struct leat_block *block = map->block;
+    struct rows rows = {.self = (const struct csv *)config,
+                        .map = map,
+                        .has_returns = memchr(block->source, '\r', block->n_source_bytes)};
+
+    if (make_columns(&rows) < 0 || choose_text(&rows) < 0)
+        return leat_error_oom(err);
+    for (uint32_t row = 0; row < block->n_rows; row++) {
+        uint32_t start;
+
+        if (split_record(&rows, row, &start))
+            put_row(&rows, row, start);
+        else
+            clear_row(&rows, row);
+    }
+    return finish_columns(&rows) < 0 ? leat_error_oom(err) : 0;
 }
 
 const struct leat_stage_ops leat_source_csv = {

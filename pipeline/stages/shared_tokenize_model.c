@@ -2,8 +2,8 @@
  * pipeline/tokenizer/tokenizer.h.
  *
  * A workspace is a tokenizer's context, whose cache of words stays warm from block to block, and
- * the values of the output columns while they grow; at the end of a block they are copied into its
- * arena in one piece. Offsets are a list of twice as many numbers: start, end, start, end.
+ * the values of the output columns while they grow (shared_values.h); ids that are alone grow right
+ * in the block. Offsets are a list of twice as many numbers: start, end, start, end.
  *
  * What truncation cuts off is not made, and padding is never the tokenizer's business here but that
  * of `pad`, which knows the batch. A text that cannot be tokenized is a bad record.
@@ -15,6 +15,7 @@
 
 #include "pipeline/stages/shared_loss.h"
 #include "pipeline/stages/shared_tokenize.h"
+#include "pipeline/stages/shared_values.h"
 #include "pipeline/tokenizer/tokenizer.h"
 
 #define TYPES_NAME   "token_type_ids"
@@ -264,38 +265,13 @@ static int plan(struct leat_tokenize *self, struct leat_planner *planner, struct
     return r;
 }
 
-/* ---- the values of one output column while they grow */
-
-struct values {
-    int32_t *items;
-    size_t n, capacity;
-};
-
-static int reserve(struct values *values, size_t n_more) {
-    size_t capacity = values->n + n_more + (values->n + n_more) / 2 + 1024;
-    int32_t *items;
-
-    if (values->n + n_more <= values->capacity)
-        return 0;
-    items = realloc(values->items, capacity * sizeof(*items));
-    if (!items)
-        return -ENOMEM;
-    values->items = items;
-    values->capacity = capacity;
-    return 0;
-}
-
-static void push(struct values *values, int32_t value) {
-    values->items[values->n++] = value;
-}
-
 /* ---- rows */
 
 enum output { IDS, TYPES, OFFSETS, LOSS, MASKS, N_OUTPUTS };
 
 struct workspace {
     struct leat_tokenizer_context *context;
-    struct values values[N_OUTPUTS];
+    struct leat_values values[N_OUTPUTS];
 };
 
 /* One block. */
@@ -307,6 +283,7 @@ struct pass {
     struct leat_truncation truncation;
     bool wants[N_OUTPUTS];
     uint32_t columns[N_OUTPUTS];
+    size_t n_text_bytes; /* of all rows */
 };
 
 void leat_tokenize_workspace_free(void *memory) {
@@ -316,7 +293,7 @@ void leat_tokenize_workspace_free(void *memory) {
         return;
     leat_tokenizer_context_free(workspace->context);
     for (int i = 0; i < N_OUTPUTS; i++)
-        free(workspace->values[i].items);
+        leat_values_deinit(&workspace->values[i]);
     free(workspace);
 }
 
@@ -345,6 +322,31 @@ static void want(struct pass *pass, enum output output, bool is_made, uint32_t c
     pass->columns[output] = column;
 }
 
+static size_t n_bytes_of(const struct leat_map *map, uint32_t column) {
+    const struct leat_column *texts = leat_map_column(map, column);
+    size_t n = 0;
+
+    for (uint32_t row = 0; row < map->block->n_rows; row++)
+        n += texts->lengths[row];
+    return n;
+}
+
+/* From here on the arena is that of the ids alone, unless there are other outputs. */
+static void begin_values(struct pass *pass) {
+    const struct leat_tokenize *self = pass->self;
+    bool is_alone = pass->wants[IDS];
+
+    for (int i = IDS + 1; i < N_OUTPUTS; i++)
+        is_alone &= !pass->wants[i];
+    pass->n_text_bytes = n_bytes_of(pass->map, self->input_column);
+    if (self->pair)
+        pass->n_text_bytes += n_bytes_of(pass->map, self->pair_column);
+    for (int i = 0; i < N_OUTPUTS; i++)
+        leat_values_begin(&pass->workspace->values[i],
+                          is_alone && i == IDS ? leat_map_arena(pass->map, pass->columns[i]) : NULL,
+                          pass->n_text_bytes);
+}
+
 static int begin(struct pass *pass, struct leat_error *err) {
     const struct leat_tokenize *self = pass->self;
     static const struct leat_padding no_padding = {.is_on = false};
@@ -367,11 +369,10 @@ static int begin(struct pass *pass, struct leat_error *err) {
         .truncation = &pass->truncation,
         .padding = &no_padding,
     };
-    for (int i = 0; i < N_OUTPUTS; i++) {
-        pass->workspace->values[i].n = 0;
+    for (int i = 0; i < N_OUTPUTS; i++)
         if (pass->wants[i] && leat_map_make_views(pass->map, pass->columns[i]) < 0)
             return leat_error_oom(err);
-    }
+    begin_values(pass);
     return 0;
 }
 
@@ -402,36 +403,36 @@ static int encode(struct pass *pass, uint32_t row, const struct leat_encoding **
 }
 
 static void push_ids(struct pass *pass, const struct leat_encoding *encoding) {
-    struct values *ids = &pass->workspace->values[IDS];
+    struct leat_values *ids = &pass->workspace->values[IDS];
 
     if (pass->self->first_id >= 0)
-        push(ids, pass->self->first_id);
+        leat_values_push(ids, pass->self->first_id);
     if (encoding->n)
         memcpy(ids->items + ids->n, encoding->ids, encoding->n * sizeof(*ids->items));
     ids->n += encoding->n;
     if (pass->self->last_id >= 0)
-        push(ids, pass->self->last_id);
+        leat_values_push(ids, pass->self->last_id);
 }
 
 /* A token in front is of type 0, one behind of the type of what it follows. */
 static void push_types(struct pass *pass, const struct leat_encoding *encoding) {
-    struct values *types = &pass->workspace->values[TYPES];
+    struct leat_values *types = &pass->workspace->values[TYPES];
 
     if (pass->self->first_id >= 0)
-        push(types, 0);
+        leat_values_push(types, 0);
     for (size_t i = 0; i < encoding->n; i++)
-        push(types, (int32_t)encoding->type_ids[i]);
+        leat_values_push(types, (int32_t)encoding->type_ids[i]);
     if (pass->self->last_id >= 0)
-        push(types, encoding->n ? (int32_t)encoding->type_ids[encoding->n - 1] : 0);
+        leat_values_push(types, encoding->n ? (int32_t)encoding->type_ids[encoding->n - 1] : 0);
 }
 
-static void push_range(struct values *offsets, struct leat_range range) {
-    push(offsets, (int32_t)range.start);
-    push(offsets, (int32_t)range.end);
+static void push_range(struct leat_values *offsets, struct leat_range range) {
+    leat_values_push(offsets, (int32_t)range.start);
+    leat_values_push(offsets, (int32_t)range.end);
 }
 
 static void push_offsets(struct pass *pass, const struct leat_encoding *encoding) {
-    struct values *offsets = &pass->workspace->values[OFFSETS];
+    struct leat_values *offsets = &pass->workspace->values[OFFSETS];
 
     if (pass->self->first_id >= 0)
         push_range(offsets, (struct leat_range){0, 0});
@@ -442,14 +443,14 @@ static void push_offsets(struct pass *pass, const struct leat_encoding *encoding
 }
 
 static void push_mark(struct pass *pass, uint32_t mark) {
-    struct values *values = pass->workspace->values;
+    struct leat_values *values = pass->workspace->values;
 
     if (pass->wants[MASKS])
-        push(&values[MASKS], mark > 0);
+        leat_values_push(&values[MASKS], mark > 0);
     if (pass->wants[LOSS])
-        push(&values[LOSS], mark == 0                       ? LEAT_LOSS_NONE
-                            : mark == pass->options.n_marks ? LEAT_LOSS_COMPLETION
-                                                            : LEAT_LOSS_ASSISTANT);
+        leat_values_push(&values[LOSS], mark == 0                       ? LEAT_LOSS_NONE
+                                        : mark == pass->options.n_marks ? LEAT_LOSS_COMPLETION
+                                                                        : LEAT_LOSS_ASSISTANT);
 }
 
 /* There is no loss on a token in front; one behind is as what it follows. */
@@ -466,8 +467,8 @@ static int push_row(struct pass *pass, const struct leat_encoding *encoding) {
     size_t n_tokens = encoding->n + (size_t)n_ends(pass->self);
 
     for (int i = 0; i < N_OUTPUTS; i++)
-        if (pass->wants[i] &&
-            reserve(&pass->workspace->values[i], i == OFFSETS ? 2 * n_tokens : n_tokens) < 0)
+        if (pass->wants[i] && leat_values_reserve(&pass->workspace->values[i],
+                                                  i == OFFSETS ? 2 * n_tokens : n_tokens) < 0)
             return -ENOMEM;
     if (pass->wants[IDS])
         push_ids(pass, encoding);
@@ -477,6 +478,15 @@ static int push_row(struct pass *pass, const struct leat_encoding *encoding) {
         push_offsets(pass, encoding);
     if (pass->wants[LOSS] || pass->wants[MASKS])
         push_marks(pass, encoding);
+    return 0;
+}
+
+/* What is told of the record is kept in the block. */
+static int reject(struct pass *pass, uint32_t row, const struct leat_error *error,
+                  struct leat_error *err) {
+    if (leat_values_leave(&pass->workspace->values[IDS]) < 0)
+        return leat_error_oom(err);
+    leat_map_reject(pass->map, row, pass->self->input, "%s", error->message);
     return 0;
 }
 
@@ -494,8 +504,8 @@ static int map_row(struct pass *pass, uint32_t row, struct leat_error *err) {
         r = push_row(pass, encoding);
     if (r == -ENOMEM)
         return leat_error_oom(err);
-    if (r < 0)
-        leat_map_reject(pass->map, row, pass->self->input, "%s", error.message);
+    if (r < 0 && reject(pass, row, &error, err) < 0)
+        return -ENOMEM;
     for (int i = 0; i < N_OUTPUTS; i++) {
         struct leat_column *column = leat_map_column(pass->map, pass->columns[i]);
         size_t n = pass->workspace->values[i].n;
@@ -511,19 +521,17 @@ static int map_row(struct pass *pass, uint32_t row, struct leat_error *err) {
 }
 
 static int keep(struct pass *pass, enum output output) {
-    const struct values *values = &pass->workspace->values[output];
-    size_t n_bytes = values->n * sizeof(*values->items);
+    struct leat_values *values = &pass->workspace->values[output];
+    uint32_t column = pass->columns[output];
     int32_t *kept;
 
     if (!pass->wants[output])
         return 0;
-    kept = leat_map_alloc(pass->map, pass->columns[output], n_bytes);
+    kept = leat_values_end(values, leat_map_arena(pass->map, column), pass->n_text_bytes);
     if (!kept)
         return -ENOMEM;
-    if (n_bytes)
-        memcpy(kept, values->items, n_bytes);
-    leat_map_column(pass->map, pass->columns[output])->values = kept;
-    pass->map->n_bytes_out += n_bytes;
+    leat_map_column(pass->map, column)->values = kept;
+    pass->map->n_bytes_out += values->n * sizeof(*kept);
     return 0;
 }
 
