@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/bench_statistics.h"
 #include "client/cli/error_json.h"
 #include "pipeline/bind.h"
 
@@ -107,6 +108,77 @@ static const struct leat_cli_option run_options[] = {
     END,
 };
 static const struct leat_cli_option pull_options[] = {PULLING, END};
+static const struct leat_cli_option bench_options[] = {
+    {.name = "vary",
+     .kind = LEAT_CLI_LIST,
+     .offset = AT(vary),
+     .value = "PATH=V1,V2,..",
+     .help = "run with each of these values; several times: with all combinations"},
+    {.name = "compare",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(compare),
+     .help = "compare two files, or two saved results (.json)"},
+    {.name = "goal",
+     .kind = LEAT_CLI_STRING,
+     .offset = AT(goal),
+     .value = "WHAT",
+     .help = "what is best: records (the default), tokens, batches, source, bytes, cpu, memory, "
+             "first_batch, wall"},
+    {.name = "find",
+     .kind = LEAT_CLI_STRING,
+     .offset = AT(find),
+     .value = "PATH[=LO..HI]",
+     .help = "search the best value of a whole number, and the smallest within 5 % of it"},
+    {.name = "seconds",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(seconds),
+     .value = "N",
+     .min = 1,
+     .max = 86400,
+     .help = "measure that long in each run (default 3)"},
+    {.name = "batches",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(batches),
+     .value = "N",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "or that many batches"},
+    {.name = "epochs",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(epochs),
+     .value = "N",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "or that many epochs, each from its first batch to its last"},
+    {.name = "repeat",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(repeat),
+     .value = "N",
+     .min = 1,
+     .max = LEAT_BENCH_REPEAT_MAX,
+     .help = "runs of each configuration, in turns (default 3)"},
+    {.name = "json",
+     .kind = LEAT_CLI_STRING,
+     .offset = AT(save),
+     .value = "FILE",
+     .help = "save all figures of all runs, with machine and options; -: print that instead"},
+    STREAM,
+    WORKERS,
+    {.name = "window",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(window),
+     .value = "N",
+     .min = 1,
+     .max = 4096,
+     .help = "batches under way at once (default: the daemon's)"},
+    {.name = "delivery",
+     .kind = LEAT_CLI_CHOICE,
+     .offset = AT(delivery),
+     .value = "HOW",
+     .choices = deliveries,
+     .help = "shared memory, or copies through the socket"},
+    END,
+};
 static const struct leat_cli_option head_options[] = {
     {.name = "records",
      .letter = 'n',
@@ -257,6 +329,35 @@ const struct leat_cli_command leat_cli_commands[] = {
      .examples = "  leatctl pull titanic --epochs 1 --digest\n",
      .options = pull_options,
      .run = leat_cli_pull},
+    {.name = "bench",
+     .summary = "measure a stream: records/s, tokens/s, memory, CPU",
+     .description =
+         "Runs the stream for real, as `run` does: a daemon of its own for each run, and a trainer "
+         "that reads every\nbyte. After a warm-up it measures for a while; each configuration "
+         "runs several times, in turns with the\nothers, and the medians are shown. The data is "
+         "begun again where it ends. Records are rows of batches,\ntokens elements of lists, "
+         "padding not counted; memory is the daemon's VmHWM, rings included; waited is the\nshare "
+         "of time in which nothing was there for the trainer, which does nothing else.\n\n"
+         "PATH is STAGE.ARG, STAGE[2].ARG for the second of that name, source.ARG, an option of "
+         "the stream\n(block_bytes), or a setting of the daemon (workers, memory_limit); ARG alone "
+         "will do where only one stage\nhas it. Values are YAML; 1..16 are whole numbers, "
+         "16..64+16 "
+         "those 16 apart, 1..64*2 those that double. All\nare checked before the first run; "
+         "at most 256 configurations are run.\n\n"
+         "--find tries values by doubling, as long as that pays, then between the best ones; "
+         "without =LO..HI within\nthe limits of the argument, or, of workers, twice the number of "
+         "CPUs.",
+     .operand = "FILE",
+     .more = "[STREAM] | --compare A B",
+     .examples =
+         "  leatctl bench titanic.yaml\n"
+         "  leatctl bench titanic.yaml --vary batch.batch_size=8,16,32 --vary workers=1..4\n"
+         "  leatctl bench titanic.yaml --find workers --goal tokens\n"
+         "  leatctl bench --compare a.yaml b.yaml --repeat 7 --seconds 5\n"
+         "  leatctl bench titanic.yaml --json new.json; leatctl bench --compare old.json "
+         "new.json\n",
+     .options = bench_options,
+     .run = leat_cli_bench},
     {.name = "head",
      .summary = "print the first records as they are after a stage",
      .description = "Runs the source and the per-record stages in this process. Stages that order "
