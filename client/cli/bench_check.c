@@ -40,19 +40,37 @@ static int check_stream(const struct leat_bench_case *item, size_t n_overrides,
     return r;
 }
 
-static int check_settings(const struct leat_bench_case *item, struct leat_error *err) {
+/* What leatd finds wrong; "": nothing. Without leatd, the first run tells more of that. */
+static void ask_leatd(const struct leat_bench_case *item, size_t n_overrides, char *ret_text,
+                      size_t size) {
     static const char prefix[] = "leatd: ";
-    char text[LEAT_ERROR_MESSAGE_MAX];
     int status = leat_cli_daemon_check(item->file, (const char *const *)item->overrides,
-                                       item->n_overrides, text, sizeof(text));
-    const char *said = text;
+                                       n_overrides, ret_text, size);
+    size_t n = strlen(prefix);
 
-    if (status == 0 || status == 127) /* no leatd: the first run tells more of that */
+    if (status == 0 || status == 127)
+        ret_text[0] = '\0';
+    ret_text[strcspn(ret_text, "\n")] = '\0';
+    if (strncmp(ret_text, prefix, n) == 0)
+        memmove(ret_text, ret_text + n, strlen(ret_text + n) + 1);
+}
+
+static int check_settings(const struct leat_bench_case *item, struct leat_error *err) {
+    char text[LEAT_ERROR_MESSAGE_MAX], as_written[LEAT_ERROR_MESSAGE_MAX];
+    const char *said = text;
+    size_t n = strlen(item->file);
+
+    ask_leatd(item, item->n_overrides, text, sizeof(text));
+    if (!text[0])
         return 0;
-    text[strcspn(text, "\n")] = '\0';
-    if (strncmp(said, prefix, strlen(prefix)) == 0)
-        said += strlen(prefix);
-    return leat_error_set(err, -EINVAL, "%s", said);
+    ask_leatd(item, 0, as_written, sizeof(as_written));
+    if (as_written[0])
+        return leat_error_set(err, -EINVAL, "%s", as_written);
+    if (strncmp(said, item->file, n) == 0 && said[n] == ':') /* and line and column, or none */
+        said += n + 1 + strspn(said + n + 1, "0123456789: ");
+    leat_error_set(err, -EINVAL, "%s", said);
+    leat_error_locate(err, item->name[0] ? item->name : "--workers", 0, 0);
+    return err->code;
 }
 
 /* An error of a value that does not stand in the file must not be looked for there. */

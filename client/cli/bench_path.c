@@ -31,7 +31,7 @@ static int set_full(struct leat_bench_axis *axis, struct leat_error *err, const 
 
 /* A stage, or the source, that has an argument of that name. */
 struct owner {
-    char before[LEAT_NAME_MAX + 32]; /* "batch.", "pad[2]." */
+    char before[LEAT_NAME_MAX + 32]; /* "batch.", "source." */
     const struct leat_arg *arg;
     size_t n_owners;
 };
@@ -45,17 +45,13 @@ static void find_owner(const struct leat_spec *spec, const char *name, struct ow
         (void)snprintf(ret_owner->before, sizeof(ret_owner->before), "source.");
     for (size_t i = 0; i < spec->n_stages; i++) {
         const char *kind = spec->stages[i].kind;
-        unsigned ordinal = 1;
 
         arg = find_arg(args_of(leat_stage_find(kind)), name, n);
         if (!arg)
             continue;
-        for (size_t j = 0; j < i; j++)
-            ordinal += strcmp(spec->stages[j].kind, kind) == 0;
         ret_owner->arg = arg;
         ret_owner->n_owners++;
-        (void)snprintf(ret_owner->before, sizeof(ret_owner->before), "%.*s[%u].", LEAT_NAME_MAX,
-                       kind, ordinal);
+        (void)snprintf(ret_owner->before, sizeof(ret_owner->before), "%.*s.", LEAT_NAME_MAX, kind);
     }
 }
 

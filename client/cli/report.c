@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/profile.h"
 #include "client/cli/clock.h"
+#include "client/cli/profile.h"
 #include "client/cli/units.h"
 #include "pipeline/scalar.h"
 
