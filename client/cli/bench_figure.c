@@ -8,6 +8,8 @@
 
 #include "pipeline/bind.h"
 
+#define MAX_SHOWN 1e18
+
 const struct leat_bench_figure_info leat_bench_figures[LEAT_BENCH_N_FIGURES] = {
     [LEAT_BENCH_WALL] = {"wall_s", "wall time", "wall", LEAT_BENCH_SECONDS, true, false},
     [LEAT_BENCH_FIRST] = {"first_batch_s", "first batch", "first_batch", LEAT_BENCH_SECONDS, true,
@@ -47,7 +49,7 @@ static const char *print_seconds(double value, char *buffer) {
 }
 
 static const char *print_count(double value, char *buffer) {
-    if (value >= 99.95 && value < 1e18)
+    if (value >= 99.95)
         return leat_cli_count((uint64_t)(value + 0.5), buffer);
     (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "%.3g", value);
     return buffer;
@@ -55,7 +57,7 @@ static const char *print_count(double value, char *buffer) {
 
 const char *leat_bench_print(double value, enum leat_bench_unit unit,
                              char buffer[LEAT_CLI_UNIT_MAX]) {
-    if (!isfinite(value) || value < 0) {
+    if (!isfinite(value) || value < 0 || value > MAX_SHOWN) {
         (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "-");
         return buffer;
     }
@@ -65,7 +67,7 @@ const char *leat_bench_print(double value, enum leat_bench_unit unit,
     case LEAT_BENCH_SECONDS:
         return print_seconds(value, buffer);
     case LEAT_BENCH_BYTES:
-        return leat_cli_bytes(value < 1e18 ? (uint64_t)value : (uint64_t)1e18, buffer);
+        return leat_cli_bytes((uint64_t)value, buffer);
     case LEAT_BENCH_BYTES_PER_S:
         (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "%.*f MB/s", value < 1e8 ? 1 : 0, value / 1e6);
         return buffer;

@@ -145,9 +145,10 @@ static bool step_between(struct leat_bench_search *search, uint64_t *ret_value) 
     uint64_t below = best > 0 ? at[-1].value : at->value;
     uint64_t above = best + 1 < search->n_points ? at[1].value : at->value;
 
-    if (search->n_vain >= MAX_VAIN || search->n_between >= MAX_BETWEEN)
+    if (search->n_vain > MAX_VAIN || search->n_between >= MAX_BETWEEN)
         return false;
-    if (is_wide(at->value, above) && (above - at->value >= at->value - below))
+    if (is_wide(at->value, above) &&
+        (unsigned __int128)above * below >= (unsigned __int128)at->value * at->value)
         *ret_value = middle(at->value, above);
     else if (is_wide(below, at->value))
         *ret_value = middle(below, at->value);
