@@ -7,7 +7,7 @@
 
 #include "client/cli/bench.h"
 
-/* "model name	: AMD ..." of x86; other machines say less: then their architecture. */
+/* "model name: AMD ..." of x86; other machines say less: then their architecture. */
 static void read_cpu(char *ret_cpu, size_t size, const char *machine) {
     FILE *file = fopen("/proc/cpuinfo", "re");
     char line[512];

@@ -66,16 +66,20 @@ static void add_head(const struct leat_bench *bench, struct leat_text *text) {
 
 static void add_warnings(const struct leat_bench *bench, struct leat_text *text) {
     enum leat_bench_figure figure = bench->has_goal ? bench->goal : LEAT_BENCH_RECORD_RATE;
+    const struct leat_bench_case *noisiest = NULL;
+    double noise = NOISY;
 
-    for (size_t i = 0; i < bench->n_cases; i++) {
-        double noise = leat_bench_noise(bench, bench->cases[i]);
-
-        if (noise > NOISY)
-            leat_text_add(text,
-                          "warning: %s: %s differ by %.0f %% from run to run: take longer runs "
-                          "(--seconds), more of them (--repeat), or a quieter machine\n",
-                          name_of(bench->cases[i]), leat_bench_figures[figure].label, 100 * noise);
-    }
+    for (size_t i = 0; i < bench->n_cases; i++)
+        if (leat_bench_noise(bench, bench->cases[i]) > noise) {
+            noisiest = bench->cases[i];
+            noise = leat_bench_noise(bench, noisiest);
+        }
+    if (noisiest)
+        leat_text_add(text,
+                      "warning: runs%s%s differ by up to %.0f %% in %s: take longer ones "
+                      "(--seconds), more of them (--repeat), or a quieter machine\n",
+                      bench->n_cases > 1 ? " of " : "", bench->n_cases > 1 ? name_of(noisiest) : "",
+                      100 * noise, leat_bench_figures[figure].label);
     if (bench->was_interrupted)
         leat_text_add(text, "interrupted: this is what was measured until then\n");
 }
@@ -101,7 +105,7 @@ static void add_one(const struct leat_bench *bench, struct leat_text *text) {
         add_figure(&grid, summary.median, figure);
         add_figure(&grid, summary.low, figure);
         add_figure(&grid, summary.high, figure);
-        add_share(&grid, leat_bench_spread(&summary));
+        add_share(&grid, summary.n_values > 1 ? leat_bench_spread(&summary) : NAN);
     }
     leat_cli_grid_print(&grid, text);
 }
@@ -138,7 +142,8 @@ static void add_several(const struct leat_bench *bench, struct leat_text *text) 
         for (size_t c = 0; c < n_figures; c++)
             add_figure(&grid, leat_bench_case_summary(bench->cases[i], figures[c]).median,
                        figures[c]);
-        add_share(&grid, leat_bench_noise(bench, bench->cases[i]));
+        add_share(&grid,
+                  bench->cases[i]->n_samples > 1 ? leat_bench_noise(bench, bench->cases[i]) : NAN);
     }
     leat_cli_grid_print(&grid, text);
 }
@@ -167,12 +172,13 @@ static void add_best(const struct leat_bench *bench, struct leat_text *text) {
     other = next_best(bench, best);
     if (other) {
         ratios = leat_bench_case_ratios(other, best, bench->goal);
-        leat_text_add(text, "; %.3g times that of %s", ratios.median, name_of(other));
-        if (leat_bench_covers_one(&ratios))
-            leat_text_add(text, ", which is no difference seen in %zu pair%s of runs",
-                          ratios.n_values, ratios.n_values == 1 ? "" : "s");
+        leat_text_add(text, "; %.3g times that of %s, ", ratios.median, name_of(other));
+        if (ratios.n_values < 2)
+            leat_text_add(text, "which one pair of runs does not prove");
         else
-            leat_text_add(text, " (%.3g to %.3g)", ratios.low, ratios.high);
+            leat_text_add(text, "%.3g to %.3g in %zu pairs of runs%s", ratios.low, ratios.high,
+                          ratios.n_values,
+                          leat_bench_covers_one(&ratios) ? ": no difference seen" : "");
     }
     leat_text_add(text, "\n");
 }
