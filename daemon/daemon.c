@@ -342,7 +342,8 @@ static int init_loop(struct leat_daemon *daemon, struct leat_error *err) {
 }
 
 static int init(struct leat_daemon *daemon, struct leat_error *err) {
-    int r = leat_settings_load(daemon->options.config_file, &daemon->settings, err);
+    int r = leat_settings_load(daemon->options.config_file, &daemon->options.overrides,
+                               &daemon->settings, err);
 
     if (r == 0)
         r = leat_settings_check_streams(daemon->settings, err);

@@ -31,6 +31,7 @@ struct leat_daemon_options {
     const char *socket_dir; /* NULL: as the settings and the environment say */
     int64_t workers;        /* 0: as the settings say */
     int log_fd;
+    struct leat_settings_overrides overrides;
 };
 
 struct leat_session;

@@ -19,10 +19,11 @@ static int complain(const struct leat_error *err) {
     return EXIT_FAILURE;
 }
 
-static int check_config(const char *file) {
+static int check_config(const struct leat_daemon_options *options) {
+    const char *file = options->config_file;
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_settings *settings = NULL;
-    int r = leat_settings_load(file, &settings, &err);
+    int r = leat_settings_load(file, &options->overrides, &settings, &err);
 
     if (r == 0)
         r = leat_settings_check_streams(settings, &err);
@@ -72,6 +73,5 @@ int main(int argc, char **argv) {
         (void)puts("leatd " LEAT_VERSION);
         return EXIT_SUCCESS;
     }
-    return options.checks_config ? check_config(options.daemon.config_file)
-                                 : serve(&options.daemon);
+    return options.checks_config ? check_config(&options.daemon) : serve(&options.daemon);
 }

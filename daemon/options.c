@@ -11,6 +11,7 @@ static const struct option long_options[] = {
     {"check-config", optional_argument, NULL, 'k'},
     {"socket-dir", required_argument, NULL, 's'},
     {"workers", required_argument, NULL, 'w'},
+    {"set", required_argument, NULL, 'S'},
     {"foreground", no_argument, NULL, 'f'},
     {"version", no_argument, NULL, 'V'},
     {"help", no_argument, NULL, 'h'},
@@ -29,6 +30,10 @@ const char *leat_options_help(void) {
            "                         /run/leat (root) or $XDG_RUNTIME_DIR/leat\n"
            "                         (sockets that systemd passes are where it made them)\n"
            "  -w, --workers N        threads that read, parse and collate\n"
+           "      --set PATH=VALUE   in place of what the file says, as often as wanted:\n"
+           "                         memory_limit=4GiB, streams.NAME.block_bytes=64KiB,\n"
+           "                         streams.NAME.batch.batch_size=64, "
+           "streams.NAME.pad[2].length=8\n"
            "  -f, --foreground       accepted; leatd always stays in the foreground\n"
            "  -V, --version\n"
            "  -h, --help\n"
@@ -43,6 +48,16 @@ static int take_workers(struct leat_options *options, const char *text, struct l
         return leat_error_set(err, -EINVAL, "--workers %.32s is outside 1..%d", text,
                               LEAT_SETTINGS_MAX_WORKERS);
     options->daemon.workers = n;
+    return 0;
+}
+
+static int take_override(struct leat_options *options, const char *text, struct leat_error *err) {
+    struct leat_settings_overrides *overrides = &options->daemon.overrides;
+
+    if (overrides->n_items == LEAT_OVERRIDES_MAX)
+        return leat_error_set(err, -E2BIG, "--set %.64s: more than %d of these", text,
+                              LEAT_OVERRIDES_MAX);
+    overrides->items[overrides->n_items++] = text;
     return 0;
 }
 
@@ -61,6 +76,8 @@ static int take(struct leat_options *options, int option, char **argv, struct le
         return 0;
     case 'w':
         return take_workers(options, optarg, err);
+    case 'S':
+        return take_override(options, optarg, err);
     case 'f':
         return 0;
     case 'V':

@@ -268,10 +268,21 @@ static int check_stream_names(const struct leat_settings *settings, struct leat_
     return 0;
 }
 
+static int override(struct leat_settings *settings, const struct leat_settings_overrides *overrides,
+                    struct leat_error *err) {
+    int r = 0;
+
+    for (size_t i = 0; overrides && r == 0 && i < overrides->n_items; i++)
+        r = leat_override_apply(&settings->document, overrides->items[i], err);
+    return r;
+}
+
 static int parse(struct leat_settings *settings, const char *text, size_t n_bytes,
-                 struct leat_error *err) {
+                 const struct leat_settings_overrides *overrides, struct leat_error *err) {
     int r = leat_yaml_parse(text, n_bytes, settings->file, &settings->document, err);
 
+    if (r == 0)
+        r = override(settings, overrides, err);
     if (r == 0)
         r = check_keys(settings, err);
     if (r == 0)
@@ -292,6 +303,7 @@ static int parse(struct leat_settings *settings, const char *text, size_t n_byte
 }
 
 int leat_settings_parse(const char *text, size_t n_bytes, const char *file,
+                        const struct leat_settings_overrides *overrides,
                         struct leat_settings **ret_settings, struct leat_error *err) {
     struct leat_settings *settings = calloc(1, sizeof(*settings));
     int r;
@@ -299,7 +311,7 @@ int leat_settings_parse(const char *text, size_t n_bytes, const char *file,
     if (!settings)
         return leat_error_oom(err);
     settings->file = strdup(file);
-    r = settings->file ? parse(settings, text, n_bytes, err) : leat_error_oom(err);
+    r = settings->file ? parse(settings, text, n_bytes, overrides, err) : leat_error_oom(err);
     if (r < 0) {
         leat_settings_free(settings);
         return r;
@@ -308,15 +320,15 @@ int leat_settings_parse(const char *text, size_t n_bytes, const char *file,
     return 0;
 }
 
-int leat_settings_load(const char *file, struct leat_settings **ret_settings,
-                       struct leat_error *err) {
+int leat_settings_load(const char *file, const struct leat_settings_overrides *overrides,
+                       struct leat_settings **ret_settings, struct leat_error *err) {
     char *text;
     size_t n_bytes;
     int r = leat_opener_read(&leat_opener_any, file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, err);
 
     if (r < 0)
         return r;
-    r = leat_settings_parse(text, n_bytes, file, ret_settings, err);
+    r = leat_settings_parse(text, n_bytes, file, overrides, ret_settings, err);
     free(text);
     return r;
 }

@@ -8,6 +8,7 @@
 
 #include "daemon/user.h"
 #include "pipeline/bind.h"
+#include "pipeline/override.h"
 #include "proto/spec.h"
 
 #define LEAT_SETTINGS_MAX_WORKERS  1024 /* as libuv's pool */
@@ -44,11 +45,18 @@ struct leat_settings {
 
 extern const struct leat_arg leat_settings_args[];
 
-/* Reads and checks a file. May block. */
-int leat_settings_load(const char *file, struct leat_settings **ret_settings,
-                       struct leat_error *err);
+/* Values in place of those that are written: see pipeline/override.h. */
+struct leat_settings_overrides {
+    size_t n_items;
+    const char *items[LEAT_OVERRIDES_MAX];
+};
+
+/* Reads and checks a file; overrides may be NULL. May block. */
+int leat_settings_load(const char *file, const struct leat_settings_overrides *overrides,
+                       struct leat_settings **ret_settings, struct leat_error *err);
 /* The same from its text. */
 int leat_settings_parse(const char *text, size_t n_bytes, const char *file,
+                        const struct leat_settings_overrides *overrides,
                         struct leat_settings **ret_settings, struct leat_error *err);
 struct leat_settings *leat_settings_free(struct leat_settings *settings);
 

@@ -107,6 +107,20 @@ static int set_choice(struct parser *parser, const struct leat_cli_option *optio
     return bad_value(parser, option, value, wanted);
 }
 
+static int add_string(struct parser *parser, const struct leat_cli_option *option,
+                      const char *value) {
+    struct leat_cli_strings *strings =
+        (struct leat_cli_strings *)(void *)((char *)parser->arguments + option->offset);
+    char wanted[64];
+
+    if (strings->n_items < LEAT_CLI_STRINGS_MAX) {
+        strings->items[strings->n_items++] = value;
+        return 0;
+    }
+    (void)snprintf(wanted, sizeof(wanted), "taken: there may be %d of these", LEAT_CLI_STRINGS_MAX);
+    return bad_value(parser, option, value, wanted);
+}
+
 static int set(struct parser *parser, const struct leat_cli_option *option, const char *value) {
     char *member = (char *)parser->arguments + option->offset;
 
@@ -118,6 +132,8 @@ static int set(struct parser *parser, const struct leat_cli_option *option, cons
         return set_number(parser, option, value);
     case LEAT_CLI_CHOICE:
         return set_choice(parser, option, value);
+    case LEAT_CLI_LIST:
+        return add_string(parser, option, value);
     case LEAT_CLI_STRING:
         break;
     }

@@ -28,6 +28,13 @@ struct leat_cli_number {
     uint64_t value;
 };
 
+/* Of an option that may be given several times. */
+#define LEAT_CLI_STRINGS_MAX 16
+struct leat_cli_strings {
+    const char *items[LEAT_CLI_STRINGS_MAX];
+    size_t n_items;
+};
+
 #define LEAT_CLI_MORE_MAX 256
 
 struct leat_cli_arguments {
@@ -41,6 +48,10 @@ struct leat_cli_arguments {
     bool jsonl, special, skip_special, offsets, type_ids;
     const char *shard, *output, *socket;
     bool all;
+    struct leat_cli_strings vary;
+    struct leat_cli_number seconds, repeat;
+    const char *goal, *find, *save;
+    bool compare;
     const char *more[LEAT_CLI_MORE_MAX]; /* operands behind the first */
     size_t n_more;
 };
@@ -50,6 +61,7 @@ enum leat_cli_option_kind {
     LEAT_CLI_NUMBER, /* struct leat_cli_number, min..max */
     LEAT_CLI_STRING, /* const char * */
     LEAT_CLI_CHOICE, /* unsigned: the index */
+    LEAT_CLI_LIST,   /* struct leat_cli_strings: one more each time */
 };
 
 struct leat_cli_option {

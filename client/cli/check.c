@@ -1,12 +1,9 @@
 /* check.c: `leatctl check`: each stream is planned here, with the files that it names; the daemon's
  * own settings are leatd's to judge (leatd --check-config). */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "client/cli/commands.h"
 #include "client/cli/error_json.h"
@@ -59,44 +56,10 @@ static void check_stream(struct check *check, const struct leat_spec *spec) {
     leat_plan_unref(plan);
 }
 
-static void run_leatd(const char *program, const char *file, int output) {
-    const char *const arguments[] = {"leatd", "--config", file, "--check-config", NULL};
-
-    (void)dup2(output, STDERR_FILENO);
-    (void)dup2(output, STDOUT_FILENO);
-    (void)execvp(program, (char *const *)(uintptr_t)arguments);
-    _exit(127);
-}
-
-/* What leatd prints, cut to an error's size, and its exit status; 127: there is no leatd. */
-static int ask_leatd(const char *file, char *ret_text, size_t size) {
-    char program[4096];
-    size_t n_read = 0;
-    ssize_t n;
-    int ends[2], status = 0;
-    pid_t pid;
-
-    leat_cli_daemon_program(program, sizeof(program));
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return 127;
-    pid = fork();
-    if (pid == 0)
-        run_leatd(program, file, ends[1]);
-    (void)close(ends[1]);
-    while (pid > 0 && n_read + 1 < size &&
-           (n = read(ends[0], ret_text + n_read, size - 1 - n_read)) > 0)
-        n_read += (size_t)n;
-    (void)close(ends[0]);
-    ret_text[n_read] = '\0';
-    if (pid < 0 || waitpid(pid, &status, 0) < 0)
-        return 127;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
-
 static void check_settings(struct check *check) {
     struct leat_error err = LEAT_ERROR_INIT;
     char text[LEAT_ERROR_MESSAGE_MAX];
-    int status = ask_leatd(check->file, text, sizeof(text));
+    int status = leat_cli_daemon_check(check->file, NULL, 0, text, sizeof(text));
 
     text[strcspn(text, "\n")] = '\0';
     if (status == 127) {

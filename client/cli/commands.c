@@ -1,16 +1,9 @@
-/* commands.c: the table of subcommands and their options, and the program that picks one. */
+/* commands.c: the table of subcommands and their options. */
 #include "client/cli/commands.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "client/cli/bench_statistics.h"
 
-#include "client/cli/error_json.h"
-#include "pipeline/bind.h"
-
-#define MAX_COMMANDS 32
-#define AT(member)   offsetof(struct leat_cli_arguments, member)
+#define AT(member) offsetof(struct leat_cli_arguments, member)
 #define END                                                                                        \
     { .name = NULL }
 
@@ -107,6 +100,77 @@ static const struct leat_cli_option run_options[] = {
     END,
 };
 static const struct leat_cli_option pull_options[] = {PULLING, END};
+static const struct leat_cli_option bench_options[] = {
+    {.name = "vary",
+     .kind = LEAT_CLI_LIST,
+     .offset = AT(vary),
+     .value = "PATH=V1,V2,..",
+     .help = "run with each of these values; several times: with all combinations"},
+    {.name = "compare",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(compare),
+     .help = "compare two files, or two saved results (.json)"},
+    {.name = "goal",
+     .kind = LEAT_CLI_STRING,
+     .offset = AT(goal),
+     .value = "WHAT",
+     .help = "what is best: records (the default), tokens, batches, source, bytes, cpu, memory, "
+             "first_batch, wall"},
+    {.name = "find",
+     .kind = LEAT_CLI_STRING,
+     .offset = AT(find),
+     .value = "PATH[=LO..HI]",
+     .help = "search the best value of a whole number, and the smallest within 5 % of it"},
+    {.name = "seconds",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(seconds),
+     .value = "N",
+     .min = 1,
+     .max = 86400,
+     .help = "measure that long in each run (default 3)"},
+    {.name = "batches",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(batches),
+     .value = "N",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "or that many batches"},
+    {.name = "epochs",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(epochs),
+     .value = "N",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "or that many epochs, each from its first batch to its last"},
+    {.name = "repeat",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(repeat),
+     .value = "N",
+     .min = 1,
+     .max = LEAT_BENCH_REPEAT_MAX,
+     .help = "runs of each configuration, in turns (default 3)"},
+    {.name = "json",
+     .kind = LEAT_CLI_STRING,
+     .offset = AT(save),
+     .value = "FILE",
+     .help = "save all figures of all runs, with machine and options; -: print that instead"},
+    STREAM,
+    WORKERS,
+    {.name = "window",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(window),
+     .value = "N",
+     .min = 1,
+     .max = 4096,
+     .help = "batches under way at once (default: the daemon's)"},
+    {.name = "delivery",
+     .kind = LEAT_CLI_CHOICE,
+     .offset = AT(delivery),
+     .value = "HOW",
+     .choices = deliveries,
+     .help = "shared memory, or copies through the socket"},
+    END,
+};
 static const struct leat_cli_option head_options[] = {
     {.name = "records",
      .letter = 'n',
@@ -294,6 +358,35 @@ const struct leat_cli_command leat_cli_commands[] = {
      .examples = "  leatctl pull titanic --epochs 1 --digest\n",
      .options = pull_options,
      .run = leat_cli_pull},
+    {.name = "bench",
+     .summary = "measure a stream: records/s, tokens/s, memory, CPU",
+     .description =
+         "Runs the stream for real, as `run` does: a daemon of its own for each run, and a trainer "
+         "that reads every\nbyte. After a warm-up it measures for a while; each configuration "
+         "runs several times, in turns with the\nothers, and the medians are shown. The data is "
+         "begun again where it ends. Records are rows of batches,\ntokens elements of lists, "
+         "padding not counted; memory is the daemon's VmHWM, rings included; waited is the\nshare "
+         "of time in which nothing was there for the trainer, which does nothing else.\n\n"
+         "PATH is STAGE.ARG, STAGE[2].ARG for the second of that name, source.ARG, an option of "
+         "the stream\n(block_bytes), or a setting of the daemon (workers, memory_limit); ARG alone "
+         "will do where only one stage\nhas it. Values are YAML; 1..16 are whole numbers, "
+         "16..64+16 "
+         "those 16 apart, 1..64*2 those that double. All\nare checked before the first run; "
+         "at most 256 configurations are run.\n\n"
+         "--find tries values by doubling, as long as that pays, then between the best ones; "
+         "without =LO..HI within\nthe limits of the argument, or, of workers, twice the number of "
+         "CPUs.",
+     .operand = "FILE",
+     .more = "[STREAM] | --compare A B",
+     .examples =
+         "  leatctl bench titanic.yaml\n"
+         "  leatctl bench titanic.yaml --vary batch.batch_size=8,16,32 --vary workers=1..4\n"
+         "  leatctl bench titanic.yaml --find workers --goal tokens\n"
+         "  leatctl bench --compare a.yaml b.yaml --repeat 7 --seconds 5\n"
+         "  leatctl bench titanic.yaml --json new.json; leatctl bench --compare old.json "
+         "new.json\n",
+     .options = bench_options,
+     .run = leat_cli_bench},
     {.name = "head",
      .summary = "print the first records as they are after a stage",
      .description = "Runs the source and the per-record stages in this process. Stages that order "
@@ -491,144 +584,3 @@ const struct leat_cli_command leat_cli_commands[] = {
      .run = leat_cli_version},
     END,
 };
-
-static const struct leat_cli_command *find_command(const char *name) {
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++)
-        if (strcmp(command->name, name) == 0)
-            return command;
-    return NULL;
-}
-
-/* Names of two words come as two. */
-static const struct leat_cli_command *find_by_words(int argc, char **argv, int *ret_n_words) {
-    char name[64];
-    const struct leat_cli_command *command = NULL;
-
-    *ret_n_words = 2;
-    if (argc > 2 && (size_t)snprintf(name, sizeof(name), "%s %s", argv[1], argv[2]) < sizeof(name))
-        command = find_command(name);
-    if (command)
-        return command;
-    *ret_n_words = 1;
-    return find_command(argv[1]);
-}
-
-static void print_text(struct leat_text *text, FILE *file) {
-    if (text->data)
-        (void)fwrite(text->data, 1, text->n_bytes, file);
-    free(text->data);
-    *text = (struct leat_text){.data = NULL};
-}
-
-static void help_all(FILE *file) {
-    struct leat_text text = {.data = NULL};
-
-    leat_text_add(&text, "usage: leatctl COMMAND [ARGUMENT...]\n\n");
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++)
-        leat_text_add(&text, "  %-12s %s\n", command->name, command->summary);
-    leat_text_add(&text, "\nleatctl COMMAND --help tells more.\n");
-    print_text(&text, file);
-}
-
-/* "cache", of which there are several; false: of none. */
-static bool help_group(const char *word, FILE *file) {
-    struct leat_text text = {.data = NULL};
-    size_t n = strlen(word);
-
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++)
-        if (strncmp(command->name, word, n) == 0 && command->name[n] == ' ')
-            leat_text_add(&text, "%s  %-12s %s\n",
-                          text.n_bytes ? "" : "usage: leatctl COMMAND [ARGUMENT...]\n\n",
-                          command->name, command->summary);
-    if (!text.data)
-        return false;
-    leat_text_add(&text, "\nleatctl COMMAND --help tells more.\n");
-    print_text(&text, file);
-    return true;
-}
-
-static int unknown_command(const char *word) {
-    const char *names[MAX_COMMANDS];
-    const char *nearest;
-    size_t n = 0;
-
-    while (n < MAX_COMMANDS && leat_cli_commands[n].name) {
-        names[n] = leat_cli_commands[n].name;
-        n++;
-    }
-    nearest = leat_nearest(word, names, n);
-    fprintf(stderr, "leatctl: unknown command \"%s\"%s%s%s (leatctl --help)\n", word,
-            nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
-    return LEAT_CLI_USAGE;
-}
-
-static void print_error(const struct leat_error *err, bool as_json) {
-    char line[LEAT_ERROR_PRINT_MAX];
-    struct leat_text text = {.data = NULL};
-
-    if (!as_json) {
-        (void)leat_error_print(err, line, sizeof(line));
-        fprintf(stderr, "%s\n", line);
-        return;
-    }
-    leat_text_add(&text, "{\"error\": ");
-    leat_cli_error_json(&text, err);
-    leat_text_add(&text, "}\n");
-    print_text(&text, stderr);
-}
-
-static int run_command(const struct leat_cli_command *command, int argc, char **argv) {
-    struct leat_cli_arguments arguments;
-    struct leat_error err = LEAT_ERROR_INIT;
-    struct leat_text text = {.data = NULL};
-    bool wants_help = false;
-    int status = leat_cli_parse(command, argc, argv, &arguments, &wants_help, &err);
-
-    if (wants_help) {
-        leat_cli_help(command, &text);
-        print_text(&text, stdout);
-        return LEAT_CLI_OK;
-    }
-    if (status == LEAT_CLI_OK)
-        status = command->run(&arguments, &err);
-    if (err.code)
-        print_error(&err, status != LEAT_CLI_USAGE &&
-                              (arguments.json || arguments.format != LEAT_CLI_TEXT));
-    if (fflush(stdout) != 0 && status == LEAT_CLI_OK) {
-        fprintf(stderr, "leatctl: writing the output: %s\n", strerror(errno));
-        status = LEAT_CLI_FAILURE;
-    }
-    return status;
-}
-
-int leat_cli_main(int argc, char **argv) {
-    const struct leat_cli_command *command;
-    const char *word = argc > 1 ? argv[1] : NULL;
-    char *help[] = {(char *)(uintptr_t) "--help"};
-    int n_words;
-
-    if (!word) {
-        help_all(stderr);
-        return LEAT_CLI_USAGE;
-    }
-    if (strcmp(word, "--version") == 0)
-        word = "version";
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
-        (strcmp(word, "help") == 0 && argc == 2)) {
-        help_all(stdout);
-        return LEAT_CLI_OK;
-    }
-    if (strcmp(word, "help") == 0) {
-        command = find_by_words(argc - 1, argv + 1, &n_words);
-        if (!command && help_group(argv[2], stdout))
-            return LEAT_CLI_OK;
-        return command ? run_command(command, 1, help) : unknown_command(argv[2]);
-    }
-    if (strcmp(word, "version") == 0)
-        argv[1] = (char *)(uintptr_t) "version";
-    command = find_by_words(argc, argv, &n_words);
-    if (!command && help_group(word, argc > 2 && strcmp(argv[2], "--help") == 0 ? stdout : stderr))
-        return argc > 2 && strcmp(argv[2], "--help") == 0 ? LEAT_CLI_OK : LEAT_CLI_USAGE;
-    return command ? run_command(command, argc - 1 - n_words, argv + 1 + n_words)
-                   : unknown_command(word);
-}

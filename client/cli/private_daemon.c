@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "client/cli/interrupt.h"
+#include "pipeline/override.h"
 
 #define START_TIMEOUT_MS 60000
 #define STOP_TIMEOUT_MS  10000
@@ -87,26 +88,40 @@ static int listen_for_ready(const struct leat_cli_daemon *daemon, struct sockadd
     return err->code;
 }
 
+#define MAX_WORDS (2 * LEAT_OVERRIDES_MAX + 16)
+
+/* The command line; borrows its words. */
+struct words {
+    const char *items[MAX_WORDS];
+    size_t n_items;
+};
+
+static void add_words(struct words *words, const char *first, const char *second) {
+    words->items[words->n_items++] = first;
+    if (second)
+        words->items[words->n_items++] = second;
+}
+
+static int add_overrides(struct words *words, const char *const *overrides, size_t n_overrides) {
+    if (n_overrides > LEAT_OVERRIDES_MAX)
+        return -E2BIG;
+    for (size_t i = 0; i < n_overrides; i++)
+        add_words(words, "--set", overrides[i]);
+    return 0;
+}
+
 struct launch {
     char program[4096];
-    char workers[16];
     char log[128];
-    const char *file;
+    struct words words;
     const char *notify;
-    const char *directory;
     pid_t parent;
 };
 
 /* In the child. */
 static void become_daemon(const struct launch *launch) {
-    const char *arguments[] = {"leatd",           "--config", launch->file, "--socket-dir",
-                               launch->directory, NULL,       NULL,         NULL};
     int log = open(launch->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
-    if (launch->workers[0]) {
-        arguments[5] = "--workers";
-        arguments[6] = launch->workers;
-    }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launch->parent)
         _exit(127);
@@ -118,7 +133,7 @@ static void become_daemon(const struct launch *launch) {
     if (log >= 0)
         (void)dup2(log, STDERR_FILENO);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-    (void)execvp(launch->program, (char *const *)(uintptr_t)arguments);
+    (void)execvp(launch->program, (char *const *)(uintptr_t)launch->words.items);
     (void)dprintf(STDERR_FILENO,
                   "cannot start %s: %s; it belongs beside leatctl, or in LEAT_LEATD, or on the "
                   "PATH\n",
@@ -190,31 +205,92 @@ static int launch_daemon(struct leat_cli_daemon *daemon, struct launch *launch, 
     return wait_until_ready(daemon, launch, notify, err);
 }
 
-int leat_cli_daemon_start(struct leat_cli_daemon *daemon, const char *file, uint32_t n_workers,
-                          struct leat_error *err) {
+static int start(struct leat_cli_daemon *daemon, struct launch *launch, struct leat_error *err) {
     struct sockaddr_un address;
-    struct launch launch = {.file = file};
     int notify;
     int r;
 
-    *daemon = (struct leat_cli_daemon){.pidfd = -1};
-    r = make_directory(daemon, err);
-    if (r < 0)
-        return r;
-    leat_cli_daemon_program(launch.program, sizeof(launch.program));
-    (void)snprintf(launch.log, sizeof(launch.log), "%s/" LOG_NAME, daemon->directory);
-    if (n_workers > 0)
-        (void)snprintf(launch.workers, sizeof(launch.workers), "%u", n_workers);
-    launch.directory = daemon->directory;
+    leat_cli_daemon_program(launch->program, sizeof(launch->program));
+    (void)snprintf(launch->log, sizeof(launch->log), "%s/" LOG_NAME, daemon->directory);
     notify = listen_for_ready(daemon, &address, err);
-    launch.notify = address.sun_path;
-    r = notify < 0 ? notify : launch_daemon(daemon, &launch, notify, err);
+    launch->notify = address.sun_path;
+    r = notify < 0 ? notify : launch_daemon(daemon, launch, notify, err);
     if (notify >= 0)
         (void)close(notify);
     if (r < 0)
         leat_cli_daemon_stop(daemon);
     return r;
 }
+
+int leat_cli_daemon_start_with(struct leat_cli_daemon *daemon, const char *file,
+                               const char *const *overrides, size_t n_overrides,
+                               struct leat_error *err) {
+    struct launch launch = {.words = {.n_items = 0}};
+    int r;
+
+    *daemon = (struct leat_cli_daemon){.pidfd = -1};
+    r = make_directory(daemon, err);
+    if (r < 0)
+        return r;
+    add_words(&launch.words, "leatd", NULL);
+    add_words(&launch.words, "--config", file);
+    add_words(&launch.words, "--socket-dir", daemon->directory);
+    r = add_overrides(&launch.words, overrides, n_overrides);
+    if (r < 0) {
+        leat_cli_daemon_stop(daemon);
+        return leat_error_set(err, r, "more than %d overrides", LEAT_OVERRIDES_MAX);
+    }
+    return start(daemon, &launch, err);
+}
+
+int leat_cli_daemon_start(struct leat_cli_daemon *daemon, const char *file, uint32_t n_workers,
+                          struct leat_error *err) {
+    char workers[32];
+    const char *const overrides[] = {workers};
+
+    (void)snprintf(workers, sizeof(workers), "workers=%u", n_workers);
+    return leat_cli_daemon_start_with(daemon, file, overrides, n_workers > 0, err);
+}
+
+/* ---- checking ---- */
+
+static void become_checker(const char *program, const struct words *words, int output) {
+    (void)dup2(output, STDERR_FILENO);
+    (void)dup2(output, STDOUT_FILENO);
+    (void)execvp(program, (char *const *)(uintptr_t)words->items);
+    _exit(127);
+}
+
+int leat_cli_daemon_check(const char *file, const char *const *overrides, size_t n_overrides,
+                          char *ret_text, size_t size) {
+    struct words words = {.n_items = 0};
+    char program[4096];
+    size_t n_read = 0;
+    ssize_t n;
+    int ends[2], status = 0;
+    pid_t pid;
+
+    leat_cli_daemon_program(program, sizeof(program));
+    add_words(&words, "leatd", NULL);
+    add_words(&words, "--config", file);
+    add_words(&words, "--check-config", NULL);
+    if (add_overrides(&words, overrides, n_overrides) < 0 || pipe2(ends, O_CLOEXEC) < 0)
+        return 127;
+    pid = fork();
+    if (pid == 0)
+        become_checker(program, &words, ends[1]);
+    (void)close(ends[1]);
+    while (pid > 0 && n_read + 1 < size &&
+           (n = read(ends[0], ret_text + n_read, size - 1 - n_read)) > 0)
+        n_read += (size_t)n;
+    (void)close(ends[0]);
+    ret_text[n_read] = '\0';
+    if (pid < 0 || waitpid(pid, &status, 0) < 0)
+        return 127;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* ---- the end ---- */
 
 static void wait_for_end(struct leat_cli_daemon *daemon) {
     struct pollfd item = {.fd = daemon->pidfd, .events = POLLIN};

@@ -23,6 +23,14 @@ void leat_cli_daemon_program(char *ret_path, size_t size);
  * says. 0, or -errno with what the daemon said; then there is nothing to stop. */
 int leat_cli_daemon_start(struct leat_cli_daemon *daemon, const char *file, uint32_t n_workers,
                           struct leat_error *err);
+/* The same with values in place of those in the file: `--set` for each. */
+int leat_cli_daemon_start_with(struct leat_cli_daemon *daemon, const char *file,
+                               const char *const *overrides, size_t n_overrides,
+                               struct leat_error *err);
+/* What `leatd --config file --check-config` prints, cut to size, and its exit status; 127: there is
+ * no leatd. */
+int leat_cli_daemon_check(const char *file, const char *const *overrides, size_t n_overrides,
+                          char *ret_text, size_t size);
 /* Stops it, prints what it warned of, and removes its directory. Accepts one that was never
  * started. */
 void leat_cli_daemon_stop(struct leat_cli_daemon *daemon);

@@ -6,6 +6,7 @@
 
 #include "client/batch.h"
 #include "client/cli/commands.h"
+#include "client/cli/consumer.h"
 #include "client/cli/control.h"
 #include "client/cli/error_json.h"
 #include "client/cli/inline_run.h"
@@ -105,27 +106,22 @@ static void count_tokens(struct pull *pull, const struct counters *before) {
     report->n_bad_records = after.n_bad_records - before->n_bad_records;
 }
 
-static int pull_batches(struct pull *pull, struct leat_stream *stream, struct leat_error *err) {
-    struct leat_batch *batch;
-    int r;
+struct puller {
+    struct leat_cli_consumer consumer;
+    struct leat_cli_report *report;
+};
 
-    for (;;) {
-        r = leat_stream_next(stream, -1, &batch);
-        if (r < 0 && r != -EINTR)
-            break;
-        if (r == LEAT_END_EPOCH || r == LEAT_END)
-            pull->report.n_epochs++;
-        if (r == LEAT_END)
-            return 0;
-        if (r == 0) {
-            leat_cli_report_batch(&pull->report, &batch->view);
-            leat_batch_release(batch);
-        }
-        if (leat_cli_interrupt_seen())
-            return leat_error_set(err, -EINTR, "interrupted");
-    }
-    *err = *leat_stream_error(stream);
-    return r;
+static bool report_batch(struct leat_cli_consumer *consumer, const struct leat_batch *batch) {
+    leat_cli_report_batch(((struct puller *)consumer)->report, &batch->view);
+    return true;
+}
+
+static int pull_batches(struct pull *pull, struct leat_stream *stream, struct leat_error *err) {
+    struct puller puller = {.consumer = {.on_batch = report_batch}, .report = &pull->report};
+    int r = leat_cli_consume(&puller.consumer, stream, err);
+
+    pull->report.n_epochs += puller.consumer.n_epochs;
+    return r == LEAT_END ? 0 : r;
 }
 
 static int exit_status(int r, const struct leat_error *err, bool was_opened) {

@@ -5,20 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "client/cli/clock.h"
 #include "client/cli/profile.h"
 #include "client/cli/units.h"
 #include "pipeline/scalar.h"
 
 #define MAX_VALUES 12 /* that are shown of a tensor */
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
 
 static void print_text(struct leat_text *text) {
     if (text->data)
@@ -36,7 +29,7 @@ void leat_cli_report_init(struct leat_cli_report *report,
         .wants_profile = arguments->stats,
         .stream = stream,
         .how = how,
-        .start_ns = now_ns(),
+        .start_ns = leat_cli_now_ns(),
     };
     leat_blake2b_init(&report->digest);
 }
@@ -161,7 +154,7 @@ void leat_cli_report_profile(struct leat_cli_report *report, const Leat__StreamS
 }
 
 void leat_cli_report_stop(struct leat_cli_report *report) {
-    report->end_ns = now_ns();
+    report->end_ns = leat_cli_now_ns();
 }
 
 static uint64_t per_second(uint64_t n, uint64_t ns) {

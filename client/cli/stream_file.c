@@ -9,12 +9,13 @@
 #include "client/cli/arguments.h"
 #include "pipeline/bind.h"
 #include "pipeline/opener.h"
+#include "pipeline/override.h"
 #include "pipeline/yaml.h"
 
 #define MAX_TOLD 16
 
-int leat_cli_streams_load(const char *file, struct leat_cli_streams *ret_streams,
-                          struct leat_error *err) {
+int leat_cli_streams_load_with(const char *file, const char *const *overrides, size_t n_overrides,
+                               struct leat_cli_streams *ret_streams, struct leat_error *err) {
     struct leat_value document = {.kind = LEAT_VALUE_NULL};
     size_t n_bytes = 0;
     char *text = NULL;
@@ -24,11 +25,18 @@ int leat_cli_streams_load(const char *file, struct leat_cli_streams *ret_streams
     r = leat_opener_read(&leat_opener_any, file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, err);
     if (r == 0)
         r = leat_yaml_parse(text, n_bytes, file, &document, err);
+    for (size_t i = 0; r == 0 && i < n_overrides; i++)
+        r = leat_override_apply(&document, overrides[i], err);
     if (r == 0)
         r = leat_yaml_streams(&document, file, &ret_streams->specs, &ret_streams->n_specs, err);
     leat_value_deinit(&document);
     free(text);
     return r;
+}
+
+int leat_cli_streams_load(const char *file, struct leat_cli_streams *ret_streams,
+                          struct leat_error *err) {
+    return leat_cli_streams_load_with(file, NULL, 0, ret_streams, err);
 }
 
 void leat_cli_streams_deinit(struct leat_cli_streams *streams) {

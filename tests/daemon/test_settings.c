@@ -14,7 +14,7 @@ static struct leat_settings *parse(const char *text, struct leat_error *err) {
     struct leat_settings *settings = NULL;
 
     *err = LEAT_ERROR_INIT;
-    (void)leat_settings_parse(text, strlen(text), "dir/leatd.yaml", &settings, err);
+    (void)leat_settings_parse(text, strlen(text), "dir/leatd.yaml", NULL, &settings, err);
     return settings;
 }
 
@@ -53,6 +53,31 @@ static void test_values(void **state) {
     assert_int_equal(settings->n_streams, 1);
     assert_string_equal(settings->streams[0]->name, "a");
     leat_settings_free(settings);
+}
+
+/* Overrides count as if they had been written, and are checked as such. */
+static void test_overrides(void **state) {
+    static const char text[] = "workers: 3\nstreams: {a: {source: {csv: {paths: [x.csv]}}, "
+                               "stages: [batch]}}\n";
+    struct leat_settings_overrides overrides = {
+        .n_items = 2, .items = {"workers=5", "streams.a.batch.batch_size=7"}};
+    struct leat_settings *settings = NULL;
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(
+        leat_settings_parse(text, strlen(text), "leatd.yaml", &overrides, &settings, &err), 0);
+    assert_int_equal(settings->workers, 5);
+    assert_string_equal(leat_value_get(&settings->streams[0]->stages[0].args, "batch_size")->text,
+                        "7");
+    leat_settings_free(settings);
+    settings = NULL;
+    overrides.items[0] = "workers=5000";
+    assert_true(leat_settings_parse(text, strlen(text), "leatd.yaml", &overrides, &settings, &err) <
+                0);
+    assert_non_null(strstr(err.message, "5000 is outside 1..1024"));
+    assert_int_equal(err.line, 1);
+    assert_null(settings);
 }
 
 static void test_complaints(void **state) {
@@ -120,8 +145,11 @@ static void test_table(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_values),
-        cmocka_unit_test(test_complaints), cmocka_unit_test(test_streams_are_checked),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_complaints),
+        cmocka_unit_test(test_streams_are_checked),
         cmocka_unit_test(test_table),
     };
 

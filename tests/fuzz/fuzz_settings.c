@@ -9,8 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     struct leat_settings *settings = NULL;
     struct leat_error err = LEAT_ERROR_INIT;
-    int r =
-        leat_settings_parse((const char *)data, n_bytes, "/nowhere/leatd.yaml", &settings, &err);
+    int r = leat_settings_parse((const char *)data, n_bytes, "/nowhere/leatd.yaml", NULL, &settings,
+                                &err);
 
     if (r == 0)
         r = leat_settings_check_streams(settings, &err);
