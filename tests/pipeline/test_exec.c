@@ -412,6 +412,16 @@ static void test_permission(void **state) {
     leat_spec_free(spec);
 }
 
+/* The system's Python first: shims in front of it take many times as long to start. */
+static int open_all(void **state) {
+    const char *path = getenv("PATH");
+    char all[4096];
+
+    (void)snprintf(all, sizeof(all), "/usr/bin:/bin:%s", path ? path : "");
+    (void)setenv("PATH", all, 1);
+    return folder_open(state);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),    cmocka_unit_test(test_faults),
@@ -422,5 +432,5 @@ int main(void) {
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_permission),
     };
 
-    return cmocka_run_group_tests(tests, folder_open, folder_close);
+    return cmocka_run_group_tests(tests, open_all, folder_close);
 }
