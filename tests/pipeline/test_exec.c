@@ -1,11 +1,14 @@
 /* test_exec.c: pipeline/stages/exec.c with its crews and helpers. */
+#include "pipeline/stages/shared_exec_asked.h"
 #include "tests/pipeline/shared_stream.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Answers as fast as it is asked; what a record says it does. */
@@ -148,6 +151,17 @@ static unsigned write_faults(const char *const *kinds, int n_kinds, int every) {
     return n_bad;
 }
 
+static int count_fds(void) {
+    DIR *folder = opendir("/proc/self/fd");
+    int n = 0;
+
+    assert_non_null(folder);
+    while (readdir(folder))
+        n++;
+    (void)closedir(folder);
+    return n;
+}
+
 /* Whatever a helper does at a record, it is that record which is bad, and all others are good,
  * however many processes there are, however far ahead they are asked, and wherever blocks end. */
 static void check_ways(const char *command, const char *more, unsigned n_bad, size_t n_ways) {
@@ -155,6 +169,7 @@ static void check_ways(const char *command, const char *more, unsigned n_bad, si
         unsigned n_processes, n_ahead, block_bytes;
     } ways[] = {{3, 27, 65536}, {1, 1, 4096}, {2, 8, 4096}, {1, 32, 65536}};
     char digest[LEAT_DIGEST_HEX_SIZE] = "";
+    int n_fds = count_fds();
 
     for (size_t i = 0; i < n_ways; i++) {
         char stages[512], options[64];
@@ -174,6 +189,8 @@ static void check_ways(const char *command, const char *more, unsigned n_bad, si
             assert_string_equal(driven.digest, digest);
         memcpy(digest, driven.digest, sizeof(digest));
     }
+    assert_true(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+    assert_int_equal(count_fds(), n_fds);
 }
 
 static void test_faults(void **state) {
@@ -397,6 +414,39 @@ static void test_refused(void **state) {
         "x.yaml:5:45: streams.x.stages[0].exec.environment: \"a=b\" is no variable's name");
 }
 
+static void test_tags(void **state) {
+    struct leat_exec_asked asked;
+    uint32_t tags[5], place;
+    struct leat_json *json;
+
+    (void)state;
+    assert_int_equal(leat_exec_asked_init(&asked, 3), 0);
+    assert_int_equal(leat_json_new(0, &json), 0);
+    for (uint32_t i = 0; i < 5; i++) {
+        struct leat_error err = LEAT_ERROR_INIT;
+        struct leat_json_node root;
+        char line[64] = "{\"a\": 1, \"_leat\": \"00000000\"}";
+
+        tags[i] = leat_exec_asked_add(&asked, i);
+        for (uint32_t k = 0; k < i; k++)
+            assert_true(tags[k] != tags[i]);
+        leat_exec_tag_write(strstr(line, "00000000"), tags[i]);
+        assert_int_equal(leat_json_parse(json, line, strlen(line), strlen(line), &root, &err), 0);
+        assert_int_equal(leat_exec_asked_match(&asked, root, &place), LEAT_EXEC_ANSWER);
+        assert_int_equal(place, asked.n - 1);
+        if (i == 1)
+            continue;
+        while (asked.n > 0)
+            (void)leat_exec_asked_take(&asked, asked.n == 1);
+        assert_int_equal(asked.last.row, i);
+        assert_int_equal(leat_exec_asked_match(&asked, root, &place), LEAT_EXEC_AGAIN);
+        leat_exec_asked_clear(&asked);
+        assert_int_equal(leat_exec_asked_match(&asked, root, &place), LEAT_EXEC_MISTAGGED);
+    }
+    leat_json_free(json);
+    leat_exec_asked_deinit(&asked);
+}
+
 /* Only for whom the opener allows it. */
 static void test_permission(void **state) {
     struct leat_spec *spec;
@@ -424,12 +474,13 @@ static int open_all(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),    cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_hangs),    cmocka_unit_test(test_leaves),
-        cmocka_unit_test(test_reasons),  cmocka_unit_test(test_answers_out_of_order),
-        cmocka_unit_test(test_gives_up), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_bombs),    cmocka_unit_test(test_head_and_types),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_permission),
+        cmocka_unit_test(test_order),      cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_hangs),      cmocka_unit_test(test_leaves),
+        cmocka_unit_test(test_reasons),    cmocka_unit_test(test_answers_out_of_order),
+        cmocka_unit_test(test_gives_up),   cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_bombs),      cmocka_unit_test(test_head_and_types),
+        cmocka_unit_test(test_refused),    cmocka_unit_test(test_tags),
+        cmocka_unit_test(test_permission),
     };
 
     return cmocka_run_group_tests(tests, open_all, folder_close);
