@@ -3,7 +3,7 @@
  *
  * Programs run as the user that leat runs as, so whether any may be started is for the opener to
  * say. An answer must depend on its record alone: which process gets it, and what that was given
- * before, is a matter of timing.
+ * before, is a matter of timing. It repeats the tag of its record: no answer is told by its place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +24,7 @@ struct exec {
     struct leat_text_map schema;
     int64_t processes;
     double deadline;
+    double warm_up;
     int64_t ahead;
     int64_t max_restarts;
     double idle;
@@ -46,7 +47,9 @@ static const struct leat_arg args[] = {
      .min = 1,
      .max = 64,
      .help = "the program and its arguments, as they are, without a shell; each record comes as a "
-             "line of JSON, and must be answered by one, flushed at once"},
+             "line of JSON, and must be answered by one, in order, flushed at once, with the same "
+             "\"_leat\" in it as the record has; a record may be asked more than once, and other "
+             "lines on stdout are passed over"},
     {.name = "schema",
      .type = LEAT_ARG_MAP,
      .offset = offsetof(struct exec, schema),
@@ -54,8 +57,8 @@ static const struct leat_arg args[] = {
      .min = 1,
      .max = 256,
      .help = "the fields of an answer and their types: `text: text`, `score: float32`, `ids: "
-             "int32[]`, `ids: int32[<=512]`, `vector: float32[8]`; {\"error\": \"reason\"} makes "
-             "the record a bad one"},
+             "int32[]`, `ids: int32[<=512]`, `vector: float32[8]`; {\"_leat\": .., \"error\": "
+             "\"reason\"} makes the record a bad one"},
     {.name = "inputs",
      .type = LEAT_ARG_FIELDS,
      .offset = offsetof(struct exec, inputs),
@@ -75,14 +78,22 @@ static const struct leat_arg args[] = {
      .fallback = "60",
      .min = 0.01,
      .max = 86400,
-     .help = "seconds for one answer; then the process is killed and the record is bad"},
+     .help = "seconds for one answer, on the clock; then the process is killed, and if another one "
+             "fails at the record too, the record is bad"},
+    {.name = "warm_up",
+     .type = LEAT_ARG_FLOAT,
+     .offset = offsetof(struct exec, warm_up),
+     .fallback = "60",
+     .min = 0,
+     .max = 86400,
+     .help = "seconds more for the first answer of a process, for what it loads before"},
     {.name = "ahead",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct exec, ahead),
      .fallback = "32",
      .min = 1,
      .max = 4096,
-     .help = "records that a process is given before it has answered the first of them"},
+     .help = "records that a process is asked beyond the one that it is at"},
     {.name = "max_restarts",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct exec, max_restarts),
@@ -90,7 +101,7 @@ static const struct leat_arg args[] = {
      .min = 0,
      .max = 1000000,
      .help = "failures of a process in a row, without an answer in between, above which the stream "
-             "fails"},
+             "fails; after one, a process is first asked a record that was answered before"},
     {.name = "idle",
      .type = LEAT_ARG_FLOAT,
      .offset = offsetof(struct exec, idle),
@@ -115,7 +126,7 @@ static const struct leat_arg args[] = {
      .fallback = "16MiB",
      .min = 64,
      .max = 1 << 30,
-     .help = "of an answer; a longer one is bad"},
+     .help = "of an answer; a longer line is none"},
     {.name = "max_memory",
      .type = LEAT_ARG_BYTES,
      .offset = offsetof(struct exec, max_memory),
@@ -144,9 +155,10 @@ static int check(struct leat_config *config, struct leat_error *err) {
     if (!self->command.items[0][0])
         return leat_config_error(config, "command", err, "the program's name is empty");
     self->rules.n_processes = (uint32_t)self->processes;
-    self->rules.n_ahead = (uint32_t)self->ahead;
+    self->rules.n_ahead = (uint32_t)self->ahead + 1;
     self->rules.max_restarts = (uint32_t)self->max_restarts;
     self->rules.deadline_ns = (uint64_t)(self->deadline * 1e9);
+    self->rules.warm_up_ns = (uint64_t)(self->warm_up * 1e9);
     self->rules.idle_ns = (uint64_t)(self->idle * 1e9);
     self->rules.how.max_memory_bytes = (uint64_t)self->max_memory;
     self->rules.how.max_tasks = (uint64_t)self->max_tasks;

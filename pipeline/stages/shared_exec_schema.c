@@ -10,6 +10,9 @@
 #define VALUES_FIRST 4096
 #define LENGTH_MAX   (UINT32_C(1) << 28)
 
+/* The tag comes first, always as long, so that a program need not know JSON to find it. */
+#define REQUEST_START "{\"" LEAT_EXEC_TAG "\": \""
+
 /* ---- types ---- */
 
 static bool parse_dtype(const char *text, size_t n, struct leat_exec_field *field) {
@@ -66,6 +69,9 @@ int leat_exec_schema_declare(struct leat_exec_schema *schema, const struct leat_
         struct leat_exec_field *field = &schema->fields[schema->n_fields++];
 
         field->name = declared->keys[i];
+        if (strcmp(field->name, LEAT_EXEC_TAG) == 0)
+            return leat_config_error(config, arg, err,
+                                     "\"" LEAT_EXEC_TAG "\" is the tag of an answer, no field");
         if (!field->name[0] || strlen(field->name) > LEAT_NAME_MAX)
             return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
                                      LEAT_NAME_MAX, strlen(field->name));
@@ -94,6 +100,10 @@ static int add_input(struct leat_exec_schema *schema, const struct leat_config *
         return is_named
                    ? leat_config_error(config, "inputs", err, "\"%s\" is made with the batch", name)
                    : 0;
+    if (strcmp(name, LEAT_EXEC_TAG) == 0)
+        return leat_config_error(config, "inputs", err,
+                                 "a field \"" LEAT_EXEC_TAG "\" cannot be given: a record's tag "
+                                 "is called so; rename it");
     schema->inputs[schema->n_inputs] = column;
     schema->input_names[schema->n_inputs] = strdup(name);
     return schema->input_names[schema->n_inputs++] ? 0 : leat_error_oom(err);
@@ -158,25 +168,59 @@ static bool is_sendable(const struct leat_map *map, uint32_t column, uint32_t ro
 }
 
 int leat_exec_schema_ask(const struct leat_exec_schema *schema, const struct leat_map *map,
-                         uint32_t row, struct leat_text *text, const char **ret_input) {
+                         uint32_t row, uint32_t tag, struct leat_text *text,
+                         const char **ret_input) {
+    size_t start = text->n_bytes;
+
     for (size_t i = 0; i < schema->n_inputs; i++)
         if (!is_sendable(map, schema->inputs[i], row)) {
             *ret_input = schema->input_names[i];
             return -EINVAL;
         }
-    leat_text_add_bytes(text, "{", 1);
+    leat_text_add_bytes(text, REQUEST_START "00000000\"", sizeof(REQUEST_START) + 8);
     for (size_t i = 0; i < schema->n_inputs; i++) {
-        leat_text_add_bytes(text, ", ", i > 0 ? 2 : 0);
+        leat_text_add_bytes(text, ", ", 2);
         leat_text_add_json(text, schema->input_names[i], strlen(schema->input_names[i]));
         leat_text_add_bytes(text, ": ", 2);
         leat_render_value(text, &map->fields[schema->inputs[i]],
                           &map->block->columns[schema->inputs[i]], row);
     }
     leat_text_add_bytes(text, "}\n", 2);
-    return text->failed ? -ENOMEM : 0;
+    if (text->failed)
+        return -ENOMEM;
+    leat_exec_schema_retag(text->data + start, tag);
+    return 0;
+}
+
+void leat_exec_schema_retag(char *request, uint32_t tag) {
+    leat_exec_tag_write(request + sizeof(REQUEST_START) - 1, tag);
 }
 
 /* ---- answers ---- */
+
+bool leat_exec_schema_says_error(const struct leat_exec_schema *schema,
+                                 struct leat_json_node answer, const char **ret_reason) {
+    struct leat_json_node reason;
+    size_t n;
+
+    for (size_t i = 0; i < schema->n_fields; i++)
+        if (strcmp(schema->fields[i].name, "error") == 0)
+            return false;
+    if (!leat_json_find(answer, "error", 5, &reason) || leat_json_kind(reason) != LEAT_JSON_STRING)
+        return false;
+    *ret_reason = leat_json_string(reason, &n);
+    return true;
+}
+
+bool leat_exec_schema_is_answer(const struct leat_exec_schema *schema, struct leat_json_node line) {
+    struct leat_json_node value;
+    const char *reason;
+
+    for (size_t i = 0; i < schema->n_fields; i++)
+        if (leat_json_find(line, schema->fields[i].name, strlen(schema->fields[i].name), &value))
+            return true;
+    return leat_exec_schema_says_error(schema, line, &reason);
+}
 
 static bool has_views(const struct leat_exec_field *field) {
     return field->is_list || field->dtype == LEAT_DTYPE_TEXT;
@@ -333,9 +377,6 @@ static int store_field(const struct leat_exec_field *field, struct leat_column *
 int leat_exec_schema_store(const struct leat_exec_schema *schema, struct leat_map *map,
                            struct leat_exec_values *values, uint32_t row,
                            struct leat_json_node answer, struct leat_error *err) {
-    if (leat_json_kind(answer) != LEAT_JSON_OBJECT)
-        return leat_error_set(err, -EINVAL, "the answer is %s; an object was expected",
-                              leat_json_kind_name(leat_json_kind(answer)));
     for (size_t i = 0; i < schema->n_fields; i++) {
         const struct leat_exec_field *field = &schema->fields[i];
         struct leat_json_node value;

@@ -1,13 +1,14 @@
 /* shared_exec_schema.h: what a helper is given of a record, and what its answer must hold.
  *
- * A request is the fields of one record as a JSON object in one line; an answer is an object that
- * has every field of the schema, with just its type. Others that it has are passed over.
- * Owner: the config; stores run in any thread.
+ * A request is a tag and the fields of one record as a JSON object in one line; an answer is an
+ * object that has every field of the schema, with just its type. Others that it has are passed
+ * over. Owner: the config; stores run in any thread.
  */
 #pragma once
 
 #include "pipeline/render.h"
 #include "pipeline/stage.h"
+#include "pipeline/stages/shared_exec_asked.h"
 #include "pipeline/tokenizer/json.h"
 
 struct leat_exec_field {
@@ -49,7 +50,16 @@ void leat_exec_schema_deinit(struct leat_exec_schema *schema);
 /* Adds the request of that row and the end of its line. -EINVAL: a text is not valid UTF-8:
  * *ret_input names it, and nothing is added. -ENOMEM. */
 int leat_exec_schema_ask(const struct leat_exec_schema *schema, const struct leat_map *map,
-                         uint32_t row, struct leat_text *text, const char **ret_input);
+                         uint32_t row, uint32_t tag, struct leat_text *text,
+                         const char **ret_input);
+/* The same request with another tag; it begins at `request`. */
+void leat_exec_schema_retag(char *request, uint32_t tag);
+/* Whether an object without a tag is meant as an answer: it has a field of the schema, or an error.
+ */
+bool leat_exec_schema_is_answer(const struct leat_exec_schema *schema, struct leat_json_node line);
+/* {"error": "reason"} is an answer too, where no field of the schema is called so. */
+bool leat_exec_schema_says_error(const struct leat_exec_schema *schema,
+                                 struct leat_json_node answer, const char **ret_reason);
 
 /* Memory for the columns that are needed, all of them empty; values: [n_fields]. 0 or -ENOMEM. */
 int leat_exec_schema_begin(const struct leat_exec_schema *schema, struct leat_map *map,

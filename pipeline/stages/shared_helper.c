@@ -226,7 +226,7 @@ void leat_helper_kill(struct leat_helper *helper, int *ret_status) {
     empty(&helper->from);
     helper->n_written = helper->n_taken = helper->n_searched = 0;
     helper->n_said = helper->n_heard = helper->n_listened = 0;
-    helper->has_closed = helper->is_said = false;
+    helper->has_closed = helper->is_said = helper->is_skipping = false;
 }
 
 void leat_helper_end(struct leat_helper *helper, int timeout_ms) {
@@ -283,6 +283,24 @@ static void compact(struct leat_helper *helper) {
         empty(from);
 }
 
+/* The end of a line that is too long, in the n bytes that were read last. */
+static void skip(struct leat_helper *helper, size_t n) {
+    struct leat_text *from = &helper->from;
+    char *start = from->data + from->n_bytes - n, *end = memchr(start, '\n', n);
+    size_t n_left = end ? n - (size_t)(end + 1 - start) : 0;
+
+    if (n_left > 0)
+        memmove(start, end + 1, n_left);
+    from->n_bytes -= n - n_left;
+    helper->is_skipping = !end;
+}
+
+static bool is_too_long(const struct leat_helper *helper, size_t n, size_t max_line_bytes) {
+    const struct leat_text *from = &helper->from;
+
+    return from->n_bytes > max_line_bytes && !memchr(from->data + from->n_bytes - n, '\n', n);
+}
+
 int leat_helper_read(struct leat_helper *helper, const struct leat_helper_how *how) {
     struct leat_text *from = &helper->from;
     ssize_t n;
@@ -299,10 +317,15 @@ int leat_helper_read(struct leat_helper *helper, const struct leat_helper_how *h
     if (n <= 0)
         return 0;
     from->n_bytes += (size_t)n;
-    return from->n_bytes > how->max_line_bytes &&
-                   !memchr(from->data + from->n_bytes - n, '\n', (size_t)n)
-               ? -E2BIG
-               : 1;
+    if (helper->is_skipping)
+        skip(helper, (size_t)n);
+    else if (is_too_long(helper, (size_t)n, how->max_line_bytes)) {
+        empty(from);
+        helper->n_searched = 0;
+        helper->is_skipping = true;
+        return -E2BIG;
+    }
+    return 1;
 }
 
 bool leat_helper_next_line(struct leat_helper *helper, const char **ret_line, size_t *ret_n_bytes) {

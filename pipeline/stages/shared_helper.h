@@ -33,6 +33,7 @@ struct leat_helper {
     struct leat_text from; /* read; the lines before n_taken are done with */
     size_t n_taken, n_searched;
     bool has_closed;                     /* its stdout */
+    bool is_skipping;                    /* the rest of a line that is too long */
     char said[LEAT_HELPER_SAID_MAX + 1]; /* the line of stderr that is being read, then the last */
     size_t n_said;
     bool is_said;     /* the line in `said` is whole */
@@ -57,8 +58,8 @@ static inline size_t leat_helper_n_unwritten(const struct leat_helper *helper) {
 }
 /* As much as its pipe takes. What it does not read any more counts as written. */
 void leat_helper_write(struct leat_helper *helper);
-/* What there is on its stdout: 1: something, 0: nothing; -E2BIG: a line is longer than allowed;
- * -ENOMEM. */
+/* What there is on its stdout: 1: something, 0: nothing; -E2BIG: something, and a line that is
+ * longer than allowed, which is passed over to its end; -ENOMEM. */
 int leat_helper_read(struct leat_helper *helper, const struct leat_helper_how *how);
 /* The next line without its end, valid until the next read. */
 bool leat_helper_next_line(struct leat_helper *helper, const char **ret_line, size_t *ret_n_bytes);

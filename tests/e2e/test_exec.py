@@ -27,7 +27,7 @@ for line in sys.stdin:
         time.sleep(1000)
     if record.get("do") == "shout":
         sys.stderr.write("loud\\n" * 10000)
-    print(json.dumps({"label": record["id"] * 3, "vector": [record["id"] / 2, 1]}))
+    print(json.dumps({"_leat": record["_leat"], "label": record["id"] * 3, "vector": [record["id"] / 2, 1]}))
 """
 
 
@@ -110,7 +110,7 @@ def test_helpers_are_killed_at_random(folder):
         assert process.returncode == 0, err
         assert killed > 10, killed
         stats = json.loads(daemon.ctl("stats", "--json").stdout)
-        assert stats[0]["n_bad_records"] <= killed, (stats[0]["n_bad_records"], killed)
+        assert stats[0]["n_bad_records"] <= killed // 4, (stats[0]["n_bad_records"], killed)
         wait_until(lambda: not children(daemon.pid), "no helper is left")
         wait_until(lambda: daemon.n_fds() <= n_fds, "no descriptor is left")
         assert "was killed by signal 9" in daemon.log
@@ -167,11 +167,13 @@ for line in sys.stdin:
     try:
         while n < 300:
             if os.fork() == 0:
-                time.sleep(1000)
+                time.sleep(100)
+                os._exit(0)
             n += 1
     except OSError:
         pass
-    print(json.dumps({"label": n, "vector": [0, 0]} if n < 150 else {"error": f"{n} processes"}))
+    answer = {"label": n, "vector": [0, 0]} if n < 150 else {"error": f"{n} processes"}
+    print(json.dumps(json.loads(line) | answer))
 """
 NOBODY = 65534
 

@@ -1,5 +1,5 @@
-"""The stage `exec`, one record at a time: a record that its program does not survive, or answers
-badly, is a bad one, and the next gets a new process.
+"""The stage `exec`, one record at a time: a record that its program does not survive, or answers badly, not at all or
+twice, is a bad one.
 
 Written from the documentation (README, the arguments of the stage), not from the C code.
 """
@@ -37,23 +37,50 @@ def value_of(value, kind):
 
 
 class Helper:
-    def __init__(self, command, directory):
-        self.command, self.directory, self.process = command, directory, None
+    """Each record is followed by one that was answered well, whose answer ends those to the record."""
 
-    def answer(self, record):
+    def __init__(self, command, directory):
+        self.command, self.directory, self.process, self.good, self.n_asked = command, directory, None, None, 0
+
+    def start(self):
         if not self.process or self.process.poll() is not None:
             self.process = subprocess.Popen(self.command, cwd=self.directory, stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                             env={"PYTHONUNBUFFERED": "1", "PATH": "/usr/bin:/bin"})
-        self.process.stdin.write(json.dumps(record).encode() + b"\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
+
+    def ask(self, record):
+        self.n_asked += 1
+        tag = f"{self.n_asked:08x}"
         try:
-            return json.loads(line)
-        except ValueError:
-            self.process.kill()
-            self.process.wait()
-            raise BadRecord("no answer") from None
+            self.process.stdin.write(json.dumps({"_leat": tag, **record}).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        return tag
+
+    def answers(self, tag, last_tag):
+        """To `tag`, until there is one to last_tag, or the program has ended."""
+        found = []
+        for line in self.process.stdout:
+            try:
+                answer = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(answer, dict) and answer.get("_leat") == tag:
+                found.append(answer)
+            if isinstance(answer, dict) and answer.get("_leat") == last_tag:
+                return found
+        self.process.wait()
+        return found
+
+    def answer(self, record):
+        self.start()
+        tag = self.ask(record)
+        found = self.answers(tag, self.ask(self.good or record))
+        if len(found) != 1:
+            raise BadRecord("no answer, or more than one")
+        self.good = record
+        return found[0]
 
 
 def stage_exec(plan, args):
@@ -66,8 +93,8 @@ def stage_exec(plan, args):
     def step(row, _context):
         record = {name: row[column].decode() if column.dtype == "text" else row[column] for name, column in inputs}
         answer = helper.answer(record)
-        if not isinstance(answer, dict) or ("error" in answer and "error" not in kinds):
-            raise BadRecord("no object, or an error")
+        if "error" in answer and "error" not in kinds:
+            raise BadRecord("an error")
         for name, column in outputs.items():
             if name not in answer:
                 raise BadRecord("a field is missing")

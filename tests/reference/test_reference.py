@@ -200,10 +200,12 @@ for line in sys.stdin:
     if n % 50 == 8:
         print("rubbish")
     elif n % 50 == 9:
-        print(json.dumps({"error": "no"}))
-    else:
-        print(json.dumps({"text": record["text"][::-1] if n % 50 != 10 else None, "n": n * 3 - 5, "v": [n / 3, 1],
-                          "l": [n] * (n % 4), "more": 1}))
+        print(json.dumps({"_leat": record["_leat"], "error": "no"}))
+    elif n % 50 != 11:
+        record.update(text=record["text"][::-1] if n % 50 != 10 else None, n=n * 3 - 5, v=[n / 3, 1], l=[n] * (n % 4))
+        print(json.dumps(record))
+    if n % 50 == 12:
+        print(json.dumps(record))
 """
 
 
