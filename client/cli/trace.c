@@ -238,6 +238,10 @@ static int trace(struct tracer *tracer, int (*meanwhile)(struct tracer *, struct
         r = meanwhile(tracer, err);
     if (tracer->control >= 0)
         (void)close(tracer->control);
+    if (r == -EINTR && leat_cli_interrupt_seen()) { /* while a reply was waited for: it is enough */
+        *err = LEAT_ERROR_INIT;
+        r = 0;
+    }
     if (close_file(tracer, r < 0 ? &late : err) < 0 && r == 0)
         r = err->code;
     if (r == 0)
