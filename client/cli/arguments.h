@@ -49,7 +49,7 @@ struct leat_cli_arguments {
     const char *shard, *output, *socket;
     bool all;
     struct leat_cli_strings vary;
-    struct leat_cli_number seconds, repeat;
+    struct leat_cli_number repeat;
     const char *goal, *find, *save;
     bool compare;
     const char *more[LEAT_CLI_MORE_MAX]; /* operands behind the first */
