@@ -13,10 +13,17 @@
 
 #define MAX_WORLD_SIZE (1U << 20)
 
+void leat_opening_count(struct leat_opening *opening, uint64_t loaded_bytes) {
+    leat_account_change(&opening->daemon->base, LEAT_MEMORY_LOADED, opening->loaded_bytes,
+                        loaded_bytes);
+    opening->loaded_bytes = loaded_bytes;
+}
+
 struct leat_opening *leat_opening_free(struct leat_opening *opening) {
     if (!opening)
         return NULL;
     leat_plan_unref(opening->plan);
+    leat_opening_count(opening, 0);
     leat_streams_unref(&opening->daemon->streams, opening->stream);
     free(opening);
     return NULL;
@@ -206,6 +213,10 @@ static void plan_done(struct leat_task *task) {
     struct leat_opening *opening = (struct leat_opening *)task;
     struct leat_daemon *daemon = opening->daemon;
 
+    if (opening->session && leat_loading_again(daemon, &opening->loading)) {
+        opening->error = LEAT_ERROR_INIT;
+        return;
+    }
     leat_loading_release(daemon, &opening->loading);
     if (opening->session) {
         if (opening->plan)

@@ -21,6 +21,7 @@ struct leat_opening {
     struct leat_daemon *daemon;
     struct leat_loading loading;
     struct leat_memory_wait wait; /* the plan is there, and needs memory to run */
+    uint64_t loaded_bytes;        /* of the plan, counted while it waits */
     struct leat_session *session; /* NULL: it has gone; nobody wants the plan */
     struct leat_stream *stream;
     struct leat_run_options run_options;
@@ -36,6 +37,8 @@ int leat_opening_start(struct leat_session *session, const uint8_t *payload, siz
                        struct leat_error *err);
 struct leat_opening *leat_opening_free(struct leat_opening *opening);
 
+/* Counts what its plan has loaded, until the feed does: 0. */
+void leat_opening_count(struct leat_opening *opening, uint64_t loaded_bytes);
 /* Once the plan is there: a larger default window where batches are small. */
 void leat_opening_fit_window(const struct leat_opening *opening, struct leat_session *session);
 

@@ -10,8 +10,9 @@
 #include "daemon/daemon.h"
 #include "daemon/opening.h"
 
-#define HELLO_NS   UINT64_C(10000000000) /* for HELLO and for OPEN, each */
-#define LEAVING_NS UINT64_C(10000000000) /* to give back what is held after GOAWAY */
+#define HELLO_NS      UINT64_C(10000000000) /* for HELLO and for OPEN, each */
+#define SESSION_BYTES (UINT64_C(128) << 10) /* itself, its socket, what it may say */
+#define LEAVING_NS    UINT64_C(10000000000) /* to give back what is held after GOAWAY */
 
 static const char *const state_names[LEAT_N_SESSION_STATES] = {
     [LEAT_SESSION_HELLO] = "hello",     [LEAT_SESSION_WELCOMED] = "welcomed",
@@ -128,6 +129,7 @@ static void free_session(struct leat_session *session) {
     if (session->next)
         session->next->link = session->link;
     daemon->n_sessions--;
+    leat_account_change(&daemon->base, LEAT_MEMORY_PROCESS, SESSION_BYTES, 0);
     if (session->has_own_stream)
         leat_user_discharge(session->user, LEAT_CHARGE_STREAMS, 1);
     leat_user_discharge(session->user, LEAT_CHARGE_SESSIONS, 1);
@@ -394,6 +396,7 @@ static const struct leat_feed_ops feed_ops = {.on_started = on_feed_started,
 static void start_feed(struct leat_session *session, struct leat_opening *opening) {
     struct leat_error err = opening->error;
 
+    leat_opening_count(opening, 0);
     session->opening = NULL;
     set_state(session, LEAT_SESSION_OPENED);
     if (!err.code && !session->delivery->ops->keeps_slot)
@@ -417,16 +420,20 @@ static void on_memory(struct leat_daemon *daemon, struct leat_memory_wait *wait)
 }
 
 void leat_session_on_planned(struct leat_session *session, struct leat_opening *opening) {
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, loaded_bytes = 0;
 
     if (!opening->error.code) {
         leat_opening_fit_window(opening, session);
-        bytes = leat_admission_wait_bytes(session->daemon, opening->plan, session->window);
+        bytes = leat_admission_wait_bytes(session->daemon, opening->plan, session->window,
+                                          !session->delivery->ops->keeps_slot, &loaded_bytes);
     }
-    if (bytes > 0)
-        leat_memory_wait_start(session->daemon, &opening->wait, bytes, on_memory);
-    else
+    if (bytes == 0) {
         start_feed(session, opening);
+        return;
+    }
+    leat_opening_count(opening, loaded_bytes);
+    leat_memory_wait_start(session->daemon, &opening->wait, bytes - loaded_bytes,
+                           leat_memory_wait_deadline_ns(), on_memory);
 }
 
 /* ---- packets in ---- */
@@ -629,6 +636,11 @@ static int charge(struct leat_session *session, struct leat_error *err) {
     session->user = leat_users_get(&session->daemon->users, session->peer.uid);
     if (!session->user)
         return leat_error_oom(err);
+    if (!leat_account_must_grow(&session->daemon->base, SESSION_BYTES))
+        return leat_error_set(err, -ENOMEM,
+                              "memory_limit (%llu bytes) is reached: there is no room for one more "
+                              "connection",
+                              (unsigned long long)session->daemon->budget.limit_bytes);
     return leat_user_charge(session->user, LEAT_CHARGE_SESSIONS, 1, err);
 }
 
@@ -642,6 +654,7 @@ static int start(struct leat_session *session, int take_fd, const struct leat_de
         return leat_error_set(err, r, "a connection cannot be watched: %s", strerror(-r));
     }
     link_session(session);
+    leat_account_change(&session->daemon->base, LEAT_MEMORY_PROCESS, 0, SESSION_BYTES);
     r = leat_peer_watch(&session->peer, &session->daemon->loop, take_fd, on_peer_death);
     if (r < 0)
         leat_session_close(session);

@@ -12,6 +12,8 @@ void leat_ref_drop(struct leat_ref ref) {
         leat_block_unref(ref.block, 1);
         return;
     }
+    if (ref.bundle->refs[0].block->pool)
+        ref.bundle->refs[0].block->pool->n_bundle_bytes -= leat_bundle_bytes(ref.bundle);
     for (uint32_t i = 0; i < ref.bundle->n_refs; i++)
         leat_block_unref(ref.bundle->refs[i].block, 1);
     free(ref.bundle);
@@ -30,6 +32,7 @@ static void append(struct leat_batcher *batcher, struct leat_batch_refs *batch) 
     *batcher->last = batch;
     batcher->last = &batch->next;
     batcher->n_ready++;
+    batcher->ready_bytes += batch->n_bytes;
 }
 
 struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher) {
@@ -41,6 +44,7 @@ struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher) {
     if (!batcher->first)
         batcher->last = &batcher->first;
     batcher->n_ready--;
+    batcher->ready_bytes -= batch->n_bytes;
     return batch;
 }
 
@@ -114,9 +118,15 @@ static int add_row(const struct leat_plan *plan, struct leat_open_batch *open, s
     return 0;
 }
 
+static uint64_t refs_bytes(uint64_t capacity) {
+    return sizeof(struct leat_batch_refs) + capacity * sizeof(struct leat_ref);
+}
+
 static struct leat_batch_refs *take_open(struct leat_open_batch *open) {
     struct leat_batch_refs *refs = open->refs;
 
+    if (refs)
+        refs->n_bytes = refs_bytes(open->capacity);
     *open = (struct leat_open_batch){.refs = NULL};
     return refs;
 }
@@ -251,4 +261,24 @@ uint64_t leat_batcher_holds(const struct leat_plan *plan) {
         return plan->batch_size;
     return bucketing->window > 0 ? bucketing->window + plan->batch_size
                                  : (bucketing->n_boundaries + 1) * plan->batch_size;
+}
+
+uint64_t leat_batcher_bytes(const struct leat_batcher *batcher) {
+    uint64_t n_bytes =
+        batcher->ready_bytes + batcher->gathered_capacity * sizeof(*batcher->gathered);
+
+    for (size_t i = 0; i < batcher->n_open; i++)
+        n_bytes += batcher->open[i].refs ? refs_bytes(batcher->open[i].capacity) : 0;
+    return n_bytes;
+}
+
+/* While a window is cut into batches, its rows are there twice; and tables double. */
+uint64_t leat_batcher_max_bytes(const struct leat_plan *plan, uint64_t n_closed) {
+    const struct leat_bucketing *bucketing = plan->bucketing;
+    uint64_t window = bucketing ? bucketing->window : 0;
+    uint64_t n_open = 1 + (bucketing ? bucketing->n_boundaries : 0);
+    uint64_t n_rows = window > 0 ? window + plan->batch_size : 0;
+
+    return (n_open + n_closed) * refs_bytes(plan->batch_size) +
+           n_rows * (2 * sizeof(struct leat_gathered_row) + sizeof(struct leat_ref));
 }

@@ -40,6 +40,7 @@ struct leat_batcher {
     struct leat_rng rng;                   /* for the order of batches of a window */
     struct leat_batch_refs *first, **last; /* finished, in order */
     size_t n_ready;
+    uint64_t ready_bytes; /* of those */
 };
 
 int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan,
@@ -56,3 +57,6 @@ void leat_batch_refs_free(struct leat_batch_refs *batch);
 
 /* Rows that wait in open batches and windows, at most. */
 uint64_t leat_batcher_holds(const struct leat_plan *plan);
+/* Bytes of references: what it has by now, and what that and n_closed batches take at most. */
+uint64_t leat_batcher_bytes(const struct leat_batcher *batcher);
+uint64_t leat_batcher_max_bytes(const struct leat_plan *plan, uint64_t n_closed);

@@ -72,6 +72,7 @@ struct leat_block_pool {
     struct leat_block *free;
     uint32_t n_alive;             /* handed out */
     uint64_t n_free_bytes;        /* in the arenas of those that are not */
+    uint64_t n_bundle_bytes;      /* of bundles whose first row is in one of its blocks */
     struct leat_account *account; /* NULL: nobody counts */
 };
 

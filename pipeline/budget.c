@@ -14,13 +14,14 @@ const char *leat_memory_name(enum leat_memory memory) {
         [LEAT_MEMORY_RING] = "ring",       [LEAT_MEMORY_COPIES] = "copies",
         [LEAT_MEMORY_SOURCE] = "source",   [LEAT_MEMORY_SCRATCH] = "scratch",
         [LEAT_MEMORY_BLOCKS] = "blocks",   [LEAT_MEMORY_WORKSPACES] = "workspaces",
-        [LEAT_MEMORY_CACHE] = "cache",     [LEAT_MEMORY_TRACES] = "traces",
+        [LEAT_MEMORY_ORDER] = "order",     [LEAT_MEMORY_CACHE] = "cache",
+        [LEAT_MEMORY_TRACES] = "traces",
     };
 
     return names[memory];
 }
 
-static uint64_t claim(const struct leat_account *account) {
+uint64_t leat_account_claim(const struct leat_account *account) {
     return account->used_bytes > account->guaranteed_bytes ? account->used_bytes
                                                            : account->guaranteed_bytes;
 }
@@ -49,20 +50,20 @@ void leat_account_close(struct leat_account *account) {
         return;
     assert(account->used_bytes == 0);
     leat_account_want(account, 0);
-    account->budget->claimed_bytes -= claim(account);
+    account->budget->claimed_bytes -= leat_account_claim(account);
     account->budget->guaranteed_bytes -= account->guaranteed_bytes;
     account->budget = NULL;
 }
 
 int leat_account_guarantee(struct leat_account *account, uint64_t bytes) {
     struct leat_budget *budget = account->budget;
-    uint64_t before = claim(account);
+    uint64_t before = leat_account_claim(account);
 
     if (bytes > before && bytes - before > leat_budget_free_bytes(budget))
         return -ENOMEM;
     budget->guaranteed_bytes += bytes - account->guaranteed_bytes;
     account->guaranteed_bytes = bytes;
-    budget->claimed_bytes += claim(account) - before;
+    budget->claimed_bytes += leat_account_claim(account) - before;
     return 0;
 }
 
@@ -70,17 +71,19 @@ void leat_account_change(struct leat_account *account, enum leat_memory memory,
                          uint64_t before_bytes, uint64_t after_bytes) {
     struct leat_budget *budget = account->budget;
     struct leat_pool_stats *pool = &account->pools[memory];
-    uint64_t claimed = claim(account), change = after_bytes - before_bytes;
+    uint64_t claimed = leat_account_claim(account), change = after_bytes - before_bytes;
 
     assert(pool->current_bytes >= before_bytes);
     pool->current_bytes += change;
     if (pool->current_bytes > pool->peak_bytes)
         pool->peak_bytes = pool->current_bytes;
+    if (after_bytes < before_bytes)
+        budget->n_returned_bytes += before_bytes - after_bytes;
     account->used_bytes += change;
     budget->used_bytes += change;
     if (budget->used_bytes > budget->peak_bytes)
         budget->peak_bytes = budget->used_bytes;
-    budget->claimed_bytes += claim(account) - claimed;
+    budget->claimed_bytes += leat_account_claim(account) - claimed;
 }
 
 void leat_account_count(struct leat_account *account, enum leat_memory memory, bool is_hit) {
@@ -93,7 +96,7 @@ void leat_account_count(struct leat_account *account, enum leat_memory memory, b
 
 /* What of `bytes` more is beyond the guarantee. */
 static uint64_t beyond(const struct leat_account *account, uint64_t bytes) {
-    uint64_t total = account->used_bytes + bytes, claimed = claim(account);
+    uint64_t total = account->used_bytes + bytes, claimed = leat_account_claim(account);
 
     return total > claimed ? total - claimed : 0;
 }

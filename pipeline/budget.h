@@ -20,7 +20,8 @@ enum leat_memory {
     LEAT_MEMORY_SCRATCH,    /* of blocks while they are worked on */
     LEAT_MEMORY_BLOCKS,     /* what is kept of them */
     LEAT_MEMORY_WORKSPACES, /* what stages keep from block to block */
-    LEAT_MEMORY_CACHE,      /* blocks on their way to a cache file */
+    LEAT_MEMORY_ORDER,      /* tables of stages, batches as references, bad records to be written */
+    LEAT_MEMORY_CACHE,      /* blocks on their way to a cache file, and its index */
     LEAT_MEMORY_TRACES,     /* events that wait to be asked for */
     LEAT_N_MEMORIES,
 };
@@ -41,7 +42,8 @@ struct leat_budget {
     uint64_t guaranteed_bytes;       /* of all accounts */
     uint64_t wanted_bytes;  /* by somebody who waits: who is over its guarantee makes room for it */
     uint64_t starved_bytes; /* wanted by accounts that cannot go on without, in the same way */
-    uint64_t n_refused;     /* accounts that there was no room for */
+    uint64_t n_returned_bytes; /* were given back, ever */
+    uint64_t n_refused;        /* accounts that there was no room for */
 };
 
 struct leat_account {
@@ -54,6 +56,8 @@ struct leat_account {
 void leat_budget_init(struct leat_budget *budget, uint64_t limit_bytes);
 uint64_t leat_budget_free_bytes(const struct leat_budget *budget);
 
+/* What it takes of the budget: its guarantee or, if that is more, what it has. */
+uint64_t leat_account_claim(const struct leat_account *account);
 /* -ENOMEM: the guarantee cannot be given. */
 int leat_account_open(struct leat_account *account, struct leat_budget *budget,
                       uint64_t guaranteed_bytes);

@@ -9,7 +9,8 @@
 #include "pipeline/job.h"
 #include "pipeline/scalar.h"
 
-#define FILL_BYTES 2048 /* that are copied at once: they stay in the nearest cache */
+#define JOB_BYTES  (2U << 20) /* batches of one job, about */
+#define FILL_BYTES 2048       /* that are copied at once: they stay in the nearest cache */
 
 /* The references of a row: itself, or those of its bundle. */
 static const struct leat_ref *documents(const struct leat_ref *row, uint32_t *ret_n) {
@@ -320,6 +321,12 @@ static void collate(const struct leat_plan *plan, struct leat_collate_item *item
         .n_rows = batch->n_refs,
     };
     item->used_bytes = offset;
+}
+
+size_t leat_collate_max(const struct leat_plan *plan) {
+    size_t n = JOB_BYTES / (plan->slot_bytes ? plan->slot_bytes : 1);
+
+    return n < 1 ? 1 : n > LEAT_COLLATE_MAX ? LEAT_COLLATE_MAX : n;
 }
 
 void leat_collate_execute(struct leat_collate_job *job) {

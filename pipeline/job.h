@@ -74,6 +74,8 @@ struct leat_piece {
     struct leat_buffer *buffer;
     struct leat_cache_span span;
     uint64_t record;    /* number of its first record within the pass */
+    uint64_t n_marks;   /* of one larger than a block: separators as in JSON, what a parser makes of
+                           it takes more memory the more there are */
     const char *damage; /* of a span that is_damaged: why; in the buffer, behind the bytes */
 };
 
@@ -83,6 +85,8 @@ struct leat_piece {
 
 struct leat_scan_job {
     struct leat_scan *scan;
+    size_t max_bytes;                           /* in: that a buffer may have, at least a block's */
+    size_t wants_bytes;                         /* out: not without such a buffer; 0: it has done */
     size_t n_pieces;                            /* in: at most so many */
     struct leat_buffer *buffers[LEAT_SCAN_MAX]; /* in: empty; out: NULL if it went into its piece */
     struct leat_piece pieces[LEAT_SCAN_MAX];    /* out, in order; span.n_records 0: none */
@@ -162,6 +166,7 @@ struct leat_map_job {
     struct leat_block *block;
     struct leat_arena *scratch;
     struct leat_workspace *workspace;
+    uint64_t large_bytes; /* counted for a piece larger than a block, until the job is back */
     uint64_t seed, epoch;
     int stop_after; /* index into plan->map of the last stage to run; -1: only the source; n_map:
                        all */
@@ -189,6 +194,7 @@ struct leat_batch_refs {
     uint64_t epoch, step;
     bool is_last;
     uint32_t n_refs;
+    uint64_t n_bytes; /* of itself, once it is closed */
     struct leat_ref refs[];
 };
 
@@ -201,6 +207,7 @@ struct leat_collate_item {
 };
 
 #define LEAT_COLLATE_MAX 256
+#define LEAT_READY_JOBS  2 /* of which batches wait for slots, at most */
 
 struct leat_collate_job {
     const struct leat_plan *plan;
@@ -208,6 +215,8 @@ struct leat_collate_job {
     struct leat_collate_item items[LEAT_COLLATE_MAX];
 };
 
+/* Batches that one job makes, at most. */
+size_t leat_collate_max(const struct leat_plan *plan);
 void leat_collate_execute(struct leat_collate_job *job);
 /* Bytes that this batch takes in a slot. */
 uint64_t leat_collate_need(const struct leat_plan *plan, const struct leat_batch_refs *batch);

@@ -10,10 +10,13 @@
 #include "pipeline/batcher.h"
 #include "pipeline/files.h"
 
-#define KEPT_FACTOR    2  /* columns of a block, in units of its source */
-#define SCRATCH_FACTOR 3  /* and what is made on the way to them */
-#define LOAD_FACTOR    20 /* a file while it is parsed: its text, a DOM of 14 times that, results */
-#define WAITING_BYTES  (2U << 20) /* batches that wait for slots */
+#define KEPT_FACTOR      2 /* columns of a block, in units of its source */
+#define SCRATCH_FACTOR   3 /* and what is made on the way to them */
+#define LOAD_FACTOR      20 /* a file while it is parsed: its text, a DOM of 14 times that, results */
+#define LARGE_FACTOR     6 /* of a piece that is one large record */
+#define LARGE_TOKENIZED  20
+#define LARGE_MARK_BYTES 40
+#define WAITING_BYTES    (2U << 20) /* batches that wait for slots */
 
 static bool runs(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
     for (size_t i = 0; i < plan->n_map; i++)
@@ -32,6 +35,16 @@ static void add_stages(const struct leat_plan *plan, struct leat_memory_plan *me
         memory->loaded_bytes += loaded;
         memory->workspace_bytes += runs(plan, stage) ? workspace : 0;
     }
+}
+
+/* Names of files, and what is kept of each. */
+static uint64_t names_bytes(const struct leat_plan *plan) {
+    const struct leat_files *files = &plan->source->files;
+    uint64_t n_bytes = files->n_paths * (sizeof(char *) * 4 + sizeof(struct leat_cache_source));
+
+    for (size_t i = 0; i < files->n_paths; i++)
+        n_bytes += strlen(files->paths[i]);
+    return n_bytes;
 }
 
 /* Arenas grow by chunks. */
@@ -53,6 +66,11 @@ static void add_held(const struct leat_plan *plan, uint64_t *n_rows, uint64_t *n
     }
 }
 
+/* Those that wait for slots, and those of one job. */
+static uint64_t n_closed_batches(const struct leat_plan *plan) {
+    return (LEAT_READY_JOBS + 1) * leat_collate_max(plan);
+}
+
 /* A row that is held keeps its block. Of a block of r rows, each of which stays for a time of
  * geometric distribution with mean n, the last one leaves after n times the r-th harmonic number:
  * so blocks with as many rows as n times that are there; rows that wait in batches are neighbours.
@@ -68,6 +86,7 @@ static uint64_t order_bytes(const struct leat_plan *plan) {
     if (n_waiting * row < WAITING_BYTES)
         n_waiting = WAITING_BYTES / (row > 1 ? row : 1);
     r = r > 1 ? r : 1;
+    n_bytes += leat_batcher_max_bytes(plan, n_closed_batches(plan));
     return n_bytes + (uint64_t)(((double)n_held / r * (log(r) + 1) + n_waiting / r + 2) * block);
 }
 
@@ -90,6 +109,23 @@ void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_
     if (ret_memory->n_min_slots > ret_memory->n_slots)
         ret_memory->n_min_slots = ret_memory->n_slots;
     add_stages(plan, ret_memory);
+    ret_memory->loaded_bytes += names_bytes(plan);
+}
+
+/* Arenas double; a parser has the texts and for each value its places; lists of numbers take eight
+ * bytes a value; a tokenizer has the text, where each byte came from, and tokens. */
+uint64_t leat_memory_plan_map_large(const struct leat_plan *plan, uint64_t n_bytes,
+                                    uint64_t n_marks) {
+    struct leat_memory_plan memory = {.workspace_bytes = 0};
+
+    add_stages(plan, &memory);
+    return n_bytes * (memory.workspace_bytes > 0 ? LARGE_TOKENIZED : LARGE_FACTOR) +
+           n_marks * LARGE_MARK_BYTES;
+}
+
+/* With what is stored. */
+uint64_t leat_memory_plan_load_large(uint64_t n_bytes) {
+    return 3 * n_bytes;
 }
 
 uint64_t leat_memory_plan_least(const struct leat_memory_plan *memory) {

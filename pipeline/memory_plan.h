@@ -29,6 +29,12 @@ void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_
 /* Blocks in line without which a source cannot go on. */
 #define LEAT_MEMORY_MIN_BLOCKS 2
 
+/* What mapping a piece that is larger than a block takes, with its result: n_marks separators of
+ * JSON are in it. And loading such a block from a cache. */
+uint64_t leat_memory_plan_map_large(const struct leat_plan *plan, uint64_t n_bytes,
+                                    uint64_t n_marks);
+uint64_t leat_memory_plan_load_large(uint64_t n_bytes);
+
 /* What it takes to go on at all, and to go on as fast as it can; without the ring. */
 uint64_t leat_memory_plan_least(const struct leat_memory_plan *memory);
 uint64_t leat_memory_plan_wanted(const struct leat_memory_plan *memory);

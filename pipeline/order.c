@@ -140,6 +140,18 @@ void leat_order_deinit(struct leat_order *order) {
     leat_batcher_deinit(&order->batcher);
 }
 
+uint64_t leat_order_bytes(const struct leat_order *order) {
+    uint64_t n_bytes = leat_batcher_bytes(&order->batcher);
+
+    for (size_t i = 0; i < order->plan->n_order; i++) {
+        const struct leat_order_node *node = &order->nodes[i];
+
+        if (node->is_started && node->stage->ops->state_bytes)
+            n_bytes += node->stage->ops->state_bytes(node->state);
+    }
+    return n_bytes;
+}
+
 int leat_order_start_epoch(struct leat_order *order, uint64_t epoch, struct leat_error *err) {
     leat_batcher_start_epoch(&order->batcher, order->seed, epoch);
     order->n_repeated = order->n_filtered = 0;

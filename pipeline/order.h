@@ -24,6 +24,9 @@ int leat_order_init(struct leat_order *order, const struct leat_plan *plan,
                     const struct leat_run_options *options, struct leat_error *err);
 void leat_order_deinit(struct leat_order *order);
 
+/* Bytes of what its stages remember, and of batches. */
+uint64_t leat_order_bytes(const struct leat_order *order);
+
 /* Starts an epoch: all stages and the numbering of steps. */
 int leat_order_start_epoch(struct leat_order *order, uint64_t epoch, struct leat_error *err);
 

@@ -91,6 +91,7 @@ static int read_on(struct reader *reader, struct leat_error *err) {
 
     while (r == 0 && !has_ended) {
         struct leat_scan_job job = {
+            .max_bytes = SIZE_MAX,
             .scan = &reader->scan, .n_pieces = 1, .buffers = {&reader->buffer}};
         uint64_t n_bytes = 0;
 

@@ -14,8 +14,6 @@
 
 #include "pipeline/run_rest.h"
 
-#define COLLATE_BYTES (2U << 20) /* batches of one COLLATE job, about */
-
 void leat_run_out_of_memory(struct leat_run *run) {
     struct leat_error err = LEAT_ERROR_INIT;
 
@@ -155,12 +153,6 @@ void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_s
 
 /* ---- jobs out ---- */
 
-size_t leat_run_collate_max(const struct leat_run *run) {
-    size_t n = COLLATE_BYTES / run->plan->slot_bytes;
-
-    return n < 1 ? 1 : n > LEAT_COLLATE_MAX ? LEAT_COLLATE_MAX : n;
-}
-
 static int fail_too_large(struct leat_run *run, size_t need) {
     struct leat_error err = LEAT_ERROR_INIT;
 
@@ -193,7 +185,7 @@ static bool find_slot(struct leat_run *run, size_t need) {
 static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_batcher *batcher = &run->order.batcher;
     struct leat_job *job;
-    size_t max = leat_run_collate_max(run), need = leat_run_slot_need(run);
+    size_t max = leat_collate_max(run->plan), need = leat_run_slot_need(run);
 
     if (need > (size_t)run->plan->options.max_batch_bytes)
         return fail_too_large(run, need);
@@ -220,6 +212,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
         }
         (void)leat_run_take_slot_back(run, &item->slot);
         item->batch = leat_batcher_pop(batcher);
+        run->collate_bytes += item->batch->n_bytes;
         item->output->output.slot = item->slot;
         job->collate.n_items++;
     }
@@ -294,6 +287,7 @@ int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job) {
         return out_of_memory(run);
     n_room = limit - run->n_entries;
     job->scan = (struct leat_scan_job){.scan = &run->scan,
+                                       .max_bytes = leat_run_reserve_scan(run),
                                        .n_pieces = n_room < LEAT_SCAN_MAX ? n_room : LEAT_SCAN_MAX};
     if (take_buffers(run, &job->scan) < 0) {
         give_buffers(run, &job->scan);
@@ -334,8 +328,11 @@ int leat_run_map_job(struct leat_run *run, struct leat_job **ret_job) {
         !whole->has_failed && !whole->is_complete && whole->n_maps_out < whole->map_limit;
     struct leat_queue_entry *entry = is_wanted ? next_unmapped(run) : NULL;
     struct leat_job *job;
+    uint64_t large_bytes;
 
-    if (!entry || !leat_run_may_map(whole))
+    if (!entry)
+        run->memory.map_wants = 0;
+    if (!entry || !leat_run_may_map(run, entry, &large_bytes))
         return 0;
     job = leat_run_take_job(run, LEAT_JOB_MAP);
     if (!job)
@@ -357,6 +354,8 @@ int leat_run_map_job(struct leat_run *run, struct leat_job **ret_job) {
         return out_of_memory(run);
     }
     leat_run_cache_start_map(run, entry, &job->map);
+    job->map.large_bytes = large_bytes;
+    leat_account_change(whole->memory.account, LEAT_MEMORY_SCRATCH, 0, large_bytes);
     entry->state = LEAT_ENTRY_MAPPING;
     whole->n_maps_out++;
     *ret_job = job;
@@ -387,6 +386,7 @@ static int make_job(struct leat_run *run, struct leat_job **ret_job) {
         run->has_end = false;
         leat_run_profile_consume(run);
         leat_run_move_ends(run);
+        leat_run_count_order(run);
         for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
             if (makers[i](run, ret_job) == LEAT_RUN_JOB)
                 return LEAT_RUN_JOB;
@@ -542,6 +542,7 @@ static void complete_collate(struct leat_run *run, struct leat_job *job) {
         run->stats.n_batches++;
         run->stats.n_rows += item->batch->n_refs;
         run->stats.n_elements += item->n_elements;
+        run->collate_bytes -= item->batch->n_bytes;
         leat_batch_refs_free(item->batch);
     }
 }
@@ -584,5 +585,6 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
         break;
     }
     leat_run_count_cache(run);
+    leat_run_count_order(leat_run_whole(run));
     leat_run_give_job(run, take_job);
 }

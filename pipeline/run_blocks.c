@@ -106,6 +106,7 @@ void leat_run_next_pass(struct leat_run *run, bool epoch_is_over) {
     }
     run->scan_has_ended = !wants_epoch(run, run->scan_epoch);
     run->scan_end_record = 0;
+    run->memory.scan_wants = 0;
     leat_run_cache_next_pass(run);
     if (run->scan_has_ended)
         return;
@@ -266,7 +267,7 @@ bool leat_run_is_stale(const struct leat_run *run, const struct leat_queue_entry
 
 /* Batches that wait for slots hold on to their blocks: few, as the slots are what is kept ready. */
 static size_t ready_limit(const struct leat_run *run) {
-    return 2 * leat_run_collate_max(run);
+    return LEAT_READY_JOBS * leat_collate_max(run->plan);
 }
 
 void leat_run_count_records(struct leat_run *run, const struct leat_queue_entry *entry) {

@@ -283,6 +283,9 @@ uint64_t leat_run_cache_n_bytes(const struct leat_run *run) {
     const struct leat_run_cache *cache = &run->cache;
     uint64_t n_bytes = items_bytes(cache->free_items) + items_bytes(cache->first);
 
+    if (cache->file)
+        n_bytes += cache->file->capacity * sizeof(*cache->file->frames);
+
     for (const struct leat_queue_entry *entry = run->first; cache->is_builder && entry;
          entry = entry->next)
         n_bytes += entry->item ? entry->item->block.capacity + entry->item->stored.capacity : 0;

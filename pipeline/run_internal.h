@@ -144,6 +144,7 @@ struct leat_run {
     struct leat_error error;
     bool has_failed, is_cancelled;
     uint32_t n_jobs, n_collate_out;
+    uint64_t collate_bytes; /* of batches in COLLATE jobs */
 
     /* pools */
     struct leat_job *free_jobs;
@@ -208,8 +209,6 @@ struct leat_output_entry *leat_run_add_output(struct leat_run *run,
                                               const struct leat_output *output, bool is_done);
 /* Ends of epochs that are next in line go straight to the outputs. */
 void leat_run_move_ends(struct leat_run *run);
-/* Batches that one COLLATE job makes at most. */
-size_t leat_run_collate_max(const struct leat_run *run);
 
 /* The profile (run_profile.c). */
 int leat_run_profile_init(struct leat_run *run, struct leat_error *err);

@@ -314,7 +314,8 @@ static int cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_fil
     return 0;
 }
 
-/* Reads until the cutter accepts something, or the file ends, or waits. What waits for other jobs
+/* Reads until the cutter accepts something, or the file ends, or waits, or a record wants a larger
+ * buffer than it may have yet. What waits for other jobs
  * is not cut before all is there; a FIFO may have nothing more for long. A failure of reading comes
  * behind all records that are whole. */
 static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_t *n_filled,
@@ -329,6 +330,11 @@ static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_
 
         while (*n_filled >= limit) /* less than one record: read on */
             limit *= 2;
+        if (limit > job->max_bytes) {
+            job->is_waiting = true;
+            job->wants_bytes = limit;
+            return LEAT_INPUT_WAITING;
+        }
         r = grow_buffer(buffer, limit, err);
         if (r < 0)
             return r;
@@ -347,6 +353,15 @@ static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_
     }
 }
 
+/* What separates values in JSON, wherever it stands. */
+static uint64_t count_marks(const uint8_t *data, size_t n_bytes) {
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < n_bytes; i++)
+        n += data[i] == ',' || data[i] == ':' || data[i] == '[' || data[i] == '{';
+    return n;
+}
+
 static void set_piece(struct leat_scan_job *job, size_t index, const struct leat_cut *piece) {
     const struct leat_scan *scan = job->scan;
 
@@ -360,6 +375,9 @@ static void set_piece(struct leat_scan_job *job, size_t index, const struct leat
                  .line = scan->line,
                  .n_lines = piece->n_lines},
         .record = scan->record,
+        .n_marks = piece->n_bytes > (size_t)scan->plan->options.block_bytes
+                       ? count_marks(job->buffers[index]->data, piece->n_bytes)
+                       : 0,
     };
     job->buffers[index] = NULL;
 }
@@ -475,7 +493,7 @@ static int read_again(struct leat_scan_job *job, struct leat_piece *piece, struc
 int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opener,
                    struct leat_piece *piece, struct leat_error *err) {
     struct leat_scan scan = {.plan = plan, .opener = opener, .file = piece->span.file};
-    struct leat_scan_job job = {.scan = &scan};
+    struct leat_scan_job job = {.scan = &scan, .max_bytes = SIZE_MAX};
     int r;
 
     if (scan.file >= plan->source->files.n_paths)

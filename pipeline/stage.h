@@ -219,6 +219,10 @@ struct leat_bundle {
     struct leat_ref refs[]; /* of blocks; each has a length */
 };
 
+static inline uint64_t leat_bundle_bytes(const struct leat_bundle *bundle) {
+    return sizeof(*bundle) + bundle->n_refs * sizeof(bundle->refs[0]);
+}
+
 static inline struct leat_ref leat_ref_row(struct leat_block *block, uint32_t row) {
     return (struct leat_ref){.block = block, .row = row, .length = LEAT_REF_WHOLE};
 }
@@ -317,6 +321,8 @@ struct leat_stage_ops {
     /* Rows that wait in the stage at most, whose blocks stay in memory, and bytes of its state, for
      * `leatctl explain`. May be NULL: none. */
     void (*holding)(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes);
+    /* Bytes that the state has taken outside of itself by now. NULL: none. */
+    uint64_t (*state_bytes)(const void *state);
     int (*start)(const struct leat_config *config, void *state, const struct leat_order_key *key,
                  struct leat_error *err);
     int (*push)(const struct leat_config *config, void *state, struct leat_ref ref,

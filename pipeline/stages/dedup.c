@@ -145,6 +145,12 @@ static void stop(const struct leat_config *config, void *state) {
     leat_hash_set_deinit(&seen->sets[1]);
 }
 
+static uint64_t state_bytes(const void *state) {
+    const struct dedup_state *seen = state;
+
+    return seen->sets[0].n_bytes + seen->sets[1].n_bytes;
+}
+
 static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes) {
     const struct dedup *self = (const struct dedup *)config;
     uint64_t max = (uint64_t)self->max_records;
@@ -165,6 +171,7 @@ const struct leat_stage_ops leat_stage_dedup = {
     .map = map_rows,
     .state_size = sizeof(struct dedup_state),
     .holding = holding,
+    .state_bytes = state_bytes,
     .push = push,
     .stop = stop,
 };

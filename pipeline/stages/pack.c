@@ -316,6 +316,10 @@ static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64
     leat_packing_holds(&((const struct pack *)config)->packing, ret_rows, ret_bytes);
 }
 
+static uint64_t state_bytes(const void *state) {
+    return leat_packer_bytes(state);
+}
+
 const struct leat_stage_ops leat_stage_pack = {
     .name = "pack",
     .summary = "packs several documents into each row of a fixed length",
@@ -328,6 +332,7 @@ const struct leat_stage_ops leat_stage_pack = {
     .map = map_rows,
     .state_size = sizeof(struct leat_packer),
     .holding = holding,
+    .state_bytes = state_bytes,
     .start = start,
     .push = push,
     .finish = finish,

@@ -60,8 +60,11 @@ int leat_hash_set_add(struct leat_hash_set *set, const uint64_t hash[2]) {
     if (is_zero(hash)) {
         set->has_zero = true;
     } else {
-        if ((segment->n_used + 1) * 4 > segment->n_places * 3 && grow(segment) < 0)
+        size_t n_places = segment->n_places;
+
+        if ((segment->n_used + 1) * 4 > n_places * 3 && grow(segment) < 0)
             return -ENOMEM;
+        set->n_bytes += (segment->n_places - n_places) * sizeof(*segment->places);
         memcpy(find(segment, hash), hash, 2 * sizeof(hash[0]));
         segment->n_used++;
     }

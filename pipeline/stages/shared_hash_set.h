@@ -21,7 +21,7 @@ struct leat_hash_segment {
 struct leat_hash_set {
     struct leat_hash_segment segments[LEAT_HASH_SET_SEGMENTS];
     bool has_zero;
-    uint64_t n_hashes;
+    uint64_t n_hashes, n_bytes; /* n_bytes: of all places */
 };
 
 /* All zero is an empty set. */

@@ -16,7 +16,12 @@ static struct leat_bundle *bundle_new(uint32_t n_refs) {
 }
 
 static void bundle_add(struct leat_bundle *bundle, struct leat_ref ref) {
+    bool is_first = bundle->n_refs == 0;
+    struct leat_block_pool *pool = is_first ? ref.block->pool : bundle->refs[0].block->pool;
+
     bundle->refs[bundle->n_refs++] = ref;
+    if (pool)
+        pool->n_bundle_bytes += is_first ? leat_bundle_bytes(bundle) : sizeof(ref);
     bundle->n_elements += ref.length;
 }
 
@@ -251,15 +256,25 @@ void leat_packer_stop(struct leat_packer *packer) {
     leat_fit_free(packer->fit);
 }
 
+/* Of the tables for a window, the most; they are there from the start. */
+static uint64_t window_bytes(const struct leat_packing *packing) {
+    uint64_t n = packing->window;
+
+    if (packing->how == LEAT_PACK_CONCAT)
+        return 0;
+    return leat_fit_bytes(packing->how == LEAT_PACK_BEST_FIT, packing->length, packing->window) +
+           n * (3 * sizeof(uint32_t) + sizeof(struct by_length));
+}
+
+uint64_t leat_packer_bytes(const struct leat_packer *packer) {
+    return packer->capacity * sizeof(struct leat_ref) + window_bytes(packer->packing);
+}
+
 void leat_packing_holds(const struct leat_packing *packing, uint64_t *ret_rows,
                         uint64_t *ret_bytes) {
     bool is_concat = packing->how == LEAT_PACK_CONCAT;
     uint64_t n = is_concat ? packing->length : packing->window;
 
     *ret_rows = n;
-    *ret_bytes = n * sizeof(struct leat_ref);
-    if (!is_concat)
-        *ret_bytes +=
-            leat_fit_bytes(packing->how == LEAT_PACK_BEST_FIT, packing->length, packing->window) +
-            n * (3 * sizeof(uint32_t) + sizeof(struct by_length));
+    *ret_bytes = 2 * n * sizeof(struct leat_ref) + window_bytes(packing); /* it doubles */
 }

@@ -43,6 +43,8 @@ int leat_packer_finish(struct leat_packer *packer, struct leat_order_sink *down,
                        struct leat_error *err);
 void leat_packer_stop(struct leat_packer *packer);
 
+/* Bytes that it has taken by now. */
+uint64_t leat_packer_bytes(const struct leat_packer *packer);
 /* Rows that wait, and bytes, at most. */
 void leat_packing_holds(const struct leat_packing *packing, uint64_t *ret_rows,
                         uint64_t *ret_bytes);

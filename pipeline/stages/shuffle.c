@@ -187,6 +187,10 @@ static void stop(const struct leat_config *config, void *state) {
     free(reservoir->refs);
 }
 
+static uint64_t state_bytes(const void *state) {
+    return ((const struct shuffle_state *)state)->capacity * sizeof(struct leat_ref);
+}
+
 static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes) {
     const struct shuffle *self = (const struct shuffle *)config;
 
@@ -205,6 +209,7 @@ const struct leat_stage_ops leat_stage_shuffle = {
     .check = check,
     .state_size = sizeof(struct shuffle_state),
     .holding = holding,
+    .state_bytes = state_bytes,
     .start = start,
     .push = push,
     .finish = finish,

@@ -4,13 +4,15 @@ different paces, several limits. Prints a JSON object a limit: the peak against 
 account did not know of and where that was, batches and longest wait of each trainer, and what
 was refused.
 
-    memory_bench.py BIN [--limits 128MiB,256MiB] [--seconds 20] [--workers 4] [--tokenizer FILE] [--streams NAME,..]
+    memory_bench.py BIN [--limits 128MiB,256MiB] [--seconds 20] [--workers 4] [--tokenizer FILE]
+                    [--set usual|hidden] [--streams NAME,..]
 
 Exit status 1: the peak is above 1.1 times a limit, or a trainer that pulls got nothing for long.
 """
 import argparse
 import gzip
 import json
+import lzma
 import os
 import pathlib
 import random
@@ -101,6 +103,43 @@ def eight_streams(folder, tokenizer):
     }
 
 
+def write_hidden(folder, n):
+    """What has small records and large tables, or large records and small tables."""
+    rng = random.Random(5)
+    (folder / "numbers.csv").write_text("id,x\n" + "".join(f"{i},{i % 97}\n" for i in range(n * 100)))
+    with open(folder / "giants.jsonl", "w") as file:
+        for i in range(200):
+            n_numbers = rng.choice([10, 100, 1000, 100000, 1000000, 4000000])
+            file.write('{"id": %d, "text": "%s", "list": [%s]}\n' % (i, "x" * 1000, ("7," * n_numbers)[:-1]))
+    with lzma.open(folder / "numbers.csv.xz", "wb", preset=9) as file:
+        file.write((folder / "numbers.csv").read_bytes())
+    with open(folder / "bad.csv", "w") as file:
+        file.write("id,x\n" + "".join(f"{'bad' * 30 if i % 2 else i},{i % 97}\n" for i in range(n * 10)))
+    (folder / "many").mkdir()
+    for i in range(n // 4):
+        (folder / "many" / f"a-file-with-a-somewhat-long-name-{i:08}.csv").write_text("id,x\n1,2\n3,4\n")
+
+
+def hidden_streams(folder):
+    """Each of whose memory is elsewhere: references, hashes, a parser, a decoder, names of files."""
+    def numbers(*stages, path="numbers.csv", batch_size=65536, **options):
+        return {"source": {"csv": {"paths": [path]}}, **options, "stages": [
+            {"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}}, *stages,
+            {"batch": {"batch_size": batch_size}}]}
+    giants = {"source": {"jsonl": {"paths": ["giants.jsonl"], "fields": {"id": "int64", "list": "json"}}},
+              "stages": [{"select": {"fields": ["id"]}}, {"batch": {"batch_size": 8}}]}
+    return {
+        "large": numbers(batch_size=1 << 20),
+        "dedup": numbers({"dedup": {"input": "id", "max_records": 4000000}}),
+        "giants": giants,
+        "xz": numbers(path="numbers.csv.xz"),
+        "global": numbers({"shuffle": {"global": True, "max_bytes": "256MiB"}}),
+        "many": numbers(path=str(folder / "many"), batch_size=32),
+        "bad": numbers(path="bad.csv", batch_size=512, on_error="quarantine", quarantine=str(folder / "bad.out")),
+        "shuffle": numbers({"shuffle": {"buffer_size": 1 << 20}}),
+    }
+
+
 def bytes_of(text):
     units = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
     return int(float(text[:-3]) * units[text[-3:]]) if text[-3:] in units else int(text)
@@ -128,19 +167,19 @@ def measure(folder, streams, limit, options):
                 trainer.end()
         figures = watch.figures()
         leat_harness.wait_until(lambda: daemon.status()["n_sessions"] == 0, "all trainers are gone", 30)
-        time.sleep(1.5)
+        leat_harness.wait_until(lambda: daemon.status()["memory_used_bytes"] < base + MIB, "their memory is given back", 60)
         rest = daemon.status()
         pools = {s["name"]: {p["name"]: mib(p["peak_bytes"]) for p in s["pools"]}
                  for s in json.loads(daemon.ctl("stats", "--json").stdout)}
     share = figures.pop("share")
     starved = [f"{t.stream}/{t.pace}" for t in trainers if not t.messages and
-               (t.longest_wait_s > options.patience or t.n_batches == 0)]
+               (t.longest_wait_s > options.patience or (t.n_batches == 0 and t.pace not in ("dies", "leaves")))]
     return {"limit_mib": limit // MIB, "share": share, **{k + "_mib": mib(v) for k, v in figures.items() if k != "limit"},
             "base_mib": mib(base), "rss_at_rest_mib": mib(rest["rss_bytes"]), "used_at_rest_mib": mib(rest["memory_used_bytes"]),
             "starved": starved,
             "trainers": [f"{t.stream}/{t.pace}{'/copy' if t.is_copy else ''}: {t.n_batches} batches, "
                          f"{t.n_starts} starts, waited {t.longest_wait_s:.1f} s" for t in trainers],
-            "peaks_mib": pools, "refused": sorted({m for t in trainers for m in t.messages})}
+            "peaks_mib": pools, "refused": sorted({t.stream: t.messages[0] for t in trainers if t.messages}.values())}
 
 
 def main():
@@ -152,13 +191,20 @@ def main():
     parser.add_argument("--tokenizer", default="vocab.txt")
     parser.add_argument("--documents", type=int, default=20000)
     parser.add_argument("--streams", default="")
+    parser.add_argument("--set", choices=["usual", "hidden"], default="usual")
     parser.add_argument("--patience", type=float, default=15, help="seconds that a trainer may wait for a batch")
     options = parser.parse_args()
+    if options.tokenizer != "vocab.txt":
+        options.tokenizer = os.path.abspath(options.tokenizer)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="leat-memory-"))
     is_bad = False
     try:
-        write_prose(folder, options.documents)
-        streams = eight_streams(folder, os.path.abspath(options.tokenizer) if options.tokenizer != "vocab.txt" else "vocab.txt")
+        if options.set == "usual":
+            write_prose(folder, options.documents)
+            streams = eight_streams(folder, options.tokenizer)
+        else:
+            write_hidden(folder, options.documents)
+            streams = hidden_streams(folder)
         if options.streams:
             streams = {name: streams[name] for name in options.streams.split(",")}
         for limit in map(bytes_of, options.limits.split(",")):
