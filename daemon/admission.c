@@ -156,7 +156,8 @@ static int refuse(const struct leat_daemon *daemon, const struct leat_admission 
         "streams%s); %s",
         MIB(budget->limit_bytes), MIB(least), MIB(ring), admission->n_slots,
         (unsigned long long)memory->slot_bytes,
-        MIB(memory->n_min_blocks * memory->block_bytes + memory->scratch_bytes),
+        MIB(memory->n_min_blocks * memory->block_bytes + memory->scratch_bytes +
+            memory->decoder_bytes),
         MIB(memory->order_bytes), MIB(memory->loaded_bytes), MIB(memory->workspace_bytes),
         MIB(leat_budget_free_bytes(budget)), MIB(base), MIB(budget->claimed_bytes - base),
         daemon->n_feeds, takers, advice(memory, ring, least, budget->limit_bytes - base));

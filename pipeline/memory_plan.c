@@ -104,6 +104,7 @@ void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_
         .n_min_blocks = LEAT_MEMORY_MIN_BLOCKS * n_lanes,
         .n_blocks = n_blocks + LEAT_MEMORY_MIN_BLOCKS * (n_lanes - 1),
         .n_jobs = n_threads,
+        .decoder_bytes = plan->decoder_bytes,
         .order_bytes = order_bytes(plan),
     };
     if (ret_memory->n_min_slots > ret_memory->n_slots)
@@ -130,12 +131,14 @@ uint64_t leat_memory_plan_load_large(uint64_t n_bytes) {
 
 uint64_t leat_memory_plan_least(const struct leat_memory_plan *memory) {
     return memory->n_min_blocks * memory->block_bytes + memory->scratch_bytes +
-           memory->order_bytes + memory->loaded_bytes + memory->workspace_bytes;
+           memory->decoder_bytes + memory->order_bytes + memory->loaded_bytes +
+           memory->workspace_bytes;
 }
 
 uint64_t leat_memory_plan_wanted(const struct leat_memory_plan *memory) {
     return memory->n_blocks * memory->block_bytes + memory->n_jobs * memory->scratch_bytes +
-           memory->order_bytes + memory->loaded_bytes + memory->n_jobs * memory->workspace_bytes;
+           memory->decoder_bytes + memory->order_bytes + memory->loaded_bytes +
+           memory->n_jobs * memory->workspace_bytes;
 }
 
 /* ---- files ---- */

@@ -13,6 +13,7 @@ struct leat_memory_plan {
     uint64_t scratch_bytes; /* and what it takes besides while it is worked on */
     uint64_t loaded_bytes;
     uint64_t workspace_bytes; /* for one job at a time */
+    uint64_t decoder_bytes;   /* of compressed files, as the first ones are */
     uint64_t order_bytes;     /* blocks that order stages and waiting batches hold on to */
     uint64_t slot_bytes;
     uint32_t n_slots, n_min_slots; /* of the ring: wanted, and at least */

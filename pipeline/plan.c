@@ -351,7 +351,10 @@ int leat_plan_probe(struct leat_plan *plan, const struct leat_plan_source *sourc
                                path);
         else
             r = probe_input(plan, source, planner, input, path, err);
-        plan->is_compressed |= leat_input_format(input) != NULL;
+        if (leat_input_format(input)) {
+            plan->is_compressed = true;
+            plan->decoder_bytes += leat_input_memory(input);
+        }
         if (r < 0)
             leat_error_locate(err, path, 0, 0);
     }

@@ -80,6 +80,7 @@ struct leat_plan {
     const struct leat_mixing *mixing; /* NULL: they are read one after the other */
     struct leat_input_limits limits;
     bool is_compressed;             /* the first file of a source, as far as was looked */
+    uint64_t decoder_bytes;         /* that reading those takes */
     bool is_one_pass;               /* the first file is a FIFO */
     struct leat_input *first_input; /* with what was read of it; NULL once a run has taken it */
     char *quarantine_path;
