@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -78,6 +79,7 @@ void daemon_process_start(struct daemon_process *daemon, const char *bin, const 
     if (daemon->pid < 0)
         give_up("fork: %s", strerror(errno));
     if (daemon->pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* it ends with us, whatever ends us */
         (void)execl(program, program, "--config", config_path ? config_path : path, "--socket-dir",
                     daemon->directory, "--workers", workers, (char *)NULL);
         fprintf(stderr, "%s: %s\n", program, strerror(errno));
