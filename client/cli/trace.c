@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "client/cli/clock.h"
 #include "client/cli/commands.h"
 #include "client/cli/control.h"
 #include "client/cli/error_json.h"
@@ -39,13 +39,6 @@ struct tracer {
     uint64_t n_pulled;
     bool is_unreachable;
 };
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
 
 static const char *output_of(const struct tracer *tracer) {
     return tracer->arguments->output ? tracer->arguments->output : DEFAULT_OUTPUT;
@@ -118,7 +111,7 @@ static int poll_events(struct tracer *tracer, bool ends, struct leat_error *err)
 
     for (int i = 0; r == 0 && n_left > 0 && i < REPLIES_AT_ONCE; i++)
         r = ask(tracer, "", ends, &n_left, err);
-    tracer->polled_ns = now_ns();
+    tracer->polled_ns = leat_cli_now_ns();
     return r;
 }
 
@@ -133,11 +126,11 @@ static int connect_control(struct tracer *tracer, struct leat_error *err) {
 /* ---- while it goes on ---- */
 
 static bool is_over(const struct tracer *tracer) {
-    return now_ns() >= tracer->end_ns || leat_cli_interrupt_seen();
+    return leat_cli_now_ns() >= tracer->end_ns || leat_cli_interrupt_seen();
 }
 
 static int poll_if_due(struct tracer *tracer, struct leat_error *err) {
-    return now_ns() - tracer->polled_ns < POLL_NS ? 0 : poll_events(tracer, false, err);
+    return leat_cli_now_ns() - tracer->polled_ns < POLL_NS ? 0 : poll_events(tracer, false, err);
 }
 
 /* 1: nothing more comes. */
@@ -200,7 +193,7 @@ static int watch(struct tracer *tracer, struct leat_error *err) {
 
 static void report(const struct tracer *tracer) {
     const struct leat_cli_trace_json *json = &tracer->json;
-    uint64_t ns = now_ns() - tracer->start_ns;
+    uint64_t ns = leat_cli_now_ns() - tracer->start_ns;
     char events[LEAT_CLI_UNIT_MAX], batches[LEAT_CLI_UNIT_MAX], time[LEAT_CLI_UNIT_MAX];
     FILE *out = tracer->file == stdout ? stderr : stdout;
 
@@ -231,7 +224,7 @@ static int trace(struct tracer *tracer, int (*meanwhile)(struct tracer *, struct
         return r;
     if (!arguments->seconds.is_given && !arguments->batches.is_given)
         seconds = DEFAULT_SECONDS;
-    tracer->start_ns = now_ns();
+    tracer->start_ns = leat_cli_now_ns();
     tracer->end_ns = seconds > 0 ? tracer->start_ns + seconds * 1000000000U : UINT64_MAX;
     r = connect_control(tracer, err);
     if (r == 0)
