@@ -10,10 +10,10 @@
 #include "pipeline/batcher.h"
 #include "pipeline/files.h"
 
-#define KEPT_FACTOR      2 /* columns of a block, in units of its source */
-#define SCRATCH_FACTOR   3 /* and what is made on the way to them */
-#define LOAD_FACTOR      20 /* a file while it is parsed: its text, a DOM of 14 times that, results */
-#define LARGE_FACTOR     6 /* of a piece that is one large record */
+#define KEPT_FACTOR      2  /* columns of a block, in units of its source */
+#define SCRATCH_FACTOR   3  /* and what is made on the way to them */
+#define LOAD_FACTOR      20 /* a file being parsed: its text, a DOM of 14 times that, results */
+#define LARGE_FACTOR     6  /* of a piece that is one large record */
 #define LARGE_TOKENIZED  20
 #define LARGE_MARK_BYTES 40
 #define WAITING_BYTES    (2U << 20) /* batches that wait for slots */
