@@ -22,6 +22,11 @@ static const char *const formats[] = {"text", "json", "jsonl", NULL};
         .name = "workers", .kind = LEAT_CLI_NUMBER, .offset = AT(workers), .value = "N", .min = 1, \
         .max = 1024, .help = "worker threads (default: as the file says)"                          \
     }
+#define NO_FUSE                                                                                    \
+    {                                                                                              \
+        .name = "no-fuse", .kind = LEAT_CLI_FLAG, .offset = AT(no_fuse),                           \
+        .help = "each per-record stage is a job of its own: slower, with the same batches"         \
+    }
 /* What `run` and `pull` have in common. */
 #define PULLING                                                                                    \
     {.name = "epochs",                                                                             \
@@ -93,6 +98,7 @@ static const struct leat_cli_option run_options[] = {
      .kind = LEAT_CLI_FLAG,
      .offset = AT(no_daemon),
      .help = "run the pipeline in this process, on one thread"},
+    NO_FUSE,
     {.name = "stats",
      .kind = LEAT_CLI_FLAG,
      .offset = AT(stats),
