@@ -68,6 +68,7 @@ static double longest(double alone, double jobs, double loop, double n_threads, 
 static double wait_records(const struct leat_plan *plan, const struct leat_measurement *measured) {
     double passed = ratio((double)measured->n_rows, (double)measured->n_records);
     double n_held = (double)leat_batcher_holds(plan), n_batch = (double)plan->batch_size, n;
+    bool is_known = measured->n_early_batches > 0;
 
     for (size_t i = 0; i < plan->n_order; i++) {
         const struct leat_plan_stage *stage = plan->order[i];
@@ -76,8 +77,11 @@ static double wait_records(const struct leat_plan *plan, const struct leat_measu
         if (stage->filter_column >= 0 || !stage->ops->holding)
             continue;
         stage->ops->holding(stage->config, &n_rows, &n_bytes);
-        n_held += n_rows > 0 ? (double)n_rows : measured->n_epoch_records; /* all of them */
+        n_held += (double)n_rows;
+        is_known |= n_rows > 0;
     }
+    if (!is_known && (double)measured->n_batch_rows > 2 * n_batch)
+        return measured->n_epoch_records; /* a stage wants to see all of them first */
     if (plan->max_tokens > 0 && measured->n_batches > 0)
         n_batch = (double)measured->n_batch_rows / (double)measured->n_batches;
     n = ratio(n_held, passed) + ratio(n_batch, yield(measured));

@@ -17,6 +17,7 @@ struct leat_measurement {
     uint64_t n_bytes, n_records;                     /* read and cut: text, after decompression */
     uint64_t n_rows;                                 /* that came out of the pass, */
     uint64_t n_batches, n_batch_rows, n_batch_bytes; /* and that went into batches */
+    uint64_t n_early_batches; /* there before the sample was at its end */
     uint64_t elapsed_ns;
     bool is_all; /* it is all of an epoch */
     /* what it took */

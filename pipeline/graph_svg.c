@@ -22,6 +22,7 @@ enum {
     GAP = 96, /* between the lanes */
     SIDE_X = LANE_X + LANE_WIDTH + GAP,
     SIDE_WIDTH = 300,
+    ALONE_WIDTH = LANE_X + LANE_WIDTH + FRAME_PAD + MARGIN,
     WIDTH = SIDE_X + SIDE_WIDTH + MARGIN,
     LINE = 15, /* from one line to the next */
     PAD = 8,   /* within boxes */
@@ -40,6 +41,7 @@ struct drawing {
     struct leat_text *text;
     struct box *boxes; /* [n_nodes] */
     int y, side_y;     /* next free place of the lanes */
+    bool has_sides;
 };
 
 /* ---- texts ---- */
@@ -251,6 +253,7 @@ static void draw_sides(struct drawing *drawing) {
             continue;
         place_node(drawing, i, SIDE_X, drawing->side_y, SIDE_WIDTH);
         drawing->side_y += drawing->boxes[i].height + 24;
+        drawing->has_sides = true;
     }
 }
 
@@ -303,6 +306,7 @@ static const char style[] =
 
 static void add_head(struct leat_text *text, const struct drawing *drawing) {
     int height = drawing->y > drawing->side_y ? drawing->y : drawing->side_y;
+    int width = drawing->has_sides ? WIDTH : ALONE_WIDTH;
     struct leat_text name = {.data = NULL};
 
     height += MARGIN;
@@ -311,7 +315,7 @@ static void add_head(struct leat_text *text, const struct drawing *drawing) {
                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
                   "viewBox=\"0 0 %d %d\">\n<title>stream ",
-                  WIDTH, height, WIDTH, height);
+                  width, height, width, height);
     add_escaped(text, name.data ? name.data : "", name.n_bytes);
     leat_text_add(text, "</title>\n%s<text x=\"%d\" y=\"%d\" class=\"h\">stream ", style, MARGIN,
                   MARGIN + 14);

@@ -68,7 +68,7 @@ static void add_dropped(struct leat_text *text, struct leat_graph *graph, uint32
     for (uint32_t i = 0; i < plan->n_columns; i++)
         if (leat_graph_is_live(graph, i, step - 1) && !leat_graph_is_live(graph, i, step))
             list_name(&list, graph->columns[i].name);
-    add_list(text, "last to read ", &list, ", which goes no further");
+    add_list(text, "the last to read ", &list, ": dropped behind it");
 }
 
 /* ---- the pass ---- */
@@ -97,6 +97,15 @@ static void explain_half(struct leat_text *text, const struct leat_plan_stage *s
                             "can still be called bad");
 }
 
+/* A stage that says how lists are padded and makes none. */
+static bool is_padding(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
+    for (size_t i = 0; i < plan->n_reads; i++)
+        if (plan->reads[i].stage == stage->index + 1 &&
+            plan->fields[plan->reads[i].column].is_padded && strcmp(stage->ops->name, "pad") == 0)
+            return true;
+    return false;
+}
+
 static void explain_map(struct leat_text *text, struct leat_graph *graph,
                         const struct leat_graph_node *node) {
     const struct leat_plan_stage *stage = &graph->plan->stages[node->stage];
@@ -108,8 +117,13 @@ static void explain_map(struct leat_text *text, struct leat_graph *graph,
     if (graph->is_unfused)
         leat_text_add(text, "%snot fused: --no-fuse makes it a job of its own",
                       text->n_bytes > 0 ? "; " : "");
-    else if (text->n_bytes == 0)
-        leat_text_add(text, "fused: runs over the block while that is in the core's cache");
+    else
+        leat_text_add(text,
+                      "%sfused with the rest of the pass, while the block is in the core's "
+                      "cache",
+                      text->n_bytes > 0 ? "; " : "");
+    if (is_padding(graph->plan, stage))
+        leat_text_add(text, "; only the check of lengths: the padding itself is part of collation");
     if (stage->ops->workspace_rest)
         leat_text_add(text, "; its answers come from helper processes, for which the block's job "
                             "waits");
@@ -155,6 +169,23 @@ static void explain_cache(struct leat_text *text, const struct leat_plan *plan) 
              "");
 }
 
+/* What is done while rows are copied. */
+static void explain_collation(struct leat_text *text, const struct leat_plan *plan) {
+    struct listed padded = {.n = 0}, made = {.n = 0};
+
+    leat_text_add(text, "the one copy: from blocks into slots");
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        const struct leat_field *field = &plan->fields[plan->tensors[i].column];
+
+        if (field->made != LEAT_MADE_OF_RECORDS && field->made != LEAT_MADE_OF_PARTS)
+            list_name(&made, plan->tensors[i].name);
+        else if (field->is_padded)
+            list_name(&padded, plan->tensors[i].name);
+    }
+    add_list(text, "pads ", &padded, ", so that padding is stored nowhere else");
+    add_list(text, "makes ", &made, ", of which blocks have nothing");
+}
+
 static const char *plain_words(enum leat_graph_role role) {
     static const char *const words[LEAT_GRAPH_N_ROLES] = {
         [LEAT_GRAPH_DECODE] = "independent frames and files are decoded in parallel, ahead of "
@@ -165,7 +196,6 @@ static const char *plain_words(enum leat_graph_role role) {
         [LEAT_GRAPH_BATCH] = "rows come together as references; their data stays in the blocks",
         [LEAT_GRAPH_PAD] = "not fused: done while rows are copied into their slot, so that "
                            "padding is stored nowhere else",
-        [LEAT_GRAPH_COLLATE] = "the one copy: from blocks into slots",
         [LEAT_GRAPH_QUARANTINE] = "bad records, with where they stood and why they are bad",
     };
 
@@ -189,6 +219,9 @@ static void add_words(struct leat_text *text, struct leat_graph *graph,
         break;
     case LEAT_GRAPH_CACHE:
         explain_cache(text, plan);
+        break;
+    case LEAT_GRAPH_COLLATE:
+        explain_collation(text, plan);
         break;
     case LEAT_GRAPH_RING:
         leat_text_add(text, "%u slots of %zu bytes%s", plan->n_slots, plan->slot_bytes,

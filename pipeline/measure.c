@@ -296,7 +296,10 @@ static int try_batches(struct trial *trial, uint64_t end_ns, struct leat_error *
     struct leat_measurement *result = trial->result;
     uint64_t start_ns = now(trial);
     bool with_next = false;
-    int r = leat_order_end_pass(&trial->order, 0, 0, &with_next, err);
+    int r;
+
+    result->n_early_batches = trial->order.batcher.n_ready;
+    r = leat_order_end_pass(&trial->order, 0, 0, &with_next, err);
 
     result->order_ns += now(trial) - start_ns;
     while (r == 0 && trial->order.batcher.first) {
