@@ -17,7 +17,7 @@ struct leat_measurement {
     uint64_t n_bytes, n_records;                     /* read and cut: text, after decompression */
     uint64_t n_rows;                                 /* that came out of the pass, */
     uint64_t n_batches, n_batch_rows, n_batch_bytes; /* and that went into batches */
-    uint64_t n_early_batches; /* there before the sample was at its end */
+    uint64_t n_early_batches;                        /* there before the sample was at its end */
     uint64_t elapsed_ns;
     bool is_all; /* it is all of an epoch */
     /* what it took */
@@ -25,6 +25,8 @@ struct leat_measurement {
     uint64_t first_ns;    /* until the first block was through the pass, from nothing */
     uint64_t n_step_rows; /* records of blocks that steps were measured on */
     uint64_t *step_ns;    /* [1 + n_map]: parse, then stages */
+    uint64_t n_warm_rows; /* the last of these once more, when all in them was met before */
+    uint64_t *warm_ns;    /* [1 + n_map]; may be NULL */
     uint64_t n_collated_rows;
     uint64_t n_cached_rows, encode_ns, load_ns; /* into and out of a cache */
     double n_epoch_records;                     /* as far as can be told; 0: an epoch has no end */

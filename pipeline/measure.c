@@ -1,6 +1,6 @@
 /* measure.c: see measure.h. Sources that are mixed are tried one after the other, each with its
- * part of the time. What a part takes is taken from all blocks but the first, if there are several:
- * caches are cold in that. One thread. */
+ * part of the time. What a stage takes is taken from the later blocks: caches become warm in the
+ * first. One thread. */
 #include "pipeline/measure.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "pipeline/order.h"
 
-#define BLOCK_BYTES (256 << 10) /* a trial has several blocks */
+#define BLOCK_BYTES (128 << 10) /* a trial has several blocks */
 #define FILES_SHARE 8           /* of the time, at most, for looking up sizes: one in so many */
 #define CACHED_MAX  4           /* blocks that are tried with a cache */
 #define BATCHES_MAX 4096
@@ -29,7 +29,8 @@ struct trial {
     struct leat_workspace *workspace;
     struct leat_order order;
     struct leat_cache_item item;
-    uint64_t start_ns;
+    uint64_t (*busy_ns)(void);
+    uint64_t start_ns, start_busy_ns;
     uint64_t n_blocks, n_blocks_cached;
     bool is_done; /* the order wants no more */
 };
@@ -38,13 +39,24 @@ static uint64_t now(const struct trial *trial) {
     return trial->options->now_ns();
 }
 
+/* Time that is waited counts where programs or disks are waited for. */
+static uint64_t busy(const struct trial *trial) {
+    return trial->busy_ns();
+}
+
+static bool starts_programs(const struct leat_plan *plan) {
+    for (size_t i = 0; i < plan->n_map; i++)
+        if (plan->map[i]->ops->workspace_rest)
+            return true;
+    return false;
+}
+
 const char *leat_measure_refusal(const struct leat_plan *plan,
                                  const struct leat_measure_options *options) {
     if (plan->is_one_pass)
         return "its source comes through a FIFO, and so once";
-    for (size_t i = 0; !options->may_start_programs && i < plan->n_map; i++)
-        if (plan->map[i]->ops->workspace_rest)
-            return "`exec` would start programs: --measure does";
+    if (!options->may_start_programs && starts_programs(plan))
+        return "`exec` would start programs: --measure does";
     return NULL;
 }
 
@@ -54,15 +66,15 @@ const char *leat_measure_refusal(const struct leat_plan *plan,
 static int try_cache(struct trial *trial, struct leat_map_job *job, struct leat_error *err) {
     struct leat_cache_schema schema = leat_map_schema(&trial->plan);
     struct leat_block *block = leat_block_pool_take(&trial->pool);
-    uint64_t start_ns = now(trial);
+    uint64_t start_ns = busy(trial);
     uint8_t *copy = NULL;
     int r = -ENOMEM;
 
     job->item = &trial->item;
     if (block)
         r = leat_load_make(job, err);
-    trial->result->encode_ns += now(trial) - start_ns;
-    start_ns = now(trial);
+    trial->result->encode_ns += busy(trial) - start_ns;
+    start_ns = busy(trial);
     if (r == 0)
         copy = leat_arena_alloc(&block->kept, trial->item.block.n_bytes);
     if (copy) {
@@ -70,7 +82,7 @@ static int try_cache(struct trial *trial, struct leat_map_job *job, struct leat_
         r = leat_cache_block_decode(&schema, copy, trial->item.block.n_bytes,
                                     job->piece.span.n_records, block, err);
     }
-    trial->result->load_ns += now(trial) - start_ns;
+    trial->result->load_ns += busy(trial) - start_ns;
     trial->result->n_cached_rows += job->piece.span.n_records;
     if (block)
         leat_block_unref(block, 1);
@@ -80,7 +92,7 @@ static int try_cache(struct trial *trial, struct leat_map_job *job, struct leat_
 }
 
 static int feed(struct trial *trial, struct leat_block *block, struct leat_error *err) {
-    uint64_t start_ns = now(trial);
+    uint64_t start_ns = busy(trial);
     int r = 0;
 
     for (uint32_t row = 0; r == 0 && row < block->n_rows; row++) {
@@ -89,15 +101,15 @@ static int feed(struct trial *trial, struct leat_block *block, struct leat_error
     }
     trial->is_done |= r > 0;
     trial->result->n_rows += block->n_rows;
-    trial->result->order_ns += now(trial) - start_ns;
+    trial->result->order_ns += busy(trial) - start_ns;
     return r < 0 ? r : 0;
 }
 
-/* Drops what the first block took, once there is another. */
+/* What came before counts no more, each time that there are twice as many blocks. */
 static void take_steps(struct trial *trial, const struct leat_map_job *job) {
     struct leat_measurement *result = trial->result;
 
-    if (trial->n_blocks == 1) {
+    if (trial->n_blocks > 0 && (trial->n_blocks & (trial->n_blocks - 1)) == 0) {
         memset(result->step_ns, 0, (trial->plan.n_map + 1) * sizeof(*result->step_ns));
         result->n_step_rows = 0;
     }
@@ -105,10 +117,18 @@ static void take_steps(struct trial *trial, const struct leat_map_job *job) {
         result->step_ns[i] += job->counts[i].busy_ns;
     result->n_step_rows += job->piece.span.n_records;
     if (trial->n_blocks++ == 0)
-        result->first_ns = now(trial) - trial->start_ns;
+        result->first_ns = busy(trial) - trial->start_busy_ns;
 }
 
-static int try_piece(struct trial *trial, const struct leat_piece *piece, struct leat_error *err) {
+/* The last block, whose bytes are still there, once more. */
+static void take_warm(struct trial *trial, const struct leat_map_job *job) {
+    for (size_t i = 0; i <= trial->plan.n_map; i++)
+        trial->result->warm_ns[i] += job->counts[i].busy_ns;
+    trial->result->n_warm_rows += job->piece.span.n_records;
+}
+
+static int try_piece(struct trial *trial, const struct leat_piece *piece, bool is_again,
+                     struct leat_error *err) {
     struct leat_map_job job = {
         .plan = &trial->plan,
         .opener = trial->opener,
@@ -119,17 +139,19 @@ static int try_piece(struct trial *trial, const struct leat_piece *piece, struct
         .workspace = trial->workspace,
         .seed = (uint64_t)trial->plan.options.seed,
         .stop_after = (int)trial->plan.n_map,
-        .now_ns = trial->options->now_ns,
+        .now_ns = trial->busy_ns,
         .n_at_once = 1,
         .counts = calloc(trial->plan.n_map + 2, sizeof(struct leat_stage_count)),
     };
     int r = job.block && job.counts ? leat_map_execute(&job, err) : leat_error_oom(err);
 
-    if (r == 0)
+    if (r == 0 && is_again)
+        take_warm(trial, &job);
+    else if (r == 0)
         take_steps(trial, &job);
-    if (r == 0 && trial->plan.cache_path && trial->n_blocks_cached++ < CACHED_MAX)
+    if (r == 0 && !is_again && trial->plan.cache_path && trial->n_blocks_cached++ < CACHED_MAX)
         r = try_cache(trial, &job, err);
-    if (r == 0)
+    if (r == 0 && !is_again)
         r = feed(trial, job.block, err);
     free(job.counts);
     if (job.block)
@@ -144,6 +166,7 @@ static int try_piece(struct trial *trial, const struct leat_piece *piece, struct
 static int read_lane(struct trial *trial, uint64_t max_bytes, uint64_t end_ns,
                      uint64_t *ret_n_bytes, uint64_t *ret_n_records, bool *ret_has_ended,
                      struct leat_error *err) {
+    struct leat_piece last = {.buffer = NULL};
     int r = 0;
 
     while (r == 0 && !trial->is_done && !*ret_has_ended && *ret_n_bytes < max_bytes &&
@@ -159,8 +182,11 @@ static int read_lane(struct trial *trial, uint64_t max_bytes, uint64_t end_ns,
             continue;
         *ret_n_bytes += job.pieces[0].span.n_bytes;
         *ret_n_records += job.pieces[0].span.n_records;
-        r = try_piece(trial, &job.pieces[0], err);
+        last = job.pieces[0];
+        r = try_piece(trial, &last, false, err);
     }
+    if (r >= 0 && last.buffer && !*ret_has_ended)
+        r = try_piece(trial, &last, true, err);
     return r < 0 ? r : 0;
 }
 
@@ -280,9 +306,9 @@ static int try_batch(struct trial *trial, struct leat_batch_refs *batch) {
         job->n_items = 1;
         job->items[0] = (struct leat_collate_item){.batch = batch,
                                                    .slot = {.memory = memory, .size_bytes = size}};
-        start_ns = now(trial);
+        start_ns = busy(trial);
         leat_collate_execute(job);
-        result->collate_ns += now(trial) - start_ns;
+        result->collate_ns += busy(trial) - start_ns;
         result->n_collated_rows += batch->n_refs;
         result->n_batch_bytes += job->items[0].used_bytes;
     }
@@ -294,14 +320,14 @@ static int try_batch(struct trial *trial, struct leat_batch_refs *batch) {
 /* All batches count; as many are made as there is time for. */
 static int try_batches(struct trial *trial, uint64_t end_ns, struct leat_error *err) {
     struct leat_measurement *result = trial->result;
-    uint64_t start_ns = now(trial);
+    uint64_t start_ns = busy(trial);
     bool with_next = false;
     int r;
 
     result->n_early_batches = trial->order.batcher.n_ready;
     r = leat_order_end_pass(&trial->order, 0, 0, &with_next, err);
 
-    result->order_ns += now(trial) - start_ns;
+    result->order_ns += busy(trial) - start_ns;
     while (r == 0 && trial->order.batcher.first) {
         struct leat_batch_refs *batch = leat_batcher_pop(&trial->order.batcher);
 
@@ -327,7 +353,8 @@ static int begin(struct trial *trial, struct leat_error *err) {
                                           : BLOCK_BYTES;
     trial->workspace = leat_workspace_new(&trial->plan);
     trial->result->step_ns = calloc(trial->plan.n_map + 1, sizeof(*trial->result->step_ns));
-    if (!trial->workspace || !trial->result->step_ns)
+    trial->result->warm_ns = calloc(trial->plan.n_map + 1, sizeof(*trial->result->warm_ns));
+    if (!trial->workspace || !trial->result->step_ns || !trial->result->warm_ns)
         return leat_error_oom(err);
     r = leat_order_init(&trial->order, &trial->plan, &whole, err);
     return r < 0 ? r : leat_order_start_epoch(&trial->order, 0, err);
@@ -353,7 +380,9 @@ int leat_measure(const struct leat_plan *plan, const struct leat_opener *opener,
     int r;
 
     *ret_measurement = (struct leat_measurement){.n_bytes = 0};
+    trial.busy_ns = starts_programs(plan) ? options->now_ns : options->busy_ns;
     trial.start_ns = now(&trial);
+    trial.start_busy_ns = busy(&trial);
     r = begin(&trial, err);
     if (r == 0)
         r = try_sources(&trial, err);

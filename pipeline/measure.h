@@ -9,7 +9,8 @@
 struct leat_measure_options {
     uint64_t max_bytes, max_ns; /* the trial ends behind the block with which it has either */
     uint64_t (*now_ns)(void);
-    bool may_start_programs; /* those of `exec`; else such a stream is not tried */
+    uint64_t (*busy_ns)(void); /* processor time of this thread: who else runs does not count */
+    bool may_start_programs;   /* those of `exec`; else such a stream is not tried */
 };
 
 #define LEAT_MEASURE_BYTES (UINT64_C(4) << 20)

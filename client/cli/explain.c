@@ -34,11 +34,19 @@ static uint32_t default_workers(void) {
     return n > 0 ? (uint32_t)n : 1;
 }
 
-static uint64_t now_ns(void) {
+static uint64_t read_clock(clockid_t clock) {
     struct timespec now;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t now_ns(void) {
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+static uint64_t busy_ns(void) {
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* That this process may use. */
@@ -63,6 +71,7 @@ static void predict(const struct leat_plan *plan, const struct leat_cli_argument
     struct leat_measure_options options = {.max_bytes = LEAT_MEASURE_BYTES,
                                            .max_ns = LEAT_MEASURE_NS,
                                            .now_ns = now_ns,
+                                           .busy_ns = busy_ns,
                                            .may_start_programs = arguments->measure};
     struct leat_error err = LEAT_ERROR_INIT;
 
