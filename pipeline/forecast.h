@@ -1,6 +1,6 @@
 /* forecast.h: how fast a stream may be expected to be, from what its parts took for a sample of
- * the data (measure.h). A prediction: who else uses the machine, the rest of the data, and how fast
- * the trainer takes batches are not known.
+ * the data (measure.h). A prediction: who else uses the machine, how fast its disks are, the rest
+ * of the data, and how fast the trainer takes batches are not known.
  *
  * The workers share what is done in jobs; a source is cut by one job at a time; the loop does what
  * works on references. Whichever of them takes longest for a record says how many records come.

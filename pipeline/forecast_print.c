@@ -69,7 +69,9 @@ void leat_forecast_text(struct leat_text *text, const struct leat_forecast *fore
     leat_graph_add_bytes(text, measured->n_bytes);
     leat_text_add(text, ") that were tried in ");
     leat_graph_add_time(text, (double)measured->elapsed_ns / 1e9);
-    leat_text_add(text, ",\nfor an idle machine and a trainer that takes batches at once\n");
+    leat_text_add(
+        text,
+        ",\nfor an idle machine, files in its memory, and a trainer that takes batches at once\n");
     add_costs(text, forecast);
     add_times(text, forecast);
 }

@@ -39,7 +39,7 @@ static uint64_t now(const struct trial *trial) {
     return trial->options->now_ns();
 }
 
-/* Time that is waited counts where programs or disks are waited for. */
+/* Time that is waited counts where programs are waited for. */
 static uint64_t busy(const struct trial *trial) {
     return trial->busy_ns();
 }
@@ -173,10 +173,10 @@ static int read_lane(struct trial *trial, uint64_t max_bytes, uint64_t end_ns,
            now(trial) < end_ns) {
         struct leat_scan_job job = {
             .scan = &trial->scan, .n_pieces = 1, .buffers = {&trial->buffer}};
-        uint64_t n_read = 0, start_ns = now(trial);
+        uint64_t n_read = 0, start_ns = busy(trial);
 
         r = leat_scan_execute(&job, &n_read, err);
-        trial->result->scan_ns += now(trial) - start_ns;
+        trial->result->scan_ns += busy(trial) - start_ns;
         *ret_has_ended = job.has_ended;
         if (r < 0 || !job.pieces[0].buffer)
             continue;

@@ -470,7 +470,7 @@ const struct leat_cli_command leat_cli_commands[] = {
          "why, what flows\nbetween, the tensors of a batch, memory. Of a FILE's stream the times, "
          "too: its first 4 MiB are tried\nfor 0.3 s at most, on one thread (not if they come "
          "through a FIFO, and not if programs would be started).\nThey are a prediction, for an "
-         "idle machine and a trainer that takes batches at once.",
+         "idle machine, files in its memory, and a trainer that takes batches at once.",
      .operand = "FILE|STREAM",
      .more = "[STREAM]",
      .examples = "  leatctl explain titanic.yaml train\n"
