@@ -114,7 +114,7 @@ static void take_steps(struct trial *trial, const struct leat_map_job *job) {
         result->n_step_rows = 0;
     }
     for (size_t i = 0; i <= trial->plan.n_map; i++)
-        result->step_ns[i] += job->counts[i].busy_ns;
+        result->step_ns[i] += job->counts[LEAT_COUNT_SOURCE + i].busy_ns;
     result->n_step_rows += job->piece.span.n_records;
     if (trial->n_blocks++ == 0)
         result->first_ns = busy(trial) - trial->start_busy_ns;
@@ -123,7 +123,7 @@ static void take_steps(struct trial *trial, const struct leat_map_job *job) {
 /* The last block, whose bytes are still there, once more. */
 static void take_warm(struct trial *trial, const struct leat_map_job *job) {
     for (size_t i = 0; i <= trial->plan.n_map; i++)
-        trial->result->warm_ns[i] += job->counts[i].busy_ns;
+        trial->result->warm_ns[i] += job->counts[LEAT_COUNT_SOURCE + i].busy_ns;
     trial->result->n_warm_rows += job->piece.span.n_records;
 }
 
@@ -141,7 +141,7 @@ static int try_piece(struct trial *trial, const struct leat_piece *piece, bool i
         .stop_after = (int)trial->plan.n_map,
         .now_ns = trial->busy_ns,
         .n_at_once = 1,
-        .counts = calloc(trial->plan.n_map + 2, sizeof(struct leat_stage_count)),
+        .counts = calloc(LEAT_COUNT_STAGES + trial->plan.n_map, sizeof(struct leat_stage_count)),
     };
     int r = job.block && job.counts ? leat_map_execute(&job, err) : leat_error_oom(err);
 

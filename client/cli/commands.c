@@ -357,6 +357,7 @@ static const struct leat_cli_option trace_options[] = {
     STREAM,
     WORKERS,
     JSON,
+    NO_FUSE,
     END,
 };
 static const struct leat_cli_option drain_options[] = {
