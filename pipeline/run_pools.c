@@ -1,6 +1,7 @@
 /* run_pools.c: see run_pools.h. */
 #include "pipeline/run_pools.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

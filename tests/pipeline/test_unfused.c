@@ -90,8 +90,8 @@ static void test_documents(void **state) {
 static void test_sources(void **state) {
     static const char *const sources[] = {
         "mix: {sources: [{csv: {paths: a.csv}}, {csv: {paths: b.csv}}], weights: [3, 1]}",
-        "mix: {sources: [{csv: {paths: a.csv}}, {csv: {paths: b.csv}}], proportions: [1, 2], "
-        "exhausted: repeat}",
+        ("mix: {sources: [{csv: {paths: a.csv}}, {csv: {paths: b.csv}}], proportions: [1, 2], "
+         "exhausted: repeat}"),
         "concat: {sources: [{csv: {paths: a.csv}}, {csv: {paths: b.csv}}]}",
     };
 
