@@ -11,7 +11,7 @@
 #include "daemon/admission.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
-#include "pipeline/plan.h"
+#include "pipeline/explain.h"
 
 struct leat_control_plan {
     struct leat_task task;
@@ -19,6 +19,7 @@ struct leat_control_plan {
     const struct leat_opener *opener;
     uint32_t n_workers;
     bool wants_text;
+    enum leat_explain_format format; /* of the text */
     struct leat_plan *plan;
     char *text, *json;
     struct leat_error error;
@@ -45,12 +46,16 @@ void leat_control_plan_abandon(struct leat_control_plan *plan) {
 
 static void plan_work(struct leat_task *task) {
     struct leat_control_plan *plan = (struct leat_control_plan *)task;
+    struct leat_explain_options options = {.n_workers = plan->n_workers,
+                                           .is_unfused = plan->daemon->options.is_unfused};
 
     if (leat_loading_check(&plan->loading, plan->spec, &plan->error) < 0 ||
         leat_plan_new(plan->spec, plan->opener, &plan->plan, &plan->error) < 0 || !plan->wants_text)
         return;
-    plan->text = leat_plan_explain(plan->plan, plan->n_workers, false);
-    plan->json = leat_plan_explain(plan->plan, plan->n_workers, true);
+    options.format = plan->format;
+    plan->text = leat_explain(plan->plan, &options);
+    options.format = LEAT_EXPLAIN_JSON;
+    plan->json = leat_explain(plan->plan, &options);
     if (!plan->text || !plan->json)
         leat_error_oom(&plan->error);
 }
@@ -114,8 +119,15 @@ static int choose_spec(struct leat_control_plan *plan, const char *name,
     return r;
 }
 
+/* Unknown drawings are texts. */
+static enum leat_explain_format format_of(const char *drawing) {
+    return strcmp(drawing, "dot") == 0   ? LEAT_EXPLAIN_DOT
+           : strcmp(drawing, "svg") == 0 ? LEAT_EXPLAIN_SVG
+                                         : LEAT_EXPLAIN_TEXT;
+}
+
 static void start(struct leat_control *control, const char *name, const Leat__StreamSpec *message,
-                  bool wants_text) {
+                  const char *drawing) {
     struct leat_control_plan *plan = calloc(1, sizeof(*plan));
     struct leat_error err = LEAT_ERROR_INIT;
 
@@ -127,7 +139,8 @@ static void start(struct leat_control *control, const char *name, const Leat__St
     plan->daemon = control->daemon;
     plan->control = control;
     plan->n_workers = control->daemon->n_workers;
-    plan->wants_text = wants_text;
+    plan->wants_text = drawing != NULL;
+    plan->format = drawing ? format_of(drawing) : LEAT_EXPLAIN_TEXT;
     if (choose_spec(plan, name, message, &err) < 0) {
         leat_control_fail(control, &err);
         plan_free(plan);
@@ -144,11 +157,11 @@ static void start(struct leat_control *control, const char *name, const Leat__St
 void leat_control_explain(struct leat_control *control, const Leat__ControlRequest *request,
                           struct leat_arena *arena) {
     (void)arena;
-    start(control, request->explain->stream, request->explain->spec, true);
+    start(control, request->explain->stream, request->explain->spec, request->explain->drawing);
 }
 
 void leat_control_check(struct leat_control *control, const Leat__ControlRequest *request,
                         struct leat_arena *arena) {
     (void)arena;
-    start(control, request->check->stream, request->check->spec, false);
+    start(control, request->check->stream, request->check->spec, NULL);
 }

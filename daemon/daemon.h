@@ -30,6 +30,7 @@ struct leat_daemon_options {
     const char *config_file;
     const char *socket_dir; /* NULL: as the settings and the environment say */
     int64_t workers;        /* 0: as the settings say */
+    bool is_unfused;        /* each per-record stage is a job of its own */
     int log_fd;
     struct leat_settings_overrides overrides;
 };

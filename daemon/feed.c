@@ -470,6 +470,7 @@ static int start_run(struct leat_feed *feed, const struct leat_run_options *opti
     run_options.n_map_threads = daemon->scheduler.max_long;
     run_options.now_ns = leat_daemon_now_ns;
     run_options.account = &feed->account;
+    run_options.is_unfused = daemon->options.is_unfused;
     r = leat_run_new(feed->plan, &run_options, &feed->run, err);
     if (r < 0) {
         leat_account_close(&feed->account);

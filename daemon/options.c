@@ -12,6 +12,7 @@ static const struct option long_options[] = {
     {"socket-dir", required_argument, NULL, 's'},
     {"workers", required_argument, NULL, 'w'},
     {"set", required_argument, NULL, 'S'},
+    {"no-fuse", no_argument, NULL, 'F'},
     {"foreground", no_argument, NULL, 'f'},
     {"version", no_argument, NULL, 'V'},
     {"help", no_argument, NULL, 'h'},
@@ -34,6 +35,8 @@ const char *leat_options_help(void) {
            "                         memory_limit=4GiB, streams.NAME.block_bytes=64KiB,\n"
            "                         streams.NAME.batch.batch_size=64, "
            "streams.NAME.pad[2].length=8\n"
+           "      --no-fuse          each per-record stage is a job of its own: slower, with the\n"
+           "                         same batches, to see what it is worth that they are fused\n"
            "  -f, --foreground       accepted; leatd always stays in the foreground\n"
            "  -V, --version\n"
            "  -h, --help\n"
@@ -78,6 +81,9 @@ static int take(struct leat_options *options, int option, char **argv, struct le
         return take_workers(options, optarg, err);
     case 'S':
         return take_override(options, optarg, err);
+    case 'F':
+        options->daemon.is_unfused = true;
+        return 0;
     case 'f':
         return 0;
     case 'V':

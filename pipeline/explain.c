@@ -1,10 +1,12 @@
-/* explain.c: a plan in words and as JSON: what `leatctl explain` prints. Run sizes come from the
- * same plan. */
+/* explain.c: see explain.h. In words and as JSON: the schema after each stage as written, how they
+ * are executed, tensors, memory, time. Run sizes come from the same plan. */
+#include "pipeline/explain.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/batcher.h"
-#include "pipeline/render.h"
+#include "pipeline/graph_draw.h"
 
 static const char *kind_name(enum leat_stage_kind kind) {
     static const char *const names[] = {[LEAT_STAGE_SOURCE] = "source",
@@ -15,46 +17,13 @@ static const char *kind_name(enum leat_stage_kind kind) {
     return names[kind];
 }
 
-/* Names are foreign: what would write to the terminal is shown as in JSON. */
-static void add_name(struct leat_text *text, const char *name) {
-    size_t n = strlen(name);
-    bool is_plain = leat_text_is_utf8((const uint8_t *)name, n);
-
-    for (size_t i = 0; i < n; i++)
-        is_plain = is_plain && (unsigned char)name[i] >= 0x20 && name[i] != 0x7f;
-    if (is_plain)
-        leat_text_add_bytes(text, name, n);
-    else
-        leat_text_add_json(text, name, n);
-}
-
-/* "int32[<=128]", "text", "int64" */
-static void add_type(struct leat_text *text, const struct leat_plan *plan, uint32_t column) {
-    const struct leat_field *field = &plan->fields[column];
-
-    leat_text_add(text, "%s", leat_dtype_name(field->dtype));
-    if (field->made != LEAT_MADE_OF_RECORDS && field->made != LEAT_MADE_OF_PARTS) {
-        leat_text_add(text, "[%s ", leat_making_text(field->made));
-        add_name(text, plan->fields[field->of].name);
-        leat_text_add(text, "]");
-    } else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT && field->is_padded &&
-               field->pad_length)
-        leat_text_add(text, "[%llu]", (unsigned long long)field->pad_length);
-    else if (field->is_list && !field->is_padded && field->width)
-        leat_text_add(text, "[%llu]", (unsigned long long)field->width);
-    else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT && field->max_length)
-        leat_text_add(text, "[<=%llu]", (unsigned long long)field->max_length);
-    else if (field->is_list && field->dtype != LEAT_DTYPE_TEXT)
-        leat_text_add(text, "[]");
-}
-
 static void add_schema(struct leat_text *text, const struct leat_plan *plan,
                        char (*names)[LEAT_NAME_MAX + 1], const uint32_t *columns, size_t n) {
     for (size_t i = 0; i < n; i++) {
         leat_text_add(text, "%s", i ? ", " : "");
-        add_name(text, names[i]);
+        leat_graph_add_name(text, names[i]);
         leat_text_add(text, " ");
-        add_type(text, plan, columns[i]);
+        leat_graph_add_type(text, plan, columns[i]);
         if (!plan->is_needed[columns[i]])
             leat_text_add(text, " (not made)");
     }
@@ -164,13 +133,13 @@ static void add_cache(struct leat_text *text, const struct leat_plan *plan) {
         if (!plan->is_kept[i])
             continue;
         leat_text_add(text, "%s", is_first ? "" : ", ");
-        add_name(text, plan->fields[i].name);
+        leat_graph_add_name(text, plan->fields[i].name);
         leat_text_add(text, " ");
-        add_type(text, plan, i);
+        leat_graph_add_type(text, plan, i);
         is_first = false;
     }
     leat_text_add(text, " in ");
-    add_name(text, plan->cache_path);
+    leat_graph_add_name(text, plan->cache_path);
 }
 
 static void add_cache_json(struct leat_text *text, const struct leat_plan *plan) {
@@ -217,13 +186,16 @@ static void add_json_sources(struct leat_text *text, const struct leat_plan *pla
     leat_text_add(text, "]");
 }
 
-static void explain_text(struct leat_text *text, const struct leat_plan *plan, uint32_t n_workers) {
+static void explain_text(struct leat_text *text, const struct leat_graph *graph,
+                         const struct leat_forecast *forecast) {
+    const struct leat_plan *plan = graph->plan;
+    uint32_t n_workers = graph->n_workers;
     struct memory memory = plan_memory(plan, n_workers);
     char hex[LEAT_DIGEST_HEX_SIZE];
 
     leat_digest_hex(plan->spec_digest, hex);
     leat_text_add(text, "stream ");
-    add_name(text, plan->spec->name);
+    leat_graph_add_name(text, plan->spec->name);
     leat_text_add(text, "\nspec digest %s\n\n", hex);
     leat_text_add(text, "  source   %-10s %zu file%s\n             ", plan->source_ops->name,
                   plan->source->files.n_paths, plan->source->files.n_paths == 1 ? "" : "s");
@@ -245,7 +217,9 @@ static void explain_text(struct leat_text *text, const struct leat_plan *plan, u
     leat_text_add(text, "\non references:         ");
     for (size_t i = 0; i < plan->n_order; i++)
         leat_text_add(text, "%s > ", plan->order[i]->ops->name);
-    leat_text_add(text, "batch\n\ntensors of a batch of ");
+    leat_text_add(text, "batch\n\nas it is executed%s\n\n", graph->is_unfused ? ", not fused" : "");
+    leat_graph_text(text, graph, forecast);
+    leat_text_add(text, "\ntensors of a batch of ");
     if (plan->max_tokens > 0)
         leat_text_add(text, "at most %llu tokens and ", (unsigned long long)plan->max_tokens);
     leat_text_add(text, "%llu%s\n", (unsigned long long)plan->batch_size,
@@ -254,7 +228,7 @@ static void explain_text(struct leat_text *text, const struct leat_plan *plan, u
         int n_name = (int)strlen(plan->tensors[i].name);
 
         leat_text_add(text, "  ");
-        add_name(text, plan->tensors[i].name);
+        leat_graph_add_name(text, plan->tensors[i].name);
         leat_text_add(text, "%*s %-9s ", n_name < 20 ? 20 - n_name : 0, "",
                       leat_dtype_name(plan->tensors[i].dtype));
         add_shape(text, &plan->tensors[i], "varies");
@@ -285,9 +259,13 @@ static void explain_text(struct leat_text *text, const struct leat_plan *plan, u
                   (double)memory.ring / 1048576, plan->n_slots, plan->slot_bytes,
                   plan->is_bounded ? ""
                                    : " to begin with (lengths are not bounded: set max_length)");
+    leat_forecast_text(text, forecast);
 }
 
-static void explain_json(struct leat_text *text, const struct leat_plan *plan, uint32_t n_workers) {
+static void explain_json(struct leat_text *text, const struct leat_graph *graph,
+                         const struct leat_forecast *forecast) {
+    const struct leat_plan *plan = graph->plan;
+    uint32_t n_workers = graph->n_workers;
     struct memory memory = plan_memory(plan, n_workers);
     char hex[LEAT_DIGEST_HEX_SIZE];
 
@@ -331,7 +309,7 @@ static void explain_json(struct leat_text *text, const struct leat_plan *plan, u
                   "%s, \"memory\": "
                   "{\"blocks_bytes\": %llu, \"n_blocks\": %u, \"loaded_bytes\": %llu, "
                   "\"workspaces_bytes\": %llu, \"order_bytes\": %llu, \"n_waiting_rows\": %llu, "
-                  "\"ring_bytes\": %llu, \"decode_ahead_bytes\": %lld}}\n",
+                  "\"ring_bytes\": %llu, \"decode_ahead_bytes\": %lld}, \"graph\": ",
                   (unsigned long long)plan->batch_size, (unsigned long long)plan->max_tokens,
                   plan->slot_bytes, plan->n_slots, plan->is_bounded ? "true" : "false",
                   (unsigned long long)memory.blocks, memory.n_blocks,
@@ -339,18 +317,43 @@ static void explain_json(struct leat_text *text, const struct leat_plan *plan, u
                   (unsigned long long)memory.order, (unsigned long long)memory.n_waiting,
                   (unsigned long long)memory.ring,
                   plan->is_compressed ? (long long)plan->options.decode_ahead : 0);
+    leat_graph_json(text, graph, forecast);
+    leat_text_add(text, ", \"forecast\": ");
+    leat_forecast_json(text, forecast);
+    leat_text_add(text, "}\n");
 }
 
-char *leat_plan_explain(const struct leat_plan *plan, uint32_t n_workers, bool as_json) {
+static void draw(struct leat_text *text, const struct leat_graph *graph,
+                 const struct leat_explain_options *options) {
+    static void (*const drawers[])(struct leat_text *, const struct leat_graph *,
+                                   const struct leat_forecast *) = {
+        [LEAT_EXPLAIN_TEXT] = explain_text,
+        [LEAT_EXPLAIN_JSON] = explain_json,
+        [LEAT_EXPLAIN_DOT] = leat_graph_dot,
+        [LEAT_EXPLAIN_SVG] = leat_graph_svg,
+    };
+
+    drawers[options->format](text, graph, options->forecast);
+}
+
+char *leat_explain(const struct leat_plan *plan, const struct leat_explain_options *options) {
+    struct leat_graph *graph = leat_graph_new(plan, options->n_workers, options->is_unfused);
     struct leat_text text = {.data = NULL};
 
-    if (as_json)
-        explain_json(&text, plan, n_workers);
-    else
-        explain_text(&text, plan, n_workers);
+    if (!graph)
+        return NULL;
+    draw(&text, graph, options);
+    leat_graph_free(graph);
     if (text.failed) {
         free(text.data);
         return NULL;
     }
     return text.data;
+}
+
+char *leat_plan_explain(const struct leat_plan *plan, uint32_t n_workers, bool as_json) {
+    struct leat_explain_options options = {
+        .format = as_json ? LEAT_EXPLAIN_JSON : LEAT_EXPLAIN_TEXT, .n_workers = n_workers};
+
+    return leat_explain(plan, &options);
 }

@@ -172,6 +172,10 @@ struct leat_map_job {
                        all */
     uint64_t (*now_ns)(void);
     uint32_t n_at_once;
+    bool is_unfused; /* one stage each time that it is executed; what is in a cache is no stage */
+    bool is_partial; /* out: there are more, and all of the job is to be kept for them */
+    size_t n_done;   /* 0: begin; 1: the source, and so on */
+    struct leat_map map;             /* the pass, from one stage to the next */
     struct leat_notes notes;         /* out */
     struct leat_stage_count *counts; /* [LEAT_COUNT_STAGES + n_map] */
 };

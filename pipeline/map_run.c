@@ -1,6 +1,9 @@
 /* map_run.c: the MAP job: index the records of a piece, parse them, run all MAP stages back to
  * back. Any thread.
  *
+ * A job that is_unfused does one of these steps each time that it is executed, with all that the
+ * pass has waiting in the job and in its scratch memory; what comes out is the same.
+ *
  * After each stage the rows that it rejected or dropped are squeezed out of all columns: views and
  * scalars move, data does not.
  */
@@ -214,9 +217,11 @@ static int make_damaged(struct leat_map_job *job, struct leat_error *err) {
     return 0;
 }
 
-static int make(struct leat_map_job *job, struct leat_error *err) {
+static int begin_pass(struct leat_map_job *job, struct leat_error *err) {
     const struct leat_plan *plan = job->plan;
-    struct leat_map map = {
+    struct leat_map *map = &job->map;
+
+    *map = (struct leat_map){
         .block = job->block,
         .fields = plan->fields,
         .is_needed = plan->is_needed,
@@ -233,25 +238,40 @@ static int make(struct leat_map_job *job, struct leat_error *err) {
         .n_at_once = job->n_at_once,
         .notes = &job->notes,
     };
-    int r;
+    if (index_records(job, job->block, err) < 0)
+        return err->code;
+    map->is_dropped = leat_arena_alloc(job->scratch, job->block->n_rows * sizeof(bool));
+    if (!map->is_dropped)
+        return leat_error_oom(err);
+    memset(map->is_dropped, 0, job->block->n_rows * sizeof(bool));
+    return 0;
+}
 
-    begin(job, &job->counts[LEAT_COUNT_SOURCE]);
+/* All stages, or the next one. */
+static int make(struct leat_map_job *job, bool is_unfused, struct leat_error *err) {
+    const struct leat_plan *plan = job->plan;
+    size_t n_steps = 1 + plan->n_map;
+    int r = 0;
+
+    if (job->n_done == 0)
+        begin(job, &job->counts[LEAT_COUNT_SOURCE]);
     if (job->piece.damage) {
         r = make_damaged(job, err);
         end(job, &job->counts[LEAT_COUNT_SOURCE]);
         return r;
     }
-    r = index_records(job, job->block, err);
-    if (r < 0)
-        return r;
-    map.is_dropped = leat_arena_alloc(job->scratch, job->block->n_rows * sizeof(bool));
-    if (!map.is_dropped)
-        return leat_error_oom(err);
-    memset(map.is_dropped, 0, job->block->n_rows * sizeof(bool));
-    r = step(job, &map, LEAT_COUNT_SOURCE, NULL, err);
-    for (size_t i = 0; r == 0 && i < plan->n_map && (int)i <= job->stop_after; i++)
-        r = step(job, &map, LEAT_COUNT_STAGES + i, plan->map[i], err);
-    if (r == 0 && job->stop_after >= (int)plan->n_map)
+    if (job->stop_after < (int)plan->n_map)
+        n_steps = (size_t)(job->stop_after + 2);
+    if (job->n_done == 0)
+        r = begin_pass(job, err);
+    do {
+        size_t i = job->n_done++;
+
+        if (r == 0)
+            r = step(job, &job->map, LEAT_COUNT_SOURCE + i, i == 0 ? NULL : plan->map[i - 1], err);
+    } while (r == 0 && !is_unfused && job->n_done < n_steps);
+    job->is_partial = r == 0 && job->n_done < n_steps;
+    if (r == 0 && !job->is_partial && job->stop_after >= (int)plan->n_map)
         r = finish(job->block, err);
     return r;
 }
@@ -292,7 +312,7 @@ static int make_again(struct leat_map_job *job, struct leat_error *err) {
     job->block->bad = NULL;
     job->block->n_bad = 0;
     if (r == 0)
-        r = make(job, err);
+        r = make(job, false, err);
     if (r == 0)
         leat_load_repair(job);
     job->piece.buffer = NULL;
@@ -311,8 +331,8 @@ int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
             return leat_error_oom(err);
         return make_again(job, err);
     }
-    r = make(job, err);
-    if (r == 0 && job->item)
+    r = make(job, job->is_unfused, err);
+    if (r == 0 && !job->is_partial && job->item)
         store(job);
     return r;
 }

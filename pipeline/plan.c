@@ -556,6 +556,8 @@ struct leat_plan *leat_plan_unref(struct leat_plan *plan) {
     free(plan->map);
     free(plan->order);
     free(plan->fields);
+    free(plan->makes);
+    free(plan->reads);
     free(plan->is_needed);
     free(plan->is_kept);
     free(plan->tensors);

@@ -61,6 +61,12 @@ struct leat_plan_source {
     bool *is_kept; /* [n_columns], while it parses; NULL: as of the plan */
 };
 
+/* A stage makes a column, or reads it. */
+struct leat_plan_link {
+    uint32_t stage; /* 0: the source; else its index + 1 */
+    uint32_t column;
+};
+
 struct leat_plan_tensor {
     char name[LEAT_NAME_MAX + 1];
     uint32_t column;
@@ -90,6 +96,9 @@ struct leat_plan {
     uint32_t n_columns;
     uint32_t n_marks;          /* the last columns: the verdicts of filters behind an ORDER stage */
     bool *is_needed, *is_kept; /* [n_columns] */
+
+    struct leat_plan_link *makes, *reads;
+    size_t n_makes, n_reads;
 
     size_t n_stages;
     struct leat_plan_stage *stages; /* as written */
@@ -148,6 +157,5 @@ static inline const struct leat_field *leat_plan_shaping(const struct leat_plan 
     return field;
 }
 
-/* `leatctl explain`: schema after each stage, fused segments, memory; malloc'ed text or JSON.
- * n_workers for the memory plan. */
+/* The short form of leat_explain (explain.h): text or JSON, without a forecast. */
 char *leat_plan_explain(const struct leat_plan *plan, uint32_t n_workers, bool as_json);

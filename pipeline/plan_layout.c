@@ -103,6 +103,14 @@ static void place_stages(struct leat_plan *plan, const bool *is_stage_alive) {
     }
 }
 
+static struct leat_plan_link *copy_links(const struct leat_planner_edge *edges, size_t n) {
+    struct leat_plan_link *links = calloc(n + 1, sizeof(*links));
+
+    for (size_t i = 0; links && i < n; i++)
+        links[i] = (struct leat_plan_link){.stage = edges[i].stage, .column = edges[i].column};
+    return links;
+}
+
 int leat_plan_arrange(struct leat_plan *plan, const struct leat_planner *planner,
                       struct leat_error *err) {
     size_t n_columns = planner->n_columns + plan->n_stages + 1; /* room for filter columns */
@@ -114,8 +122,13 @@ int leat_plan_arrange(struct leat_plan *plan, const struct leat_planner *planner
     plan->is_kept = calloc(n_columns, sizeof(*plan->is_kept));
     plan->map = calloc(plan->n_stages + 1, sizeof(*plan->map));
     plan->order = calloc(plan->n_stages + 1, sizeof(*plan->order));
-    if (!plan->fields || !plan->is_needed || !plan->is_kept || !plan->map || !plan->order)
+    plan->makes = copy_links(planner->makes, planner->n_makes);
+    plan->reads = copy_links(planner->uses, planner->n_uses);
+    if (!plan->fields || !plan->is_needed || !plan->is_kept || !plan->map || !plan->order ||
+        !plan->makes || !plan->reads)
         return leat_error_oom(err);
+    plan->n_makes = planner->n_makes;
+    plan->n_reads = planner->n_uses;
     memcpy(plan->fields, planner->fields, planner->n_columns * sizeof(*plan->fields));
     find_needed(plan, planner, is_stage_alive);
     place_stages(plan, is_stage_alive);

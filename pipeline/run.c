@@ -95,6 +95,7 @@ static void free_entries(struct leat_run *run) {
         struct leat_queue_entry *entry = run->first;
 
         run->first = entry->next;
+        leat_run_forget_parked(run, entry);
         if (entry->block)
             leat_block_unref(entry->block, 1);
         leat_run_release_piece(run, &entry->piece);
@@ -317,9 +318,22 @@ int leat_run_decode_job(struct leat_run *run, struct leat_job **ret_job) {
 
 static struct leat_queue_entry *next_unmapped(const struct leat_run *run) {
     for (struct leat_queue_entry *entry = run->first; entry; entry = entry->next)
-        if (entry->state == LEAT_ENTRY_SCANNED || entry->state == LEAT_ENTRY_CACHED)
+        if (entry->state == LEAT_ENTRY_SCANNED || entry->state == LEAT_ENTRY_CACHED ||
+            entry->state == LEAT_ENTRY_PARKED)
             return entry;
     return NULL;
+}
+
+static int go_on(struct leat_run *run, struct leat_queue_entry *entry, struct leat_job **ret_job) {
+    *ret_job = leat_run_unpark(run, entry);
+    entry->state = LEAT_ENTRY_MAPPING;
+    leat_run_whole(run)->n_maps_out++;
+    return LEAT_RUN_JOB;
+}
+
+/* Each block that is begun has scratch memory until all of its stages are done. */
+static bool may_begin(const struct leat_run *whole) {
+    return !whole->options.is_unfused || whole->n_maps_out + whole->n_parked < whole->n_at_once;
 }
 
 int leat_run_map_job(struct leat_run *run, struct leat_job **ret_job) {
@@ -332,8 +346,11 @@ int leat_run_map_job(struct leat_run *run, struct leat_job **ret_job) {
 
     if (!entry)
         run->memory.map_wants = 0;
-    if (!entry || !leat_run_may_map(run, entry, &large_bytes))
+    if (!entry || (!entry->parked && !may_begin(whole)) ||
+        !leat_run_may_map(run, entry, &large_bytes))
         return 0;
+    if (entry->parked)
+        return go_on(run, entry, ret_job);
     job = leat_run_take_job(run, LEAT_JOB_MAP);
     if (!job)
         return out_of_memory(run);
@@ -348,6 +365,7 @@ int leat_run_map_job(struct leat_run *run, struct leat_job **ret_job) {
         .stop_after = (int)run->plan->n_map,
         .now_ns = run->options.now_ns,
         .n_at_once = whole->n_at_once,
+        .is_unfused = whole->options.is_unfused,
     };
     if (!entry->block) {
         leat_run_give_job(run, job);
@@ -517,6 +535,13 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
     leat_run_cache_collect(run);
 }
 
+/* Its other stages are jobs to come. */
+static void park(struct leat_run *run, struct leat_job *job) {
+    leat_run_whole(run)->n_maps_out--;
+    leat_run_park(run, job);
+    job->entry->state = LEAT_ENTRY_PARKED;
+}
+
 static void complete_map(struct leat_run *run, struct leat_job *job) {
     struct leat_queue_entry *entry = job->entry;
 
@@ -552,6 +577,10 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
     leat_run_profile_job(run, take_job);
     if (leat_run_whole(run)->tracing.trace)
         leat_run_trace_job(leat_run_whole(run), take_job);
+    if (take_job->kind == LEAT_JOB_MAP && take_job->map.is_partial) {
+        park(run, take_job);
+        return;
+    }
     switch (take_job->kind) {
     case LEAT_JOB_SCAN:
         complete_scan(run, take_job);

@@ -59,6 +59,7 @@ struct leat_run_options {
     uint32_t n_map_threads;           /* that execute MAP jobs; 0: unknown */
     const struct leat_opener *opener; /* outlives the run */
     struct leat_account *account;     /* outlives the run; NULL: nobody limits it */
+    bool is_unfused;                  /* each per-record stage is a job of its own; same batches */
 };
 
 /* Memory for one batch. The run writes header, descriptors and tensors from `memory` on. */

@@ -54,6 +54,7 @@ void leat_run_pop_entry(struct leat_run *run) {
         run->last = &run->first;
     run->n_entries -= entry->state != LEAT_ENTRY_PASS_END;
     run->n_ends -= entry->state == LEAT_ENTRY_PASS_END;
+    leat_run_forget_parked(run, entry);
     if (entry->block)
         leat_block_unref(entry->block, 1);
     leat_run_release_piece(run, &entry->piece);
@@ -337,7 +338,8 @@ void leat_run_consume(struct leat_run *run) {
             leat_run_pop_entry(run);
             continue;
         }
-        if (entry->state == LEAT_ENTRY_SCANNED || entry->state == LEAT_ENTRY_CACHED)
+        if (entry->state == LEAT_ENTRY_SCANNED || entry->state == LEAT_ENTRY_CACHED ||
+            entry->state == LEAT_ENTRY_PARKED)
             return;
         if (entry->error.code) {
             leat_run_fail(run, &entry->error);

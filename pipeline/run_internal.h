@@ -17,6 +17,7 @@ enum leat_entry_state {
     LEAT_ENTRY_CACHED,
     LEAT_ENTRY_SCANNED,
     LEAT_ENTRY_MAPPING,
+    LEAT_ENTRY_PARKED, /* some of its stages are done; is_unfused alone */
     LEAT_ENTRY_MAPPED,
     LEAT_ENTRY_PASS_END
 };
@@ -34,6 +35,7 @@ struct leat_queue_entry {
     struct leat_cache_frame frame;
     struct leat_cache_item *item; /* MAPPED: not moved on to be written yet */
     uint32_t next_row, next_bad;
+    struct leat_job *parked; /* PARKED: with the block and its scratch memory */
     struct leat_error error; /* of the MAP job; of an end: of reading */
 };
 
@@ -157,7 +159,7 @@ struct leat_run {
     /* what stages hold from job to job, see run_rest.h */
     uint32_t map_limit; /* MAP jobs that may be out */
     uint32_t n_at_once; /* that may be executed at the same time */
-    uint32_t n_maps_out;
+    uint32_t n_maps_out, n_parked;
     bool can_rest, rest_is_due, rest_is_out, has_rested;
     char *notes[LEAT_RUN_NOTES_MAX];
     size_t n_notes;

@@ -98,7 +98,7 @@ static enum found next_row(struct leat_run *run, struct leat_run *lane, struct l
             leat_run_pop_entry(lane);
             continue;
         }
-        if (entry->state == LEAT_ENTRY_SCANNED)
+        if (entry->state == LEAT_ENTRY_SCANNED || entry->state == LEAT_ENTRY_PARKED)
             return FOUND_NOTHING;
         if (entry->error.code) {
             leat_run_fail(run, &entry->error);

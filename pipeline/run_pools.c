@@ -1,6 +1,7 @@
 /* run_pools.c: see run_pools.h. */
 #include "pipeline/run_pools.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -266,9 +267,12 @@ static struct leat_scratch *take_scratch(struct leat_run *run) {
     return scratch;
 }
 
+static struct leat_scratch *scratch_of(struct leat_arena *arena) {
+    return (struct leat_scratch *)((char *)arena - offsetof(struct leat_scratch, arena));
+}
+
 static void give_scratch(struct leat_run *run, struct leat_arena *arena, bool was_large) {
-    struct leat_scratch *scratch =
-        (struct leat_scratch *)((char *)arena - offsetof(struct leat_scratch, arena));
+    struct leat_scratch *scratch = scratch_of(arena);
 
     count_scratch(run, scratch);
     if (!was_large)
@@ -288,6 +292,11 @@ void leat_run_start_map(struct leat_run *run, struct leat_job *job) {
     struct leat_scratch *scratch;
 
     run = leat_run_whole(run);
+    if (job->map.counts) { /* it was parked, and what is counted was told */
+        memset(job->map.counts, 0, n_bytes);
+        job->map.workspace = take_workspace(run);
+        return;
+    }
     scratch = take_scratch(run);
     job->map.scratch = scratch ? &scratch->arena : NULL;
     job->map.counts = scratch ? leat_arena_alloc(&scratch->arena, n_bytes) : NULL;
@@ -310,4 +319,44 @@ void leat_run_end_map(struct leat_run *run, struct leat_job *job) {
     if (job->map.scratch)
         give_scratch(run, job->map.scratch, is_large);
     give_workspace(run, job->map.workspace, is_large);
+}
+
+static void count_jobs(struct leat_run *run, int change) {
+    run->n_jobs += (uint32_t)change;
+    if (run->whole)
+        run->whole->n_jobs += (uint32_t)change;
+}
+
+void leat_run_park(struct leat_run *run, struct leat_job *job) {
+    struct leat_run *whole = leat_run_whole(run);
+
+    leat_block_recount(job->map.block);
+    count_scratch(whole, scratch_of(job->map.scratch));
+    give_workspace(whole, job->map.workspace, job->map.large_bytes > 0);
+    job->map.workspace = NULL;
+    job->map.is_partial = false;
+    job->entry->parked = job;
+    whole->n_parked++;
+    count_jobs(run, -1);
+}
+
+struct leat_job *leat_run_unpark(struct leat_run *run, struct leat_queue_entry *entry) {
+    struct leat_job *job = entry->parked;
+
+    entry->parked = NULL;
+    leat_run_whole(run)->n_parked--;
+    count_jobs(run, 1);
+    return job;
+}
+
+void leat_run_forget_parked(struct leat_run *run, struct leat_queue_entry *entry) {
+    struct leat_job *job;
+
+    if (!entry->parked)
+        return;
+    job = leat_run_unpark(run, entry);
+    job->error.code = -ECANCELED;
+    leat_run_end_map(run, job);
+    leat_run_cache_end_map(run, entry, job);
+    leat_run_give_job(run, job);
 }

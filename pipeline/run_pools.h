@@ -42,6 +42,12 @@ void leat_run_give_buffer(struct leat_run *run, struct leat_buffer *buffer);
 /* Right before and after a MAP job: its workspace and scratch memory. */
 void leat_run_start_map(struct leat_run *run, struct leat_job *job);
 void leat_run_end_map(struct leat_run *run, struct leat_job *job);
+
+/* A MAP job that is not done waits in its entry, without a workspace; takes it back from there;
+ * and lets go of it, if it has one. */
+void leat_run_park(struct leat_run *run, struct leat_job *job);
+struct leat_job *leat_run_unpark(struct leat_run *run, struct leat_queue_entry *entry);
+void leat_run_forget_parked(struct leat_run *run, struct leat_queue_entry *entry);
 /* After a SCAN job: its buffers may have grown. */
 void leat_run_count_scan(struct leat_run *run, struct leat_scan_job *scan);
 /* After each job, and after rows went through the order. */

@@ -176,7 +176,8 @@ bool leat_run_is_large(const struct leat_run *run, const struct leat_queue_entry
 }
 
 static uint64_t map_bytes(const struct leat_run *run, const struct leat_queue_entry *entry) {
-    if (run->memory.account->budget->limit_bytes == UINT64_MAX || !leat_run_is_large(run, entry))
+    if (run->memory.account->budget->limit_bytes == UINT64_MAX || !leat_run_is_large(run, entry) ||
+        entry->parked) /* which has it */
         return 0;
     return entry->file ? leat_memory_plan_load_large(entry->frame.n_bytes)
                        : leat_memory_plan_map_large(run->plan, entry->piece.span.n_bytes,
@@ -192,7 +193,7 @@ static bool has_workspace(const struct leat_run *whole) {
                                  (n - memory->n_workspaces) * memory->workspace_bytes);
 }
 
-/* One that is out gives back what it has. */
+/* One that is out, or is parked, gives back what it has. */
 bool leat_run_may_map(struct leat_run *run, const struct leat_queue_entry *entry,
                       uint64_t *ret_bytes) {
     struct leat_run_memory *memory = &run->memory;
@@ -201,7 +202,7 @@ bool leat_run_may_map(struct leat_run *run, const struct leat_queue_entry *entry
     *ret_bytes = map_bytes(run, entry);
     if (!has_workspace(whole))
         return false;
-    if (*ret_bytes > 0 && whole->n_maps_out > 0)
+    if (*ret_bytes > 0 && whole->n_maps_out + whole->n_parked > 0)
         return leat_account_may_grow(memory->account, *ret_bytes);
     if (*ret_bytes > 0 && !leat_account_must_grow(memory->account, *ret_bytes)) {
         memory->map_wants = *ret_bytes;

@@ -44,7 +44,9 @@ struct leat_cli_arguments {
         timeout, seconds;
     unsigned delivery; /* enum leat_delivery */
     unsigned format;   /* enum leat_cli_format */
-    bool json, digest, no_daemon, markdown, stats;
+    unsigned drawing;  /* enum leat_explain_format */
+    bool dot, svg, measure, no_measure;
+    bool json, digest, no_daemon, no_fuse, markdown, stats;
     bool jsonl, special, skip_special, offsets, type_ids;
     const char *shard, *output, *socket;
     bool all;

@@ -273,7 +273,7 @@ int leat_bench_run(const struct leat_bench *bench, struct leat_bench_case *item,
     struct run run = {.consumer = {.on_batch = on_batch}, .bench = bench, .item = item};
     struct leat_cli_daemon daemon;
     int r = leat_cli_daemon_start_with(&daemon, item->file, (const char *const *)item->overrides,
-                                       item->n_overrides, err);
+                                       item->n_overrides, false, err);
 
     if (r < 0)
         return r;

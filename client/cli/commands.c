@@ -8,6 +8,7 @@
     { .name = NULL }
 
 static const char *const deliveries[] = {"shared", "copy", NULL};
+static const char *const drawings[] = {"text", "json", "dot", "svg", NULL};
 static const char *const formats[] = {"text", "json", "jsonl", NULL};
 
 #define JSON                                                                                       \
@@ -21,6 +22,11 @@ static const char *const formats[] = {"text", "json", "jsonl", NULL};
     {                                                                                              \
         .name = "workers", .kind = LEAT_CLI_NUMBER, .offset = AT(workers), .value = "N", .min = 1, \
         .max = 1024, .help = "worker threads (default: as the file says)"                          \
+    }
+#define NO_FUSE                                                                                    \
+    {                                                                                              \
+        .name = "no-fuse", .kind = LEAT_CLI_FLAG, .offset = AT(no_fuse),                           \
+        .help = "each per-record stage is a job of its own: slower, with the same batches"         \
     }
 /* What `run` and `pull` have in common. */
 #define PULLING                                                                                    \
@@ -93,6 +99,7 @@ static const struct leat_cli_option run_options[] = {
      .kind = LEAT_CLI_FLAG,
      .offset = AT(no_daemon),
      .help = "run the pipeline in this process, on one thread"},
+    NO_FUSE,
     {.name = "stats",
      .kind = LEAT_CLI_FLAG,
      .offset = AT(stats),
@@ -209,7 +216,41 @@ static const struct leat_cli_option describe_options[] = {
     END,
 };
 static const struct leat_cli_option check_options[] = {JSON, END};
-static const struct leat_cli_option explain_options[] = {STREAM, WORKERS, JSON, END};
+static const struct leat_cli_option explain_options[] = {
+    STREAM,
+    WORKERS,
+    {.name = "format",
+     .kind = LEAT_CLI_CHOICE,
+     .offset = AT(drawing),
+     .value = "F",
+     .choices = drawings,
+     .help = "what is printed"},
+    {.name = "json",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(json),
+     .help = "the same as --format json"},
+    {.name = "dot",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(dot),
+     .help = "the same as --format dot: for graphviz"},
+    {.name = "svg",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(svg),
+     .help = "the same as --format svg: a picture"},
+    {.name = "no-fuse",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(no_fuse),
+     .help = "as `run --no-fuse` would execute it"},
+    {.name = "measure",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(measure),
+     .help = "try the stream even if it has an `exec`, which starts its programs"},
+    {.name = "no-measure",
+     .kind = LEAT_CLI_FLAG,
+     .offset = AT(no_measure),
+     .help = "read no data but its head, and predict no times"},
+    END,
+};
 static const struct leat_cli_option stages_options[] = {
     JSON,
     {.name = "markdown",
@@ -316,6 +357,7 @@ static const struct leat_cli_option trace_options[] = {
     STREAM,
     WORKERS,
     JSON,
+    NO_FUSE,
     END,
 };
 static const struct leat_cli_option drain_options[] = {
@@ -423,10 +465,18 @@ const struct leat_cli_command leat_cli_commands[] = {
      .options = check_options,
      .run = leat_cli_check},
     {.name = "explain",
-     .summary = "show the plan of a stream: schema, fused stages, memory",
-     .description = "Of a FILE's stream, or of a STREAM that the running daemon knows.",
+     .summary = "show the plan of a stream: schema, fused stages, memory, time",
+     .description =
+         "Of a FILE's stream, or of a STREAM that the running daemon knows: what runs where and "
+         "why, what flows\nbetween, the tensors of a batch, memory. Of a FILE's stream the times, "
+         "too: its first 4 MiB are tried\nfor 0.3 s at most, on one thread (not if they come "
+         "through a FIFO, and not if programs would be started).\nThey are a prediction, for an "
+         "idle machine, files in its memory, and a trainer that takes batches at once.",
      .operand = "FILE|STREAM",
-     .examples = "  leatctl explain titanic.yaml --stream train\n"
+     .more = "[STREAM]",
+     .examples = "  leatctl explain titanic.yaml train\n"
+                 "  leatctl explain titanic.yaml --svg > titanic.svg\n"
+                 "  leatctl explain titanic.yaml --dot | dot -Tpdf > titanic.pdf\n"
                  "  leatctl explain titanic\n",
      .options = explain_options,
      .run = leat_cli_explain},

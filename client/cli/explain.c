@@ -1,17 +1,20 @@
 /* explain.c: `leatctl explain`: the plan of a file's stream, made here, or of one that the running
  * daemon knows, made there. */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client/cli/commands.h"
 #include "client/cli/control.h"
 #include "client/cli/error_json.h"
 #include "client/cli/stream_file.h"
-#include "pipeline/plan.h"
+#include "pipeline/explain.h"
+#include "pipeline/measure.h"
 
 static bool is_file(const char *operand) {
     struct stat status;
@@ -31,17 +34,86 @@ static uint32_t default_workers(void) {
     return n > 0 ? (uint32_t)n : 1;
 }
 
-static int explain_spec(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
-                        struct leat_error *err) {
+static uint64_t read_clock(clockid_t clock) {
+    struct timespec now;
+
+    (void)clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t now_ns(void) {
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+static uint64_t busy_ns(void) {
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* That this process may use. */
+static uint32_t n_processors(void) {
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+
+    return n > 0 ? (uint32_t)n : default_workers();
+}
+
+static enum leat_explain_format format_of(const struct leat_cli_arguments *arguments) {
+    return arguments->svg    ? LEAT_EXPLAIN_SVG
+           : arguments->dot  ? LEAT_EXPLAIN_DOT
+           : arguments->json ? LEAT_EXPLAIN_JSON
+                             : (enum leat_explain_format)arguments->drawing;
+}
+
+/* What cannot be tried is explained all the same. reason: where the text of an error goes. */
+static void predict(const struct leat_plan *plan, const struct leat_cli_arguments *arguments,
+                    uint32_t n_workers, struct leat_measurement *measurement,
+                    struct leat_forecast *ret_forecast, char reason[LEAT_ERROR_PRINT_MAX]) {
+    struct leat_measure_options options = {.max_bytes = LEAT_MEASURE_BYTES,
+                                           .max_ns = LEAT_MEASURE_NS,
+                                           .now_ns = now_ns,
+                                           .busy_ns = busy_ns,
+                                           .may_start_programs = arguments->measure};
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    *ret_forecast = (struct leat_forecast){
+        .reason = arguments->no_measure ? "--no-measure" : leat_measure_refusal(plan, &options)};
+    if (ret_forecast->reason)
+        return;
+    if (leat_measure(plan, &leat_opener_operator, &options, measurement, &err) == 0) {
+        leat_forecast_make(plan, measurement, n_workers, n_processors(), ret_forecast);
+        return;
+    }
+    (void)leat_error_print(&err, reason, LEAT_ERROR_PRINT_MAX);
+    ret_forecast->reason = reason;
+}
+
+static char *explain_plan(const struct leat_plan *plan,
+                          const struct leat_cli_arguments *arguments) {
     uint32_t n_workers =
         arguments->workers.is_given ? (uint32_t)arguments->workers.value : default_workers();
+    struct leat_measurement measurement = {.step_ns = NULL};
+    struct leat_forecast forecast;
+    struct leat_explain_options options = {.format = format_of(arguments),
+                                           .n_workers = n_workers,
+                                           .is_unfused = arguments->no_fuse,
+                                           .forecast = &forecast};
+    char reason[LEAT_ERROR_PRINT_MAX], *text;
+
+    predict(plan, arguments, n_workers, &measurement, &forecast, reason);
+    text = leat_explain(plan, &options);
+    leat_measurement_deinit(&measurement);
+    return text;
+}
+
+static int explain_spec(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
+                        struct leat_error *err) {
     struct leat_plan *plan = NULL;
     char *text;
     int r = leat_plan_new(spec, &leat_opener_operator, &plan, err);
 
     if (r < 0)
         return leat_cli_error_status(err);
-    text = leat_plan_explain(plan, n_workers, arguments->json);
+    text = explain_plan(plan, arguments);
     leat_plan_unref(plan);
     if (!text) {
         leat_error_oom(err);
@@ -58,7 +130,9 @@ static int explain_file(const struct leat_cli_arguments *arguments, struct leat_
     int status;
 
     if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
-        spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
+        spec = leat_cli_streams_find(&streams, arguments->operand,
+                                     arguments->n_more > 0 ? arguments->more[0] : arguments->stream,
+                                     err);
     status = spec ? explain_spec(spec, arguments, err) : leat_cli_error_status(err);
     leat_cli_streams_deinit(&streams);
     return status;
@@ -69,20 +143,28 @@ static int explain_stream(const struct leat_cli_arguments *arguments, struct lea
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     Leat__ControlReply *reply = NULL;
     bool is_unreachable = false;
+    enum leat_explain_format format = format_of(arguments);
+    static const char *const drawings[] = {"", "", "dot", "svg"};
 
     explain.stream = (char *)(uintptr_t)arguments->operand;
+    explain.drawing = (char *)(uintptr_t)drawings[format];
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_EXPLAIN;
     request.explain = &explain;
     if (leat_cli_control(NULL, &request, LEAT_CLI_CONTROL_TIMEOUT_MS, &reply, &is_unreachable,
                          err) < 0)
         return is_unreachable ? LEAT_CLI_UNREACHABLE : leat_cli_error_status(err);
     if (reply->verb_case == LEAT__CONTROL_REPLY__VERB_EXPLAIN)
-        print_plan(arguments->json ? reply->explain->json : reply->explain->text);
+        print_plan(format == LEAT_EXPLAIN_JSON ? reply->explain->json : reply->explain->text);
     leat__control_reply__free_unpacked(reply, NULL);
     return LEAT_CLI_OK;
 }
 
 int leat_cli_explain(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    if (arguments->n_more > 1 || (arguments->n_more > 0 && arguments->stream)) {
+        leat_error_set(err, -EINVAL, "leatctl explain: one stream at a time, not \"%.64s\" too",
+                       arguments->more[arguments->n_more - 1]);
+        return LEAT_CLI_USAGE;
+    }
     if (is_file(arguments->operand))
         return explain_file(arguments, err);
     return explain_stream(arguments, err);

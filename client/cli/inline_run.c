@@ -194,6 +194,7 @@ int leat_cli_inline_run(const struct leat_spec *spec, const struct leat_cli_argu
         .max_map_jobs = MAX_MAP_JOBS,
         .now_ns = now_ns,
         .opener = &leat_opener_operator,
+        .is_unfused = arguments->no_fuse,
     };
     struct slots slots = {.n_items = 0};
     struct leat_plan *plan = NULL;

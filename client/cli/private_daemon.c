@@ -223,7 +223,7 @@ static int start(struct leat_cli_daemon *daemon, struct launch *launch, struct l
 }
 
 int leat_cli_daemon_start_with(struct leat_cli_daemon *daemon, const char *file,
-                               const char *const *overrides, size_t n_overrides,
+                               const char *const *overrides, size_t n_overrides, bool is_unfused,
                                struct leat_error *err) {
     struct launch launch = {.words = {.n_items = 0}};
     int r;
@@ -235,6 +235,8 @@ int leat_cli_daemon_start_with(struct leat_cli_daemon *daemon, const char *file,
     add_words(&launch.words, "leatd", NULL);
     add_words(&launch.words, "--config", file);
     add_words(&launch.words, "--socket-dir", daemon->directory);
+    if (is_unfused)
+        add_words(&launch.words, "--no-fuse", NULL);
     r = add_overrides(&launch.words, overrides, n_overrides);
     if (r < 0) {
         leat_cli_daemon_stop(daemon);
@@ -244,12 +246,12 @@ int leat_cli_daemon_start_with(struct leat_cli_daemon *daemon, const char *file,
 }
 
 int leat_cli_daemon_start(struct leat_cli_daemon *daemon, const char *file, uint32_t n_workers,
-                          struct leat_error *err) {
+                          bool is_unfused, struct leat_error *err) {
     char workers[32];
     const char *const overrides[] = {workers};
 
     (void)snprintf(workers, sizeof(workers), "workers=%u", n_workers);
-    return leat_cli_daemon_start_with(daemon, file, overrides, n_workers > 0, err);
+    return leat_cli_daemon_start_with(daemon, file, overrides, n_workers > 0, is_unfused, err);
 }
 
 /* ---- checking ---- */

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "proto/error.h"
@@ -19,13 +20,13 @@ struct leat_cli_daemon {
 /* leatd beside this program, else $LEAT_LEATD, else "leatd" for the PATH. */
 void leat_cli_daemon_program(char *ret_path, size_t size);
 
-/* Starts `leatd --config file [--workers n]` and waits until it is ready. n_workers 0: as the file
- * says. 0, or -errno with what the daemon said; then there is nothing to stop. */
+/* Starts `leatd --config file [--workers n] [--no-fuse]` and waits until it is ready. n_workers 0:
+ * as the file says. 0, or -errno with what the daemon said; then there is nothing to stop. */
 int leat_cli_daemon_start(struct leat_cli_daemon *daemon, const char *file, uint32_t n_workers,
-                          struct leat_error *err);
+                          bool is_unfused, struct leat_error *err);
 /* The same with values in place of those in the file: `--set` for each. */
 int leat_cli_daemon_start_with(struct leat_cli_daemon *daemon, const char *file,
-                               const char *const *overrides, size_t n_overrides,
+                               const char *const *overrides, size_t n_overrides, bool is_unfused,
                                struct leat_error *err);
 /* What `leatd --config file --check-config` prints, cut to size, and its exit status; 127: there is
  * no leatd. */

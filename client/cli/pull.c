@@ -191,7 +191,8 @@ int leat_cli_pull(const struct leat_cli_arguments *arguments, struct leat_error 
 static int run_private(struct pull *pull, struct leat_error *err) {
     struct leat_cli_daemon daemon;
     int r = leat_cli_daemon_start(&daemon, pull->arguments->operand,
-                                  (uint32_t)pull->arguments->workers.value, err);
+                                  (uint32_t)pull->arguments->workers.value,
+                                  pull->arguments->no_fuse, err);
     int status;
 
     if (r < 0)

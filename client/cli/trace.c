@@ -253,7 +253,8 @@ static int exit_status(const struct tracer *tracer, int r, const struct leat_err
 static int trace_spec(struct tracer *tracer, struct leat_error *err) {
     struct leat_cli_daemon daemon;
     int r = leat_cli_daemon_start(&daemon, tracer->arguments->operand,
-                                  (uint32_t)tracer->arguments->workers.value, err);
+                                  (uint32_t)tracer->arguments->workers.value,
+                                  tracer->arguments->no_fuse, err);
 
     if (r < 0)
         return exit_status(tracer, r, err);

@@ -446,6 +446,7 @@ struct driven drive(struct leat_plan *plan, const struct drive *how) {
 
     options.opener = options.opener ? options.opener : &leat_opener_operator;
     options.max_map_jobs = options.max_map_jobs ? options.max_map_jobs : 4;
+    options.is_unfused |= how->random % 2 == 1; /* makes no difference either */
     driver->how = how;
     driver->random = how->random;
     driver->n_slots = how->n_slots ? how->n_slots : 4;
