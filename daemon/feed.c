@@ -568,6 +568,7 @@ static void free_feed(struct leat_feed *feed) {
     leat_user_unref(feed->user);
     leat_streams_unref(&daemon->streams, feed->stream);
     free(feed);
+    leat_heap_freed(&daemon->heap);
     leat_daemon_on_ended(daemon);
 }
 
