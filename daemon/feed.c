@@ -518,6 +518,7 @@ int leat_feed_new(struct leat_daemon *daemon, struct leat_user *user, struct lea
 void leat_feed_close(struct leat_feed *feed) {
     feed->subscriber = NULL;
     leat_run_cancel(feed->run);
+    (void)leat_account_guarantee(&feed->account, 0); /* it takes no more */
     set_state(feed, LEAT_FEED_CLOSING);
     finish_if_idle(feed);
 }

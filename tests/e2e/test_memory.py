@@ -67,7 +67,7 @@ def check_pools(daemon):
 
 def test_eight_trainers_of_four_streams(folder):
     streams = four_streams(folder)
-    for limit, fits in ((128 * MIB, False), (512 * MIB, True)):
+    for limit, fits in ((128 * MIB, False), (640 * MIB, True)):
         with Daemon(folder, data.yaml_text(streams, memory_limit=limit), "--workers", "2") as daemon:
             watch = trainers.Watch(daemon, limit)
             pullers = [trainers.Trainer(daemon, list(streams)[i % 4], trainers.Trainer.PACES[i % 5], is_copy=i % 4 == 1,
@@ -94,7 +94,7 @@ def test_eight_trainers_of_four_streams(folder):
 def test_large_records(folder):
     """A record larger than a block is asked for, and is the same; or the stream fails, and says why."""
     with open(folder / "large.jsonl", "w") as file:
-        for i in range(40):
+        for i in range(16):
             n = [1, 100, 70000, 400000][i % 4]
             file.write('{"id": %d, "list": [%s]}\n' % (i, ",".join("7" * (j % 3 + 1) for j in range(n))))
     stream = {"source": {"jsonl": {"paths": ["large.jsonl"], "fields": {"id": "int64", "list": "json"}}}, "stages": [
