@@ -157,6 +157,8 @@ static void on_tick(uv_timer_t *timer) {
         leat_session_tick(session, now_ns);
     }
     leat_feeds_tick(daemon);
+    if (daemon->budget.limit_bytes != UINT64_MAX && !daemon->is_stopping)
+        leat_heap_tick(&daemon->heap, &daemon->scheduler);
     if (daemon->watchdog_ns)
         (void)sd_notify(0, "WATCHDOG=1");
     if (daemon->is_draining && now_ns >= daemon->drain_deadline_ns)

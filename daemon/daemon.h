@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "daemon/admission.h"
+#include "daemon/heap.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/reaper.h"
@@ -60,6 +61,7 @@ struct leat_daemon {
     uint32_t n_feeds;
     struct leat_budget budget; /* of all memory */
     struct leat_account base;  /* of the process itself */
+    struct leat_heap heap;
     struct leat_loadings loadings;
     struct leat_memory_wait *memory_waits;
     struct leat_control *controls;

@@ -519,6 +519,7 @@ int leat_feed_new(struct leat_daemon *daemon, struct leat_user *user, struct lea
 void leat_feed_close(struct leat_feed *feed) {
     feed->subscriber = NULL;
     leat_run_cancel(feed->run);
+    (void)leat_account_guarantee(&feed->account, 0); /* it takes no more */
     set_state(feed, LEAT_FEED_CLOSING);
     finish_if_idle(feed);
 }
@@ -569,6 +570,7 @@ static void free_feed(struct leat_feed *feed) {
     leat_user_unref(feed->user);
     leat_streams_unref(&daemon->streams, feed->stream);
     free(feed);
+    leat_heap_freed(&daemon->heap);
     leat_daemon_on_ended(daemon);
 }
 

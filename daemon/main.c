@@ -1,15 +1,12 @@
 /* main.c: leatd. */
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "daemon/daemon.h"
+#include "daemon/heap.h"
 #include "daemon/options.h"
-#include "pipeline/arena.h"
-
-#define MAX_HEAPS 8
 
 static int complain(const struct leat_error *err) {
     char text[LEAT_ERROR_PRINT_MAX];
@@ -34,20 +31,12 @@ static int check_config(const struct leat_daemon_options *options) {
     return r < 0 ? complain(&err) : EXIT_SUCCESS;
 }
 
-/* What is given back goes back to the system, or a limit of memory would not be one: large pieces
- * have mappings of their own, and are used again from our own pools. */
-static void limit_heaps(void) {
-    (void)mallopt(M_MMAP_THRESHOLD, LEAT_ARENA_CHUNK_BYTES);
-    (void)mallopt(M_TRIM_THRESHOLD, 4 * LEAT_ARENA_CHUNK_BYTES);
-    (void)mallopt(M_ARENA_MAX, MAX_HEAPS);
-}
-
 static int serve(const struct leat_daemon_options *options) {
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_daemon *daemon;
     int r;
 
-    limit_heaps();
+    leat_heap_limit();
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
     (void)umask(0077);

@@ -71,23 +71,34 @@ static uint64_t n_closed_batches(const struct leat_plan *plan) {
     return (LEAT_READY_JOBS + 1) * leat_collate_max(plan);
 }
 
+/* Records of that size in a block. */
+static double rows_of_block(const struct leat_plan *plan, double row) {
+    double n = (double)plan->options.block_bytes / (row > 1 ? row : 1);
+
+    return n > 1 ? n : 1;
+}
+
 /* A row that is held keeps its block. Of a block of r rows, each of which stays for a time of
  * geometric distribution with mean n, the last one leaves after n times the r-th harmonic number:
- * so blocks with as many rows as n times that are there; rows that wait in batches are neighbours.
- * r: as if rows were as large in the source as in a batch. */
+ * so blocks with as many rows as n times that are there. r: as if all records were like the first
+ * ones; of data that nobody has seen, and of rows that wait in batches, which are neighbours, as if
+ * they were as large there as here. */
 static uint64_t order_bytes(const struct leat_plan *plan) {
     double row = (double)plan->slot_bytes / (double)(plan->batch_size ? plan->batch_size : 1);
+    double r = rows_of_block(plan, plan->record_bytes > 0 ? (double)plan->record_bytes : row);
     double block = (double)at_least_a_chunk((uint64_t)plan->options.block_bytes);
-    double r = (double)plan->options.block_bytes / (row > 1 ? row : 1);
     double n_waiting = (double)plan->batch_size + (double)leat_batcher_holds(plan);
     uint64_t n_held = 0, n_bytes = 0;
 
     add_held(plan, &n_held, &n_bytes);
+    if (plan->record_bytes > 0)
+        block *= KEPT_FACTOR;
     if (n_waiting * row < WAITING_BYTES)
         n_waiting = WAITING_BYTES / (row > 1 ? row : 1);
-    r = r > 1 ? r : 1;
     n_bytes += leat_batcher_max_bytes(plan, n_closed_batches(plan));
-    return n_bytes + (uint64_t)(((double)n_held / r * (log(r) + 1) + n_waiting / r + 2) * block);
+    return n_bytes + (uint64_t)(((double)n_held / r * (log(r) + 1) +
+                                 n_waiting / rows_of_block(plan, row) + 2) *
+                                block);
 }
 
 void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_blocks,

@@ -299,6 +299,21 @@ static int peek(struct leat_input *input, size_t n_wanted, const uint8_t **head,
     return r < 0 ? 0 : r;
 }
 
+/* How large its records are. */
+static void measure_records(struct leat_plan *plan, const struct leat_plan_source *source,
+                            const uint8_t *head, size_t n_bytes, bool is_whole) {
+    struct leat_cutter cutter = {.max_record_bytes = 0};
+    struct leat_cut cut = {0};
+    uint64_t mean;
+
+    source->ops->cutter(&source->config->base, &cutter);
+    cutter.max_record_bytes = (uint32_t)plan->options.max_record_bytes;
+    leat_cutter_cut(&cutter, head, n_bytes, is_whole, &cut);
+    mean = cut.n_records > 0 ? cut.n_bytes / cut.n_records + 1 : n_bytes;
+    if (mean > plan->record_bytes)
+        plan->record_bytes = mean;
+}
+
 /* From the head of its first file; a header that is longer than the head asks for more. Of a FIFO
  * no more is read than is needed. */
 static int probe_input(struct leat_plan *plan, const struct leat_plan_source *source,
@@ -332,6 +347,8 @@ static int probe_input(struct leat_plan *plan, const struct leat_plan_source *so
                                   path, PROBE_MAX_BYTES);
         n_wanted *= 4;
     }
+    if (r == 0 && n_bytes > 0)
+        measure_records(plan, source, head, n_bytes, is_whole);
     return r;
 }
 

@@ -87,6 +87,7 @@ struct leat_plan {
     struct leat_input_limits limits;
     bool is_compressed;             /* the first file of a source, as far as was looked */
     uint64_t decoder_bytes;         /* that reading those takes */
+    uint64_t record_bytes;          /* of its records, the mean of the first ones; 0: unknown */
     bool is_one_pass;               /* the first file is a FIFO */
     struct leat_input *first_input; /* with what was read of it; NULL once a run has taken it */
     char *quarantine_path;

@@ -33,7 +33,7 @@ MIB = 1 << 20
 ECHO = """import json, sys
 for line in sys.stdin:
     record = json.loads(line)
-    print(json.dumps({"text": record["text"].upper()}), flush=True)
+    print(json.dumps({"_leat": record["_leat"], "text": record["text"].upper()}), flush=True)
 """
 
 

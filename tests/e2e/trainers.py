@@ -75,6 +75,10 @@ class Trainer:
         elif not self.is_stopped and self.process.poll() is None:
             self.longest_wait_s = max(self.longest_wait_s, now - self.fed)
 
+    def has_an_answer(self):
+        """Batches, or why there are none. Who dies or leaves may have gone before."""
+        return self.n_batches > 0 or bool(self.messages) or self.pace in ("dies", "leaves")
+
     def end(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
@@ -150,10 +154,10 @@ def batches_by_pid(daemon):
     return {session["pid"]: session["n_batches"] for stream in streams for session in stream["sessions"]}
 
 
-def run(daemon, trainers, watch, seconds, step_s=0.1):
-    """Lets them pull for so long."""
+def run(daemon, trainers, watch, seconds, step_s=0.1, until=lambda: False):
+    """Lets them pull for so long, or until then."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end and not until():
         for trainer in trainers:
             trainer.turn(time.monotonic())
         watch.look()
