@@ -18,6 +18,7 @@
 #pragma once
 
 #include "pipeline/histogram.h"
+#include "pipeline/knobs.h"
 #include "pipeline/plan.h"
 
 enum {
@@ -106,7 +107,13 @@ struct leat_run_stage_stats {
     struct leat_histogram times; /* of each job or block; their sum is busy_ns */
 };
 
+struct leat_run_job_stats {
+    uint64_t n_jobs, busy_ns;
+};
+
 struct leat_run_stats {
+    struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS]; /* that came back */
+    uint64_t n_mapped_bytes; /* of source, in blocks that were made of it */
     uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
     uint32_t n_jobs, n_blocks;
     /* Known only with now_ns: from its beginning to its end or up to now, and in which part of that
@@ -138,6 +145,13 @@ void leat_job_execute(struct leat_job *job);
 /* Takes the job back. A failure of the stream is remembered in the run, and is told by
  * leat_run_error() after everything before it was handed out. */
 void leat_run_complete(struct leat_run *run, struct leat_job *take_job);
+
+/* At any time. Values out of range become the nearest that are in it. */
+void leat_run_set_knobs(struct leat_run *run, const struct leat_knobs *knobs);
+void leat_run_get_knobs(const struct leat_run *run, struct leat_knobs *ret_knobs);
+/* As they are unless somebody turns them: n_jobs is max_map_jobs. */
+void leat_run_default_knobs(const struct leat_plan *plan, uint32_t n_jobs,
+                            struct leat_knobs *ret_knobs);
 
 /* Bytes that the next waiting batch needs: a slot that is smaller is not taken (see give_slot). 0:
  * none waits. */
