@@ -545,6 +545,7 @@ static void complete_collate(struct leat_run *run, struct leat_job *job) {
         item->output->made_ns = job->start_ns + job->busy_ns;
         run->stats.n_batches++;
         run->stats.n_rows += item->batch->n_refs;
+        run->stats.n_batch_bytes += item->used_bytes;
         run->stats.n_elements += item->n_elements;
         run->collate_bytes -= item->batch->n_bytes;
         leat_batch_refs_free(item->batch);
@@ -556,8 +557,10 @@ static void count_job(struct leat_run *run, const struct leat_job *job) {
 
     stats->jobs[job->kind].n_jobs++;
     stats->jobs[job->kind].busy_ns += job->busy_ns;
-    if (job->kind == LEAT_JOB_MAP && job->map.load.fd < 0)
-        stats->n_mapped_bytes += job->map.piece.span.n_bytes;
+    if (job->kind != LEAT_JOB_MAP || job->map.load.fd >= 0)
+        return;
+    stats->n_made_blocks++;
+    stats->n_made_bytes += job->map.piece.span.n_bytes;
 }
 
 void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {

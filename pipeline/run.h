@@ -113,7 +113,8 @@ struct leat_run_job_stats {
 
 struct leat_run_stats {
     struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS]; /* that came back */
-    uint64_t n_mapped_bytes; /* of source, in blocks that were made of it */
+    uint64_t n_made_blocks, n_made_bytes; /* of the source; others came from the cache */
+    uint64_t n_batch_bytes;
     uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
     uint32_t n_jobs, n_blocks;
     /* Known only with now_ns: from its beginning to its end or up to now, and in which part of that
@@ -163,6 +164,9 @@ size_t leat_run_n_waiting(const struct leat_run *run);
 int leat_run_give_slot(struct leat_run *run, const struct leat_slot *slot);
 /* Slots that were given but not used, when the driver replaces its ring: takes one back. */
 bool leat_run_take_slot_back(struct leat_run *run, struct leat_slot *ret_slot);
+
+/* Whether a batch that waits has a slot, and may be made now. */
+bool leat_run_is_ready(const struct leat_run *run);
 
 bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output);
 

@@ -17,6 +17,7 @@
 #define LEARN_SAMPLES 3
 #define STARVED_PART  20 /* less than that part of the time: the trainer is the slower one */
 #define IDLE_SAMPLES  5
+#define NOISE_MOST    0.20 /* beyond it, that nothing was found means little */
 #define GAIN_MIN      0.02
 #define LOSS_AT_ONCE  0.10 /* after its first turn: not worth another */
 #define OFF_PART      0.20
@@ -92,6 +93,7 @@ static void set_phase(struct leat_tuner *tuner, enum leat_tuner_phase phase) {
     tuner->trial.kept.n = tuner->trial.tried.n = 0;
     tuner->n_idle = 0;
     if (phase == LEAT_TUNER_LEARNING) {
+        tuner->is_unclear = false;
         tuner->sum = (struct leat_tuner_sample){.wall_ns = 0};
         tuner->n_samples = 0;
     }
@@ -184,6 +186,7 @@ static void end_trial(struct leat_tuner *tuner) {
     char what[96];
 
     name_move(tuner, what, sizeof(what));
+    tuner->is_unclear |= noise > NOISE_MOST && !is_good && gain > -noise;
     if (is_good)
         tuner->kept = trial->knobs;
     decide(tuner, "%s %s: %+.0f %%, noise %.0f %%%s%s", is_good ? "kept" : "back from", what,
@@ -387,7 +390,7 @@ void leat_tuner_init(struct leat_tuner *tuner, const struct leat_tuner_limits *l
 void leat_tuner_recall(const struct leat_tuner *tuner, struct leat_tuner_memory *ret_memory) {
     *ret_memory = (struct leat_tuner_memory){
         .knobs = tuner->kept,
-        .is_settled = tuner->phase == LEAT_TUNER_SETTLED,
+        .is_settled = tuner->phase == LEAT_TUNER_SETTLED && !tuner->is_unclear,
         .next_move = tuner->next_move % N_MOVES,
         .n_failed = tuner->n_failed,
     };

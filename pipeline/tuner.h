@@ -60,7 +60,7 @@ struct leat_tuner_decision {
 /* What is kept from run to run. */
 struct leat_tuner_memory {
     struct leat_knobs knobs;
-    bool is_settled;    /* all was tried; else: */
+    bool is_settled;    /* all was tried, and told enough; else: */
     uint32_t next_move; /* what comes next, */
     uint32_t n_failed;  /* and how many did no good in a row */
 };
@@ -95,6 +95,7 @@ struct leat_tuner {
     unsigned next_move, n_failed; /* moves in turn, and those in a row that did no good */
     int last_good;                /* move; -1: none */
     unsigned n_good;              /* since it began to try */
+    bool is_unclear;              /* noise hid what some of the moves did */
     unsigned n_idle;              /* samples in a row in which the trainer was the slower one */
     struct leat_tuner_rates seen; /* while SETTLED: the first ones, */
     double rate;                  /* and what they were; 0: not known yet */

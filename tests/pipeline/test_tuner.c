@@ -293,7 +293,7 @@ static void test_silent_once_settled(void **state) {
         struct leat_tuner tuner, next;
         uint64_t n_decisions;
 
-        sim.noise = 0.05;
+        sim.noise = 0.03;
         leat_tuner_init(&tuner, &limits, NULL);
         assert_true(run(&tuner, &sim, 3000) < 3000);
         n_decisions = tuner.n_decisions;
