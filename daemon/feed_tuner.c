@@ -42,7 +42,8 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Under a limit blocks do not grow: what the stream is guaranteed was reckoned with them. */
+/* Under a limit blocks and jobs do not grow: what the stream is guaranteed was reckoned with them.
+ */
 static void set_limits(const struct leat_feed *feed, struct leat_tuner_limits *ret_limits) {
     uint64_t n_slots = feed->n_slots;
     const struct leat_plan *plan = feed->plan;
@@ -62,7 +63,8 @@ static void set_limits(const struct leat_feed *feed, struct leat_tuner_limits *r
     most[LEAT_KNOB_AHEAD] =
         larger(n_slots, smaller(smaller(n_slots * AHEAD_FACTOR, LEAT_RING_MAX_SLOTS),
                                 RING_BYTES_MOST / (plan->slot_bytes ? plan->slot_bytes : 1)));
-    most[LEAT_KNOB_COLLATED] = larger(start[LEAT_KNOB_COLLATED], (n_slots + 1) / 2);
+    most[LEAT_KNOB_COLLATED] = is_limited ? start[LEAT_KNOB_COLLATED]
+                                          : larger(start[LEAT_KNOB_COLLATED], (n_slots + 1) / 2);
     leat_knobs_clamp(&limits->most);
 }
 

@@ -20,12 +20,14 @@
 
 /* ---- where ---- */
 
-static void default_directory(char *ret_path, size_t size) {
+static void set_directory(const char *given, char *ret_path, size_t size) {
     const char *state = getenv("STATE_DIRECTORY"), *user = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
     int n = -1;
 
-    if (state && state[0] == '/')
+    if (given)
+        n = snprintf(ret_path, size, "%s/tuner", given);
+    else if (state && state[0] == '/')
         n = snprintf(ret_path, size, "%.*s/tuner", (int)strcspn(state, ":"), state);
     else if (user && user[0] == '/')
         n = snprintf(ret_path, size, "%s/leat/tuner", user);
@@ -84,10 +86,7 @@ void leat_tuner_store_init(struct leat_tuner_store *store, const char *directory
                            uint32_t n_workers, uint64_t memory_limit) {
     struct leat_blake2b state;
 
-    if (directory)
-        (void)snprintf(store->directory, sizeof(store->directory), "%s", directory);
-    else
-        default_directory(store->directory, sizeof(store->directory));
+    set_directory(directory, store->directory, sizeof(store->directory));
     leat_blake2b_init(&state);
     hash_cpu_model(&state);
     leat_blake2b_u64(&state, n_cpus());

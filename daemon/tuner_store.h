@@ -16,7 +16,8 @@ struct leat_tuner_store {
     uint8_t machine[LEAT_DIGEST_BYTES];
 };
 
-/* directory NULL: $STATE_DIRECTORY, $XDG_STATE_HOME/leat, ~/.local/state/leat, and there `tuner`.
+/* The folder `tuner` in directory; NULL: in $STATE_DIRECTORY, $XDG_STATE_HOME/leat or
+ * ~/.local/state/leat.
  * memory_limit 0: none. */
 void leat_tuner_store_init(struct leat_tuner_store *store, const char *directory,
                            uint32_t n_workers, uint64_t memory_limit);

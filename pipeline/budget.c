@@ -135,7 +135,8 @@ bool leat_account_may_grow(const struct leat_account *account, uint64_t bytes) {
 uint64_t leat_account_room(const struct leat_account *account) {
     uint64_t limit = common_limit(account->budget), claimed = account->budget->claimed_bytes;
 
-    return claim(account) - account->used_bytes + (claimed < limit ? limit - claimed : 0);
+    return leat_account_claim(account) - account->used_bytes +
+           (claimed < limit ? limit - claimed : 0);
 }
 
 bool leat_account_must_grow(const struct leat_account *account, uint64_t bytes) {

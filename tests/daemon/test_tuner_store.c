@@ -20,7 +20,7 @@
 static const bool unpinned[LEAT_N_KNOBS];
 
 struct fixture {
-    char folder[64], directory[128];
+    char folder[64], parent[96], directory[128];
     struct leat_tuner_store store;
 };
 
@@ -30,8 +30,9 @@ static int open_fixture(void **state) {
     (void)snprintf(fixture.folder, sizeof(fixture.folder), "/tmp/leat-test-XXXXXX");
     if (!mkdtemp(fixture.folder))
         return -1;
-    (void)snprintf(fixture.directory, sizeof(fixture.directory), "%s/a/tuner", fixture.folder);
-    leat_tuner_store_init(&fixture.store, fixture.directory, 4, 0);
+    (void)snprintf(fixture.parent, sizeof(fixture.parent), "%s/a", fixture.folder);
+    (void)snprintf(fixture.directory, sizeof(fixture.directory), "%s/tuner", fixture.parent);
+    leat_tuner_store_init(&fixture.store, fixture.parent, 4, 0);
     *state = &fixture;
     return 0;
 }
@@ -61,12 +62,10 @@ static void remove_file(const char *path) {
 
 static int close_fixture(void **state) {
     struct fixture *fixture = *state;
-    char path[128];
 
     (void)for_each(fixture, remove_file);
     (void)rmdir(fixture->directory);
-    (void)snprintf(path, sizeof(path), "%s/a", fixture->folder);
-    (void)rmdir(path);
+    (void)rmdir(fixture->parent);
     return rmdir(fixture->folder);
 }
 
@@ -111,9 +110,9 @@ static void test_keeps(void **state) {
     assert_int_equal(recall(&fixture->store, 1, &memory), 0);
     assert_int_equal(memory.knobs.of[0], 4097);
     assert_int_equal(recall(&fixture->store, 2, &memory), -ENOENT);
-    leat_tuner_store_init(&other, fixture->directory, 5, 0); /* another number of workers */
+    leat_tuner_store_init(&other, fixture->parent, 5, 0); /* another number of workers */
     assert_int_equal(recall(&other, 1, &memory), -ENOENT);
-    leat_tuner_store_init(&other, fixture->directory, 4, 1 << 30);
+    leat_tuner_store_init(&other, fixture->parent, 4, 1 << 30);
     assert_int_equal(recall(&other, 1, &memory), -ENOENT);
     assert_int_equal(for_each(fixture, NULL), 1);
 }
