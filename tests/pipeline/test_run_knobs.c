@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/pipeline/shared_cache_folder.h"
 #include "tests/pipeline/shared_records.h"
 #include "tests/pipeline/shared_stream.h"
 
@@ -40,8 +41,7 @@ static void test_orders(void **state) {
     static const char *const tails[] = {
         "- batch: {batch_size: 7}",
         "- shuffle: {buffer_size: 500, seed: 3}\n- batch: {batch_size: 16}",
-        "- take: {count: 300}\n- repeat: {count: 4}\n- shuffle: {buffer_size: 64}\n"
-        "- batch: {batch_size: 11}\n- prefetch: {prefetch_size: 3}",
+        "- take: {count: 300}\n- repeat: {count: 4}\n- batch: {batch_size: 11}",
         "- shuffle: {buffer_size: 50}\n- filter: {input: age, min: 30}\n- batch: {batch_size: 10}",
     };
 
@@ -108,6 +108,28 @@ static void test_pack(void **state) {
                 &whole);
 }
 
+/* Built with blocks of all sizes, and read. */
+static void test_cache(void **state) {
+    const char *stages = CASTS "- select: {fields: [id, age]}\n- shuffle: {buffer_size: 99}\n"
+                               "- batch: {batch_size: 9}";
+
+    (void)state;
+    write_data("data.csv", 0, 2000, 97);
+    for (int i = 0; i < 4; i++) {
+        struct drive without = {.options = whole}, with = random_drive();
+        struct driven first = drive_stream(CSV, "on_error: skip", stages, &without), driven;
+
+        remove_caches();
+        with.options.n_epochs = 2;
+        with.turns_knobs = true;
+        driven = drive_stream(CSV, "cache: {path: .}\n    on_error: skip", stages, &with);
+        assert_string_equal(driven.digest, first.digest);
+        assert_non_null(cache_name());
+        assert_same(CSV, "cache: {path: .}\n    on_error: skip", stages, &whole);
+    }
+    remove_caches();
+}
+
 static void test_quarantine(void **state) {
     const char *options = "on_error: quarantine\n    quarantine: bad.jsonl";
     const char *stages = CASTS "- select: {fields: [id, age]}\n- batch: {batch_size: 9}";
@@ -133,9 +155,8 @@ static void test_quarantine(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_mix),
-        cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_orders),     cmocka_unit_test(test_mix),
+        cmocka_unit_test(test_pack),       cmocka_unit_test(test_cache),
         cmocka_unit_test(test_quarantine),
     };
 
