@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include "daemon/control.h"
+#include "daemon/control_tuner.h"
 #include "daemon/daemon.h"
 #include "daemon/process.h"
 #include "daemon/session.h"
 #include "daemon/stats.h"
+
+#define STREAMS_TOLD_ALL 16
 
 static void out_of_memory(struct leat_control *control) {
     struct leat_error err = LEAT_ERROR_INIT;
@@ -241,8 +244,13 @@ static int describe_counts(const struct leat_stats *stats, Leat__StreamStats *me
     return describe_stages(&stats->totals, message, arena);
 }
 
+/* A reply has its bounds: of many streams only the latest decisions are told. */
+static size_t n_decisions_told(const struct leat_daemon *daemon, bool is_named) {
+    return is_named || count_streams(daemon) <= STREAMS_TOLD_ALL ? LEAT_TUNER_HISTORY : 1;
+}
+
 static Leat__StreamStats *describe_stats(const struct leat_daemon *daemon,
-                                         const struct leat_stream *stream,
+                                         const struct leat_stream *stream, size_t n_decisions,
                                          struct leat_arena *arena) {
     Leat__StreamStats *message = leat_arena_alloc(arena, sizeof(*message));
     struct leat_stats stats;
@@ -255,6 +263,8 @@ static Leat__StreamStats *describe_stats(const struct leat_daemon *daemon,
     leat_stats_stream(daemon, stream, &stats);
     r = describe_counts(&stats, message, arena);
     leat_stats_deinit(&stats);
+    if (r == 0)
+        r = leat_control_describe_tuners(daemon, stream, n_decisions, message, arena);
     return r < 0 ? NULL : message;
 }
 
@@ -271,7 +281,8 @@ void leat_control_stats(struct leat_control *control, const Leat__ControlRequest
          stream = stream->next) {
         if (name[0] && strcmp(name, stream->name) != 0)
             continue;
-        stats.streams[stats.n_streams] = describe_stats(daemon, stream, arena);
+        stats.streams[stats.n_streams] =
+            describe_stats(daemon, stream, n_decisions_told(daemon, name[0] != '\0'), arena);
         if (!stats.streams[stats.n_streams++]) {
             out_of_memory(control);
             return;

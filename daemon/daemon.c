@@ -324,6 +324,8 @@ static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
         r = leat_streams_init(&daemon->streams, settings->streams, settings->n_streams);
     if (r < 0)
         return leat_error_set(err, r, "%s", strerror(-r));
+    leat_tuner_store_init(&daemon->tuners, settings->state_directory, daemon->n_workers,
+                          (uint64_t)settings->memory_limit);
     leat_scheduler_init(&daemon->scheduler, &daemon->loop, daemon->n_workers);
     daemon->has_roots = settings->roots.n_items > 0;
     return leat_roots_init(&daemon->roots, (const char *const *)settings->roots.items,

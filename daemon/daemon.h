@@ -17,6 +17,7 @@
 #include "daemon/scheduler.h"
 #include "daemon/settings.h"
 #include "daemon/stream.h"
+#include "daemon/tuner_store.h"
 #include "daemon/user.h"
 #include "proto/packet.h"
 
@@ -53,6 +54,7 @@ struct leat_daemon {
     struct leat_roots roots;
     bool has_roots; /* given in the settings */
     struct leat_streams streams;
+    struct leat_tuner_store tuners; /* what they keep */
     struct leat_listener listeners[LEAT_N_ENDPOINTS];
 
     struct leat_session *sessions;

@@ -62,8 +62,18 @@ static void discharge_ring(struct leat_feed *feed, uint64_t bytes) {
     leat_user_discharge(feed->user, LEAT_CHARGE_RING_BYTES, bytes);
 }
 
+void leat_feed_add_task(struct leat_feed *feed, struct leat_task *task) {
+    feed->n_tasks++;
+    leat_scheduler_add(&feed->daemon->scheduler, NULL, task);
+}
+
+void leat_feed_task_done(struct leat_feed *feed) {
+    feed->n_tasks--;
+    finish_if_idle(feed);
+}
+
 static void drop_ring_task(struct leat_ring_task *task) {
-    task->feed->n_ring_tasks--;
+    task->feed->n_tasks--;
     free(task);
 }
 
@@ -73,8 +83,7 @@ static void add_ring_task(struct leat_feed *feed, struct leat_ring_task *task,
     task->task.class = LEAT_TASK_SLOW;
     task->task.work = work;
     task->task.done = done;
-    feed->n_ring_tasks++;
-    leat_scheduler_add(&feed->daemon->scheduler, NULL, &task->task);
+    leat_feed_add_task(feed, &task->task);
 }
 
 static void free_ring_work(struct leat_task *task) {
@@ -208,6 +217,22 @@ static void grow(struct leat_feed *feed, size_t need) {
         return;
     set_state(feed, LEAT_FEED_RUNNING);
     fail(feed, &err);
+}
+
+void leat_feed_fit_ring(struct leat_feed *feed, uint32_t n_slots, bool may_shrink) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    uint64_t bytes = n_slots * (uint64_t)(feed->ring ? feed->ring->slot_bytes : 0);
+
+    if (n_slots < feed->n_slots)
+        n_slots = feed->n_slots;
+    if (feed->state != LEAT_FEED_RUNNING || feed->error.code || !feed->ring ||
+        n_slots == feed->ring->n_slots || feed->ring->slot_bytes > feed->plan->slot_bytes * 2 ||
+        (n_slots < feed->ring->n_slots && !may_shrink) ||
+        (n_slots > feed->ring->n_slots && !leat_account_may_grow(&feed->account, bytes)))
+        return;
+    set_state(feed, LEAT_FEED_GROWING);
+    if (make_ring(feed, feed->ring->slot_bytes, n_slots, &err) < 0)
+        set_state(feed, LEAT_FEED_RUNNING);
 }
 
 /* ---- jobs ---- */
@@ -344,6 +369,7 @@ static void pump_jobs(struct leat_feed *feed) {
 static void pump(struct leat_feed *feed) {
     if (feed->state == LEAT_FEED_CLOSING || feed->error.code || !feed->ring)
         return;
+    leat_feed_tuner_step(feed);
     if (feed->state == LEAT_FEED_RUNNING)
         give_slots(feed);
     pump_jobs(feed);
@@ -401,6 +427,8 @@ bool leat_feed_take(struct leat_feed *feed, struct leat_feed_output *ret_output)
         ret_output->ring = find_ring(feed, output.slot.generation);
         assert(ret_output->ring);
         leat_ring_ready(ret_output->ring, ret_output->slot);
+        if (leat_run_is_ready(feed->run)) /* this one was in its way */
+            leat_feed_mark(feed);
     }
     return true;
 }
@@ -502,6 +530,7 @@ int leat_feed_new(struct leat_daemon *daemon, struct leat_user *user, struct lea
     feed->ops = ops;
     feed->subscriber = subscriber;
     feed->min_slots = admission.n_min_slots;
+    feed->n_slots = admission.n_slots;
     (void)leat_plan_ref(plan);
     feed->user = leat_user_ref(user);
     feed->stream = leat_stream_ref(stream);
@@ -533,6 +562,7 @@ static void end_run(struct leat_feed *feed) {
         if (output.kind == LEAT_OUTPUT_BATCH)
             leat_ring_take_back(find_ring(feed, output.slot.generation), output.slot.index);
     retire_ring(feed);
+    leat_feed_tuner_end(feed);
     leat_run_get_stats(feed->run, &stats);
     leat_stream_totals_add(&feed->stream->totals, &stats);
     feed->run = leat_run_free(feed->run);
@@ -595,6 +625,6 @@ static void finish_if_idle(struct leat_feed *feed) {
         return;
     if (feed->run && feed->n_jobs == 0 && !has_last_job(feed))
         end_run(feed);
-    if (!feed->run && !feed->rings && feed->n_ring_tasks == 0)
+    if (!feed->run && !feed->rings && feed->n_tasks == 0)
         free_feed(feed);
 }

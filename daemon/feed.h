@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "daemon/feed_tuner.h"
 #include "daemon/ring.h"
 #include "daemon/scheduler.h"
 #include "daemon/user.h"
@@ -80,7 +81,7 @@ struct leat_feed {
     struct leat_task_queue queue;
     struct leat_feed_job *free_jobs;
     uint32_t n_jobs;         /* out */
-    uint32_t n_ring_tasks;   /* out */
+    uint32_t n_tasks;        /* of its own that are out: it does not end before */
     uint32_t min_slots;      /* of a ring that grows: those asked for */
     struct leat_ring *ring;  /* the one that is filled; in `rings` too */
     struct leat_ring *rings; /* all that have memory */
@@ -89,6 +90,8 @@ struct leat_feed {
     const struct leat_feed_ops *ops;
     void *subscriber;           /* NULL: gone */
     struct leat_stream *stream; /* gets the run's counters in the end */
+    uint32_t n_slots;           /* of its first ring */
+    struct leat_feed_tuner tuner;
 };
 
 /* Starts a run of that plan; without waiting for its first ring. window: batches that the
@@ -106,6 +109,12 @@ bool leat_feed_take(struct leat_feed *feed, struct leat_feed_output *ret_output)
 void leat_feed_untake(struct leat_feed *feed, const struct leat_feed_output *output);
 void leat_feed_hold(struct leat_feed *feed, struct leat_ring *ring, uint32_t slot);
 void leat_feed_release(struct leat_feed *feed, struct leat_ring *ring, uint32_t slot);
+
+/* For its tuner: a task without which it does not end, and that it is done; a ring with so many
+ * slots, if there is room, or one with fewer again if it may shrink. */
+void leat_feed_add_task(struct leat_feed *feed, struct leat_task *task);
+void leat_feed_task_done(struct leat_feed *feed);
+void leat_feed_fit_ring(struct leat_feed *feed, uint32_t n_slots, bool may_shrink);
 
 /* Why nothing more comes, or NULL. */
 const struct leat_error *leat_feed_error(const struct leat_feed *feed);

@@ -197,6 +197,8 @@ static void plan_work(struct leat_task *task) {
     if (leat_loading_check(&opening->loading, opening->stream->spec, &opening->error) == 0)
         (void)leat_plan_new(opening->stream->spec, opening->opener, &opening->plan,
                             &opening->error);
+    if (opening->plan)
+        leat_feed_tuner_look(opening->daemon, opening->plan, &opening->kept);
 }
 
 static int check_digest(const struct leat_opening *opening, struct leat_error *err) {

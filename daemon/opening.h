@@ -6,6 +6,7 @@
 #pragma once
 
 #include "daemon/admission.h"
+#include "daemon/feed_tuner.h"
 #include "daemon/scheduler.h"
 #include "daemon/stream.h"
 #include "pipeline/plan.h"
@@ -17,6 +18,7 @@ struct leat_opening {
     const struct leat_opener *opener;
     struct leat_plan *plan;
     struct leat_error error;
+    struct leat_feed_kept kept; /* of its tuner */
 
     struct leat_daemon *daemon;
     struct leat_loading loading;

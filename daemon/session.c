@@ -263,6 +263,7 @@ static void count_wait(struct leat_session *session, bool is_waiting) {
     if (is_waiting == (session->wait_start_ns != 0))
         return;
     now_ns = leat_daemon_now_ns();
+    leat_feed_tuner_set_starved(session->feed, is_waiting, now_ns);
     if (is_waiting) {
         session->stream->totals.n_waits++;
         session->wait_start_ns = now_ns;
@@ -406,6 +407,8 @@ static void start_feed(struct leat_session *session, struct leat_opening *openin
         (void)leat_feed_new(session->daemon, session->user, opening->plan, &opening->run_options,
                             session->window, &feed_ops, session, session->stream, &session->feed,
                             &err);
+    if (!err.code)
+        leat_feed_tuner_start(session->feed, &opening->kept);
     leat_opening_free(opening);
     if (err.code)
         refuse(session, &err);

@@ -18,6 +18,8 @@ static const char *const log_levels[] = {"error", "warning", "notice", "info", "
 
 static const char *const exec_choices[] = {"never", "settings", "trainers", NULL};
 
+static const char *const tuner_choices[] = {"off", "on", NULL};
+
 #define MEMBER(name) offsetof(struct leat_settings, name)
 
 const struct leat_arg leat_settings_args[] = {
@@ -118,6 +120,18 @@ const struct leat_arg leat_settings_args[] = {
      .choices = exec_choices,
      .help = "Whose streams may start programs, which run as the daemon's user: nobody's, those of "
              "this file, or also those that trainers of the daemon's own user describe."},
+    {.name = "tuner",
+     .type = LEAT_ARG_CHOICE,
+     .offset = MEMBER(tuner),
+     .fallback = "on",
+     .choices = tuner_choices,
+     .help = "Whether block size, blocks in flight, batches ahead and batches of a job are turned "
+             "while streams run, where these do not say otherwise. Never changes the batches."},
+    {.name = "state_directory",
+     .type = LEAT_ARG_PATH,
+     .offset = MEMBER(state_directory),
+     .help = "Where the tuner keeps what it found, for the next run; if not given, "
+             "$STATE_DIRECTORY (systemd), $XDG_STATE_HOME/leat or ~/.local/state/leat."},
     {.name = "log",
      .type = LEAT_ARG_CHOICE,
      .offset = MEMBER(log),
@@ -210,7 +224,7 @@ static int resolve_path(const struct leat_settings *settings, const char **path,
 
 static int resolve_paths(struct leat_settings *settings, struct leat_error *err) {
     const char **sockets[] = {&settings->trainer_socket, &settings->copy_socket,
-                              &settings->control_socket};
+                              &settings->control_socket, &settings->state_directory};
 
     for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++)
         if (resolve_path(settings, sockets[i], err) < 0)

@@ -22,6 +22,8 @@ enum leat_settings_exec {
     LEAT_SETTINGS_EXEC_TRAINERS, /* also those that trainers of the daemon's own user describe */
 };
 
+enum leat_settings_tuner { LEAT_SETTINGS_TUNER_OFF, LEAT_SETTINGS_TUNER_ON };
+
 struct leat_settings {
     struct leat_config base;
     int64_t workers;
@@ -32,9 +34,11 @@ struct leat_settings {
     int64_t memory_limit; /* 0: none */
     int64_t max_streams, max_user_streams;
     int64_t window, max_window;
-    int exec;      /* enum leat_settings_exec */
-    int log;       /* enum leat_log_format */
-    int log_level; /* index into error, warning, notice, info, debug */
+    int exec;                    /* enum leat_settings_exec */
+    int tuner;                   /* enum leat_settings_tuner */
+    const char *state_directory; /* NULL: not given */
+    int log;                     /* enum leat_log_format */
+    int log_level;               /* index into error, warning, notice, info, debug */
 
     char *file;
     struct leat_value document; /* what the configs and specs refer to */

@@ -11,6 +11,7 @@
 
 #include "pipeline/budget.h"
 #include "pipeline/run.h"
+#include "pipeline/tuner.h"
 
 #define LEAT_STREAMS_MAX_ENDED 64 /* trainers' own streams that are remembered */
 #define LEAT_STREAM_MAX_STAGES 64 /* that are counted: those behind are not */
@@ -39,6 +40,8 @@ struct leat_stream {
     uint32_t n_refs;              /* sessions and feeds */
     struct leat_stream_totals totals;
     struct leat_trace *trace; /* of its runs; NULL: nobody wants one */
+    bool has_tuner;
+    struct leat_tuner tuner; /* of the run that ended last */
 };
 
 struct leat_streams {

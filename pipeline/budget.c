@@ -132,6 +132,13 @@ bool leat_account_may_grow(const struct leat_account *account, uint64_t bytes) {
     return has_room(account, bytes, common_limit(account->budget));
 }
 
+uint64_t leat_account_room(const struct leat_account *account) {
+    uint64_t limit = common_limit(account->budget), claimed = account->budget->claimed_bytes;
+
+    return leat_account_claim(account) - account->used_bytes +
+           (claimed < limit ? limit - claimed : 0);
+}
+
 bool leat_account_must_grow(const struct leat_account *account, uint64_t bytes) {
     uint64_t limit = account->budget->limit_bytes;
 

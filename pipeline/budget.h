@@ -75,6 +75,8 @@ void leat_account_count(struct leat_account *account, enum leat_memory memory, b
 /* Whether it may take so much more: what it can do without, or what it cannot go on without. */
 bool leat_account_may_grow(const struct leat_account *account, uint64_t bytes);
 bool leat_account_must_grow(const struct leat_account *account, uint64_t bytes);
+/* How much more it may take, at most. */
+uint64_t leat_account_room(const struct leat_account *account);
 /* Whether it could take so much more if all others gave back what they have beyond guarantees. */
 bool leat_account_may_hope(const struct leat_account *account, uint64_t bytes);
 /* It waits for so much, and others make room for it; 0: no more. */

@@ -326,7 +326,9 @@ static void collate(const struct leat_plan *plan, struct leat_collate_item *item
 size_t leat_collate_max(const struct leat_plan *plan) {
     size_t n = JOB_BYTES / (plan->slot_bytes ? plan->slot_bytes : 1);
 
-    return n < 1 ? 1 : n > LEAT_COLLATE_MAX ? LEAT_COLLATE_MAX : n;
+    if (plan->options.collate_batches > 0)
+        return (size_t)plan->options.collate_batches;
+    return n < 1 ? 1 : n > LEAT_KNOB_COLLATED_MAX ? LEAT_KNOB_COLLATED_MAX : n;
 }
 
 void leat_collate_execute(struct leat_collate_job *job) {

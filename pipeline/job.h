@@ -87,6 +87,7 @@ struct leat_scan_job {
     struct leat_scan *scan;
     size_t max_bytes;                           /* in: that a buffer may have, at least a block's */
     size_t wants_bytes;                         /* out: not without such a buffer; 0: it has done */
+    size_t block_bytes;                         /* in: of a piece; 0: as the plan says */
     size_t n_pieces;                            /* in: at most so many */
     struct leat_buffer *buffers[LEAT_SCAN_MAX]; /* in: empty; out: NULL if it went into its piece */
     struct leat_piece pieces[LEAT_SCAN_MAX];    /* out, in order; span.n_records 0: none */
@@ -210,13 +211,12 @@ struct leat_collate_item {
     struct leat_output_entry *output;
 };
 
-#define LEAT_COLLATE_MAX 256
-#define LEAT_READY_JOBS  2 /* of which batches wait for slots, at most */
+#define LEAT_READY_JOBS 2 /* of which batches wait for slots, at most */
 
 struct leat_collate_job {
     const struct leat_plan *plan;
     size_t n_items;
-    struct leat_collate_item items[LEAT_COLLATE_MAX];
+    struct leat_collate_item items[LEAT_KNOB_COLLATED_MAX];
 };
 
 /* Batches that one job makes, at most. */

@@ -16,6 +16,7 @@
 #define PROBE_WAITS     500 /* of 20 ms each, in a row, for a FIFO */
 
 static const char *const on_error_choices[] = {"fail", "skip", "quarantine", NULL};
+static const char *const tuner_choices[] = {"as_set", "off", "on", NULL};
 
 const struct leat_arg leat_stream_args[] = {
     {.name = "on_error",
@@ -51,6 +52,27 @@ const struct leat_arg leat_stream_args[] = {
      .min = 4096,
      .max = 64 << 20,
      .help = "bytes of source in one unit of work; changes speed and memory, never the batches"},
+    {.name = "jobs_in_flight",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_stream_options, jobs_in_flight),
+     .min = 1,
+     .max = 4096,
+     .help = "blocks that are worked on or wait to be at once; if not given, the daemon chooses; "
+             "changes speed and memory, never the batches"},
+    {.name = "collate_batches",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_stream_options, collate_batches),
+     .min = 1,
+     .max = 256,
+     .help = "batches that one job puts into slots; if not given, the daemon chooses; changes "
+             "speed, never the batches"},
+    {.name = "tuner",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct leat_stream_options, tuner),
+     .fallback = "as_set",
+     .choices = tuner_choices,
+     .help = "whether the daemon turns what is not given of block_bytes, jobs_in_flight, "
+             "collate_batches and prefetch_size; as_set: as its settings say"},
     {.name = "max_record_bytes",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct leat_stream_options, max_record_bytes),

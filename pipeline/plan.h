@@ -17,6 +17,8 @@ enum leat_on_error {
     LEAT_ON_ERROR_QUARANTINE,
 };
 
+enum leat_tuner_choice { LEAT_TUNER_AS_SET, LEAT_TUNER_OFF, LEAT_TUNER_ON };
+
 /* Stream options: the table in plan.c. */
 extern const struct leat_arg leat_stream_args[];
 struct leat_stream_options {
@@ -26,6 +28,9 @@ struct leat_stream_options {
     int64_t max_errors; /* 0: any number */
     int64_t seed;
     int64_t block_bytes;
+    int tuner;               /* enum leat_tuner_choice */
+    int64_t jobs_in_flight;  /* 0: not given */
+    int64_t collate_batches; /* 0: not given */
     int64_t max_record_bytes, max_fields, max_tokens;
     int64_t max_batch_bytes;
     int64_t max_window_bytes, max_expansion, decode_ahead; /* of compressed files */
@@ -120,6 +125,7 @@ struct leat_plan {
     const struct leat_bucketing *bucketing; /* NULL: rows come together as they come */
     bool drop_last;
     uint64_t prefetch_size;
+    bool has_prefetch; /* it was given */
     bool has_repeat;
     size_t repeat_at;      /* index in `order` */
     uint64_t repeat_count; /* 0: without end */

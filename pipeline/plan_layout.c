@@ -289,6 +289,7 @@ int leat_plan_lay_out(struct leat_plan *plan, const struct leat_planner *planner
     plan->n_counted = planner->n_counted;
     plan->bucketing = planner->bucketing;
     plan->drop_last = planner->drop_last;
+    plan->has_prefetch = planner->has_prefetch;
     plan->prefetch_size = planner->has_prefetch ? planner->prefetch_size : 1;
     if (planner->n_names > LEAT_SLOT_MAX_TENSORS)
         return batch_error(plan, err,

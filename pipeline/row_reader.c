@@ -90,9 +90,10 @@ static int read_on(struct reader *reader, struct leat_error *err) {
     int r = 0;
 
     while (r == 0 && !has_ended) {
-        struct leat_scan_job job = {
-            .max_bytes = SIZE_MAX,
-            .scan = &reader->scan, .n_pieces = 1, .buffers = {&reader->buffer}};
+        struct leat_scan_job job = {.max_bytes = SIZE_MAX,
+                                    .scan = &reader->scan,
+                                    .n_pieces = 1,
+                                    .buffers = {&reader->buffer}};
         uint64_t n_bytes = 0;
 
         r = leat_scan_execute(&job, &n_bytes, err);

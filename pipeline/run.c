@@ -33,6 +33,7 @@ static void start(struct leat_run *run, struct leat_plan *plan,
     run->quarantine_fd = -1;
     run->plan = leat_plan_ref(plan);
     run->options = *options;
+    leat_run_default_knobs(plan, options->max_map_jobs, &run->knobs);
     run->last = &run->first;
     run->last_output = &run->first_output;
     run->epoch = run->scan_epoch = options->first_epoch;
@@ -186,13 +187,14 @@ static bool find_slot(struct leat_run *run, size_t need) {
 static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_batcher *batcher = &run->order.batcher;
     struct leat_job *job;
-    size_t max = leat_collate_max(run->plan), need = leat_run_slot_need(run);
+    size_t max = (size_t)run->knobs.of[LEAT_KNOB_COLLATED], room = leat_run_slot_room(run);
+    size_t need = leat_run_slot_need(run);
 
     if (need > (size_t)run->plan->options.max_batch_bytes)
         return fail_too_large(run, need);
-    if (need == 0 || run->slots.n_slots == 0 ||
-        (run->n_collate_out > 0 && run->slots.n_slots < max))
+    if (need == 0 || room == 0 || (run->n_collate_out > 0 && room < max))
         return 0;
+    max = room < max ? room : max;
     job = leat_run_take_job(run, LEAT_JOB_COLLATE);
     if (!job)
         return out_of_memory(run);
@@ -272,7 +274,7 @@ static bool is_ahead_by_passes(const struct leat_run *run) {
 }
 
 int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job) {
-    size_t limit = run->options.max_map_jobs + 1, n_room;
+    size_t limit = (size_t)run->knobs.of[LEAT_KNOB_JOBS] + 1, n_room;
     struct leat_job *job;
 
     if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed ||
@@ -289,6 +291,7 @@ int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job) {
     n_room = limit - run->n_entries;
     job->scan = (struct leat_scan_job){.scan = &run->scan,
                                        .max_bytes = leat_run_reserve_scan(run),
+                                       .block_bytes = (size_t)run->knobs.of[LEAT_KNOB_BLOCK_BYTES],
                                        .n_pieces = n_room < LEAT_SCAN_MAX ? n_room : LEAT_SCAN_MAX};
     if (take_buffers(run, &job->scan) < 0) {
         give_buffers(run, &job->scan);
@@ -411,7 +414,8 @@ static int make_job(struct leat_run *run, struct leat_job **ret_job) {
     } while (run->has_end);
     if (rest_job(run, false, ret_job) == LEAT_RUN_JOB)
         return LEAT_RUN_JOB;
-    if (leat_run_slot_need(run) > 0 && run->n_collate_out == 0)
+    if (leat_run_slot_need(run) > 0 && run->n_collate_out == 0 &&
+        run->n_ahead < run->knobs.of[LEAT_KNOB_AHEAD])
         return LEAT_RUN_NEEDS_SLOT;
     return 0;
 }
@@ -566,10 +570,22 @@ static void complete_collate(struct leat_run *run, struct leat_job *job) {
         item->output->made_ns = job->start_ns + job->busy_ns;
         run->stats.n_batches++;
         run->stats.n_rows += item->batch->n_refs;
+        run->stats.n_batch_bytes += item->used_bytes;
         run->stats.n_elements += item->n_elements;
         run->collate_bytes -= item->batch->n_bytes;
         leat_batch_refs_free(item->batch);
     }
+}
+
+static void count_job(struct leat_run *run, const struct leat_job *job) {
+    struct leat_run_stats *stats = &leat_run_whole(run)->stats;
+
+    stats->jobs[job->kind].n_jobs++;
+    stats->jobs[job->kind].busy_ns += job->busy_ns;
+    if (job->kind != LEAT_JOB_MAP || job->map.load.fd >= 0 || job->map.is_partial)
+        return;
+    stats->n_made_blocks++;
+    stats->n_made_bytes += job->map.piece.span.n_bytes;
 }
 
 void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
@@ -577,6 +593,7 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
     leat_run_profile_job(run, take_job);
     if (leat_run_whole(run)->tracing.trace)
         leat_run_trace_job(leat_run_whole(run), take_job);
+    count_job(run, take_job);
     if (take_job->kind == LEAT_JOB_MAP && take_job->map.is_partial) {
         park(run, take_job);
         return;

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "pipeline/histogram.h"
+#include "pipeline/knobs.h"
 #include "pipeline/plan.h"
 
 enum {
@@ -107,7 +108,14 @@ struct leat_run_stage_stats {
     struct leat_histogram times; /* of each job or block; their sum is busy_ns */
 };
 
+struct leat_run_job_stats {
+    uint64_t n_jobs, busy_ns;
+};
+
 struct leat_run_stats {
+    struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS]; /* that came back */
+    uint64_t n_made_blocks, n_made_bytes; /* of the source; others came from the cache */
+    uint64_t n_batch_bytes;
     uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
     uint32_t n_jobs, n_blocks;
     /* Known only with now_ns: from its beginning to its end or up to now, and in which part of that
@@ -140,6 +148,13 @@ void leat_job_execute(struct leat_job *job);
  * leat_run_error() after everything before it was handed out. */
 void leat_run_complete(struct leat_run *run, struct leat_job *take_job);
 
+/* At any time. Values out of range become the nearest that are in it. */
+void leat_run_set_knobs(struct leat_run *run, const struct leat_knobs *knobs);
+void leat_run_get_knobs(const struct leat_run *run, struct leat_knobs *ret_knobs);
+/* As they are unless somebody turns them: n_jobs is max_map_jobs. */
+void leat_run_default_knobs(const struct leat_plan *plan, uint32_t n_jobs,
+                            struct leat_knobs *ret_knobs);
+
 /* Bytes that the next waiting batch needs: a slot that is smaller is not taken (see give_slot). 0:
  * none waits. */
 size_t leat_run_slot_need(const struct leat_run *run);
@@ -150,6 +165,9 @@ size_t leat_run_n_waiting(const struct leat_run *run);
 int leat_run_give_slot(struct leat_run *run, const struct leat_slot *slot);
 /* Slots that were given but not used, when the driver replaces its ring: takes one back. */
 bool leat_run_take_slot_back(struct leat_run *run, struct leat_slot *ret_slot);
+
+/* Whether a batch that waits has a slot, and may be made now. */
+bool leat_run_is_ready(const struct leat_run *run);
 
 bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output);
 

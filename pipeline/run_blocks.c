@@ -268,7 +268,7 @@ bool leat_run_is_stale(const struct leat_run *run, const struct leat_queue_entry
 
 /* Batches that wait for slots hold on to their blocks: few, as the slots are what is kept ready. */
 static size_t ready_limit(const struct leat_run *run) {
-    return LEAT_READY_JOBS * leat_collate_max(run->plan);
+    return LEAT_READY_JOBS * (size_t)run->knobs.of[LEAT_KNOB_COLLATED];
 }
 
 void leat_run_count_records(struct leat_run *run, const struct leat_queue_entry *entry) {

@@ -98,6 +98,7 @@ struct leat_run_tracing {
 struct leat_run {
     struct leat_plan *plan;
     struct leat_run_options options;
+    struct leat_knobs knobs;
 
     /* Sources that are mixed: each has a run of its own, which reads it, and has blocks in line but
      * no order. The run of them all takes their rows, and has their workspaces and scratch memory.
@@ -133,6 +134,7 @@ struct leat_run {
     /* batches into slots, and out */
     struct leat_slot_queue slots;
     struct leat_output_entry *first_output, **last_output;
+    size_t n_ahead; /* batches among the outputs */
 
     struct leat_run_cache cache; /* if the plan has one */
 
@@ -211,6 +213,8 @@ struct leat_output_entry *leat_run_add_output(struct leat_run *run,
                                               const struct leat_output *output, bool is_done);
 /* Ends of epochs that are next in line go straight to the outputs. */
 void leat_run_move_ends(struct leat_run *run);
+/* How many batches may be put into slots now. */
+size_t leat_run_slot_room(const struct leat_run *run);
 
 /* The profile (run_profile.c). */
 int leat_run_profile_init(struct leat_run *run, struct leat_error *err);
@@ -238,6 +242,7 @@ int leat_run_map_job(struct leat_run *run, struct leat_job **ret_job);
 struct leat_run *leat_run_new_lane(struct leat_run *whole, uint32_t lane,
                                    const struct leat_run_options *options); /* NULL: no memory */
 int leat_run_mix_init(struct leat_run *run, struct leat_error *err);
+uint64_t leat_run_lane_jobs(const struct leat_run *run, uint64_t n_jobs);
 void leat_run_mix_free(struct leat_run *run);
 void leat_run_mix_consume(struct leat_run *run);
 int leat_run_mix_job(struct leat_run *run, struct leat_job **ret_job);

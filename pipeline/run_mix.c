@@ -24,7 +24,7 @@ int leat_run_mix_init(struct leat_run *run, struct leat_error *err) {
     struct leat_run_options options = run->options;
 
     options.account = run->memory.account;
-    options.max_map_jobs = (uint32_t)((options.max_map_jobs + n - 1) / n);
+    options.max_map_jobs = (uint32_t)leat_run_lane_jobs(run, run->knobs.of[LEAT_KNOB_JOBS]);
     run->scan_has_ended = true;
     run->lanes = calloc(n, sizeof(*run->lanes));
     if (!run->lanes)

@@ -46,6 +46,7 @@ struct leat_output_entry *leat_run_add_output(struct leat_run *run,
     *entry = (struct leat_output_entry){.output = *output, .is_done = is_done};
     *run->last_output = entry;
     run->last_output = &entry->next;
+    run->n_ahead += output->kind == LEAT_OUTPUT_BATCH;
     return entry;
 }
 
@@ -85,6 +86,7 @@ bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output) 
     *ret_output = entry->output;
     if (run->tracing.trace && entry->output.kind == LEAT_OUTPUT_BATCH)
         leat_run_trace_output(run, entry);
+    run->n_ahead -= entry->output.kind == LEAT_OUTPUT_BATCH;
     run->first_output = entry->next;
     if (!run->first_output)
         run->last_output = &run->first_output;

@@ -17,11 +17,11 @@ void leat_run_rest_init(struct leat_run *run) {
         run->map_limit = n < run->map_limit ? n : run->map_limit;
         run->can_rest = run->can_rest || stage->ops->workspace_rest;
     }
-    run->n_at_once = run->options.max_map_jobs + 1;
+    run->n_at_once = n_threads > 0 ? n_threads : (uint32_t)run->knobs.of[LEAT_KNOB_JOBS] + 1;
     if (run->map_limit < run->n_at_once)
         run->n_at_once = run->map_limit;
-    if (n_threads > 0 && n_threads < run->n_at_once)
-        run->n_at_once = n_threads;
+    if (n_threads == 0) /* as many are executed as are out */
+        run->map_limit = run->n_at_once;
 }
 
 void leat_run_rest_deinit(struct leat_run *run) {

@@ -322,7 +322,7 @@ static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_
                     bool *at_end, struct leat_cut *ret_cut, uint64_t *n_bytes,
                     struct leat_error *err) {
     struct leat_scan *scan = job->scan;
-    size_t limit = (size_t)scan->plan->options.block_bytes;
+    size_t limit = job->block_bytes ? job->block_bytes : (size_t)scan->plan->options.block_bytes;
 
     for (;;) {
         struct leat_error fault = LEAT_ERROR_INIT;

@@ -10,6 +10,7 @@
 #include "client/cli/control.h"
 #include "client/cli/error_json.h"
 #include "client/cli/profile.h"
+#include "client/cli/tuner_report.h"
 #include "client/cli/units.h"
 #include "client/leat.h"
 #include "proto/packet.h"
@@ -329,6 +330,7 @@ static void add_stats(struct leat_text *text, const Leat__StreamStats *stats, bo
         leat_text_add(text, "\n");
         add_list(text, stats_members, stats);
         leat_cli_profile_text(text, stats);
+        leat_cli_tuner_text(text, stats);
         if (stats->n_pools > 0)
             add_table(text, pool_members, (const void *const *)stats->pools, stats->n_pools);
         return;
@@ -336,6 +338,8 @@ static void add_stats(struct leat_text *text, const Leat__StreamStats *stats, bo
     add_json(text, stats_members, stats);
     leat_text_add(text, ", ");
     leat_cli_profile_json(text, stats);
+    leat_text_add(text, ", ");
+    leat_cli_tuner_json(text, stats);
     leat_text_add(text, ", \"pools\": [");
     for (size_t i = 0; i < stats->n_pools; i++) {
         leat_text_add(text, i ? ", " : "");

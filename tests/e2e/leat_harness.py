@@ -20,6 +20,7 @@ BIN = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("LEAT_BI
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SLOW = float(os.environ.get("LEAT_TEST_SLOW", "1"))  # how much slower a sanitizer makes things
 START_TIMEOUT_S = 20 * SLOW
+os.environ["XDG_STATE_HOME"] = str(BIN.parent / "tests" / "state")  # not the user's own
 
 
 class Skip(Exception):

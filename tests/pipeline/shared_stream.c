@@ -360,10 +360,29 @@ static void needs_slot(struct driver *driver) {
         complete_one(driver);
 }
 
+static void turn_knobs(struct driver *driver) {
+    static const uint64_t most[LEAT_N_KNOBS] = {262144, 16, 8, 16};
+    struct leat_knobs knobs, before;
+
+    if (draw(driver, 4) > 0)
+        return;
+    leat_run_get_knobs(driver->run, &before);
+    knobs = before;
+    for (int i = 0; i < LEAT_N_KNOBS; i++)
+        if (draw(driver, 2) == 0)
+            knobs.of[i] = draw(driver, most[i]) >> draw(driver, 12); /* 0 too */
+    leat_run_set_knobs(driver->run, &knobs);
+    leat_knobs_clamp(&knobs);
+    leat_run_get_knobs(driver->run, &before);
+    assert_true(leat_knobs_equal(&knobs, &before));
+}
+
 static void step(struct driver *driver, bool *is_ended) {
     unsigned max = driver->how->n_jobs ? driver->how->n_jobs : 1, n_taken;
     struct leat_job *job;
 
+    if (driver->how->turns_knobs)
+        turn_knobs(driver);
     if (driver->n_jobs == max || (driver->how->random && driver->n_jobs && draw(driver, 3) == 0)) {
         complete_one(driver);
         take_outputs(driver);

@@ -56,6 +56,7 @@ struct drive {
     size_t slot_bytes;     /* 0: as the plan says */
     unsigned n_held;       /* batches that the trainer holds before it gives back the oldest */
     bool in_threads;       /* jobs that are out run at the same time */
+    bool turns_knobs;      /* any of them, at any moment */
     uint64_t cancel_after; /* batches; 0: never */
     void (*on_batch)(const struct leat_output *output, void *user);
     void *user;

@@ -63,6 +63,7 @@ static void test_headroom(void **state) {
     (void)state;
     leat_budget_init(&budget, 800);
     assert_int_equal(leat_account_open(&first, &budget, 100), 0);
+    assert_int_equal(leat_account_room(&first), 700);
     assert_true(leat_account_may_grow(&first, 700));
     assert_false(leat_account_may_grow(&first, 701)); /* an eighth is for others */
     leat_account_change(&first, LEAT_MEMORY_BLOCKS, 0, 700);

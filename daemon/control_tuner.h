@@ -1,0 +1,12 @@
+/* control_tuner.h: what the tuners of a stream chose and why, for `stats`. Owner: loop. */
+#pragma once
+
+#include "daemon/daemon.h"
+#include "pipeline/arena.h"
+#include "proto/leat.pb-c.h"
+
+/* Into message->tuners: those of its runs (some of them, if there are many), else of the last that
+ * ended; of each the n_decisions latest. 0 or -ENOMEM. */
+int leat_control_describe_tuners(const struct leat_daemon *daemon, const struct leat_stream *stream,
+                                 size_t n_decisions, Leat__StreamStats *message,
+                                 struct leat_arena *arena);
