@@ -113,7 +113,7 @@ void leat_forecast_make(const struct leat_plan *plan, const struct leat_measurem
     };
     if (measurement->n_records == 0 || measurement->n_step_rows == 0) {
         forecast->measurement = NULL;
-        forecast->reason = "there are no records";
+        forecast->reason = "there is no record to try, or none of less than 4 MiB";
         return;
     }
     take_costs(plan, measurement, forecast);

@@ -11,11 +11,12 @@
 
 #include "pipeline/order.h"
 
-#define BLOCK_BYTES (128 << 10) /* a trial has several blocks */
-#define FILES_SHARE 8           /* of the time, at most, for looking up sizes: one in so many */
-#define CACHED_MAX  4           /* blocks that are tried with a cache */
-#define BATCHES_MAX 4096
-#define MAP_SHARE   0.6 /* of the time for reading and the pass; the rest for the others */
+#define RECORD_BYTES (4U << 20)  /* the trial ends at a larger one */
+#define BLOCK_BYTES  (128 << 10) /* a trial has several blocks */
+#define FILES_SHARE  8           /* of the time, at most, for looking up sizes: one in so many */
+#define CACHED_MAX   4           /* blocks that are tried with a cache */
+#define BATCHES_MAX  4096
+#define MAP_SHARE    0.6 /* of the time for reading and the pass; the rest for the others */
 
 struct trial {
     struct leat_plan plan; /* of the caller, with other sizes of blocks */
@@ -171,13 +172,17 @@ static int read_lane(struct trial *trial, uint64_t max_bytes, uint64_t end_ns,
 
     while (r == 0 && !trial->is_done && !*ret_has_ended && *ret_n_bytes < max_bytes &&
            now(trial) < end_ns) {
-        struct leat_scan_job job = {
-            .scan = &trial->scan, .n_pieces = 1, .buffers = {&trial->buffer}};
+        struct leat_scan_job job = {.scan = &trial->scan,
+                                    .max_bytes = RECORD_BYTES,
+                                    .n_pieces = 1,
+                                    .buffers = {&trial->buffer}};
         uint64_t n_read = 0, start_ns = busy(trial);
 
         r = leat_scan_execute(&job, &n_read, err);
         trial->result->scan_ns += busy(trial) - start_ns;
         *ret_has_ended = job.has_ended;
+        if (job.wants_bytes > 0)
+            break;
         if (r < 0 || !job.pieces[0].buffer)
             continue;
         *ret_n_bytes += job.pieces[0].span.n_bytes;
