@@ -76,13 +76,13 @@ static void fail_for_memory(struct leat_run *run, uint64_t more) {
     const struct leat_pool_stats *pools = account->pools;
     const struct leat_run *whole = leat_run_whole(run);
     struct leat_error err = LEAT_ERROR_INIT;
-    uint64_t others = account->budget->used_bytes - account->used_bytes;
+    uint64_t others = account->budget->claimed_bytes - leat_account_claim(account);
 
     leat_error_set(
         &err, -ENOMEM,
         "memory_limit (%.1f MiB) is reached: this stream has %.1f MiB (ring %.1f, loaded %.1f, "
-        "workspaces %.1f, order %.1f, blocks %.1f: %u of them, most held by stages that order "
-        "rows), all others %.1f MiB, and %.1f MiB more are needed %s",
+        "workspaces %.1f, order %.1f, blocks %.1f: %u of them), %.1f MiB are taken by all others "
+        "or guaranteed to them, and %.1f MiB more are needed %s",
         (double)account->budget->limit_bytes / MIB, (double)account->used_bytes / MIB,
         (double)pools[LEAT_MEMORY_RING].current_bytes / MIB,
         (double)pools[LEAT_MEMORY_LOADED].current_bytes / MIB,

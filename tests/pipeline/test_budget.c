@@ -2,8 +2,10 @@
 #include "pipeline/budget.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/stage.h"
 #include "tests/pipeline/shared_records.h"
 
 #define N_ACCOUNTS 5
@@ -178,6 +180,76 @@ static void test_runs_within(void **state) {
     assert_true(free_peak > 0);
 }
 
+static struct driven drive_large(uint64_t limit, struct drive how, uint64_t *ret_peak) {
+    struct leat_budget budget;
+    struct leat_account account;
+    struct driven driven;
+
+    leat_budget_init(&budget, limit);
+    assert_int_equal(leat_account_open(&account, &budget, 0), 0);
+    how.options.account = &account;
+    how.options.n_epochs = 2;
+    how.options.max_map_jobs = 16;
+    driven = drive_stream("jsonl: {paths: [large.jsonl]}", "block_bytes: 4096",
+                          "- select: {fields: [id]}\n- batch: {batch_size: 3}", &how);
+    *ret_peak = budget.peak_bytes;
+    assert_int_equal(account.used_bytes, 0);
+    leat_account_close(&account);
+    return driven;
+}
+
+/* Records much larger than a block are asked for: the same batches within less, or the reason. */
+static void test_large_records(void **state) {
+    static char text[300001];
+    struct leat_text lines = {.data = NULL};
+    struct driven free_driven, driven;
+    uint64_t peak;
+
+    (void)state;
+    memset(text, 'x', sizeof(text) - 1);
+    for (int i = 0; i < 200; i++)
+        leat_text_add(&lines, "{\"id\": %d, \"text\": \"%.*s\"}\n", i, i % 20 == 7 ? 300000 : 30,
+                      text);
+    folder_write("large.jsonl", lines.data, lines.n_bytes);
+    free(lines.data);
+    free_driven = drive_large(UINT64_MAX, (struct drive){.n_jobs = 8}, &peak);
+    assert_string_equal(free_driven.error.message, "");
+    for (int i = 0; i < 20; i++) {
+        uint64_t limit = (UINT64_C(10) << 20) + draw(UINT64_C(10) << 20);
+
+        driven = drive_large(limit, random_drive(), &peak);
+        assert_string_equal(driven.error.message, "");
+        assert_string_equal(driven.digest, free_driven.digest);
+        assert_true(peak <= limit + limit / 10);
+    }
+    driven = drive_large(2 << 20, (struct drive){.n_jobs = 1}, &peak);
+    assert_int_equal(driven.error.code, -ENOMEM);
+    assert_non_null(strstr(driven.error.message, "a record that is larger than block_bytes"));
+    assert_true(peak <= (2 << 20) + (2 << 20) / 10);
+}
+
+/* What order stages remember is counted: here references of a window and of a large batch. */
+static void test_order_is_counted(void **state) {
+    struct drive how = {.n_jobs = 4, .options = {.max_map_jobs = 8, .n_epochs = 1}};
+    struct leat_budget budget;
+    struct leat_account account;
+    struct driven driven;
+
+    (void)state;
+    write_data("data.csv", 0, 5000, 0);
+    leat_budget_init(&budget, UINT64_C(1) << 30);
+    assert_int_equal(leat_account_open(&account, &budget, 0), 0);
+    how.options.account = &account;
+    driven = drive_stream(CSV, "block_bytes: 4096",
+                          CASTS "- select: {fields: [id, age]}\n- shuffle: {buffer_size: 2000}\n"
+                                "- batch: {batch_size: 3000}",
+                          &how);
+    assert_string_equal(driven.error.message, "");
+    assert_true(account.pools[LEAT_MEMORY_ORDER].peak_bytes >= 5000 * sizeof(struct leat_ref));
+    assert_int_equal(account.used_bytes, 0);
+    leat_account_close(&account);
+}
+
 static void test_refused(void **state) {
     struct drive how = {.n_jobs = 4};
     struct driven driven;
@@ -192,9 +264,10 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_invariants),  cmocka_unit_test(test_headroom),
-        cmocka_unit_test(test_stats),       cmocka_unit_test(test_wants),
-        cmocka_unit_test(test_runs_within), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_invariants),    cmocka_unit_test(test_headroom),
+        cmocka_unit_test(test_stats),         cmocka_unit_test(test_wants),
+        cmocka_unit_test(test_runs_within),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_large_records), cmocka_unit_test(test_order_is_counted),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
