@@ -173,7 +173,7 @@ def measure(folder, streams, limit, options):
                  for s in json.loads(daemon.ctl("stats", "--json").stdout)}
     share = figures.pop("share")
     starved = [f"{t.stream}/{t.pace}" for t in trainers if not t.messages and
-               (t.longest_wait_s > options.patience or (t.n_batches == 0 and t.pace not in ("dies", "leaves")))]
+               t.longest_wait_s > options.patience]
     return {"limit_mib": limit // MIB, "share": share, **{k + "_mib": mib(v) for k, v in figures.items() if k != "limit"},
             "base_mib": mib(base), "rss_at_rest_mib": mib(rest["rss_bytes"]), "used_at_rest_mib": mib(rest["memory_used_bytes"]),
             "starved": starved,

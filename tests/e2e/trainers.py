@@ -15,7 +15,7 @@ REFUSED_S = 3
 class Trainer:
     """Pulls without end, as its pace says: `fast` all the time; `slow` goes and stops some times a
     second; `stops` for seconds; `dies` by SIGKILL in the middle and comes again; `leaves` kindly and
-    comes again. How long it waited for a batch while it pulled is `longest_wait_s`."""
+    comes again. How long it waited for a batch, while it was not stopped, is `longest_wait_s`."""
 
     PACES = ("fast", "slow", "stops", "dies", "leaves")
 
@@ -34,7 +34,7 @@ class Trainer:
             [leat_harness.BIN / "leatctl", "pull", self.stream, "--epochs", "0", *args],
             env={**os.environ, "LEAT_SOCKET": str(self.daemon.sockets)}, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE)
-        self.is_stopped, self.seen, self.fed = False, 0, now
+        self.is_stopped, self.seen, self.told, self.hungry_s = False, 0, now, 0.0
         self.n_starts += 1
         self.next = now + self.pause()
 
@@ -62,7 +62,6 @@ class Trainer:
             if self.pace in ("slow", "stops"):
                 self.is_stopped = not self.is_stopped
                 self.process.send_signal(signal.SIGSTOP if self.is_stopped else signal.SIGCONT)
-                self.fed = now
             else:
                 self.process.send_signal(signal.SIGKILL if self.pace == "dies" else signal.SIGINT)
 
@@ -71,9 +70,11 @@ class Trainer:
         if n_batches > self.seen:
             self.n_batches += n_batches - self.seen
             self.seen = n_batches
-            self.fed = now
+            self.hungry_s = 0.0
         elif not self.is_stopped and self.process.poll() is None:
-            self.longest_wait_s = max(self.longest_wait_s, now - self.fed)
+            self.hungry_s += now - self.told
+            self.longest_wait_s = max(self.longest_wait_s, self.hungry_s)
+        self.told = now
 
     def has_an_answer(self):
         """Batches, or why there are none. Who dies or leaves may have gone before."""
