@@ -472,10 +472,15 @@ static void test_any_numbers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_near_the_best), cmocka_unit_test(test_silent_once_settled),
-        cmocka_unit_test(test_begins_again),  cmocka_unit_test(test_does_not_run_after_the_tide),
-        cmocka_unit_test(test_pinned_stays),  cmocka_unit_test(test_within_the_budget),
-        cmocka_unit_test(test_gives_way),     cmocka_unit_test(test_waits_for_what_tells),
+        cmocka_unit_test(test_near_the_best),
+        cmocka_unit_test(test_noise_does_no_harm),
+        cmocka_unit_test(test_silent_once_settled),
+        cmocka_unit_test(test_begins_again),
+        cmocka_unit_test(test_does_not_run_after_the_tide),
+        cmocka_unit_test(test_pinned_stays),
+        cmocka_unit_test(test_within_the_budget),
+        cmocka_unit_test(test_gives_way),
+        cmocka_unit_test(test_waits_for_what_tells),
         cmocka_unit_test(test_any_numbers),
     };
 
