@@ -146,10 +146,10 @@ void leat_feed_tuner_end(struct leat_feed *feed) {
 
 /* ---- turning ---- */
 
-static void apply(struct leat_feed *feed) {
+/* At each interval: a ring that could not be had may be had later. */
+static void fit_ring(struct leat_feed *feed) {
     const struct leat_tuner *tuner = &feed->tuner.tuner;
 
-    leat_run_set_knobs(feed->run, &tuner->current);
     leat_feed_fit_ring(feed, (uint32_t)tuner->current.of[LEAT_KNOB_AHEAD],
                        tuner->phase == LEAT_TUNER_SETTLED);
 }
@@ -274,5 +274,6 @@ void leat_feed_tuner_step(struct leat_feed *feed) {
     if (self->tuner.n_decisions != n_decisions)
         log_decision(feed);
     if (has_changed)
-        apply(feed);
+        leat_run_set_knobs(feed->run, &self->tuner.current);
+    fit_ring(feed);
 }

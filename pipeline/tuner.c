@@ -2,7 +2,8 @@
  *
  * What is measured is bytes of batches a second. A setting is compared with the one that is kept by
  * turns (kept, tried, kept, tried), so that what changes meanwhile changes both; it is kept if its
- * median is above by more than the spread of the samples, and two in a hundred.
+ * median is above by more than the spread of the samples lets happen by chance. In the end all that
+ * is kept is compared with where it began, in the same way: together it has to be better too.
  */
 #include "pipeline/tuner.h"
 
@@ -18,7 +19,8 @@
 #define STARVED_PART  20 /* less than that part of the time: the trainer is the slower one */
 #define IDLE_SAMPLES  5
 #define NOISE_MOST    0.20 /* beyond it, that nothing was found means little */
-#define GAIN_MIN      0.02
+#define GAIN_MIN      0.03
+#define NOISE_FACTOR  1.5  /* of many trials none should succeed by chance */
 #define LOSS_AT_ONCE  0.10 /* after its first turn: not worth another */
 #define OFF_PART      0.20
 #define OFF_SAMPLES   20
@@ -93,7 +95,7 @@ static void set_phase(struct leat_tuner *tuner, enum leat_tuner_phase phase) {
     tuner->trial.kept.n = tuner->trial.tried.n = 0;
     tuner->n_idle = 0;
     if (phase == LEAT_TUNER_LEARNING) {
-        tuner->is_unclear = false;
+        tuner->is_unclear = tuner->is_proven = false;
         tuner->sum = (struct leat_tuner_sample){.wall_ns = 0};
         tuner->n_samples = 0;
     }
@@ -117,6 +119,7 @@ static void start_trial(struct leat_tuner *tuner, const struct leat_knobs *knobs
     tuner->trial.knobs = *knobs;
     tuner->trial.is_fresh = false; /* it begins with what is in force already */
     tuner->trial.n_old_blocks = 0;
+    tuner->trial.is_proof = false;
 }
 
 /* ---- moves ---- */
@@ -145,11 +148,14 @@ static bool next_move(struct leat_tuner *tuner, struct leat_knobs *ret_knobs) {
 static void try_next(struct leat_tuner *tuner) {
     struct leat_knobs knobs;
 
-    if (tuner->n_good >= GOOD_MAX || !next_move(tuner, &knobs)) {
+    if (!tuner->is_proven && tuner->n_good < GOOD_MAX && next_move(tuner, &knobs)) {
+        start_trial(tuner, &knobs);
+    } else if (!tuner->is_proven && !leat_knobs_equal(&tuner->kept, &tuner->limits.start)) {
+        start_trial(tuner, &tuner->limits.start);
+        tuner->trial.is_proof = true;
+    } else {
         settle(tuner);
-        return;
     }
-    start_trial(tuner, &knobs);
     tuner->trial.why[0] = '\0';
 }
 
@@ -178,29 +184,46 @@ static double gain_of(const struct leat_tuner_trial *trial, double *ret_noise) {
     return kept > 0 ? tried / kept - 1 : 0;
 }
 
-static void end_trial(struct leat_tuner *tuner) {
-    struct leat_tuner_trial *trial = &tuner->trial;
-    double noise, gain = gain_of(trial, &noise);
-    bool is_model = trial->why[0] != '\0';
-    bool is_good = gain > (noise > GAIN_MIN ? noise : GAIN_MIN) || (is_model && gain >= 0);
-    char what[96];
+static bool is_good(const struct leat_tuner_trial *trial, double gain, double noise) {
+    if (trial->is_proof)
+        return gain > -GAIN_MIN;
+    if (trial->why[0] != '\0') /* the model has its reasons */
+        return gain >= 0;
+    return gain > (noise * NOISE_FACTOR > GAIN_MIN ? noise * NOISE_FACTOR : GAIN_MIN);
+}
 
-    name_move(tuner, what, sizeof(what));
-    tuner->is_unclear |= noise > NOISE_MOST && !is_good && gain > -noise;
-    if (is_good)
-        tuner->kept = trial->knobs;
-    decide(tuner, "%s %s: %+.0f %%, noise %.0f %%%s%s", is_good ? "kept" : "back from", what,
-           gain * 100, noise * 100, is_model ? "; " : "", trial->why);
-    tuner->n_good += is_good;
-    if (is_model) {
+/* What comes next, and what the moves are worth now. */
+static void count_trial(struct leat_tuner *tuner, bool is_kept) {
+    const struct leat_tuner_trial *trial = &tuner->trial;
+
+    tuner->n_good += is_kept;
+    if (trial->is_proof) {
+        tuner->is_proven = true;
+    } else if (trial->why[0] != '\0') {
         tuner->n_failed = 0;
-    } else if (is_good) {
+    } else if (is_kept) {
         tuner->last_good = (int)(tuner->next_move % N_MOVES);
         tuner->n_failed = 0;
     } else {
         tuner->next_move++;
         tuner->n_failed++;
     }
+}
+
+static void end_trial(struct leat_tuner *tuner) {
+    struct leat_tuner_trial *trial = &tuner->trial;
+    double noise, gain = gain_of(trial, &noise);
+    bool is_kept = is_good(trial, gain, noise);
+    char what[96];
+
+    name_move(tuner, what, sizeof(what));
+    tuner->is_unclear |= noise > NOISE_MOST && !is_kept && gain > -noise;
+    if (is_kept)
+        tuner->kept = trial->knobs;
+    decide(tuner, "%s %s: %+.0f %%, noise %.0f %%%s%s%s", is_kept ? "kept" : "back from", what,
+           gain * 100, noise * 100, trial->why[0] ? "; " : "", trial->why,
+           trial->is_proof ? "; where it began" : "");
+    count_trial(tuner, is_kept);
     try_next(tuner);
 }
 
@@ -211,7 +234,7 @@ static bool is_over(const struct leat_tuner_trial *trial) {
     if (trial->tried.n == LEAT_TUNER_LEG)
         return gain < -LOSS_AT_ONCE;
     if (trial->tried.n == LEAT_TUNER_COUNTED / 2)
-        return gain < GAIN_MIN || gain > noise;
+        return gain < GAIN_MIN || gain > noise * NOISE_FACTOR;
     return trial->tried.n == LEAT_TUNER_COUNTED;
 }
 

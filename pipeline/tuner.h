@@ -78,6 +78,7 @@ struct leat_tuner_rates {
 struct leat_tuner_trial {
     struct leat_knobs knobs;
     char why[LEAT_TUNER_REASON_MAX]; /* the model's; "": a move */
+    bool is_proof;                   /* it is tried whether where it began is as good */
     bool is_fresh;                   /* another setting came into force: */
     uint64_t n_old_blocks;           /* what was begun before flows out, and does not count */
     struct leat_tuner_rates kept, tried;
@@ -96,6 +97,7 @@ struct leat_tuner {
     int last_good;                /* move; -1: none */
     unsigned n_good;              /* since it began to try */
     bool is_unclear;              /* noise hid what some of the moves did */
+    bool is_proven;               /* what is kept was compared with where it began */
     unsigned n_idle;              /* samples in a row in which the trainer was the slower one */
     struct leat_tuner_rates seen; /* while SETTLED: the first ones, */
     double rate;                  /* and what they were; 0: not known yet */

@@ -17,6 +17,7 @@ import json
 import os
 import pathlib
 import random
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -77,13 +78,13 @@ def pipelines(folder):
     only_ids = {"select": {"fields": ["ids"]}}
     rows = [{"tokenize": {"input": "name", "output": "ids", "tokenizer": str(folder / "vocab.txt"),
                           "max_length": 32}},
-            {"pad": {"input": "ids", "length": 32, "mask": "mask"}}, {"cast": {"input": "label", "dtype": "int64"}},
+            {"pad": {"input": "ids", "length": 32, "value": 0, "mask": "mask"}}, {"cast": {"input": "label", "dtype": "int64"}},
             {"select": {"fields": ["ids", "mask", "label"]}}, {"shuffle": {"buffer_size": 1000}}]
     csv_rows = {"csv": {"paths": [str(folder / "rows.csv")]}}
     names = [f"x{i}" for i in range(8)]
     return {
         "prose": {"source": {"jsonl": {"paths": [str(folder / "prose.jsonl")]}},
-                  "stages": [tokenize, {"pad": {"input": "ids", "longest": True}}, only_ids,
+                  "stages": [tokenize, {"pad": {"input": "ids", "longest": True, "value": 0}}, only_ids,
                              {"batch": {"batch_size": 32}}]},
         "rows": {"source": csv_rows, "stages": [*rows, {"batch": {"batch_size": 8}}]},
         "pack": {"source": {"jsonl": {"paths": [str(folder / "huge.jsonl")]}},
@@ -107,13 +108,18 @@ class Bench:
         config = self.folder / "stream.yaml"
         config.write_text(f"state_directory: {self.folder / state}\nlog_level: error\nstreams:\n"
                           f"  bench: {json.dumps(stream)}\n")
-        done = subprocess.run(
-            [self.build / "tests/bench/pipeline_bench", "--config", config, "--stream", "bench", "--bin",
-             self.build / "bin", "--workers", str(self.n_cpus), "--epochs", str(epochs)],
-            capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise SystemExit(done.stdout + done.stderr)
-        return json.loads(done.stdout)
+        with open(self.folder / "out", "w+") as out:  # no pipe, which a daemon that is left would keep open
+            done = subprocess.Popen(
+                [self.build / "tests/bench/pipeline_bench", "--config", config, "--stream", "bench", "--bin",
+                 self.build / "bin", "--workers", str(self.n_cpus), "--epochs", str(epochs)],
+                stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+            status = done.wait()
+            out.seek(0)
+            text = out.read()
+        if status:
+            os.killpg(done.pid, signal.SIGKILL)
+            raise SystemExit(f"{json.dumps(stream)}:\n{text}")
+        return json.JSONDecoder().raw_decode(text[text.index("{"):])[0]
 
     def remove_state(self, state):
         for path in (self.folder / state).glob("tuner/*"):

@@ -4,6 +4,7 @@ alone what is given by hand, and never changes a batch.
 
     test_tuner.py BIN [PATTERN]
 """
+import hashlib
 import json
 import os
 import subprocess
@@ -89,6 +90,26 @@ def test_kept_for_the_next_run(folder):
         decides(daemon, 1)
         assert "defaults" in tuner(daemon)["decisions"][0]["reason"], tuner(daemon)
         assert "event=tuner" in daemon.log and "damaged" in daemon.log, daemon.log
+
+
+def test_larger_ring(folder):
+    """What was kept says more batches ahead than the first ring has slots: it is made larger, while batches flow."""
+    with Daemon(folder, config(folder)) as daemon:
+        decides(daemon, 2)
+        path = wait_until(lambda: kept(folder), "a file")[0]
+        n_slots = [knob["value"] for knob in tuner(daemon)["knobs"] if knob["name"] == "prefetch_size"][0]
+    lines = path.read_text().splitlines()[:-1]
+    lines = [f"prefetch_size {3 * n_slots}" if line.startswith("prefetch_size") else line for line in lines]
+    lines = ["settled 1" if line.startswith("settled") else line for line in lines]
+    text = "\n".join(lines) + "\n"
+    path.write_text(f"{text}checksum {hashlib.blake2b(text.encode(), digest_size=32).hexdigest()}\n")
+    with Daemon(folder, config(folder)) as daemon:
+        with Puller(daemon):
+            wait_until(lambda: json.loads(daemon.ctl("stats", "t", "--json").stdout)[0]["n_slots"] == 3 * n_slots,
+                       "a larger ring", 30)
+        file = folder / "off.yaml"
+        file.write_text(config(folder, tuner="off"))
+        assert daemon.digest("t", "--epochs", "12") == run_digest(file, "--epochs", "12", "--no-daemon")
 
 
 def test_by_hand(folder):

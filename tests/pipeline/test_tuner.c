@@ -284,6 +284,28 @@ static void test_near_the_best(void **state) {
     }
 }
 
+/* Where nothing can be seen, what there is is left alone. */
+static void test_noise_does_no_harm(void **state) {
+    double sum = 0;
+    unsigned n = 0;
+
+    (void)state;
+    for (; n < N_PIPELINES * 60; n++) {
+        struct sim sim = pipeline(n % N_PIPELINES, n % 2 ? 2 : 16);
+        struct leat_tuner_limits limits = limits_of(&sim);
+        struct leat_tuner tuner;
+        double part;
+
+        sim.noise = 0.3;
+        leat_tuner_init(&tuner, &limits, NULL);
+        (void)run(&tuner, &sim, 2000);
+        part = rate_of(&sim, &tuner.kept) / rate_of(&sim, &limits.start);
+        assert_true(part > 0.8);
+        sum += part;
+    }
+    assert_true(sum / n > 0.99);
+}
+
 static void test_silent_once_settled(void **state) {
     (void)state;
     for (unsigned i = 0; i < N_PIPELINES * 4; i++) {
@@ -450,10 +472,15 @@ static void test_any_numbers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_near_the_best), cmocka_unit_test(test_silent_once_settled),
-        cmocka_unit_test(test_begins_again),  cmocka_unit_test(test_does_not_run_after_the_tide),
-        cmocka_unit_test(test_pinned_stays),  cmocka_unit_test(test_within_the_budget),
-        cmocka_unit_test(test_gives_way),     cmocka_unit_test(test_waits_for_what_tells),
+        cmocka_unit_test(test_near_the_best),
+        cmocka_unit_test(test_noise_does_no_harm),
+        cmocka_unit_test(test_silent_once_settled),
+        cmocka_unit_test(test_begins_again),
+        cmocka_unit_test(test_does_not_run_after_the_tide),
+        cmocka_unit_test(test_pinned_stays),
+        cmocka_unit_test(test_within_the_budget),
+        cmocka_unit_test(test_gives_way),
+        cmocka_unit_test(test_waits_for_what_tells),
         cmocka_unit_test(test_any_numbers),
     };
 
