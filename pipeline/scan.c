@@ -314,6 +314,18 @@ static int cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_fil
     return 0;
 }
 
+/* Whether a record may end in what came behind the first n_seen bytes, in which none does: only
+ * where a line ends, where more is to come, and the record may still grow. Spares cutting all of a
+ * long record again with each part of it that is read. */
+static bool may_cut(const struct leat_scan *scan, const struct leat_buffer *buffer, size_t n_seen,
+                    size_t n_filled, bool at_end) {
+    const struct leat_cutter *cutter = cutter_of(scan);
+
+    return at_end || n_seen == 0 || scan->is_skipping || cutter->kind >= LEAT_CUTTER_SEPARATOR ||
+           n_filled >= cutter->max_record_bytes ||
+           memchr(buffer->data + n_seen, '\n', n_filled - n_seen);
+}
+
 /* Reads until the cutter accepts something, or the file ends, or waits, or a record wants a larger
  * buffer than it may have yet. What waits for other jobs
  * is not cut before all is there; a FIFO may have nothing more for long. A failure of reading comes
@@ -323,6 +335,7 @@ static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_
                     struct leat_error *err) {
     struct leat_scan *scan = job->scan;
     size_t limit = job->block_bytes ? job->block_bytes : (size_t)scan->plan->options.block_bytes;
+    size_t n_seen = scan->is_begun ? scan->n_carry : 0;
 
     for (;;) {
         struct leat_error fault = LEAT_ERROR_INIT;
@@ -341,11 +354,14 @@ static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_
         reading = fill(job, buffer, limit, n_filled, at_end, n_bytes, &fault);
         if (reading == LEAT_INPUT_WAITING && !leat_input_is_one_pass(scan->input))
             return reading;
-        r = cut(scan, buffer, n_filled, *at_end, ret_cut, err);
-        if (r < 0 && r != -EAGAIN)
-            return r;
-        if (r == 0 && (ret_cut->n_bytes > 0 || *at_end))
-            return 0;
+        if (may_cut(scan, buffer, n_seen, *n_filled, *at_end)) {
+            r = cut(scan, buffer, n_filled, *at_end, ret_cut, err);
+            if (r < 0 && r != -EAGAIN)
+                return r;
+            if (r == 0 && (ret_cut->n_bytes > 0 || *at_end))
+                return 0;
+        }
+        n_seen = scan->is_begun ? *n_filled : 0;
         if (reading < 0)
             *err = fault;
         if (reading != 0)
@@ -357,8 +373,15 @@ static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_
 static uint64_t count_marks(const uint8_t *data, size_t n_bytes) {
     uint64_t n = 0;
 
-    for (size_t i = 0; i < n_bytes; i++)
-        n += data[i] == ',' || data[i] == ':' || data[i] == '[' || data[i] == '{';
+    for (size_t i = 0; i < n_bytes;) {
+        size_t end = n_bytes - i > UINT8_MAX ? i + UINT8_MAX : n_bytes;
+        uint8_t n_here = 0; /* so small, that many bytes are counted at once */
+
+        for (; i < end; i++)
+            n_here += (uint8_t)((data[i] == ',') | (data[i] == ':') | (data[i] == '[') |
+                                (data[i] == '{'));
+        n += n_here;
+    }
     return n;
 }
 
