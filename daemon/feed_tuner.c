@@ -225,6 +225,7 @@ static void measure_jobs(const struct leat_run_stats *before, const struct leat_
     sample->n_mapped_bytes = now->n_made_bytes - before->n_made_bytes;
     sample->n_collations = collate->n_jobs - before->jobs[LEAT_JOB_COLLATE].n_jobs;
     sample->collate_ns = collate->busy_ns - before->jobs[LEAT_JOB_COLLATE].busy_ns;
+    sample->scan_ns = now->jobs[LEAT_JOB_SCAN].busy_ns - before->jobs[LEAT_JOB_SCAN].busy_ns;
     for (int i = 0; i < LEAT_N_JOB_KINDS; i++)
         sample->busy_ns += now->jobs[i].busy_ns - before->jobs[i].busy_ns;
     sample->slotless_ns = now->no_slot_ns - before->no_slot_ns;

@@ -280,6 +280,7 @@ static void add_sample(struct leat_tuner_sample *sum, const struct leat_tuner_sa
     sum->n_mapped_bytes += sample->n_mapped_bytes;
     sum->n_collations += sample->n_collations;
     sum->collate_ns += sample->collate_ns;
+    sum->scan_ns += sample->scan_ns;
     sum->busy_ns += sample->busy_ns;
     sum->starved_ns += sample->starved_ns;
     sum->slotless_ns += sample->slotless_ns;

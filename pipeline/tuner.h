@@ -44,6 +44,7 @@ struct leat_tuner_sample {
     uint64_t n_maps, map_ns; /* those that were made of the source, */
     uint64_t n_mapped_bytes; /* of so much of it */
     uint64_t n_collations, collate_ns;
+    uint64_t scan_ns;
     uint64_t busy_ns;     /* of all jobs */
     uint64_t starved_ns;  /* the trainer waited, and nothing was ready */
     uint64_t slotless_ns; /* batches waited for slots */

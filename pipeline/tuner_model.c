@@ -2,7 +2,9 @@
  *
  * A job should be long against what it costs to hand it out (some 20 us of the loop and of a thread
  * that wakes up), and short against the time in which all threads should have something to do. In
- * between, nothing can be said from outside: caches and allocators decide, and that is tried.
+ * between, nothing can be said from outside: caches and allocators decide, and that is tried. Where
+ * reading bounds all the rest, larger blocks have less of it: what is left of a block is carried
+ * on.
  */
 #include "pipeline/tuner_model.h"
 
@@ -31,11 +33,19 @@ static bool has_room(const struct leat_tuner_sample *sum, uint64_t more_bytes) {
 
 /* ---- the model ---- */
 
+/* One job after the other reads, so a thread that does nothing else bounds all the others. */
+static bool is_bound_by_reading(const struct leat_tuner_limits *limits,
+                                const struct leat_tuner_sample *sum) {
+    return limits->n_threads > 1 && sum->scan_ns / 3 >= sum->wall_ns / 4;
+}
+
 static uint64_t reckon_block(const struct leat_tuner_limits *limits,
                              const struct leat_tuner_sample *sum, uint64_t block_bytes) {
     uint64_t ns = sum->n_maps > 0 ? sum->map_ns / sum->n_maps : 0, n = block_bytes;
     uint64_t filled = sum->n_maps > 0 ? sum->n_mapped_bytes / sum->n_maps : 0;
 
+    if (is_bound_by_reading(limits, sum))
+        return n * 4 < BLOCK_BYTES_HIGH ? n * 4 : n < BLOCK_BYTES_HIGH ? BLOCK_BYTES_HIGH : n;
     if (filled < block_bytes / 2 || filled > block_bytes * 2)
         return n; /* files end, or records are longer: it is not the size that counts */
     for (; ns > 0 && ns < MAP_NS_LEAST && n * 2 <= BLOCK_BYTES_HIGH; ns *= 2)
@@ -84,9 +94,11 @@ bool leat_tuner_reckon(const struct leat_tuner_limits *limits, const struct leat
         reckoned.of[LEAT_KNOB_BLOCK_BYTES] = knobs->of[LEAT_KNOB_BLOCK_BYTES];
     if (leat_knobs_equal(&reckoned, knobs))
         return false;
-    (void)snprintf(ret_why, size, "a block takes %.2f ms, a batch %.1f us",
+    (void)snprintf(ret_why, size,
+                   "a block takes %.2f ms, a batch %.1f us, reading %.0f %% of the time",
                    sum->n_maps > 0 ? (double)sum->map_ns / (double)sum->n_maps / 1e6 : 0.0,
-                   (double)sum->collate_ns / (double)sum->n_batches / 1e3);
+                   (double)sum->collate_ns / (double)sum->n_batches / 1e3,
+                   sum->wall_ns > 0 ? 100 * (double)sum->scan_ns / (double)sum->wall_ns : 0.0);
     *knobs = reckoned;
     return true;
 }

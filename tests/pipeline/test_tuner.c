@@ -147,6 +147,7 @@ static struct leat_tuner_sample sample_of(const struct sim *sim, const struct le
         .map_ns = (uint64_t)(n * cost.map),
         .n_collations = (uint64_t)(n / (double)knobs->of[LEAT_KNOB_COLLATED]) + 1,
         .collate_ns = (uint64_t)(n * cost.collate),
+        .scan_ns = (uint64_t)(n * cost.scan),
         .busy_ns = (uint64_t)(n * (cost.map + cost.collate + cost.scan)),
         .starved_ns = (uint64_t)(wall * (n * sim->trainer_per_batch >= 0.97 * wall ? 0 : 0.6)),
         .slotless_ns = (uint64_t)(wall * 0.2),
