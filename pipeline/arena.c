@@ -1,10 +1,11 @@
 /* arena.c: a list of chunks; the current one is filled from the front. See arena.h. */
 #include "pipeline/arena.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define ALIGN 64
+#define ALIGN LEAT_ARENA_ALIGN
 
 struct leat_arena_chunk {
     struct leat_arena_chunk *next;
@@ -62,6 +63,15 @@ static struct leat_arena_chunk *chunk_new(size_t size) {
     chunk->n_used = 0;
     chunk->data = (uint8_t *)(((uintptr_t)(chunk + 1) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
     return chunk;
+}
+
+int leat_arena_init_exact(struct leat_arena *arena, size_t n_bytes) {
+    leat_arena_init(arena);
+    arena->first = arena->current = chunk_new(n_bytes);
+    if (!arena->first)
+        return -ENOMEM;
+    arena->capacity_bytes = n_bytes;
+    return 0;
 }
 
 /* Sizes are rounded up to powers of two, so that needs that vary a little find the same chunk

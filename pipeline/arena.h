@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define LEAT_ARENA_ALIGN       64
 #define LEAT_ARENA_CHUNK_BYTES (256U << 10)
 #define LEAT_ARENA_KEEP_BYTES  (4U << 20)
 
@@ -21,6 +22,9 @@ struct leat_arena {
 };
 
 void leat_arena_init(struct leat_arena *arena);
+/* An empty one gets memory for just n_bytes, each allocation rounded up to LEAT_ARENA_ALIGN. 0 or
+ * -ENOMEM. */
+int leat_arena_init_exact(struct leat_arena *arena, size_t n_bytes);
 void leat_arena_deinit(struct leat_arena *arena);
 void leat_arena_reset(struct leat_arena *arena);
 

@@ -48,6 +48,23 @@ struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher) {
     return batch;
 }
 
+void leat_batcher_cut(struct leat_batcher *batcher, struct leat_batch_refs *first) {
+    struct leat_batch_refs **link = &batcher->first;
+
+    while (*link != first)
+        link = &(*link)->next;
+    *link = NULL;
+    batcher->last = link;
+    while (first) {
+        struct leat_batch_refs *batch = first;
+
+        first = batch->next;
+        batcher->n_ready--;
+        batcher->ready_bytes -= batch->n_bytes;
+        leat_batch_refs_free(batch);
+    }
+}
+
 int leat_batcher_add_end(struct leat_batcher *batcher, bool is_last) {
     struct leat_batch_refs *end = calloc(1, sizeof(*end));
 

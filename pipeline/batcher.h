@@ -53,6 +53,8 @@ int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err);
 int leat_batcher_add_end(struct leat_batcher *batcher, bool is_last);
 
 struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher);
+/* Lets go of that batch in the line, and of all behind it. */
+void leat_batcher_cut(struct leat_batcher *batcher, struct leat_batch_refs *first);
 void leat_batch_refs_free(struct leat_batch_refs *batch);
 
 /* Rows that wait in open batches and windows, at most. */

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#define FREE_BYTES (8U << 20) /* of arenas that were replaced, about, for those to come */
+
 struct leat_block *leat_block_pool_take(struct leat_block_pool *pool) {
     struct leat_block *block = pool->free;
     struct leat_arena kept;
@@ -42,6 +44,48 @@ static void free_block(struct leat_block *block) {
     free(block);
 }
 
+struct leat_block *leat_block_pool_take_exact(struct leat_block_pool *pool, size_t n_bytes) {
+    struct leat_block *block = malloc(sizeof(*block));
+    struct leat_arena kept;
+
+    if (!block || leat_arena_init_exact(&kept, n_bytes) < 0) {
+        free(block);
+        return NULL;
+    }
+    *block = (struct leat_block){.kept = kept, .n_refs = 1, .is_exact = true, .pool = pool};
+    pool->n_alive++;
+    leat_block_recount(block);
+    return block;
+}
+
+static void keep_free(struct leat_block_pool *pool, struct leat_block *block) {
+    leat_arena_reset(&block->kept);
+    leat_block_recount(block);
+    block->next = pool->free;
+    pool->free = block;
+    pool->n_free_bytes += block->counted_bytes;
+}
+
+void leat_block_replace(struct leat_block *block, const struct leat_arena *take_arena) {
+    struct leat_block_pool *pool = block->pool;
+    struct leat_block *spare = malloc(sizeof(*spare));
+
+    if (spare)
+        *spare = (struct leat_block){
+            .kept = block->kept, .counted_bytes = block->counted_bytes, .pool = pool};
+    else
+        leat_arena_deinit(&block->kept);
+    block->kept = *take_arena;
+    block->is_exact = true;
+    if (spare)
+        block->counted_bytes = 0;
+    leat_block_recount(block);
+    if (spare && pool->n_free_bytes < FREE_BYTES)
+        keep_free(pool, spare);
+    else if (spare)
+        free_block(spare);
+}
+
 void leat_block_unref(struct leat_block *block, uint32_t n_refs) {
     struct leat_block_pool *pool = block->pool;
 
@@ -50,15 +94,14 @@ void leat_block_unref(struct leat_block *block, uint32_t n_refs) {
     if (block->n_refs > 0)
         return;
     pool->n_alive--;
-    if (pool->account && leat_account_should_shrink(pool->account)) {
+    if (block->resident)
+        pool->forget(block);
+    if (block->is_gathered)
+        pool->n_gathered_bytes -= block->counted_bytes;
+    if (block->is_exact || (pool->account && leat_account_should_shrink(pool->account)))
         free_block(block);
-        return;
-    }
-    leat_arena_reset(&block->kept);
-    leat_block_recount(block);
-    block->next = pool->free;
-    pool->free = block;
-    pool->n_free_bytes += block->counted_bytes;
+    else
+        keep_free(pool, block);
 }
 
 void leat_block_pool_trim(struct leat_block_pool *pool) {

@@ -38,6 +38,8 @@ struct leat_bad_record {
     const char *message;
 };
 
+struct leat_resident;
+
 struct leat_block {
     uint32_t n_rows;    /* rows that are left */
     uint32_t n_records; /* records that were cut */
@@ -65,6 +67,11 @@ struct leat_block {
     struct leat_block_pool *pool; /* where it goes when nothing refers to it */
     uint32_t n_refs;              /* owner: run */
     bool is_held;                 /* by a full shuffle, which has counted its bytes; owner: run */
+    bool is_exact;    /* its arena has what it takes and no more: it is not kept for others */
+    bool is_evicted;  /* its lists have lengths, but neither starts nor values (run_resident.h) */
+    bool is_gathered; /* of rows of others, whose values it has */
+    uint32_t n_pins;  /* references by batches that are made, or next to be: it is not evicted */
+    struct leat_resident *resident; /* NULL: it is never evicted */
 };
 
 /* Blocks that wait to be used again, with their warm arenas. Owner: run. */
@@ -72,14 +79,20 @@ struct leat_block_pool {
     struct leat_block *free;
     uint32_t n_alive;             /* handed out */
     uint64_t n_free_bytes;        /* in the arenas of those that are not */
+    uint64_t n_gathered_bytes;    /* of gathered blocks */
     uint64_t n_bundle_bytes;      /* of bundles whose first row is in one of its blocks */
     struct leat_account *account; /* NULL: nobody counts */
+    void (*forget)(struct leat_block *block); /* told before a block with a resident goes */
 };
 
 struct leat_block *
 leat_block_pool_take(struct leat_block_pool *pool); /* one reference; NULL when memory is out */
 /* After its job: its arena may have grown. */
 void leat_block_recount(struct leat_block *block);
+/* A block with memory for just so much, and one reference; NULL when memory is out. */
+struct leat_block *leat_block_pool_take_exact(struct leat_block_pool *pool, size_t n_bytes);
+/* In place of its arena it has this one, an exact one; the pool has the old one. */
+void leat_block_replace(struct leat_block *block, const struct leat_arena *take_arena);
 void leat_block_unref(struct leat_block *block, uint32_t n_refs);
 /* Gives all memory back that is not in use. */
 void leat_block_pool_trim(struct leat_block_pool *pool);

@@ -153,12 +153,42 @@ struct leat_cache_load {
     int fd; /* -1: it is not, and is made from its piece */
     uint64_t seed;
     struct leat_cache_frame frame;
-    bool is_repaired;         /* out: what was damaged is right again */
+    bool is_same;             /* out: what was made again is what was written once */
+    bool is_repaired;         /* out: and it is in its place again */
     struct leat_error damage; /* out: code 0: none */
+};
+
+/* Rows whose values are fetched again: those of one block. */
+struct leat_gather_piece {
+    struct leat_block *block; /* evicted; referred to until the job is back */
+    struct leat_cache_load load;
+    size_t first_row, n_rows; /* into the rows of the job */
+};
+
+/* A row of one of its pieces, and where it goes. */
+struct leat_gather_row {
+    uint32_t row;
+    uint32_t target, target_row;
+};
+
+#define LEAT_GATHER_PIECES_MAX  64
+#define LEAT_GATHER_TARGETS_MAX 8
+
+/* The MAP job of rows of several evicted blocks, in place of a block of its own. */
+struct leat_gather {
+    struct leat_gather_piece pieces[LEAT_GATHER_PIECES_MAX]; /* in the order of the data */
+    size_t n_pieces;
+    struct leat_gather_row *rows; /* by piece, target, row; each once */
+    size_t n_rows;
+    /* out: their values; lengths and starts are there. NULL: no row goes there. */
+    struct leat_block *targets[LEAT_GATHER_TARGETS_MAX];
+    struct leat_gather_want *wants; /* the run's own: who waits for them */
+    size_t n_wants;
 };
 
 struct leat_map_job {
     const struct leat_plan *plan;
+    struct leat_gather *gather;       /* NULL: the job is of one block, that of `piece` */
     const struct leat_opener *opener; /* for what is damaged */
     struct leat_piece piece;
     struct leat_cache_load load;
@@ -182,12 +212,17 @@ struct leat_map_job {
 };
 
 int leat_map_execute(struct leat_map_job *job, struct leat_error *err);
+/* The same with `gather` (map_gather.c); job->block and job->piece are its own, and at the end tell
+ * of the first damage that it met. */
+int leat_gather_execute(struct leat_map_job *job, struct leat_error *err);
+/* From the piece of the source, read again; what is in the cache is put right. */
+int leat_map_make_again(struct leat_map_job *job, struct leat_error *err);
 
 /* Parts of it (map_load.c). From the cache to the block; -ENOMEM, else it is damaged. */
 int leat_load_execute(struct leat_map_job *job, struct leat_error *err);
 /* From the block to job->item. */
 int leat_load_make(struct leat_map_job *job, struct leat_error *err);
-/* A damaged block that was made again, to its place in the file. */
+/* Whether a block that was made again is the same; and if it is in a cache, to its place there. */
 void leat_load_repair(struct leat_map_job *job);
 struct leat_cache_schema leat_map_schema(const struct leat_plan *plan);
 
@@ -198,8 +233,10 @@ struct leat_batch_refs {
     enum leat_output_kind kind; /* EPOCH_END waits in the same line */
     uint64_t epoch, step;
     bool is_last;
+    bool is_planned; /* its blocks are here and pinned, but for: */
     uint32_t n_refs;
-    uint64_t n_bytes; /* of itself, once it is closed */
+    uint64_t n_absent; /* rows that are being fetched */
+    uint64_t n_bytes;  /* of itself, once it is closed */
     struct leat_ref refs[];
 };
 

@@ -82,6 +82,8 @@ void leat_load_repair(struct leat_map_job *job) {
                                &stored, &bytes, NULL) == 0 &&
         made.n_stored == frame->n_stored &&
         memcmp(made.checksum, frame->checksum, sizeof(made.checksum)) == 0)
+        job->load.is_same = true;
+    if (job->load.is_same && job->load.fd >= 0)
         fd = reopen(job->load.fd);
     if (fd >= 0) {
         job->load.is_repaired = leat_cache_file_write(fd, job->load.seed, frame, bytes, NULL) == 0;

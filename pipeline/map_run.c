@@ -302,7 +302,7 @@ static void store(struct leat_map_job *job) {
 }
 
 /* The cache is no help: the piece is read and mapped as if there were none. */
-static int make_again(struct leat_map_job *job, struct leat_error *err) {
+int leat_map_make_again(struct leat_map_job *job, struct leat_error *err) {
     struct leat_buffer buffer = {.data = NULL};
     int r;
 
@@ -329,7 +329,7 @@ int leat_map_execute(struct leat_map_job *job, struct leat_error *err) {
             return 0;
         if (r == -ENOMEM)
             return leat_error_oom(err);
-        return make_again(job, err);
+        return leat_map_make_again(job, err);
     }
     r = make(job, job->is_unfused, err);
     if (r == 0 && !job->is_partial && job->item)

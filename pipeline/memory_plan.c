@@ -17,6 +17,7 @@
 #define LARGE_TOKENIZED  20
 #define LARGE_MARK_BYTES 40
 #define WAITING_BYTES    (2U << 20) /* batches that wait for slots */
+#define EVICTING_BYTES   (4U << 20) /* what a full shuffle can do with, where there is a cache */
 
 static bool runs(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
     for (size_t i = 0; i < plan->n_map; i++)
@@ -52,6 +53,22 @@ static uint64_t at_least_a_chunk(uint64_t n_bytes) {
     return n_bytes > LEAT_ARENA_CHUNK_BYTES ? n_bytes : LEAT_ARENA_CHUNK_BYTES;
 }
 
+/* What may be evicted when memory is short, of the bytes that a stage holds. */
+static uint64_t evictable_of(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
+    uint64_t bytes =
+        plan->cache_path && stage->ops->evicts_above ? stage->ops->evicts_above(stage->config) : 0;
+
+    return bytes > EVICTING_BYTES ? bytes - EVICTING_BYTES : 0;
+}
+
+static uint64_t evictable_bytes(const struct leat_plan *plan) {
+    uint64_t n_bytes = 0;
+
+    for (size_t i = 0; i < plan->n_order; i++)
+        n_bytes += evictable_of(plan, plan->order[i]);
+    return n_bytes;
+}
+
 /* Rows that order stages hold, and the bytes of those stages themselves. */
 static void add_held(const struct leat_plan *plan, uint64_t *n_rows, uint64_t *n_bytes) {
     for (size_t i = 0; i < plan->n_order; i++) {
@@ -62,7 +79,7 @@ static void add_held(const struct leat_plan *plan, uint64_t *n_rows, uint64_t *n
             continue;
         stage->ops->holding(stage->config, &rows, &bytes);
         *n_rows += rows;
-        *n_bytes += bytes;
+        *n_bytes += bytes - evictable_of(plan, stage);
     }
 }
 
@@ -117,6 +134,7 @@ void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_
         .n_jobs = n_threads,
         .decoder_bytes = plan->decoder_bytes,
         .order_bytes = order_bytes(plan),
+        .evictable_bytes = evictable_bytes(plan),
     };
     if (ret_memory->n_min_slots > ret_memory->n_slots)
         ret_memory->n_min_slots = ret_memory->n_slots;
@@ -148,8 +166,8 @@ uint64_t leat_memory_plan_least(const struct leat_memory_plan *memory) {
 
 uint64_t leat_memory_plan_wanted(const struct leat_memory_plan *memory) {
     return memory->n_blocks * memory->block_bytes + memory->n_jobs * memory->scratch_bytes +
-           memory->decoder_bytes + memory->order_bytes + memory->loaded_bytes +
-           memory->n_jobs * memory->workspace_bytes;
+           memory->decoder_bytes + memory->order_bytes + memory->evictable_bytes +
+           memory->loaded_bytes + memory->n_jobs * memory->workspace_bytes;
 }
 
 /* ---- files ---- */

@@ -15,6 +15,7 @@ struct leat_memory_plan {
     uint64_t workspace_bytes; /* for one job at a time */
     uint64_t decoder_bytes;   /* of compressed files, as the first ones are */
     uint64_t order_bytes;     /* blocks that order stages and waiting batches hold on to */
+    uint64_t evictable_bytes; /* and what they hold besides while there is room */
     uint64_t slot_bytes;
     uint32_t n_slots, n_min_slots; /* of the ring: wanted, and at least */
     uint32_t n_min_blocks;         /* without which the run cannot go on, */

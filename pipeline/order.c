@@ -66,8 +66,11 @@ static int start_nodes(struct leat_order *order, size_t end, uint64_t epoch, uin
     for (size_t i = 0; i < end; i++) {
         struct leat_order_node *node = &order->nodes[i];
         const struct leat_stage_ops *ops = node->stage->ops;
-        struct leat_order_key key = {
-            .seed = order->seed, .epoch = epoch, .pass = pass, .index = node->stage->kind_index};
+        struct leat_order_key key = {.seed = order->seed,
+                                     .epoch = epoch,
+                                     .pass = pass,
+                                     .index = node->stage->kind_index,
+                                     .may_evict = order->plan->cache_path != NULL};
         int r = 0;
 
         if (node->stage->filter_column >= 0)

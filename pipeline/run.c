@@ -40,6 +40,7 @@ static void start(struct leat_run *run, struct leat_plan *plan,
     leat_run_cache_init(run);
     leat_run_rest_init(run);
     leat_run_pools_init(run);
+    leat_residents_init(run);
     leat_scan_start(&run->scan, plan, options->opener, may_read_once);
 }
 
@@ -121,6 +122,7 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     leat_run_decode_reset(run);
     leat_scan_stop(&run->scan);
     leat_run_cache_deinit(run);
+    leat_residents_deinit(run);
     leat_run_pools_deinit(run);
     free(run->slots.slots);
     free(run->quarantine.data);
@@ -163,8 +165,7 @@ static int fail_too_large(struct leat_run *run, size_t need) {
         "a batch needs %zu bytes, more than max_batch_bytes (%lld): set max_length, or raise it",
         need, (long long)run->plan->options.max_batch_bytes);
     leat_run_fail(run, &err);
-    while (run->order.batcher.first)
-        leat_batch_refs_free(leat_batcher_pop(&run->order.batcher));
+    leat_residents_abandon(run, run->order.batcher.first);
     return 0;
 }
 
@@ -192,7 +193,8 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
 
     if (need > (size_t)run->plan->options.max_batch_bytes)
         return fail_too_large(run, need);
-    if (need == 0 || room == 0 || (run->n_collate_out > 0 && room < max))
+    if (need == 0 || room == 0 || !leat_residents_have_first(run) ||
+        (run->n_collate_out > 0 && room < max))
         return 0;
     max = room < max ? room : max;
     job = leat_run_take_job(run, LEAT_JOB_COLLATE);
@@ -201,7 +203,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
     job->collate.plan = run->plan;
     job->collate.n_items = 0;
     while (job->collate.n_items < max && (need = leat_run_slot_need(run)) > 0 &&
-           find_slot(run, need)) {
+           leat_residents_have_first(run) && find_slot(run, need)) {
         struct leat_collate_item *item = &job->collate.items[job->collate.n_items];
         struct leat_output output = {.kind = LEAT_OUTPUT_BATCH,
                                      .epoch = batcher->first->epoch,
@@ -214,7 +216,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
             break;
         }
         (void)leat_run_take_slot_back(run, &item->slot);
-        item->batch = leat_batcher_pop(batcher);
+        item->batch = leat_residents_pop(run);
         run->collate_bytes += item->batch->n_bytes;
         item->output->output.slot = item->slot;
         job->collate.n_items++;
@@ -400,8 +402,8 @@ static bool has_ended(const struct leat_run *run) {
 
 static int make_job(struct leat_run *run, struct leat_job **ret_job) {
     static int (*const makers[])(struct leat_run *, struct leat_job **) = {
-        collate_job,         quarantine_job,   leat_run_cache_job, leat_run_scan_job,
-        leat_run_decode_job, leat_run_map_job, leat_run_mix_job};
+        collate_job,       leat_run_gather_job, quarantine_job,   leat_run_cache_job,
+        leat_run_scan_job, leat_run_decode_job, leat_run_map_job, leat_run_mix_job};
 
     do { /* once more, where that brought a pass to its end */
         run->has_end = false;
@@ -415,7 +417,7 @@ static int make_job(struct leat_run *run, struct leat_job **ret_job) {
     if (rest_job(run, false, ret_job) == LEAT_RUN_JOB)
         return LEAT_RUN_JOB;
     if (leat_run_slot_need(run) > 0 && run->n_collate_out == 0 &&
-        run->n_ahead < run->knobs.of[LEAT_KNOB_AHEAD])
+        run->n_ahead < run->knobs.of[LEAT_KNOB_AHEAD] && leat_residents_have_first(run))
         return LEAT_RUN_NEEDS_SLOT;
     return 0;
 }
@@ -465,10 +467,12 @@ void leat_job_execute(struct leat_job *job) {
         (void)leat_decode_execute(&job->decode, &job->error);
         break;
     case LEAT_JOB_MAP:
-        if (job->map.workspace)
-            (void)leat_map_execute(&job->map, &job->error);
-        else
+        if (!job->map.workspace)
             leat_error_oom(&job->error);
+        else if (job->map.gather)
+            (void)leat_gather_execute(&job->map, &job->error);
+        else
+            (void)leat_map_execute(&job->map, &job->error);
         break;
     case LEAT_JOB_COLLATE:
         leat_collate_execute(&job->collate);
@@ -549,6 +553,10 @@ static void park(struct leat_run *run, struct leat_job *job) {
 static void complete_map(struct leat_run *run, struct leat_job *job) {
     struct leat_queue_entry *entry = job->entry;
 
+    if (job->map.gather) {
+        leat_run_complete_gather(run, job);
+        return;
+    }
     leat_run_add_notes(leat_run_whole(run), &job->map.notes);
     leat_run_whole(run)->n_maps_out--;
     leat_run_end_map(run, job);
@@ -573,6 +581,7 @@ static void complete_collate(struct leat_run *run, struct leat_job *job) {
         run->stats.n_batch_bytes += item->used_bytes;
         run->stats.n_elements += item->n_elements;
         run->collate_bytes -= item->batch->n_bytes;
+        leat_residents_release(run, item->batch);
         leat_batch_refs_free(item->batch);
     }
 }
@@ -582,7 +591,8 @@ static void count_job(struct leat_run *run, const struct leat_job *job) {
 
     stats->jobs[job->kind].n_jobs++;
     stats->jobs[job->kind].busy_ns += job->busy_ns;
-    if (job->kind != LEAT_JOB_MAP || job->map.load.fd >= 0 || job->map.is_partial)
+    if (job->kind != LEAT_JOB_MAP || job->map.load.fd >= 0 || job->map.gather ||
+        job->map.is_partial)
         return;
     stats->n_made_blocks++;
     stats->n_made_bytes += job->map.piece.span.n_bytes;

@@ -55,6 +55,7 @@ void leat_run_pop_entry(struct leat_run *run) {
     run->n_entries -= entry->state != LEAT_ENTRY_PASS_END;
     run->n_ends -= entry->state == LEAT_ENTRY_PASS_END;
     leat_run_forget_parked(run, entry);
+    leat_residents_add(run, entry);
     if (entry->block)
         leat_block_unref(entry->block, 1);
     leat_run_release_piece(run, &entry->piece);

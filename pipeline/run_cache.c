@@ -448,7 +448,7 @@ void leat_run_cache_start_map(struct leat_run *run, const struct leat_queue_entr
         job->load.fd = entry->file->fd;
         job->load.seed = entry->file->seed;
         job->load.frame = entry->frame;
-    } else if (is_wanted(run, entry)) {
+    } else if (is_wanted(run, entry) || run->residents.max_bytes > 0) {
         job->item = take_item(cache);
     }
 }
@@ -481,6 +481,8 @@ void leat_run_cache_end_map(struct leat_run *run, struct leat_queue_entry *entry
         return;
     }
     entry->item = job->map.item;
+    entry->frame = entry->item->frame;
+    entry->frame.record = entry->piece.record;
 }
 
 static void move_on(struct leat_run *run, struct leat_queue_entry *entry) {

@@ -9,6 +9,7 @@
 #include "pipeline/render.h"
 #include "pipeline/run_cache.h"
 #include "pipeline/run_pools.h"
+#include "pipeline/run_resident.h"
 #include "pipeline/trace.h"
 
 #define LEAT_RUN_NOTES_MAX 64
@@ -30,10 +31,11 @@ struct leat_queue_entry {
     uint64_t epoch, pass;
     struct leat_piece piece;  /* its buffer: SCANNED, MAPPING; of an end: how many records it had */
     struct leat_block *block; /* MAPPED */
-    uint64_t cache_generation;    /* the run's cache when it was put in line */
-    struct leat_cache_file *file; /* with the frame; NULL: made from the piece */
-    struct leat_cache_frame frame;
-    struct leat_cache_item *item; /* MAPPED: not moved on to be written yet */
+    uint64_t cache_generation;     /* the run's cache when it was put in line */
+    struct leat_cache_file *file;  /* with the frame; NULL: made from the piece */
+    struct leat_cache_frame frame; /* else what it is in a cache, but for its place; n_bytes 0:
+                                      unknown */
+    struct leat_cache_item *item;  /* MAPPED: not moved on to be written yet */
     uint32_t next_row, next_bad;
     struct leat_job *parked; /* PARKED: with the block and its scratch memory */
     struct leat_error error; /* of the MAP job; of an end: of reading */
@@ -137,6 +139,7 @@ struct leat_run {
     size_t n_ahead; /* batches among the outputs */
 
     struct leat_run_cache cache; /* if the plan has one */
+    struct leat_residents residents;
 
     /* bad records */
     struct leat_text quarantine;

@@ -55,7 +55,7 @@ void leat_run_move_ends(struct leat_run *run) {
     struct leat_batcher *batcher = &run->order.batcher;
 
     while (batcher->first && batcher->first->kind == LEAT_OUTPUT_EPOCH_END) {
-        struct leat_batch_refs *end = leat_batcher_pop(batcher);
+        struct leat_batch_refs *end = leat_residents_pop(run);
         struct leat_output output = {.kind = LEAT_OUTPUT_EPOCH_END,
                                      .epoch = end->epoch,
                                      .step = end->step,

@@ -217,7 +217,8 @@ void leat_run_count_cache(struct leat_run *run) {
 /* What it remembers of records, and references to them; and bad ones that are to be written. */
 void leat_run_count_order(struct leat_run *run) {
     uint64_t bytes = leat_order_bytes(&run->order) + run->collate_bytes +
-                     run->blocks.n_bundle_bytes + run->quarantine.capacity;
+                     run->blocks.n_bundle_bytes + run->quarantine.capacity +
+                     leat_residents_bytes(run);
 
     for (size_t i = 0; i < run->n_lanes; i++)
         bytes += run->lanes[i]->blocks.n_bundle_bytes;

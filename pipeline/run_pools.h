@@ -65,6 +65,8 @@ size_t leat_run_room(struct leat_run *run, size_t n_wanted);
 size_t leat_run_reserve_scan(struct leat_run *run);
 /* Whether a piece is larger than a block. */
 bool leat_run_is_large(const struct leat_run *run, const struct leat_queue_entry *entry);
+/* Whether one more MAP job may be out: there is a workspace for it. */
+bool leat_run_has_workspace(const struct leat_run *whole);
 /* Whether that piece may be mapped now: there is a workspace for it, and for a large one memory:
  * so many bytes more than others take. */
 bool leat_run_may_map(struct leat_run *run, const struct leat_queue_entry *entry,

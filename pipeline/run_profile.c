@@ -182,7 +182,8 @@ void leat_run_profile_watch(struct leat_run *run, bool has_ended) {
     if (has_ended && !run->profile.end_ns)
         run->profile.end_ns = now(run);
     set_no_slot(run, !has_ended && first && first->kind == LEAT_OUTPUT_BATCH &&
-                         leat_run_slot_room(run) == 0 && run->n_collate_out == 0);
+                         leat_run_slot_room(run) == 0 && run->n_collate_out == 0 &&
+                         leat_residents_have_first(run));
 }
 
 void leat_run_profile_get_stats(const struct leat_run *run, struct leat_run_stats *stats) {

@@ -148,12 +148,16 @@ size_t leat_run_room(struct leat_run *run, size_t n_wanted) {
             feed(run);
             return n;
         }
+    if (leat_residents_evict(run) && leat_account_may_grow(account, growth(run, n_before, 1)))
+        return 1;
     if (run->n_entries >= LEAT_MEMORY_MIN_BLOCKS)
         return 0;
     if (leat_account_must_grow(account, growth(run, n_before, 1))) {
         feed(run);
         return 1;
     }
+    if (run->residents.n_planned > 0) /* what they have comes back as they go */
+        return 0;
     starve(run, growth(run, n_before, 1));
     return 0;
 }
@@ -184,7 +188,7 @@ static uint64_t map_bytes(const struct leat_run *run, const struct leat_queue_en
                                                     entry->piece.n_marks);
 }
 
-static bool has_workspace(const struct leat_run *whole) {
+bool leat_run_has_workspace(const struct leat_run *whole) {
     const struct leat_run_memory *memory = &whole->memory;
     uint64_t n = whole->n_maps_out < whole->n_at_once ? whole->n_maps_out + 1 : whole->n_at_once;
 
@@ -200,7 +204,7 @@ bool leat_run_may_map(struct leat_run *run, const struct leat_queue_entry *entry
     const struct leat_run *whole = leat_run_whole(run);
 
     *ret_bytes = map_bytes(run, entry);
-    if (!has_workspace(whole))
+    if (!leat_run_has_workspace(whole))
         return false;
     if (*ret_bytes > 0 && whole->n_maps_out + whole->n_parked > 0)
         return leat_account_may_grow(memory->account, *ret_bytes);

@@ -265,6 +265,7 @@ struct leat_order_key {
     uint64_t epoch;
     uint64_t pass;  /* of `repeat` within the epoch */
     uint64_t index; /* of the stage among its kind */
+    bool may_evict; /* blocks that only wait can be had again: memory is not the stage's to bound */
 };
 
 struct leat_stage_ops {
@@ -321,6 +322,9 @@ struct leat_stage_ops {
     /* Rows that wait in the stage at most, whose blocks stay in memory, and bytes of its state, for
      * `leatctl explain`. May be NULL: none. */
     void (*holding)(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes);
+    /* Bytes of blocks that wait in the stage above which they may be evicted, where there is a
+     * cache. NULL, or 0: they never are. */
+    uint64_t (*evicts_above)(const struct leat_config *config);
     /* Bytes that the state has taken outside of itself by now. NULL: none. */
     uint64_t (*state_bytes)(const void *state);
     int (*start)(const struct leat_config *config, void *state, const struct leat_order_key *key,

@@ -4,9 +4,11 @@
  * drawn at random, which leaves. At the end of the pass the rest leaves in random order
  * (Fisher-Yates from the back). A full shuffle (`global`) is one whose reservoir never fills: it
  * holds the blocks of the whole pass in memory, with the columns that are kept, up to `max_bytes`;
- * the sequence is the same as with any buffer_size that is not smaller than the data. Draws are
- * leat_rng_below(n) of one SplitMix64 stream keyed by (stream seed, seed, epoch, LEAT_RNG_SHUFFLE,
- * pass * 2^32 + which shuffle of the spec this is): tests/reference/ does the same in Python.
+ * where there is a cache, the run lets go of the values of what is beyond that, and has them again
+ * when batches are made (run_resident.h); the sequence is the same as with any buffer_size that is
+ * not smaller than the data. Draws are leat_rng_below(n) of one SplitMix64 stream keyed by (stream
+ * seed, seed, epoch, LEAT_RNG_SHUFFLE, pass * 2^32 + which shuffle of the spec this is):
+ * tests/reference/ does the same in Python.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,6 +29,7 @@ struct shuffle_state {
     struct leat_ref *refs;
     size_t n_refs, capacity;
     uint64_t n_bytes; /* of a full shuffle: references, bundles, and the blocks that they are in */
+    bool may_evict;
 };
 
 static const struct leat_arg args[] = {
@@ -48,7 +51,10 @@ static const struct leat_arg args[] = {
      .fallback = "1GiB",
      .min = 1 << 20,
      .max = 1e15,
-     .help = "with `global`: a pass that takes more memory fails the stream"},
+     .help =
+         "with `global`: what a pass may take in memory; of a larger one the stream, if it has a "
+         "`cache`, keeps lengths alone, and reads the rest from there as batches need it, so "
+         "that it is read about as often as it is larger; without a `cache` it fails"},
     {.name = "seed",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct shuffle, seed),
@@ -87,6 +93,7 @@ static int start(const struct leat_config *config, void *state, const struct lea
     uint64_t pass = self->reshuffle_each_epoch ? key->pass : 0;
 
     (void)err;
+    reservoir->may_evict = key->may_evict;
     reservoir->rng.state = leat_rng_key(key->seed, (uint64_t)self->seed, epoch, LEAT_RNG_SHUFFLE,
                                         (pass << 32) + key->index);
     return 0;
@@ -124,12 +131,12 @@ static int hold(const struct shuffle *self, struct shuffle_state *reservoir, str
         reservoir->n_bytes += sizeof(ref);
         hold_block(reservoir, ref.bundle->refs[i].block);
     }
-    if (reservoir->n_bytes <= (uint64_t)self->max_bytes)
+    if (reservoir->n_bytes <= (uint64_t)self->max_bytes || reservoir->may_evict)
         return 0;
     return leat_error_set(err, -ENOSPC,
                           "shuffle: a full shuffle holds a pass in memory: %zu rows take %llu "
-                          "bytes, more than max_bytes (%lld): raise it, or shuffle with a "
-                          "`buffer_size`",
+                          "bytes, more than max_bytes (%lld): raise it, give the stream a "
+                          "`cache`, with which it would go on, or shuffle with a `buffer_size`",
                           reservoir->n_refs + 1, (unsigned long long)reservoir->n_bytes,
                           (long long)self->max_bytes);
 }
@@ -199,6 +206,12 @@ static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64
                                  : (uint64_t)self->buffer_size * sizeof(struct leat_ref);
 }
 
+static uint64_t evicts_above(const struct leat_config *config) {
+    const struct shuffle *self = (const struct shuffle *)config;
+
+    return self->is_global ? (uint64_t)self->max_bytes : 0;
+}
+
 const struct leat_stage_ops leat_stage_shuffle = {
     .name = "shuffle",
     .summary = "puts records in random order, within a moving window or as a whole",
@@ -209,6 +222,7 @@ const struct leat_stage_ops leat_stage_shuffle = {
     .check = check,
     .state_size = sizeof(struct shuffle_state),
     .holding = holding,
+    .evicts_above = evicts_above,
     .state_bytes = state_bytes,
     .start = start,
     .push = push,

@@ -122,6 +122,36 @@ def test_same_batches_within_little(folder):
     assert len(digests) == 1, digests
 
 
+def shuffle_stream(max_bytes, cache=None):
+    stream = {"source": {"jsonl": {"paths": ["lists.jsonl"]}}, "block_bytes": 65536, "stages": [
+        {"shuffle": {"global": True, "max_bytes": max_bytes}},
+        {"pad": {"input": "ids", "length": 1000, "value": 0}},
+        {"batch": {"batch_size": 8}}, {"prefetch": {"prefetch_size": 2}}]}
+    return stream | ({"cache": {"path": cache}} if cache else {})
+
+
+def test_full_shuffle_of_more_than_memory(folder):
+    """A set of 20 times max_bytes, and of more than memory_limit has left."""
+    numbers = [str(1000000 + i) for i in range(6000)]
+    with open(folder / "lists.jsonl", "w") as file:
+        for i in range(5000):
+            file.write('{"id": %d, "ids": [%s]}\n' % (i, ",".join(numbers[i:i + 1000])))
+    streams = {"whole": shuffle_stream("1GiB"), "part": shuffle_stream("2MiB", "caches")}
+    digests, hwm = set(), {}
+    for stream in streams:
+        with Daemon(folder, data.yaml_text(streams), "--workers", "2") as daemon:
+            digests.add(daemon.digest(stream, "--epochs", "3"))
+            hwm[stream] = trainers.status_of(daemon.pid)["VmHWM"]
+    assert IS_ASAN or hwm["part"] < hwm["whole"] - 30 * MIB, hwm
+    with Daemon(folder, data.yaml_text({"part": shuffle_stream("1GiB", "caches")}, memory_limit="40MiB"),
+                "--workers", "2") as daemon:
+        digests.add(daemon.digest("part", "--epochs", "3"))
+        hwm["limited"] = trainers.status_of(daemon.pid)["VmHWM"]
+        print(" ", hwm, flush=True)
+        assert IS_ASAN or hwm["limited"] < 44 * MIB, hwm
+    assert len(digests) == 1, digests
+
+
 def test_what_does_not_fit_is_refused(folder):
     prose(folder, 1000)
     streams = {"small": prose_stream(64, 8, 10), "large": prose_stream(512, 4096, 10, prefetch=8)}
