@@ -160,36 +160,50 @@ def calibrate(bench, stream, seconds):
     return max(2, round(seconds / once))
 
 
-def compare(bench, name, stream, options):
-    epochs = calibrate(bench, stream, options.seconds)
-    scores = [(rate(bench.run(by_hand(stream, knobs), max(1, epochs // 3))), i, knobs)
-              for i, knobs in enumerate(grid(bench.n_cpus, "cache" in stream))]
-    finalists = [knobs for _, _, knobs in sorted(scores, reverse=True)[:FINALISTS]]
-    bench.remove_state("kept")
-    bench.run(stream, max(epochs, round(epochs * options.settle / options.seconds)), "kept")
-    ways = [("default", {}), *((f"hand {i}", knobs) for i, knobs in enumerate(finalists)), ("first", None),
-            ("kept", None)]
-    results = {way: [] for way, _ in ways}
-    for _ in range(options.rounds):
-        for way, knobs in random.sample(ways, len(ways)):
+def take_turns(bench, stream, epochs, ways, rounds):
+    """Runs of each way, in random order; a way is settings by hand, or None: the tuner."""
+    results = {way: [] for way in ways}
+    for _ in range(rounds):
+        for way, knobs in random.sample(list(ways.items()), len(ways)):
             if way == "first":
                 bench.remove_state("first")
             results[way].append(bench.run(stream if knobs is None else by_hand(stream, knobs), epochs,
                                           way if knobs is None else "state"))
-    rates = {way: statistics.median(map(rate, runs)) for way, runs in results.items()}
-    costs = {way: statistics.median(map(cpu, runs)) for way, runs in results.items()}
-    best = max((way for way in rates if way not in ("first", "kept")), key=rates.get)
+    return results
+
+
+def medians(results, figure):
+    return {way: statistics.median(map(figure, runs)) for way, runs in results.items()}
+
+
+def find_best(bench, stream, epochs, rounds):
+    """By a run of each of the grid, and rounds among the best of these."""
+    scores = [(rate(bench.run(by_hand(stream, knobs), max(1, epochs // 3))), i, knobs)
+              for i, knobs in enumerate(grid(bench.n_cpus, "cache" in stream))]
+    finalists = {i: knobs for _, i, knobs in sorted(scores, reverse=True)[:FINALISTS]}
+    rates = medians(take_turns(bench, stream, epochs, finalists, rounds), rate)
+    return finalists[max(rates, key=rates.get)]
+
+
+def compare(bench, name, stream, options):
+    epochs = calibrate(bench, stream, options.seconds)
+    best = find_best(bench, stream, epochs, options.rounds)
+    bench.remove_state("kept")
+    bench.run(stream, max(epochs, round(epochs * options.settle / options.seconds)), "kept")
+    results = take_turns(bench, stream, epochs, {"best": best, "default": {}, "first": None, "kept": None},
+                         options.rounds)  # measured anew: the best of many was lucky too
+    rates, costs = medians(results, rate), medians(results, cpu)
+    hand = max("best", "default", key=rates.get)
     tuner = results["kept"][-1]["stats"][0]["tuners"]
     return {"pipeline": name, "cpus": bench.n_cpus, "epochs": epochs, "rows_per_s": rates, "cpu_per_row": costs,
-            "best": dict(ways)[best], "best_way": best,
-            "ratios": {way: rates[way] / rates[best] for way in ("default", "first", "kept")},
-            "cpu_ratios": {way: costs[way] / costs[best] for way in ("default", "first", "kept")},
+            "best": best, "ratios": {way: rates[way] / rates[hand] for way in rates},
+            "cpu_ratios": {way: costs[way] / costs[hand] for way in rates},
             "tuner": tuner[0] if tuner else None}
 
 
 def print_result(result):
     ratios, costs = result["ratios"], result["cpu_ratios"]
-    print(f"{result['pipeline']:8} {result['cpus']:3} CPUs  best {result['rows_per_s'][result['best_way']]:11.0f} rows/s  "
+    print(f"{result['pipeline']:8} {result['cpus']:3} CPUs  best {result['rows_per_s']['best']:11.0f} rows/s  "
           + "  ".join(f"{way} {ratios[way]:.2f} (cpu {costs[way]:.2f})" for way in ratios)
           + f"  by hand {result['best'] or 'the defaults'}")
     for knob in (result["tuner"] or {"knobs": []})["knobs"]:
