@@ -145,18 +145,23 @@ static bool next_move(struct leat_tuner *tuner, struct leat_knobs *ret_knobs) {
     return false;
 }
 
+static void prove(struct leat_tuner *tuner) {
+    start_trial(tuner, &tuner->limits.start);
+    tuner->trial.is_proof = true;
+    tuner->trial.why[0] = '\0';
+}
+
 static void try_next(struct leat_tuner *tuner) {
     struct leat_knobs knobs;
 
+    tuner->trial.why[0] = '\0';
     if (!tuner->is_proven && tuner->n_good < GOOD_MAX && next_move(tuner, &knobs)) {
         start_trial(tuner, &knobs);
     } else if (!tuner->is_proven && !leat_knobs_equal(&tuner->kept, &tuner->limits.start)) {
-        start_trial(tuner, &tuner->limits.start);
-        tuner->trial.is_proof = true;
+        prove(tuner);
     } else {
         settle(tuner);
     }
-    tuner->trial.why[0] = '\0';
 }
 
 /* ---- TRYING ---- */
@@ -198,7 +203,9 @@ static void count_trial(struct leat_tuner *tuner, bool is_kept) {
 
     tuner->n_good += is_kept;
     if (trial->is_proof) {
-        tuner->is_proven = true;
+        tuner->n_failed = is_kept ? 0 : tuner->n_failed; /* what failed did so elsewhere */
+        tuner->is_proven = !tuner->owes_proof;
+        tuner->owes_proof = false;
     } else if (trial->why[0] != '\0') {
         tuner->n_failed = 0;
     } else if (is_kept) {
@@ -294,8 +301,10 @@ static void take_learning(struct leat_tuner *tuner, const struct leat_tuner_samp
     add_sample(&tuner->sum, sample);
     if (++tuner->n_samples < LEARN_SAMPLES)
         return;
-    if (leat_tuner_reckon(&tuner->limits, &tuner->sum, &knobs, tuner->trial.why,
-                          sizeof(tuner->trial.why)))
+    if (tuner->owes_proof)
+        prove(tuner);
+    else if (leat_tuner_reckon(&tuner->limits, &tuner->sum, &knobs, tuner->trial.why,
+                               sizeof(tuner->trial.why)))
         start_trial(tuner, &knobs);
     else
         try_next(tuner);
@@ -405,6 +414,7 @@ void leat_tuner_init(struct leat_tuner *tuner, const struct leat_tuner_limits *l
         tuner->kept = within(limits, &memory->knobs);
         tuner->next_move = memory->next_move % N_MOVES;
         tuner->n_failed = memory->n_failed < N_MOVES ? memory->n_failed : 0;
+        tuner->owes_proof = !memory->is_settled && !leat_knobs_equal(&tuner->kept, &limits->start);
     }
     set_phase(tuner, memory && memory->is_settled ? LEAT_TUNER_SETTLED : LEAT_TUNER_LEARNING);
     decide(tuner, memory ? "as the last run of this stream on this machine left it"

@@ -99,6 +99,7 @@ struct leat_tuner {
     unsigned n_good;              /* since it began to try */
     bool is_unclear;              /* noise hid what some of the moves did */
     bool is_proven;               /* what is kept was compared with where it began */
+    bool owes_proof;              /* a run before kept it, and ended before that */
     unsigned n_idle;              /* samples in a row in which the trainer was the slower one */
     struct leat_tuner_rates seen; /* while SETTLED: the first ones, */
     double rate;                  /* and what they were; 0: not known yet */

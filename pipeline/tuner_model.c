@@ -109,12 +109,15 @@ bool leat_tuner_reckon(const struct leat_tuner_limits *limits, const struct leat
 static bool is_felt(const struct leat_tuner_limits *limits, const struct leat_tuner_sample *sum,
                     enum leat_knob knob, bool is_down, const struct leat_knobs *knobs) {
     switch (knob) {
-    case LEAT_KNOB_BLOCK_BYTES:
+    case LEAT_KNOB_BLOCK_BYTES: /* half of one is still worth a job */
         return sum->n_maps > 0 &&
-               sum->n_mapped_bytes / sum->n_maps >= knobs->of[LEAT_KNOB_BLOCK_BYTES] / 2;
+               sum->n_mapped_bytes / sum->n_maps >= knobs->of[LEAT_KNOB_BLOCK_BYTES] / 2 &&
+               (!is_down || sum->map_ns / sum->n_maps >= MAP_NS_LEAST / 2);
     case LEAT_KNOB_COLLATED:
-        return sum->collate_ns >= sum->busy_ns / COLLATE_PART &&
-               (is_down || sum->n_batches * 2 >= sum->n_collations * knobs->of[knob]);
+        if (sum->n_batches == 0 || sum->collate_ns < sum->busy_ns / COLLATE_PART)
+            return false;
+        return is_down ? knobs->of[knob] * sum->collate_ns / sum->n_batches >= COLLATE_NS_GOOD
+                       : sum->n_batches * 2 >= sum->n_collations * knobs->of[knob];
     case LEAT_KNOB_AHEAD:
         return is_down ? limits->slot_bytes * knobs->of[knob] > CACHED_BYTES
                        : sum->slotless_ns >= sum->wall_ns / SLOTLESS_PART;

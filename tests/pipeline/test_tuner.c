@@ -307,6 +307,21 @@ static void test_noise_does_no_harm(void **state) {
     assert_true(sum / n > 0.99);
 }
 
+/* What a run kept that ended before it was sure is proven first. */
+static void test_doubts_what_is_not_proven(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < N_PIPELINES; i++) {
+        struct sim sim = pipeline(i, 4);
+        struct leat_tuner_limits limits = limits_of(&sim);
+        struct leat_tuner_memory memory = {.knobs = {.of = {4096, 1, 1, 1}}, .n_failed = 7};
+        struct leat_tuner tuner;
+
+        leat_tuner_init(&tuner, &limits, &memory);
+        assert_true(run(&tuner, &sim, 2000) < 2000);
+        assert_true(rate_of(&sim, &tuner.kept) > 0.9 * best_of(&sim));
+    }
+}
+
 static void test_silent_once_settled(void **state) {
     (void)state;
     for (unsigned i = 0; i < N_PIPELINES * 4; i++) {
@@ -475,6 +490,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_near_the_best),
         cmocka_unit_test(test_noise_does_no_harm),
+        cmocka_unit_test(test_doubts_what_is_not_proven),
         cmocka_unit_test(test_silent_once_settled),
         cmocka_unit_test(test_begins_again),
         cmocka_unit_test(test_does_not_run_after_the_tide),
