@@ -36,7 +36,7 @@ static bool has_room(const struct leat_tuner_sample *sum, uint64_t more_bytes) {
 /* One job after the other reads, so a thread that does nothing else bounds all the others. */
 static bool is_bound_by_reading(const struct leat_tuner_limits *limits,
                                 const struct leat_tuner_sample *sum) {
-    return limits->n_threads > 1 && sum->scan_ns / 3 >= sum->wall_ns / 4;
+    return limits->n_threads > 1 && sum->scan_ns >= sum->wall_ns / 2;
 }
 
 static uint64_t reckon_block(const struct leat_tuner_limits *limits,
