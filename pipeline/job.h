@@ -74,8 +74,8 @@ struct leat_piece {
     struct leat_buffer *buffer;
     struct leat_cache_span span;
     uint64_t record;    /* number of its first record within the pass */
-    uint64_t n_marks;   /* of one larger than a block: separators as in JSON, what a parser makes of
-                           it takes more memory the more there are */
+    uint64_t n_marks;   /* of one larger than a block, under a limit: separators as in JSON; what a
+                           parser makes of it takes more memory the more there are */
     const char *damage; /* of a span that is_damaged: why; in the buffer, behind the bytes */
 };
 

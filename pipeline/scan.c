@@ -398,9 +398,10 @@ static void set_piece(struct leat_scan_job *job, size_t index, const struct leat
                  .line = scan->line,
                  .n_lines = piece->n_lines},
         .record = scan->record,
-        .n_marks = piece->n_bytes > (size_t)scan->plan->options.block_bytes
-                       ? count_marks(job->buffers[index]->data, piece->n_bytes)
-                       : 0,
+        .n_marks =
+            job->max_bytes < SIZE_MAX && piece->n_bytes > (size_t)scan->plan->options.block_bytes
+                ? count_marks(job->buffers[index]->data, piece->n_bytes)
+                : 0,
     };
     job->buffers[index] = NULL;
 }
