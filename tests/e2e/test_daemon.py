@@ -215,7 +215,7 @@ def test_kill_200_trainers(folder):
                 process.send_signal(signal.SIGKILL)
                 process.wait()
                 n_killed += 1
-        wait_until(lambda: is_idle(daemon), f"every slot free: {daemon.status()}", 5)
+        wait_until(lambda: is_idle(daemon), f"every slot free: {daemon.status()}")
         wait_until(lambda: daemon.n_fds() <= n_fds, f"{n_fds} descriptors as at first")
         assert daemon.digest("s")
 
@@ -242,7 +242,7 @@ def test_trainer_opens_and_closes(folder):
         n_fds = None
         for n_held in (0, 2, 4):
             process = trainer(daemon, 4, n_held, "close")
-            wait_until(lambda: is_idle(daemon), f"every slot free: {daemon.status()}", 5)
+            wait_until(lambda: is_idle(daemon), f"every slot free: {daemon.status()}")
             n_fds = n_fds or daemon.n_fds()
             wait_until(lambda: daemon.n_fds() <= n_fds, f"{n_fds} descriptors")
             process.kill()

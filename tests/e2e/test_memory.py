@@ -87,8 +87,8 @@ def test_eight_trainers_of_four_streams(folder):
             assert IS_SANITIZED or figures["share"] <= 1.1, figures  # its own memory is several times ours
             assert figures["counted_peak"] <= 1.1 * limit, figures
             check_pools(daemon)
-            wait_until(lambda: daemon.status()["n_sessions"] == 0, "all trainers are gone", 30)
-            wait_until(lambda: daemon.status()["memory_claimed_bytes"] < 64 * MIB, "their memory is given back", 30)
+            wait_until(lambda: daemon.status()["n_sessions"] == 0, "all trainers are gone")
+            wait_until(lambda: daemon.status()["memory_claimed_bytes"] < 64 * MIB, "their memory is given back")
 
 
 def test_large_records(folder):

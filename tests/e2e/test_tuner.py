@@ -56,7 +56,7 @@ class Puller:
 def decides(daemon, n):
     """Once that many decisions were made."""
     with Puller(daemon):
-        wait_until(lambda: (tuner(daemon) or {}).get("decisions", [])[n - 1:], "a decision", 60)
+        wait_until(lambda: (tuner(daemon) or {}).get("decisions", [])[n - 1:], "a decision")
     wait_until(lambda: tuner(daemon)["has_ended"], "the end of the run")
 
 
