@@ -27,7 +27,8 @@
 #define GOOD_MAX      12 /* then it settles all the same */
 #define PATIENCE_NS   UINT64_C(5000000000)
 #define PATIENCE_MAX  UINT64_C(1280000000000)
-#define USABLE_PART   4 /* of an interval, at least */
+#define USABLE_PART   4                    /* of an interval, at least */
+#define QUIET_NS      UINT64_C(5000000000) /* a short run is not worth its trials */
 
 static const struct {
     enum leat_knob knob;
@@ -298,6 +299,8 @@ static void add_sample(struct leat_tuner_sample *sum, const struct leat_tuner_sa
 static void take_learning(struct leat_tuner *tuner, const struct leat_tuner_sample *sample) {
     struct leat_knobs knobs = tuner->kept;
 
+    if (tuner->now_ns < tuner->quiet_ns)
+        return;
     add_sample(&tuner->sum, sample);
     if (++tuner->n_samples < LEARN_SAMPLES)
         return;
@@ -414,6 +417,7 @@ void leat_tuner_init(struct leat_tuner *tuner, const struct leat_tuner_limits *l
         tuner->kept = within(limits, &memory->knobs);
         tuner->next_move = memory->next_move % N_MOVES;
         tuner->n_failed = memory->n_failed < N_MOVES ? memory->n_failed : 0;
+        tuner->quiet_ns = QUIET_NS;
         tuner->owes_proof = !memory->is_settled && !leat_knobs_equal(&tuner->kept, &limits->start);
     }
     set_phase(tuner, memory && memory->is_settled ? LEAT_TUNER_SETTLED : LEAT_TUNER_LEARNING);

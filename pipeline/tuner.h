@@ -5,8 +5,9 @@
  * looks (LEARNING) and reckons from the times of jobs where the knobs should be; then it tries, one
  * knob at a time, by turns with what it has (TRYING), and keeps what is faster by more than the
  * noise; when nothing is, it is SETTLED and silent, until the rate has been another by a fifth for
- * a while. The longer it lives, the rarer it begins again. While the trainer is the slower one, or
- * nothing flows, there is nothing to learn.
+ * a while. The longer it lives, the rarer it begins again. A run that goes on from what an earlier
+ * one kept tries nothing in its first seconds. While the trainer is the slower one, or nothing
+ * flows, there is nothing to learn.
  *
  * A value that is pinned is never turned; memory is only asked for where there is room. Owner:
  * whoever drives the run; one thread.
@@ -91,6 +92,7 @@ struct leat_tuner {
     struct leat_knobs kept;       /* the best that is known */
     struct leat_knobs current;    /* in force: that, or the one being tried */
     uint64_t now_ns;              /* sum of the samples */
+    uint64_t quiet_ns;            /* until then nothing is tried: a run before left something */
     struct leat_tuner_sample sum; /* while LEARNING */
     unsigned n_samples;
     struct leat_tuner_trial trial;

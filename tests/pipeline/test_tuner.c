@@ -322,6 +322,28 @@ static void test_doubts_what_is_not_proven(void **state) {
     }
 }
 
+/* What an earlier run left unsettled is in force at once, and trials begin after five seconds. */
+static void test_does_not_try_at_once_what_was_kept(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < N_PIPELINES; i++) {
+        struct sim sim = pipeline(i, 4);
+        struct leat_tuner_limits limits = limits_of(&sim);
+        struct leat_tuner_memory memory = {.knobs = limits.start};
+        struct leat_tuner tuner;
+
+        leat_tuner_init(&tuner, &limits, &memory);
+        while (tuner.now_ns < UINT64_C(4500000000)) {
+            struct leat_tuner_sample sample = sample_of(&sim, &tuner.current);
+
+            assert_false(leat_tuner_take(&tuner, &sample));
+        }
+        assert_int_equal(tuner.n_decisions, 1);
+        assert_true(run(&tuner, &sim, 3000) < 3000);
+        assert_true(tuner.n_decisions > 1);
+        assert_true(rate_of(&sim, &tuner.kept) > 0.9 * best_of(&sim));
+    }
+}
+
 static void test_silent_once_settled(void **state) {
     (void)state;
     for (unsigned i = 0; i < N_PIPELINES * 4; i++) {
@@ -491,6 +513,7 @@ int main(void) {
         cmocka_unit_test(test_near_the_best),
         cmocka_unit_test(test_noise_does_no_harm),
         cmocka_unit_test(test_doubts_what_is_not_proven),
+        cmocka_unit_test(test_does_not_try_at_once_what_was_kept),
         cmocka_unit_test(test_silent_once_settled),
         cmocka_unit_test(test_begins_again),
         cmocka_unit_test(test_does_not_run_after_the_tide),
