@@ -95,6 +95,8 @@ static void fill_request(Leat__OpenRequest *message, Leat__Position *start,
     message->n_epochs = options->n_epochs;
     message->rank = options->rank;
     message->world_size = options->world_size;
+    message->local_rank = options->local_rank;
+    message->local_world_size = options->local_world_size;
     message->window = options->window;
     message->has_seed = options->has_seed;
     message->seed = options->seed;

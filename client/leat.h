@@ -92,6 +92,25 @@ enum leat_delivery {
     LEAT_DELIVERY_COPY = 1,   /* LZ4 copies through the socket: where memory cannot be mapped */
 };
 
+/* What becomes of a connection that is lost: see leat_stream_next(). */
+enum leat_reconnect_kind {
+    LEAT_RECONNECT_LOST = 1,   /* the daemon is gone, or said that it goes */
+    LEAT_RECONNECT_TRYING = 2, /* attempt number `attempt` begins */
+    LEAT_RECONNECT_BACK = 3,   /* that attempt succeeded: the stream goes on where it was */
+};
+
+struct leat_reconnect_event {
+    size_t struct_size; /* sizeof(struct leat_reconnect_event), as the library knows it */
+    int32_t kind;       /* enum leat_reconnect_kind */
+    uint32_t attempt;   /* from 1 */
+    uint64_t waited_ns; /* since the connection was lost */
+    const char *reason; /* why it was lost, or what the last attempt failed with; valid during the
+                           call */
+};
+
+#define LEAT_RECONNECT_DEFAULT_MS 60000
+#define LEAT_NO_RECONNECT         INT32_MIN
+
 /* All zero but struct_size is the default. Initialise with leat_open_options_init(). */
 struct leat_open_options {
     size_t struct_size;   /* sizeof(struct leat_open_options) */
@@ -109,6 +128,15 @@ struct leat_open_options {
     const uint8_t *expect_digest; /* 32 bytes: fail with -ESTALE if the stream's spec has another
                                      digest; NULL: whatever it has */
     int32_t open_timeout_ms;      /* for connecting and opening; 0: 120 s; -1: no limit */
+    int32_t reconnect_timeout_ms; /* how long to look for a daemon that is gone: 0:
+                                     LEAT_RECONNECT_DEFAULT_MS; -1: for ever; LEAT_NO_RECONNECT:
+                                     not at all */
+    uint32_t local_rank;          /* among the ranks on this machine, */
+    uint32_t local_world_size;    /* of which there are so many; 0: unknown */
+    /* Called from within leat_stream_next() when a connection is lost, tried for, and back; must
+     * not call anything on the stream. NULL: nothing is told. */
+    void (*on_reconnect)(void *user, const struct leat_reconnect_event *event);
+    void *on_reconnect_user;
 };
 
 static inline void leat_open_options_init(struct leat_open_options *options) {
