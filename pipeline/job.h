@@ -11,6 +11,7 @@
 #include "pipeline/cache/cache_store.h"
 #include "pipeline/input.h"
 #include "pipeline/run.h"
+#include "pipeline/span_table.h"
 #include "pipeline/workspace.h"
 
 /* Bytes of source, used again and again. */
@@ -54,9 +55,10 @@ struct leat_scan {
     uint64_t record;          /* records of the pass that were handed out */
     uint8_t *carry;           /* the beginning of a record that is not whole yet */
     size_t n_carry, carry_capacity;
-    bool is_skipping; /* within a line whose beginning was a record too long */
-    bool is_begun;    /* BOM and header of the file are behind us */
-    bool is_midway;   /* the file, once opened, is gone on with at piece_offset */
+    bool is_skipping;               /* within a line whose beginning was a record too long */
+    bool is_begun;                  /* BOM and header of the file are behind us */
+    bool is_midway;                 /* the file, once opened, is gone on with at piece_offset */
+    struct leat_span_table *counts; /* not NULL: records are counted there, no pieces come out */
 
     /* decoded ahead */
     struct leat_unit *units;                      /* by key */

@@ -15,6 +15,7 @@
 
 #define PASS_BYTES     (64U << 20) /* of text that one job reads to leave it out */
 #define PASS_MIN_BYTES 65536U      /* at a time */
+#define COUNT_BYTES    (32U << 20) /* of text that one job counts the records of */
 
 void leat_scan_start(struct leat_scan *scan, struct leat_plan *plan,
                      const struct leat_opener *opener, bool may_read_once) {
@@ -456,6 +457,21 @@ static int take_cut(struct leat_scan_job *job, size_t index, size_t n_filled, bo
     return 0;
 }
 
+/* A pass that only counts: the piece goes into the table, its buffer is used again. */
+static int count_piece(struct leat_scan_job *job, size_t index, struct leat_error *err) {
+    struct leat_piece *piece = &job->pieces[index];
+    int r;
+
+    if (!job->scan->counts || !piece->buffer)
+        return 0;
+    r = leat_span_table_add(job->scan->counts,
+                            &leat_plan_source_of(job->scan->plan, piece->span.file)->cutter,
+                            &piece->span, piece->buffer->data, err);
+    job->buffers[index] = piece->buffer;
+    *piece = (struct leat_piece){.buffer = NULL};
+    return r;
+}
+
 static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes,
                       struct leat_error *err) {
     struct leat_scan *scan = job->scan;
@@ -481,13 +497,26 @@ static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes
     r = read_cut(job, buffer, &n_filled, &at_end, &piece, n_bytes, err);
     r = r < 0 ? end_damaged(job, index, n_filled, err)
               : take_cut(job, index, n_filled, at_end, &piece, err);
+    if (r == 0)
+        r = count_piece(job, index, err);
     job->has_ended = scan->file == scan->end_file;
+    return r;
+}
+
+static int count_some(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err) {
+    uint64_t n_before = *n_bytes;
+    int r = 0;
+
+    while (r == 0 && *n_bytes - n_before < COUNT_BYTES && !job->has_ended && !job->is_waiting)
+        r = scan_piece(job, 0, n_bytes, err);
     return r;
 }
 
 int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err) {
     int r = 0;
 
+    if (job->scan->counts)
+        return count_some(job, n_bytes, err);
     for (size_t i = 0; r == 0 && i < job->n_pieces && !job->has_ended && !job->is_waiting; i++)
         r = scan_piece(job, i, n_bytes, err);
     return r;
