@@ -20,7 +20,6 @@ BIN = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("LEAT_BI
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SLOW = float(os.environ.get("LEAT_TEST_SLOW", "1"))  # how much slower a sanitizer makes things
 HANG_S = 120 * SLOW  # nothing that goes on at all takes so long, on whatever machine
-os.environ["XDG_STATE_HOME"] = str(BIN.parent / "tests" / "state")  # not the user's own
 
 
 class Skip(Exception):
@@ -82,14 +81,12 @@ class Daemon:
             time.sleep(0.02)
 
     def stop(self, how=signal.SIGTERM):
-        """Ends it; returns how many seconds that took."""
-        start = time.monotonic()
+        """Ends it."""
         self.was_stopped = True
         self.process.send_signal(how)
         status = self.process.wait(HANG_S)
         if how != signal.SIGKILL and status != 0:
             raise AssertionError(f"leatd ended with status {status}: {self.log[-3000:]}")
-        return time.monotonic() - start
 
     @property
     def log(self):
@@ -110,6 +107,10 @@ class Daemon:
 
     def digest(self, stream, *args, **keywords):
         return find_digest(self.pull(stream, "--digest", *args, **keywords).stdout)
+
+    def sessions(self):
+        """Of all streams."""
+        return [session for stream in json.loads(self.ctl("streams", "--json").stdout) for session in stream["sessions"]]
 
     def n_fds(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
@@ -170,6 +171,7 @@ def main(tests):
     n_failed = n_run = n_skipped = 0
     for name, test in [(n, t) for n, t in tests.items() if n.startswith("test_") and pattern in n]:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="leat-e2e-"))
+        os.environ["XDG_STATE_HOME"] = str(folder / "state")  # not the user's own, nor what another test found
         start = time.monotonic()
         n_run += 1
         try:

@@ -3,6 +3,8 @@ import array
 import socket
 import struct
 
+from leat_harness import HANG_S
+
 HELLO, WELCOME, REFUSE, OPEN, OPENED, RING, BATCH, RELEASE, END, GOAWAY, BYE = range(1, 12)
 MAGIC = 0x5441454C
 
@@ -33,9 +35,9 @@ def release(generation, epoch, step, slot):
 
 
 class RawClient:
-    def __init__(self, daemon, timeout=10, endpoint="trainer.sock", kind=socket.SOCK_SEQPACKET):
+    def __init__(self, daemon, endpoint="trainer.sock", kind=socket.SOCK_SEQPACKET):
         self.socket = socket.socket(socket.AF_UNIX, kind)
-        self.socket.settimeout(timeout)
+        self.socket.settimeout(HANG_S)
         self.socket.connect(str(daemon.sockets / endpoint))
 
     def send(self, data):
@@ -89,6 +91,18 @@ class RawClient:
         _, body = self.receive_kind(BATCH)
         generation, epoch, step, _used, slot = struct.unpack_from("<QQQQI", body)
         return generation, epoch, step, slot
+
+    def batches(self):
+        """Those that have come, without waiting."""
+        self.socket.setblocking(False)
+        found = []
+        try:
+            while True:
+                found.append(self.batch())
+        except BlockingIOError:
+            return found
+        finally:
+            self.socket.settimeout(HANG_S)
 
     def is_closed(self):
         """Whether the daemon ends this connection (after what it had to say)."""

@@ -15,7 +15,7 @@ import time
 
 import data
 import leat_harness
-from leat_harness import SLOW, Daemon, ctl, find_digest, run_digest, wait_until
+from leat_harness import HANG_S, Daemon, ctl, find_digest, run_digest, wait_until
 
 HELPER = """
 import json, os, sys, time
@@ -24,7 +24,7 @@ for line in sys.stdin:
     if record.get("do") == "crash":
         os.abort()
     if record.get("do") == "hang":
-        time.sleep(1000)
+        time.sleep(100000)
     if record.get("do") == "shout":
         sys.stderr.write("loud\\n" * 10000)
     print(json.dumps({"_leat": record["_leat"], "label": record["id"] * 3, "vector": [record["id"] / 2, 1]}))
@@ -134,7 +134,7 @@ def test_helpers_are_killed_at_random(folder):
             wait_until(lambda: n_delivered(daemon) >= n, "the trainer got all that was in flight")
         assert n_bad_records(daemon) == 0
         process.send_signal(signal.SIGINT)
-        report = json.loads(process.communicate(timeout=120 * SLOW)[0])
+        report = json.loads(process.communicate(timeout=HANG_S)[0])
         wait_until(lambda: not children(daemon.pid), "no helper is left")
         wait_until(lambda: daemon.n_fds() <= n_fds, "no descriptor is left")
     assert report["digest"] == run_digest(file, "--batches", report["batches"], "--no-daemon")
@@ -167,11 +167,12 @@ def test_crashes_do_not_depend_on_timing(folder):
 
 
 def test_hangs_end_at_their_deadline(folder):
-    write(folder, 40, every=20, do="hang")
-    file = config(folder, {"s": stream(on_error="skip", deadline=0.5 * SLOW)})
-    run = ctl("run", file, "--digest", "--json")
-    report = json.loads(run.stdout)
-    assert report["rows"] == 38, report
+    """Two helpers fail at the record; no other one is in reach of a deadline: first answers have the time
+    to warm up besides, and later ones come at once."""
+    write(folder, 20, every=20, do="hang")
+    file = config(folder, {"s": stream(on_error="skip", deadline=1)})
+    report = json.loads(ctl("run", file, "--digest", "--json").stdout)
+    assert (report["rows"], report["bad_records"]) == (19, 1), report
 
 
 def test_helpers_die_with_the_daemon(folder):
@@ -208,7 +209,7 @@ for line in sys.stdin:
     try:
         while n < 300:
             if os.fork() == 0:
-                time.sleep(100)
+                time.sleep(100000)
                 os._exit(0)
             n += 1
     except OSError:
@@ -253,11 +254,13 @@ def is_bomb(pid):
 
 
 def test_what_helpers_say_is_limited(folder):
+    """To ten lines in ten seconds."""
     write(folder, 200, every=1, do="shout")
+    start = time.monotonic()
     with Daemon(folder, config(folder, {"s": stream()})) as daemon:
         daemon.pull("s", "--epochs", "1")
         lines = [line for line in daemon.log.splitlines() if "event=helper" in line]
-        assert 1 <= len(lines) <= 20, len(lines)
+        assert 1 <= len(lines) <= 10 * (1 + (time.monotonic() - start) // 10), len(lines)
         assert 'text="loud"' in lines[0], lines[0]
 
 

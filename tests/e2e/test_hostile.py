@@ -15,7 +15,7 @@ import time
 import data
 import leat_harness
 import raw_client
-from leat_harness import BIN, SLOW, Daemon, Skip, in_child, require, wait_until
+from leat_harness import BIN, HANG_S, Daemon, Skip, in_child, require, wait_until
 from raw_client import RawClient
 
 
@@ -36,14 +36,20 @@ def unharmed(folder, **settings):
         assert daemon.digest("s") == expected
         wait_until(lambda: daemon.status()["n_sessions"] == 0, "no session is left")
         wait_until(lambda: daemon.n_fds() <= n_fds, f"descriptors: {n_fds} at first")
-        status = daemon.status()
-        assert status["n_slots"] == status["n_slots_free"], status
+        wait_until(lambda: daemon.status()["n_slots"] == daemon.status()["n_slots_free"], "every slot is free")
 
 
 def cpu_s(pid):
     with open(f"/proc/{pid}/stat") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_idle_second(pid):
+    """Whether it rests for most of one: a loop that turns for nothing never does."""
+    before = cpu_s(pid)
+    time.sleep(1)
+    return cpu_s(pid) - before < 0.5
 
 
 def test_garbage(folder):
@@ -136,24 +142,24 @@ def test_descriptors(folder):
 
 
 def test_lingering_socket(folder):
-    """A TCP socket with SO_LINGER blocks whoever closes its last reference."""
+    """A TCP socket with SO_LINGER blocks whoever closes its last reference: here for longer than any
+    answer is waited for."""
     with unharmed(folder) as daemon:
         server = socket.create_server(("127.0.0.1", 0))
         sender = socket.create_connection(server.getsockname())
         accepted, _ = server.accept()
-        sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 5))
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, int(10 * HANG_S)))
         sender.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             while True:
                 sender.send(b"x" * 65536)
         client = RawClient(daemon)
-        client.send_fds(raw_client.hello(), [sender.fileno()])
+        if not client.send_fds(raw_client.hello(), [sender.fileno()]):  # then the last reference is ours
+            sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
         sender.close()
         client.close()
-        start = time.monotonic()
-        daemon.status()
-        assert time.monotonic() - start < 1 * SLOW, "the daemon waits for a descriptor of a client"
-        accepted.close()
+        assert daemon.digest("s"), "the daemon does not wait for a descriptor of a client"
+        accepted.close()  # a reset ends the lingering
         server.close()
 
 
@@ -184,19 +190,22 @@ def test_clients_that_never_read(folder):
 
 
 def test_window_is_kept(folder):
-    """A trainer that releases nothing gets no more than its window."""
-    def take_too_many(daemon):
-        client = RawClient(daemon, timeout=1 * SLOW).opened(window=3)
-        for _ in range(3):
-            client.batch()
-        try:
-            client.batch()
-        except (TimeoutError, socket.timeout):
-            return
-        raise AssertionError("a fourth batch, with a window of 3")
+    """A trainer has no more batches at any time than its window, however many others get meanwhile."""
+    def take_all(daemon):
+        client = RawClient(daemon).opened(window=3)
+        held = []
+        for turn in range(200):
+            while len(held) < 3:
+                held.append(client.batch())
+            if turn % 40 == 0:
+                daemon.digest("s")
+            held += client.batches()
+            assert len(held) == 3, f"{len(held)} batches, with a window of 3"
+            for _ in range(turn % 3 + 1):
+                client.send(raw_client.release(*held.pop(turn % len(held))))
 
     with unharmed(folder) as daemon:
-        in_child(lambda: take_too_many(daemon))
+        in_child(lambda: take_all(daemon))
 
 
 def test_500_connections_at_few_descriptors(folder):
@@ -216,11 +225,7 @@ def test_500_connections_at_few_descriptors(folder):
                 continue
             clients.append(client)
         assert len(clients) > 60, f"only {len(clients)} could connect"
-        time.sleep(0.3)
-        before = cpu_s(daemon.pid)
-        time.sleep(1)
-        used = cpu_s(daemon.pid) - before
-        assert used < 0.1 * SLOW, f"{used:.2f} s of CPU in an idle second"
+        wait_until(lambda: is_idle_second(daemon.pid), "a second without work")
         assert daemon.status()["pid"] == daemon.pid, "operators always get in"
         first = served.batch()
         served.send(raw_client.release(*first))
@@ -292,7 +297,7 @@ def test_two_users(folder):
         refused = daemon.pull("s", check=False)
         assert refused.returncode != 0, "a fourth session of one user"
         other = subprocess.run([setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", tool / "leatctl", "pull", "s",
-                                "--digest"], capture_output=True, timeout=60 * SLOW,
+                                "--digest"], capture_output=True, timeout=HANG_S,
                                env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
         assert other.returncode == 0, other.stderr.decode()
         for client in clients:

@@ -10,11 +10,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import data
 import leat_harness
-from leat_harness import BIN, SLOW, Daemon, ctl, run_digest, wait_until
+from leat_harness import BIN, HANG_S, Daemon, ctl, run_digest, wait_until
 
 EPSILON_US = 0.0015  # times are rounded to nanoseconds
 
@@ -82,7 +81,7 @@ def names(events, category):
 
 def test_file(folder):
     n_rows, file, out = 20000, config(folder), folder / "t.json"
-    told = json.loads(ctl("trace", file, "s", "-o", out, "--workers", 2, "--json", "--seconds", 60).stdout)
+    told = json.loads(ctl("trace", file, "s", "-o", out, "--workers", 2, "--json", "--seconds", 3600).stdout)
     other, events = read(out)
     assert other["dropped"] == 0 and other["events"] == told["events"] and other["batches"] == n_rows // 32, other
     tracks = check_tracks(events)
@@ -129,13 +128,13 @@ def test_running_daemon(folder):
         trainer = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "0"], stdout=subprocess.DEVNULL,
                                    env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
         wait_until(lambda: daemon.status()["n_batches"] > 0, "it is served")
-        tracer = subprocess.Popen([BIN / "leatctl", "trace", "s", "--socket", daemon.sockets, "--seconds", "600",
+        tracer = subprocess.Popen([BIN / "leatctl", "trace", "s", "--socket", daemon.sockets, "--seconds", "3600",
                                    "-o", out, "--json"], stdout=subprocess.PIPE)
         wait_until(lambda: out.exists() and out.stat().st_size > 4096, "it is being traced")
         assert b"already" in daemon.ctl("trace", "s", "-o", folder / "no.json", check=False).stderr
         assert daemon.digest("s", "--epochs", 2) == expected, "a trace changes nothing"
         tracer.send_signal(signal.SIGINT)
-        told = json.loads(tracer.communicate(timeout=60 * SLOW)[0])
+        told = json.loads(tracer.communicate(timeout=HANG_S)[0])
         assert tracer.returncode == 130, "what was recorded until then is whole"
         trainer.kill()
         trainer.wait()
@@ -153,7 +152,7 @@ def test_tracers_that_die_or_do_not_read(folder):
     with Daemon(folder, config(folder)) as daemon:
         before = daemon.status()["memory_claimed_bytes"]
         for how in ("kill", "stop"):
-            tracer = subprocess.Popen([BIN / "leatctl", "trace", "s", "--socket", daemon.sockets, "--seconds", "60",
+            tracer = subprocess.Popen([BIN / "leatctl", "trace", "s", "--socket", daemon.sockets, "--seconds", "3600",
                                        "-o", folder / f"{how}.json"], stdout=subprocess.DEVNULL)
             wait_until(lambda: daemon.status()["memory_claimed_bytes"] > before, "it is being traced")
             if how == "stop":
@@ -193,23 +192,25 @@ def test_who_is_slow(folder):
                                    env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
         wait_until(lambda: daemon.status()["n_batches"] > 0, "it is served")
         trainer.send_signal(signal.SIGSTOP)
-        time.sleep(1 * SLOW)
-        stats = json.loads(daemon.ctl("stats", "s", "--json").stdout)[0]
+        wait_until(lambda: json.loads(daemon.ctl("stats", "s", "--json").stdout)[0]["bound_by"] == "trainers",
+                   "its sleep is longer than all that it waited for before")
         text = daemon.ctl("stats", "s").stdout.decode()
         trainer.kill()
         trainer.wait()
-        assert stats["bound_by"] == "trainers" and stats["no_slot_ns"] > 0.3e9 * SLOW, stats
         assert "trainers are slower than the pipeline" in text, text
     slow = {"source": {"csv": {"paths": ["n.csv"]}}, "stages": [
         {"cast": {"input": "id", "dtype": "int64"}},
         {"exec": {"command": [sys.executable, "-u", "-c", "import sys, time\nfor l in sys.stdin: time.sleep(0.02); print(l, end=\"\", flush=True)"],
                   "inputs": ["id"], "schema": {"id": "int64"}, "processes": 1}},
-        {"select": {"fields": ["id"]}}, {"batch": {"batch_size": 2}}]}
+        {"select": {"fields": ["id"]}}, {"batch": {"batch_size": 30}}]}  # one: there is always a slot for it
     (folder / "n.csv").write_text("id\n" + "".join(f"{i}\n" for i in range(30)))
     (folder / "slow.yaml").write_text(data.yaml_text({"s": slow}))
     what = profile(ctl("run", folder / "slow.yaml", "--stats", "--json").stdout)
     assert what["bound_by"] == "pipeline" and what["verdict"].startswith("the pipeline is slower"), what
-    assert "exec takes 9" in what["verdict"] or "exec takes 100" in what["verdict"], what
+    busy = {stage["name"]: stage["busy_ns"] for stage in what["stages"]}
+    assert busy["exec"] >= 30 * 0.02e9, busy
+    slowest = max(busy, key=busy.get)  # if the machine has better things to do, that may be another one
+    assert f"{slowest} takes {100 * busy[slowest] / sum(busy.values()):.0f} % of the busy time" in what["verdict"], what
 
 
 if __name__ == "__main__":

@@ -23,14 +23,19 @@ def stream(csv, **options):
 
 
 def config(folder, tuner="on", **options):
+    """One worker, so that no trainer is slower: else there would be nothing to turn."""
     csv = data.titanic(folder, 20000)
     return data.yaml_text({"t": stream(csv, **options)}, tuner=tuner, state_directory=str(folder / "state"),
-                          log_level="info")
+                          log_level="info", workers=1)
 
 
 def tuner(daemon):
     tuners = json.loads(daemon.ctl("stats", "t", "--json").stdout)[0]["tuners"]
     return tuners[0] if tuners else None
+
+
+def ring_slots(daemon):
+    return json.loads(daemon.ctl("stats", "t", "--json").stdout)[0]["n_slots"]
 
 
 def kept(folder):
@@ -54,10 +59,12 @@ class Puller:
 
 
 def decides(daemon, n):
-    """Once that many decisions were made."""
+    """Once that many decisions were made: why the first was."""
     with Puller(daemon):
-        wait_until(lambda: (tuner(daemon) or {}).get("decisions", [])[n - 1:], "a decision")
+        first = wait_until(lambda: (tuner(daemon) or {}).get("decisions"), "its first decision")[0]["reason"]
+        wait_until(lambda: tuner(daemon)["decisions"][n - 1:], "a decision")
     wait_until(lambda: tuner(daemon)["has_ended"], "the end of the run")
+    return first
 
 
 def test_same_batches(folder):
@@ -73,31 +80,28 @@ def test_same_batches(folder):
 
 def test_kept_for_the_next_run(folder):
     with Daemon(folder, config(folder)) as daemon:
-        decides(daemon, 2)
+        assert "defaults" in decides(daemon, 2)
         wait_until(lambda: kept(folder), "a file")
-        first = tuner(daemon)
-        assert [knob["name"] for knob in first["knobs"]] == KNOBS, first
-        assert "defaults" in first["decisions"][0]["reason"], first
+        assert [knob["name"] for knob in tuner(daemon)["knobs"]] == KNOBS, tuner(daemon)
         text = daemon.ctl("stats", "t").stdout.decode()
         assert "tuner" in text and "block_bytes" in text and "the last run" in text, text
         assert "event=tuned" in daemon.log, daemon.log
     with Daemon(folder, config(folder)) as daemon:
-        decides(daemon, 1)
-        assert "last run" in tuner(daemon)["decisions"][0]["reason"], tuner(daemon)
+        assert "last run" in decides(daemon, 1)
     for path in kept(folder):
         path.write_bytes(path.read_bytes()[:-9] + b"nonsense\n")
     with Daemon(folder, config(folder)) as daemon:
-        decides(daemon, 1)
-        assert "defaults" in tuner(daemon)["decisions"][0]["reason"], tuner(daemon)
+        assert "defaults" in decides(daemon, 1)
         assert "event=tuner" in daemon.log and "damaged" in daemon.log, daemon.log
 
 
 def test_larger_ring(folder):
     """What was kept says more batches ahead than the first ring has slots: it is made larger, while batches flow."""
+    with Daemon(folder, config(folder, tuner="off")) as daemon, Puller(daemon):
+        n_slots = wait_until(lambda: ring_slots(daemon), "a ring")
     with Daemon(folder, config(folder)) as daemon:
         decides(daemon, 2)
         path = wait_until(lambda: kept(folder), "a file")[0]
-        n_slots = [knob["value"] for knob in tuner(daemon)["knobs"] if knob["name"] == "prefetch_size"][0]
     lines = path.read_text().splitlines()[:-1]
     lines = [f"prefetch_size {3 * n_slots}" if line.startswith("prefetch_size") else line for line in lines]
     lines = ["settled 1" if line.startswith("settled") else line for line in lines]
@@ -105,8 +109,7 @@ def test_larger_ring(folder):
     path.write_text(f"{text}checksum {hashlib.blake2b(text.encode(), digest_size=32).hexdigest()}\n")
     with Daemon(folder, config(folder)) as daemon:
         with Puller(daemon):
-            wait_until(lambda: json.loads(daemon.ctl("stats", "t", "--json").stdout)[0]["n_slots"] == 3 * n_slots,
-                       "a larger ring", 30)
+            wait_until(lambda: ring_slots(daemon) >= 3 * n_slots, "a larger ring")
         file = folder / "off.yaml"
         file.write_text(config(folder, tuner="off"))
         assert daemon.digest("t", "--epochs", "12") == run_digest(file, "--epochs", "12", "--no-daemon")
