@@ -68,6 +68,26 @@ static int read_options(const struct leat_open_options *given, struct leat_open_
     return 0;
 }
 
+/* What stands in `position` goes to where the numbers are given. */
+static int take_position(struct leat_open_options *options, struct leat_position *ret_position,
+                         struct leat_error *err) {
+    if (options->accept_changes && !options->position)
+        return leat_error_set(err, -EINVAL,
+                              "options: accept_changes has an effect only with a position");
+    if (!options->position)
+        return 0;
+    if (options->first_epoch || options->first_step)
+        return leat_error_set(err, -EINVAL,
+                              "options: a position stands in place of first_epoch and first_step");
+    if (leat_position_read(options->position, ret_position, err) < 0) {
+        leat_error_prefix(err, "options.position");
+        return err->code;
+    }
+    options->first_epoch = ret_position->epoch;
+    options->first_step = ret_position->step;
+    return 0;
+}
+
 static int check_options(struct leat_open_options *options, struct leat_error *err) {
     if (options->delivery != LEAT_DELIVERY_SHARED && options->delivery != LEAT_DELIVERY_COPY)
         return leat_error_set(err, -EINVAL, "options: delivery is %d, neither shared nor copy",
@@ -82,16 +102,29 @@ static int check_options(struct leat_open_options *options, struct leat_error *e
     return 0;
 }
 
-static void fill_request(Leat__OpenRequest *message, Leat__Position *start,
-                         const struct leat_open_options *options) {
+/* `position` is what options->position says. */
+static void fill_start(Leat__Position *start, const struct leat_open_options *options,
+                       struct leat_position *position) {
     leat__position__init(start);
     start->epoch = options->first_epoch;
     start->step = options->first_step;
+    if (options->position) {
+        start->spec_digest = (ProtobufCBinaryData){sizeof(position->spec), position->spec};
+        start->data_digest = (ProtobufCBinaryData){sizeof(position->data), position->data};
+        start->has_seed = true;
+        start->seed = position->seed;
+        start->world_size = position->world_size;
+    }
     if (options->expect_digest) {
         start->spec_digest.data = (uint8_t *)(uintptr_t)options->expect_digest;
         start->spec_digest.len = LEAT_DIGEST_BYTES;
     }
+}
+
+static void fill_request(Leat__OpenRequest *message, Leat__Position *start,
+                         const struct leat_open_options *options) {
     message->start = start;
+    message->accept_changes = options->accept_changes;
     message->n_epochs = options->n_epochs;
     message->rank = options->rank;
     message->world_size = options->world_size;
@@ -117,6 +150,7 @@ static int connect_and_attach(const struct leat_client *client, const Leat__Open
         .n_packed = leat__open_request__get_packed_size(message),
         .epoch = options->first_epoch,
         .step = options->first_step,
+        .n_steps = options->n_steps,
         .rank = options->rank,
         .world_size = options->world_size,
         .expect_digest = options->expect_digest,
@@ -141,14 +175,18 @@ static int connect_and_attach(const struct leat_client *client, const Leat__Open
 static int open_request(struct leat_client *client, Leat__OpenRequest *message,
                         const struct leat_open_options *given, struct leat_stream **ret_stream) {
     struct leat_open_options options;
+    struct leat_position position;
     Leat__Position start;
     int r;
 
     r = read_options(given, &options, &client->error);
     if (r == 0)
+        r = take_position(&options, &position, &client->error);
+    if (r == 0)
         r = check_options(&options, &client->error);
     if (r < 0)
         return r;
+    fill_start(&start, &options, &position);
     fill_request(message, &start, &options);
     return connect_and_attach(client, message, &options, ret_stream, &client->error);
 }

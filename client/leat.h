@@ -137,6 +137,12 @@ struct leat_open_options {
      * not call anything on the stream. NULL: nothing is told. */
     void (*on_reconnect)(void *user, const struct leat_reconnect_event *event);
     void *on_reconnect_user;
+    const char *position; /* go on there: a text of leat_stream_position(), in place of first_epoch
+                             and first_step, in a world of any size. Its seed is taken, or must be
+                             `seed`. -ESTALE: spec, data or seed are others than they were, and what
+                             differs; -EINVAL: it is none. NULL: none */
+    bool accept_changes;  /* go on at `position` all the same: at that epoch and step of what the
+                             stream is now, with `seed`, or else that of the position */
 };
 
 static inline void leat_open_options_init(struct leat_open_options *options) {
@@ -227,10 +233,23 @@ LEAT_API uint32_t leat_stream_window(const struct leat_stream *stream);
 /* 32 bytes: the digest of the bound spec, to keep with a position. */
 LEAT_API const uint8_t *leat_stream_digest(const struct leat_stream *stream);
 
-/* The batch after the last one that leat_stream_next() returned: pass it as first_epoch and
- * first_step to go on there. */
-LEAT_API void leat_stream_position(const struct leat_stream *stream, uint64_t *ret_epoch,
-                                   uint64_t *ret_step);
+/* Where to go on: after the last batch that leat_stream_next() returned, released or not; to be
+ * kept in a checkpoint and given as `position` to a later opening. One line of less than 256 bytes,
+ * without blanks, in which stand the digests of spec and data, seed, epoch, step and world size.
+ * Valid until the next call on the stream.
+ *
+ * With several ranks it names the first step of a round (world_size steps, one for each rank,
+ * counted from the step at which the epoch was begun), so that all ranks that have seen the same
+ * number of batches have the same text: checkpoint after the same number on each. Any number of
+ * ranks may go on there. (With another world size, a rank whose step lies further on in the round
+ * would leave steps out for the others, or see some twice.) */
+LEAT_API const char *leat_stream_position(struct leat_stream *stream);
+/* In numbers: the very step, over all ranks, that this rank sees next. */
+LEAT_API void leat_stream_position_numbers(const struct leat_stream *stream, uint64_t *ret_epoch,
+                                           uint64_t *ret_step);
+/* What stands in a position; each of the pointers may be NULL. 0, or -EINVAL: it is none. */
+LEAT_API int leat_position_parse(const char *text, uint64_t *ret_epoch, uint64_t *ret_step,
+                                 uint64_t *ret_seed, uint32_t *ret_world_size);
 
 /* ---- Batches ---- */
 

@@ -113,12 +113,17 @@ static int take_opened(struct leat_stream *stream, const Leat__Opened *message,
         return leat_error_set(err, -EPROTO, "the daemon gives a window of %u, outside 1..%d",
                               message->window, LEAT_STREAM_MAX_WINDOW);
     if (message->n_tensors > LEAT_SLOT_MAX_TENSORS ||
-        message->spec_digest.len != sizeof(stream->digest))
-        return leat_error_set(err, -EPROTO, "the daemon describes %zu tensors, digest of %zu bytes",
-                              message->n_tensors, message->spec_digest.len);
+        message->spec_digest.len != sizeof(stream->digest) ||
+        (message->data_digest.len > 0 && message->data_digest.len != sizeof(stream->data_digest)))
+        return leat_error_set(
+            err, -EPROTO, "the daemon describes %zu tensors, digests of %zu and %zu bytes",
+            message->n_tensors, message->spec_digest.len, message->data_digest.len);
     stream->window = message->window;
     stream->batch_size = message->batch_size;
     memcpy(stream->digest, message->spec_digest.data, sizeof(stream->digest));
+    if (message->data_digest.len == sizeof(stream->data_digest))
+        memcpy(stream->data_digest, message->data_digest.data, sizeof(stream->data_digest));
+    stream->seed = message->seed;
     stream->name = strdup(message->stream);
     stream->tensors = calloc(message->n_tensors + 1, sizeof(*stream->tensors));
     if (!stream->name || !stream->tensors)
@@ -194,7 +199,9 @@ int leat_stream_attach(int take_fd, enum leat_delivery delivery,
     stream->pid = getpid();
     stream->rank = request->rank;
     stream->world_size = request->world_size;
-    stream->epoch = request->epoch;
+    stream->epoch = stream->first_epoch = request->epoch;
+    stream->first_step = request->step;
+    stream->n_steps = request->n_steps;
     stream->step = first_step(request->step, request->rank, request->world_size);
     r = greet(&opening);
     if (r == 0)

@@ -145,6 +145,7 @@ static int take_batch(struct leat_stream *stream, struct leat_batch **ret_batch)
     }
     batch->is_held = true;
     stream->n_held++;
+    stream->n_taken++;
     stream->step += stream->world_size;
     *ret_batch = batch;
     return 0;
@@ -157,13 +158,13 @@ static int take_end(struct leat_stream *stream) {
         return leat_error_set(&stream->error, -EPROTO, "the daemon ended epoch %llu in epoch %llu",
                               (unsigned long long)packet->end.epoch,
                               (unsigned long long)stream->epoch);
-    if (packet->end.is_last) {
+    if (packet->end.is_last)
         stream->failure = LEAT_END;
-        return LEAT_END;
-    }
+    if (packet->end.is_last && stream->n_steps > 0 && stream->n_taken >= stream->n_steps)
+        return LEAT_END; /* in the midst of the epoch, perhaps */
     stream->epoch++;
     stream->step = stream->rank;
-    return LEAT_END_EPOCH;
+    return packet->end.is_last ? LEAT_END : LEAT_END_EPOCH;
 }
 
 /* One packet's effect: 0 and perhaps a batch, LEAT_END_EPOCH, LEAT_END, or the stream's failure. */
@@ -334,10 +335,43 @@ const struct leat_error *leat_stream_error(const struct leat_stream *stream) {
     return &stream->error;
 }
 
-void leat_stream_position(const struct leat_stream *stream, uint64_t *ret_epoch,
-                          uint64_t *ret_step) {
+void leat_stream_position_numbers(const struct leat_stream *stream, uint64_t *ret_epoch,
+                                  uint64_t *ret_step) {
     *ret_epoch = stream->epoch;
     *ret_step = stream->step;
+}
+
+const char *leat_stream_position(struct leat_stream *stream) {
+    uint64_t first = stream->epoch == stream->first_epoch ? stream->first_step : 0;
+    struct leat_position position = {
+        .seed = stream->seed,
+        .epoch = stream->epoch,
+        .step = leat_position_round(stream->step, first, stream->world_size),
+        .world_size = stream->world_size,
+    };
+
+    memcpy(position.spec, stream->digest, sizeof(position.spec));
+    memcpy(position.data, stream->data_digest, sizeof(position.data));
+    (void)leat_position_print(&position, stream->position);
+    return stream->position;
+}
+
+int leat_position_parse(const char *text, uint64_t *ret_epoch, uint64_t *ret_step,
+                        uint64_t *ret_seed, uint32_t *ret_world_size) {
+    struct leat_position position;
+    int r = text ? leat_position_read(text, &position, NULL) : -EINVAL;
+
+    if (r < 0)
+        return r;
+    if (ret_epoch)
+        *ret_epoch = position.epoch;
+    if (ret_step)
+        *ret_step = position.step;
+    if (ret_seed)
+        *ret_seed = position.seed;
+    if (ret_world_size)
+        *ret_world_size = position.world_size;
+    return 0;
 }
 
 const char *leat_stream_name(const struct leat_stream *stream) {

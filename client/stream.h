@@ -8,7 +8,7 @@
 
 #include "client/batch.h"
 #include "client/wire.h"
-#include "proto/blake2b.h"
+#include "proto/position.h"
 
 #define LEAT_STREAM_MAX_WINDOW   4096
 #define LEAT_STREAM_MAX_RELEASED 16
@@ -30,6 +30,9 @@ struct leat_stream {
     /* where it stands */
     uint64_t epoch, step; /* of the batch after the last one returned */
     uint32_t rank, world_size;
+    uint64_t first_epoch, first_step;       /* where it was opened */
+    uint64_t n_steps, n_taken;              /* batches that were asked for (0: all), and came */
+    char position[LEAT_POSITION_TEXT_SIZE]; /* as it was last asked for */
 
     /* as opened */
     char *name;
@@ -38,6 +41,8 @@ struct leat_stream {
     uint64_t batch_size;
     uint32_t window;
     uint8_t digest[LEAT_DIGEST_BYTES];
+    uint8_t data_digest[LEAT_DIGEST_BYTES]; /* all zero: it has none */
+    uint64_t seed;                          /* in force */
 };
 
 /* Takes a connected socket and opens the stream that `request` (OpenRequest, packed) names on it.
@@ -47,6 +52,7 @@ struct leat_stream_request {
     const uint8_t *packed;
     size_t n_packed;
     uint64_t epoch, step;
+    uint64_t n_steps; /* 0: all */
     uint32_t rank, world_size;
     const uint8_t *expect_digest; /* may be NULL */
     int timeout_ms;

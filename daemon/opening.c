@@ -105,19 +105,48 @@ static int take_stream(struct leat_opening *opening, const Leat__OpenRequest *re
 
 /* ---- where and how much ---- */
 
+static int take_digest(const ProtobufCBinaryData *given,
+                       uint8_t ret_digest[LEAT_POSITION_DIGEST_BYTES], bool *ret_is_given,
+                       struct leat_error *err) {
+    *ret_is_given = given->len > 0;
+    if (given->len == 0)
+        return 0;
+    if (given->len != LEAT_DIGEST_BYTES && given->len != LEAT_POSITION_DIGEST_BYTES)
+        return leat_error_set(err, -EPROTO, "a digest of %zu bytes is none of %d or %d", given->len,
+                              LEAT_POSITION_DIGEST_BYTES, LEAT_DIGEST_BYTES);
+    memcpy(ret_digest, given->data, LEAT_POSITION_DIGEST_BYTES);
+    return 0;
+}
+
 static int take_start(struct leat_opening *opening, const Leat__Position *start,
                       struct leat_error *err) {
     if (!start)
         return 0;
     opening->run_options.first_epoch = start->epoch;
     opening->run_options.first_step = start->step;
-    if (start->spec_digest.len == 0)
-        return 0;
-    if (start->spec_digest.len != LEAT_DIGEST_BYTES)
-        return leat_error_set(err, -EPROTO, "a digest of %zu bytes is none of %d",
-                              start->spec_digest.len, LEAT_DIGEST_BYTES);
-    opening->has_digest = true;
-    memcpy(opening->digest, start->spec_digest.data, LEAT_DIGEST_BYTES);
+    opening->position.has_seed = start->has_seed;
+    opening->position.seed = start->seed;
+    if (take_digest(&start->spec_digest, opening->position.spec, &opening->position.has_spec, err) <
+        0)
+        return err->code;
+    return take_digest(&start->data_digest, opening->position.data, &opening->position.has_data,
+                       err);
+}
+
+/* One that the trainer gives must be that of its position; else that is taken. */
+static int take_seed(struct leat_opening *opening, const Leat__OpenRequest *request,
+                     struct leat_error *err) {
+    const struct leat_opening_position *position = &opening->position;
+
+    if (request->has_seed && position->has_seed && request->seed != position->seed &&
+        !position->accepts_changes)
+        return leat_error_set(err, -ESTALE,
+                              "the position is of seed %llu, not %llu: leave the seed out, or say "
+                              "that changes are accepted",
+                              (unsigned long long)position->seed,
+                              (unsigned long long)request->seed);
+    opening->run_options.has_seed = request->has_seed || position->has_seed;
+    opening->run_options.seed = request->has_seed ? request->seed : position->seed;
     return 0;
 }
 
@@ -159,8 +188,7 @@ static int take_numbers(struct leat_opening *opening, const Leat__OpenRequest *r
     opening->run_options.n_steps = request->has_n_steps ? request->n_steps : 0;
     opening->run_options.rank = request->rank;
     opening->run_options.world_size = world_size;
-    opening->run_options.has_seed = request->has_seed;
-    opening->run_options.seed = request->seed;
+    opening->position.accepts_changes = request->accept_changes;
     return 0;
 }
 
@@ -171,6 +199,8 @@ static int take_request(struct leat_opening *opening, const Leat__OpenRequest *r
 
     if (r == 0)
         r = take_start(opening, request->start, err);
+    if (r == 0)
+        r = take_seed(opening, request, err);
     if (r == 0)
         r = take_window(opening, request->window, err);
     if (r == 0)
@@ -202,8 +232,8 @@ static void plan_work(struct leat_task *task) {
 }
 
 static int check_digest(const struct leat_opening *opening, struct leat_error *err) {
-    if (!opening->has_digest ||
-        memcmp(opening->digest, opening->plan->spec_digest, LEAT_DIGEST_BYTES) == 0)
+    if (!opening->position.has_spec || opening->position.accepts_changes ||
+        memcmp(opening->position.spec, opening->plan->spec_digest, LEAT_POSITION_DIGEST_BYTES) == 0)
         return 0;
     return leat_error_set(err, -ESTALE,
                           "streams.%s: the position belongs to another version of the stream: its "
@@ -221,8 +251,12 @@ static void plan_done(struct leat_task *task) {
     }
     leat_loading_release(daemon, &opening->loading);
     if (opening->session) {
-        if (opening->plan)
+        if (opening->plan) {
             (void)check_digest(opening, &opening->error);
+            opening->session->seed = opening->run_options.has_seed
+                                         ? opening->run_options.seed
+                                         : (uint64_t)opening->plan->options.seed;
+        }
         leat_session_on_planned(opening->session, opening);
     } else {
         leat_opening_free(opening);
@@ -264,8 +298,8 @@ int leat_opening_start(struct leat_session *session, const uint8_t *payload, siz
 
 /* ---- the reply ---- */
 
-int leat_opening_reply(const struct leat_plan *plan, uint32_t window, uint8_t *buffer, size_t size,
-                       size_t *ret_n_bytes) {
+int leat_opening_reply(const struct leat_plan *plan, uint64_t seed, uint32_t window,
+                       uint8_t *buffer, size_t size, size_t *ret_n_bytes) {
     Leat__Opened opened = LEAT__OPENED__INIT;
     Leat__Tensor tensors[LEAT_SLOT_MAX_TENSORS], *pointers[LEAT_SLOT_MAX_TENSORS];
 
@@ -289,6 +323,7 @@ int leat_opening_reply(const struct leat_plan *plan, uint32_t window, uint8_t *b
                                                .data = (uint8_t *)(uintptr_t)plan->spec_digest};
     opened.batch_size = plan->batch_size;
     opened.slot_bytes = plan->slot_bytes;
+    opened.seed = seed;
     if (leat__opened__get_packed_size(&opened) > size)
         return -EMSGSIZE;
     *ret_n_bytes = leat__opened__pack(&opened, buffer);

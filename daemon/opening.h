@@ -10,6 +10,7 @@
 #include "daemon/scheduler.h"
 #include "daemon/stream.h"
 #include "pipeline/plan.h"
+#include "proto/position.h"
 
 struct leat_session;
 
@@ -29,8 +30,12 @@ struct leat_opening {
     struct leat_run_options run_options;
     uint32_t window;
     bool has_window; /* the trainer said it */
-    bool has_digest;
-    uint8_t digest[LEAT_DIGEST_BYTES];
+    struct leat_opening_position {
+        bool has_spec, has_data, has_seed;
+        uint8_t spec[LEAT_POSITION_DIGEST_BYTES], data[LEAT_POSITION_DIGEST_BYTES];
+        uint64_t seed;
+        bool accepts_changes;
+    } position; /* what the batches before were of */
 };
 
 /* Checks the request (protobuf OpenRequest) and starts building the plan, which ends in
@@ -44,6 +49,6 @@ void leat_opening_count(struct leat_opening *opening, uint64_t loaded_bytes);
 /* Once the plan is there: a larger default window where batches are small. */
 void leat_opening_fit_window(const struct leat_opening *opening, struct leat_session *session);
 
-/* The Opened message of a plan into `buffer`: 0 or -EMSGSIZE. */
-int leat_opening_reply(const struct leat_plan *plan, uint32_t window, uint8_t *buffer, size_t size,
-                       size_t *ret_n_bytes);
+/* The Opened message of a plan into `buffer`: 0 or -EMSGSIZE. seed: of the run. */
+int leat_opening_reply(const struct leat_plan *plan, uint64_t seed, uint32_t window,
+                       uint8_t *buffer, size_t size, size_t *ret_n_bytes);

@@ -367,7 +367,7 @@ static int send_opened(struct leat_session *session, struct leat_error *err) {
     struct leat_packet packet = {.kind = LEAT_PACKET_OPENED};
     uint8_t *payload = session->daemon->payload;
     size_t n_bytes;
-    int r = leat_opening_reply(session->feed->plan, session->window, payload,
+    int r = leat_opening_reply(session->feed->plan, session->seed, session->window, payload,
                                LEAT_PACKET_PAYLOAD_MAX, &n_bytes);
 
     if (r < 0)

@@ -67,6 +67,7 @@ struct leat_session {
     struct leat_feed_output outbox[LEAT_SESSION_OUTBOX];
 
     uint64_t n_batches, next_epoch, next_step;
+    uint64_t seed;          /* in force */
     uint64_t wait_start_ns; /* it has credit and nothing is ready, since; 0: not so */
     char client_name[LEAT_SESSION_CLIENT_NAME + 1];
 };

@@ -136,13 +136,13 @@ static void test_epochs(void **state) {
     for (uint64_t i = 0; i < 2; i++) {
         batch = next(&session);
         check_batch(batch, 0, i);
-        leat_stream_position(session.stream, &epoch, &step);
+        leat_stream_position_numbers(session.stream, &epoch, &step);
         assert_int_equal(step, i + 1);
         leat_batch_release(batch);
     }
     assert_int_equal(leat_stream_next(session.stream, 5000, &batch), LEAT_END_EPOCH);
     assert_null(batch);
-    leat_stream_position(session.stream, &epoch, &step);
+    leat_stream_position_numbers(session.stream, &epoch, &step);
     assert_int_equal(epoch, 1);
     assert_int_equal(step, 0);
     batch = next(&session);
@@ -397,7 +397,7 @@ static void test_rank(void **state) {
     options.first_epoch = 3;
     options.first_step = 6;
     assert_int_equal(try_begin(&session, 0, serve_rank, NULL, &options), 0);
-    leat_stream_position(session.stream, &epoch, &step);
+    leat_stream_position_numbers(session.stream, &epoch, &step);
     assert_int_equal(step, 9);
     for (uint64_t i = 9; i <= 13; i += 4) {
         batch = next(&session);
@@ -455,6 +455,68 @@ static void test_other_version(void **state) {
     end(&session);
 }
 
+static void serve_silence(int fd, void *argument) {
+    (void)argument;
+    fake_wait_for_end(fd);
+}
+
+/* The digests and the seed are those of the fake daemon. */
+static void test_position(void **state) {
+    struct leat_open_options options;
+    struct session session;
+    struct leat_batch *batch;
+    uint64_t epoch, step, seed;
+    uint32_t world_size;
+
+    (void)state;
+    leat_open_options_init(&options);
+    options.rank = 1;
+    options.world_size = 4;
+    options.position = "leat1:spec=00112233445566778899aabbccddeeff:"
+                       "data=00000000000000000000000000000000:seed=7:epoch=3:step=6:world=2\n";
+    assert_int_equal(try_begin(&session, 0, serve_rank, NULL, &options), 0);
+    for (uint64_t i = 0; i < 3; i++) { /* rounds of 6..9, 10..13 and 14..17 */
+        assert_int_equal(leat_position_parse(leat_stream_position(session.stream), &epoch, &step,
+                                             &seed, &world_size),
+                         0);
+        assert_int_equal(epoch, 3);
+        assert_int_equal(step, 6 + 4 * i);
+        assert_int_equal(seed, 0);
+        assert_int_equal(world_size, 4);
+        assert_non_null(strstr(leat_stream_position(session.stream), ":data=0000"));
+        if (i == 2)
+            break;
+        batch = next(&session);
+        check_batch(batch, 3, 9 + 4 * i);
+        leat_batch_release(batch);
+    }
+    end(&session);
+    assert_int_equal(leat_position_parse(NULL, NULL, NULL, NULL, NULL), -EINVAL);
+    assert_int_equal(leat_position_parse("leat1:", NULL, NULL, NULL, NULL), -EINVAL);
+    assert_int_equal(leat_position_parse(options.position, NULL, NULL, NULL, NULL), 0);
+}
+
+/* What makes no sense is refused before anything is sent. */
+static void test_bad_positions(void **state) {
+    struct leat_open_options options;
+    struct session session;
+
+    (void)state;
+    leat_open_options_init(&options);
+    options.position = "leat1:spec=12";
+    assert_int_equal(try_begin(&session, 0, serve_silence, NULL, &options), -EINVAL);
+    end(&session);
+    options.position = NULL;
+    options.accept_changes = true;
+    assert_int_equal(try_begin(&session, 0, serve_silence, NULL, &options), -EINVAL);
+    end(&session);
+    options.position = "leat1:spec=00112233445566778899aabbccddeeff:"
+                       "data=00000000000000000000000000000000:seed=7:epoch=3:step=6:world=2";
+    options.first_step = 6;
+    assert_int_equal(try_begin(&session, 0, serve_silence, NULL, &options), -EINVAL);
+    end(&session);
+}
+
 static void serve_open_only(int fd, void *argument) {
     (void)argument;
     fake_open(fd, 2);
@@ -471,11 +533,6 @@ static void test_other_digest(void **state) {
     options.expect_digest = wanted;
     assert_int_equal(try_begin(&session, 0, serve_open_only, NULL, &options), -ESTALE);
     end(&session);
-}
-
-static void serve_silence(int fd, void *argument) {
-    (void)argument;
-    fake_wait_for_end(fd);
 }
 
 static void test_open_timeout(void **state) {
@@ -525,6 +582,8 @@ int main(void) {
         cmocka_unit_test(test_timeouts_and_fd),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_rank),
+        cmocka_unit_test(test_position),
+        cmocka_unit_test(test_bad_positions),
         cmocka_unit_test(test_refusal),
         cmocka_unit_test(test_other_version),
         cmocka_unit_test(test_other_digest),
