@@ -186,7 +186,7 @@ static int take_numbers(struct leat_opening *opening, const Leat__OpenRequest *r
         return leat_error_set(err, -EINVAL, "no batches were asked for (n_steps 0)");
     opening->run_options.n_epochs = request->n_epochs;
     opening->run_options.n_steps = request->has_n_steps ? request->n_steps : 0;
-    opening->run_options.rank = request->rank;
+    opening->run_options.first_rank = request->rank;
     opening->run_options.world_size = world_size;
     opening->position.accepts_changes = request->accept_changes;
     return 0;

@@ -65,27 +65,63 @@ void leat_batcher_cut(struct leat_batcher *batcher, struct leat_batch_refs *firs
     }
 }
 
+static void append_to(struct leat_batch_list *list, struct leat_batch_refs *batch) {
+    batch->next = NULL;
+    *list->last = batch;
+    list->last = &batch->next;
+    list->n_bytes += batch->n_bytes;
+}
+
+static struct leat_batch_refs *take_from(struct leat_batch_list *list) {
+    struct leat_batch_refs *batch = list->first;
+
+    if (!batch)
+        return NULL;
+    list->first = batch->next;
+    if (!list->first)
+        list->last = &list->first;
+    list->n_bytes -= batch->n_bytes;
+    return batch;
+}
+
+static void move_wanted(struct leat_batcher *batcher) {
+    while (batcher->n_left > 0 && batcher->beyond.first) {
+        struct leat_batch_refs *batch = take_from(&batcher->beyond);
+
+        batcher->next_epoch = batch->epoch;
+        batcher->next_step = batch->step + 1;
+        batcher->n_lined++;
+        if (batcher->n_left != UINT64_MAX)
+            batcher->n_left--;
+        append(batcher, batch);
+    }
+}
+
+void leat_batcher_want(struct leat_batcher *batcher, uint64_t n_steps) {
+    if (n_steps == 0)
+        batcher->n_left = UINT64_MAX;
+    else
+        batcher->n_left = n_steps > batcher->n_lined ? n_steps - batcher->n_lined : 0;
+    move_wanted(batcher);
+}
+
 int leat_batcher_add_end(struct leat_batcher *batcher, bool is_last) {
     struct leat_batch_refs *end = calloc(1, sizeof(*end));
 
     if (!end)
         return -ENOMEM;
     end->kind = LEAT_OUTPUT_EPOCH_END;
-    end->epoch = batcher->epoch;
-    end->step = batcher->step;
+    end->epoch = batcher->n_left > 0 ? batcher->epoch : batcher->next_epoch;
+    end->step = batcher->n_left > 0 ? batcher->step : batcher->next_step;
     end->is_last = is_last;
     append(batcher, end);
     return 0;
 }
 
 int leat_batcher_close(struct leat_batcher *batcher, struct leat_batch_refs *take_batch) {
-    bool is_mine = batcher->step % batcher->world_size == batcher->rank;
+    bool is_mine = batcher->step % batcher->world_size - batcher->first_rank < batcher->n_ranks;
     bool is_before = batcher->epoch == batcher->first_epoch && batcher->step < batcher->first_step;
 
-    if (batcher->n_left == 0) {
-        leat_batch_refs_free(take_batch);
-        return LEAT_ORDER_DONE;
-    }
     take_batch->epoch = batcher->epoch;
     take_batch->step = batcher->step++;
     batcher->n_rank_steps += is_mine;
@@ -93,9 +129,8 @@ int leat_batcher_close(struct leat_batcher *batcher, struct leat_batch_refs *tak
         leat_batch_refs_free(take_batch);
         return 0;
     }
-    append(batcher, take_batch);
-    if (batcher->n_left != UINT64_MAX && --batcher->n_left == 0)
-        return LEAT_ORDER_DONE;
+    append_to(&batcher->beyond, take_batch);
+    move_wanted(batcher);
     return 0;
 }
 
@@ -205,10 +240,6 @@ static int push_batch(struct leat_order_sink *sink, struct leat_ref ref, struct 
     struct leat_batcher *batcher = (struct leat_batcher *)sink;
     const struct leat_plan *plan = batcher->plan;
 
-    if (batcher->n_left == 0) {
-        leat_ref_drop(ref);
-        return LEAT_ORDER_DONE;
-    }
     if (plan->bucketing && plan->bucketing->window > 0)
         return leat_batcher_gather(batcher, ref, err);
     return leat_open_batch_add(plan, &batcher->open[bucket_of(plan, ref)], ref, on_close, batcher,
@@ -236,7 +267,8 @@ int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan
     *batcher = (struct leat_batcher){
         .sink.push = push_batch,
         .plan = plan,
-        .rank = options->rank,
+        .first_rank = options->first_rank,
+        .n_ranks = options->n_ranks ? options->n_ranks : 1,
         .world_size = options->world_size ? options->world_size : 1,
         .first_epoch = options->first_epoch,
         .first_step = options->first_step,
@@ -244,6 +276,7 @@ int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan
         .n_open = 1 + (plan->bucketing ? plan->bucketing->n_boundaries : 0),
     };
     batcher->last = &batcher->first;
+    batcher->beyond.last = &batcher->beyond.first;
     batcher->open = calloc(batcher->n_open, sizeof(*batcher->open));
     return batcher->open ? 0 : leat_error_oom(err);
 }
@@ -256,6 +289,8 @@ void leat_batcher_deinit(struct leat_batcher *batcher) {
     for (size_t i = 0; i < batcher->n_gathered; i++)
         leat_ref_drop(batcher->gathered[i].ref);
     while (batcher->last && (batch = leat_batcher_pop(batcher)))
+        leat_batch_refs_free(batch);
+    while ((batch = take_from(&batcher->beyond)))
         leat_batch_refs_free(batch);
     free(batcher->open);
     free(batcher->gathered);
@@ -281,8 +316,8 @@ uint64_t leat_batcher_holds(const struct leat_plan *plan) {
 }
 
 uint64_t leat_batcher_bytes(const struct leat_batcher *batcher) {
-    uint64_t n_bytes =
-        batcher->ready_bytes + batcher->gathered_capacity * sizeof(*batcher->gathered);
+    uint64_t n_bytes = batcher->ready_bytes + batcher->beyond.n_bytes +
+                       batcher->gathered_capacity * sizeof(*batcher->gathered);
 
     for (size_t i = 0; i < batcher->n_open; i++)
         n_bytes += batcher->open[i].refs ? refs_bytes(batcher->open[i].capacity) : 0;

@@ -2,8 +2,9 @@
  *
  * The end of the chain of ORDER stages. A batch is closed as soon as no further row could be in it:
  * it has all its rows, or one more would exceed max_tokens however short it is; or when the row
- * that comes does not fit. Batches are numbered when they are closed, over all ranks; those of this
- * rank that are not before the start stand in line, the others are let go.
+ * that comes does not fit. Batches are numbered when they are closed, over all ranks; those of the
+ * run's ranks that are not before the start stand in line, as many as are wanted; those beyond wait
+ * until more are; the others are let go.
  *
  * With `bucket: {boundaries}` each bucket has an open batch of its own. With `bucket: {window}`
  * rows are gathered, sorted by length and cut into batches from the shortest on, which are closed
@@ -26,19 +27,27 @@ struct leat_gathered_row {
     uint32_t place; /* in the order of arrival */
 };
 
+struct leat_batch_list {
+    struct leat_batch_refs *first, **last;
+    uint64_t n_bytes;
+};
+
 struct leat_batcher {
     struct leat_order_sink sink;
     const struct leat_plan *plan;
-    uint64_t rank, world_size;
+    uint64_t first_rank, n_ranks, world_size;
     uint64_t first_epoch, first_step;
-    uint64_t n_left; /* batches of this rank that are still wanted; UINT64_MAX: all */
+    uint64_t n_left;  /* batches that are still wanted in the line; UINT64_MAX: all */
+    uint64_t n_lined; /* that came to it */
     uint64_t epoch, step, n_rank_steps;
-    struct leat_open_batch *open; /* [n_open]: of each bucket */
+    uint64_t next_epoch, next_step; /* behind the last in the line */
+    struct leat_open_batch *open;   /* [n_open]: of each bucket */
     size_t n_open;
     struct leat_gathered_row *gathered; /* for the window; grows up to it and a batch */
     size_t n_gathered, n_carried, gathered_capacity;
     struct leat_rng rng;                   /* for the order of batches of a window */
-    struct leat_batch_refs *first, **last; /* finished, in order */
+    struct leat_batch_list beyond;         /* finished, in order, and not wanted (yet) */
+    struct leat_batch_refs *first, **last; /* the line: finished, in order */
     size_t n_ready;
     uint64_t ready_bytes; /* of those */
 };
@@ -49,8 +58,10 @@ void leat_batcher_deinit(struct leat_batcher *batcher);
 void leat_batcher_start_epoch(struct leat_batcher *batcher, uint64_t seed, uint64_t epoch);
 /* Closes what is open, or lets go of it if the plan drops last batches. */
 int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err);
-/* Puts an end of epoch in the line of batches. */
+/* Puts the end of the epoch in the line of batches: behind all that are wanted. */
 int leat_batcher_add_end(struct leat_batcher *batcher, bool is_last);
+/* So many are wanted in all, from the start; 0: all. It has no end in its line that is_last. */
+void leat_batcher_want(struct leat_batcher *batcher, uint64_t n_steps);
 
 struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher);
 /* Lets go of that batch in the line, and of all behind it. */

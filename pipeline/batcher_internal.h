@@ -3,15 +3,15 @@
 
 #include "pipeline/batcher.h"
 
-/* Takes a batch that is closed. 0, LEAT_ORDER_DONE or -ENOMEM. */
+/* Takes a batch that is closed. 0 or -ENOMEM. */
 typedef int (*leat_batch_closer)(struct leat_batch_refs *take_batch, void *user);
 
 /* Adds a row, which is taken; closes the batch before, if the row does not fit, and behind, if no
- * other would. 0, LEAT_ORDER_DONE, -errno. */
+ * other would. 0 or -errno. */
 int leat_open_batch_add(const struct leat_plan *plan, struct leat_open_batch *open,
                         struct leat_ref ref, leat_batch_closer on_close, void *user,
                         struct leat_error *err);
-/* Numbers a batch that is whole: it is this rank's, or it is let go. 0 or LEAT_ORDER_DONE. */
+/* Numbers a batch that is whole: it is one of the run's ranks', or it is let go. 0 or -ENOMEM. */
 int leat_batcher_close(struct leat_batcher *batcher, struct leat_batch_refs *take_batch);
 
 int leat_batcher_gather(struct leat_batcher *batcher, struct leat_ref ref, struct leat_error *err);

@@ -163,10 +163,8 @@ int leat_order_start_epoch(struct leat_order *order, uint64_t epoch, struct leat
     return start_nodes(order, order->plan->n_order, epoch, 0, err);
 }
 
-/* Whether the batcher, or a stage behind `repeat`, wants no further pass. */
+/* Whether a stage behind `repeat` wants no further pass. */
 static bool is_epoch_done(const struct leat_order *order) {
-    if (order->batcher.n_left == 0)
-        return true;
     for (size_t i = order->plan->repeat_at + 1; i < order->plan->n_order; i++)
         if (order->nodes[i].is_done)
             return true;

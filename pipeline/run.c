@@ -59,16 +59,29 @@ struct leat_run *leat_run_new_lane(struct leat_run *whole, uint32_t lane,
     return run;
 }
 
+static int check_ranks(const struct leat_run_options *options, struct leat_error *err) {
+    uint64_t world_size = options->world_size ? options->world_size : 1;
+    uint64_t n_ranks = options->n_ranks ? options->n_ranks : 1;
+
+    if (options->first_rank >= world_size)
+        return leat_error_set(err, -EINVAL, "rank %llu is outside 0..%llu",
+                              (unsigned long long)options->first_rank,
+                              (unsigned long long)world_size - 1);
+    if (n_ranks > world_size - options->first_rank)
+        return leat_error_set(err, -EINVAL, "%llu ranks from rank %llu on: there are %llu",
+                              (unsigned long long)n_ranks, (unsigned long long)options->first_rank,
+                              (unsigned long long)world_size);
+    return 0;
+}
+
 int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
                  struct leat_run **ret_run, struct leat_error *err) {
     struct leat_run *run;
     int r;
 
-    if (options->world_size > 1 ? options->rank >= options->world_size : options->rank > 0)
-        return leat_error_set(
-            err, -EINVAL, "rank %llu is outside 0..%llu", (unsigned long long)options->rank,
-            (unsigned long long)(options->world_size ? options->world_size - 1 : 0));
-    r = leat_run_check_passes(plan, options, err);
+    r = check_ranks(options, err);
+    if (r == 0)
+        r = leat_run_check_passes(plan, options, err);
     if (r < 0)
         return r;
     run = calloc(1, sizeof(*run));

@@ -46,9 +46,10 @@ struct leat_trace;
 
 struct leat_run_options {
     uint64_t first_epoch, first_step;
-    uint64_t n_epochs; /* 0: without end */
-    uint64_t n_steps;  /* end after that many batches of this rank; 0: all */
-    uint64_t rank, world_size;
+    uint64_t n_epochs;            /* 0: without end */
+    uint64_t n_steps;             /* end after that many batches, of all of its ranks; 0: all */
+    uint64_t first_rank, n_ranks; /* of which it makes the batches; n_ranks 0 counts as 1 */
+    uint64_t world_size;          /* 0 counts as 1 */
     bool has_seed;
     uint64_t seed;         /* in place of the stream's own */
     uint32_t max_map_jobs; /* blocks between scan and order at once: about 2 * workers + 2 */
@@ -133,6 +134,12 @@ struct leat_run_stats {
 
 int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
                  struct leat_run **ret_run, struct leat_error *err);
+/* It is to end later than it was told: n_epochs and n_steps as in its options, counted from where
+ * it began; less than it has now is not meant. At any time before its last output is taken: batches
+ * are those of a run that was told so at once. 0; -EPIPE: its end was taken, or it was cancelled;
+ * -ESPIPE: its source comes once. */
+int leat_run_extend(struct leat_run *run, uint64_t n_epochs, uint64_t n_steps,
+                    struct leat_error *err);
 /* No job may be out. Slots that were given and not handed out again are forgotten. */
 struct leat_run *leat_run_free(struct leat_run *run);
 

@@ -63,7 +63,7 @@ void leat_run_pop_entry(struct leat_run *run) {
     free(entry);
 }
 
-static bool wants_epoch(const struct leat_run *run, uint64_t epoch) {
+bool leat_run_wants_epoch(const struct leat_run *run, uint64_t epoch) {
     return run->options.n_epochs == 0 || epoch - run->options.first_epoch < run->options.n_epochs;
 }
 
@@ -106,7 +106,7 @@ void leat_run_next_pass(struct leat_run *run, bool epoch_is_over) {
         run->scan_epoch++;
         run->scan_pass = 0;
     }
-    run->scan_has_ended = !wants_epoch(run, run->scan_epoch);
+    run->scan_has_ended = !leat_run_wants_epoch(run, run->scan_epoch);
     run->scan_end_record = 0;
     run->memory.scan_wants = 0;
     leat_run_cache_next_pass(run);
@@ -199,7 +199,7 @@ static int check_epoch(struct leat_run *run, struct leat_error *err) {
     if (batcher->n_rank_steps == 0)
         return leat_error_set(
             err, -ENODATA, "rank %llu of %llu gets no batch: epoch %llu has only %llu steps",
-            (unsigned long long)batcher->rank, (unsigned long long)batcher->world_size,
+            (unsigned long long)batcher->first_rank, (unsigned long long)batcher->world_size,
             (unsigned long long)run->epoch, (unsigned long long)batcher->step);
     if (run->epoch == batcher->first_epoch && batcher->first_step > batcher->step)
         return leat_error_set(err, -EINVAL,
@@ -210,9 +210,14 @@ static int check_epoch(struct leat_run *run, struct leat_error *err) {
 }
 
 static int end_epoch(struct leat_run *run, struct leat_error *err) {
-    bool is_last = run->order.batcher.n_left == 0 || !wants_epoch(run, run->epoch + 1);
-    int r = run->order.batcher.n_left == 0 ? 0 : check_epoch(run, err);
+    bool is_last = !leat_run_wants_epoch(run, run->epoch + 1);
+    int r;
 
+    if (run->order.batcher.n_left == 0) {
+        run->has_pending_end = true;
+        return 0;
+    }
+    r = check_epoch(run, err);
     if (r == 0 && leat_batcher_add_end(&run->order.batcher, is_last) < 0)
         r = leat_error_oom(err);
     if (r < 0)
@@ -224,7 +229,7 @@ static int end_epoch(struct leat_run *run, struct leat_error *err) {
     return is_last ? 0 : leat_order_start_epoch(&run->order, run->epoch, err);
 }
 
-void leat_run_start_next_pass(struct leat_run *run, bool epoch_is_done) {
+static void start_next_pass(struct leat_run *run, bool epoch_is_done) {
     struct leat_error err = LEAT_ERROR_INIT;
     bool with_next = !epoch_is_done && run->n_pass_rows > 0 && wants_pass(run, run->pass + 1);
     int r = leat_order_end_pass(&run->order, run->epoch, run->pass, &with_next, &err);
@@ -250,12 +255,29 @@ void leat_run_skip_scan(struct leat_run *run, uint64_t epoch, uint64_t pass) {
         leat_run_next_pass(run, run->epoch != epoch);
 }
 
-/* All of a pass is in, or the order wants no more of it. */
-static void end_pass(struct leat_run *run, bool epoch_is_done) {
+static void follow(struct leat_run *run, uint64_t epoch, uint64_t pass) {
+    if (run->has_pending_end)
+        return;
+    if (run->n_lanes == 0)
+        leat_run_skip_scan(run, epoch, pass);
+    else if (!run->has_failed && !run->is_complete)
+        leat_run_mix_next_pass(run, run->epoch != epoch);
+}
+
+void leat_run_end_pass(struct leat_run *run, bool epoch_is_done) {
     uint64_t epoch = run->epoch, pass = run->pass;
 
-    leat_run_start_next_pass(run, epoch_is_done);
-    leat_run_skip_scan(run, epoch, pass);
+    start_next_pass(run, epoch_is_done);
+    follow(run, epoch, pass);
+}
+
+void leat_run_end_epoch(struct leat_run *run) {
+    uint64_t epoch = run->epoch, pass = run->pass;
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (end_epoch(run, &err) < 0)
+        leat_run_fail(run, &err);
+    follow(run, epoch, pass);
 }
 
 /* ---- blocks ---- */
@@ -290,7 +312,7 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
         struct leat_ref ref = leat_ref_row(block, entry->next_row);
         int r;
 
-        if (run->order.batcher.n_ready >= ready_limit(run) ||
+        if (run->order.batcher.n_left == 0 || run->order.batcher.n_ready >= ready_limit(run) ||
             (entry->next_bad < block->n_bad &&
              leat_run_meet_bad_before(run, entry, entry->next_row) < 0))
             return false;
@@ -303,7 +325,7 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
             leat_run_fail(run, &err);
         if (r > 0) {
             leat_run_count_records(run, entry);
-            end_pass(run, r == LEAT_ORDER_EPOCH_DONE);
+            leat_run_end_pass(run, r == LEAT_ORDER_EPOCH_DONE);
         }
         if (r != 0)
             return false;
@@ -324,12 +346,10 @@ static void pass_over(struct leat_run *run, struct leat_queue_entry *entry) {
 
 bool leat_run_wants_rows(const struct leat_run *run) {
     return !run->has_failed && !run->is_cancelled && run->quarantine.n_bytes < QUARANTINE_BYTES &&
-           run->order.batcher.n_ready < ready_limit(run);
+           run->order.batcher.n_left > 0 && run->order.batcher.n_ready < ready_limit(run);
 }
 
-void leat_run_consume(struct leat_run *run) {
-    if (run->n_lanes > 0)
-        leat_run_mix_consume(run);
+static void consume_line(struct leat_run *run) {
     while (run->first && leat_run_wants_rows(run)) {
         struct leat_queue_entry *entry = run->first;
 
@@ -349,9 +369,17 @@ void leat_run_consume(struct leat_run *run) {
         if (run->options.only_builds)
             pass_over(run, entry);
         else if (entry->state == LEAT_ENTRY_PASS_END)
-            end_pass(run, false);
+            leat_run_end_pass(run, false);
         else if (!consume_block(run, entry))
             continue;
         leat_run_pop_entry(run);
     }
+}
+
+void leat_run_consume(struct leat_run *run) {
+    if (run->n_lanes > 0)
+        leat_run_mix_consume(run);
+    else
+        consume_line(run);
+    leat_run_stop_at_limit(run);
 }

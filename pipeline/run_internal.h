@@ -131,7 +131,10 @@ struct leat_run {
     uint64_t n_pass_rows;
     uint64_t n_order_rows;                               /* of all passes */
     uint64_t n_epoch_bad, n_epoch_rows, n_epoch_records; /* that came to the order */
-    bool is_complete;                                    /* the last epoch went through the order */
+    bool is_complete;     /* the last epoch went through the order, or: */
+    bool is_at_limit;     /* there are as many batches as are wanted */
+    bool has_pending_end; /* and its end of the epoch is still to be made (run_extend.c) */
+    bool has_ended;       /* the last output was taken */
 
     /* batches into slots, and out */
     struct leat_slot_queue slots;
@@ -193,14 +196,19 @@ void leat_run_release_piece(struct leat_run *run, struct leat_piece *piece);
 struct leat_queue_entry *leat_run_add_entry(struct leat_run *run, enum leat_entry_state state,
                                             const struct leat_piece *piece,
                                             const struct leat_error *err); /* NULL: no memory */
+bool leat_run_wants_epoch(const struct leat_run *run, uint64_t epoch);
+/* All of a pass is in, or the order wants no more of it: run->epoch, run->pass are at the next, and
+ * the scanner. epoch_is_done: a stage behind `repeat` wants no more. */
+void leat_run_end_pass(struct leat_run *run, bool epoch_is_done);
+/* The end of the epoch that is pending. */
+void leat_run_end_epoch(struct leat_run *run);
+/* If as many batches as are wanted are in line, their end is next (run_extend.c). */
+void leat_run_stop_at_limit(struct leat_run *run);
 /* The pass that was being consumed is over, and another is wanted: what is read and not wanted is
  * let go, and the scanner jumps ahead of it. */
 void leat_run_skip_scan(struct leat_run *run, uint64_t epoch, uint64_t pass);
 /* The scanner reads what is this run's. */
 void leat_run_limit_scan(struct leat_run *run);
-/* Ends a pass of the order; with run->epoch, run->pass at the next. epoch_is_done: a stage behind
- * `repeat` wants no more. */
-void leat_run_start_next_pass(struct leat_run *run, bool epoch_is_done);
 /* Meets the bad records of the entry in front of that row (UINT32_MAX: all that are left). */
 int leat_run_meet_bad_before(struct leat_run *run, struct leat_queue_entry *entry, uint32_t row);
 void leat_run_pop_entry(struct leat_run *run);
@@ -247,6 +255,8 @@ struct leat_run *leat_run_new_lane(struct leat_run *whole, uint32_t lane,
 int leat_run_mix_init(struct leat_run *run, struct leat_error *err);
 uint64_t leat_run_lane_jobs(const struct leat_run *run, uint64_t n_jobs);
 void leat_run_mix_free(struct leat_run *run);
+/* All lanes begin anew. */
+void leat_run_mix_next_pass(struct leat_run *run, bool epoch_is_over);
 void leat_run_mix_consume(struct leat_run *run);
 int leat_run_mix_job(struct leat_run *run, struct leat_job **ret_job);
 uint32_t leat_run_mix_n_blocks(const struct leat_run *run);

@@ -127,21 +127,20 @@ static void begin_again(struct leat_run *lane, bool epoch_is_over) {
     leat_run_skip_scan(lane, epoch, pass);
 }
 
-static void end_pass(struct leat_run *run, bool epoch_is_done) {
-    uint64_t epoch = run->epoch;
+void leat_run_mix_next_pass(struct leat_run *run, bool epoch_is_over) {
+    for (size_t i = 0; i < run->n_lanes; i++)
+        begin_again(run->lanes[i], epoch_is_over);
+    start_mixer(run);
+}
 
+static void end_pass(struct leat_run *run, bool epoch_is_done) {
     for (size_t i = 0; i < run->n_lanes; i++) {
         struct leat_queue_entry *entry = run->lanes[i]->first;
 
         if (entry && entry->state == LEAT_ENTRY_MAPPED && entry->next_row > 0)
             leat_run_count_records(run, entry);
     }
-    leat_run_start_next_pass(run, epoch_is_done);
-    if (run->has_failed || run->is_complete)
-        return;
-    for (size_t i = 0; i < run->n_lanes; i++)
-        begin_again(run->lanes[i], run->epoch != epoch);
-    start_mixer(run);
+    leat_run_end_pass(run, epoch_is_done);
 }
 
 static void push_row(struct leat_run *run, struct leat_ref ref) {

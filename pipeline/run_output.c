@@ -87,6 +87,7 @@ bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output) 
     if (run->tracing.trace && entry->output.kind == LEAT_OUTPUT_BATCH)
         leat_run_trace_output(run, entry);
     run->n_ahead -= entry->output.kind == LEAT_OUTPUT_BATCH;
+    run->has_ended |= entry->output.is_last;
     run->first_output = entry->next;
     if (!run->first_output)
         run->last_output = &run->first_output;

@@ -187,7 +187,7 @@ int leat_cli_inline_run(const struct leat_spec *spec, const struct leat_cli_argu
     struct leat_run_options options = {
         .n_epochs = arguments->epochs.is_given ? arguments->epochs.value : 1,
         .n_steps = arguments->batches.value,
-        .rank = arguments->rank.value,
+        .first_rank = arguments->rank.value,
         .world_size = arguments->world_size.is_given ? arguments->world_size.value : 1,
         .has_seed = arguments->seed.is_given,
         .seed = arguments->seed.value,

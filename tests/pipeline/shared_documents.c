@@ -50,7 +50,7 @@ static struct driven run(const char *source, const char *options, const char *st
 void check_one_sequence(const char *source, const char *stages) {
     static const struct leat_run_options ways[] = {
         {.n_epochs = 2},
-        {.n_epochs = 2, .first_epoch = 1, .first_step = 2, .rank = 1, .world_size = 2},
+        {.n_epochs = 2, .first_epoch = 1, .first_step = 2, .first_rank = 1, .world_size = 2},
         {.n_epochs = 0, .n_steps = 30},
         {.n_epochs = 1, .has_seed = true, .seed = 99},
     };

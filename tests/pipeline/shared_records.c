@@ -59,6 +59,7 @@ struct drive random_drive(void) {
     };
 
     how.n_held = (unsigned)draw(how.n_slots);
+    how.grows = draw(3) == 0;
     return how;
 }
 

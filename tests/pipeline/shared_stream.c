@@ -202,6 +202,8 @@ struct driver {
     size_t slot_bytes;
     struct leat_output held[SLOTS_MAX];
     unsigned n_held, n_slots;
+    uint64_t n_epochs, n_steps; /* that the run was told of by now */
+    bool has_ended;             /* it can be told no more */
     struct leat_blake2b blake;
     struct driven result;
 };
@@ -261,6 +263,7 @@ static void hash_output(struct driver *driver, const struct leat_output *output)
     if (output->kind == LEAT_OUTPUT_EPOCH_END) {
         leat_blake2b_u64(&driver->blake, output->is_last);
         driver->result.n_epochs++;
+        driver->has_ended |= output->is_last;
         return;
     }
     assert_int_equal(leat_slot_check(output->slot.memory, output->used_bytes, &err), 0);
@@ -282,12 +285,39 @@ static void release_oldest(struct driver *driver) {
     memmove(driver->held, driver->held + 1, driver->n_held * sizeof(driver->held[0]));
 }
 
+static uint64_t grown(struct driver *driver, uint64_t has, uint64_t target) {
+    uint64_t n = has + draw(driver, 4);
+
+    return target > 0 && n > target ? target : n;
+}
+
+/* At the latest before the end that it has would be taken. */
+static void grow(struct driver *driver) {
+    const struct leat_run_options *wanted = &driver->how->options;
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (!driver->how->grows || driver->has_ended)
+        return;
+    if (driver->result.n_batches >= driver->n_steps)
+        driver->n_steps = grown(driver, driver->n_steps + 1, wanted->n_steps);
+    if (driver->result.n_epochs + 1 >= driver->n_epochs)
+        driver->n_epochs = grown(driver, driver->n_epochs + 1, wanted->n_epochs);
+    if (draw(driver, 8) == 0)
+        driver->n_steps = grown(driver, driver->n_steps, wanted->n_steps);
+    assert_int_equal(leat_run_extend(driver->run, driver->n_epochs, driver->n_steps, &err), 0);
+}
+
+static bool take_output(struct driver *driver, struct leat_output *ret_output) {
+    grow(driver);
+    return leat_run_take_output(driver->run, ret_output);
+}
+
 /* How many there were. */
 static unsigned take_outputs(struct driver *driver) {
     struct leat_output output;
     unsigned n = 0;
 
-    for (; leat_run_take_output(driver->run, &output); n++) {
+    for (; take_output(driver, &output); n++) {
         hash_output(driver, &output);
         if (output.kind != LEAT_OUTPUT_BATCH)
             continue;
@@ -297,8 +327,10 @@ static unsigned take_outputs(struct driver *driver) {
         driver->held[driver->n_held++] = output;
         while (driver->n_held > driver->how->n_held)
             release_oldest(driver);
-        if (driver->result.n_batches == driver->how->cancel_after)
+        if (driver->result.n_batches == driver->how->cancel_after) {
             leat_run_cancel(driver->run);
+            driver->has_ended = true;
+        }
     }
     return n;
 }
@@ -430,9 +462,12 @@ static void take_cache_stats(struct driven *result) {
 static void finish(struct driver *driver) {
     const struct leat_error *err = leat_run_error(driver->run);
     uint8_t digest[LEAT_DIGEST_BYTES];
+    struct leat_error ignored = LEAT_ERROR_INIT;
     struct leat_slot slot;
 
     assert_int_equal(driver->n_jobs, 0);
+    if (driver->has_ended)
+        assert_int_equal(leat_run_extend(driver->run, 0, 0, &ignored), -EPIPE);
     if (err)
         driver->result.error = *err;
     leat_run_get_stats(driver->run, &driver->result.stats);
@@ -471,6 +506,8 @@ struct driven drive(struct leat_plan *plan, const struct drive *how) {
     driver->n_slots = how->n_slots ? how->n_slots : 4;
     driver->slot_bytes = how->slot_bytes ? how->slot_bytes : plan->slot_bytes;
     leat_blake2b_init(&driver->blake);
+    if (how->grows)
+        options.n_epochs = options.n_steps = driver->n_epochs = driver->n_steps = 1;
     if (leat_run_new(plan, &options, &driver->run, &err) < 0) {
         result = (struct driven){.error = err};
         free(driver);

@@ -51,12 +51,13 @@ void check_refused(const char *data, const char *stages, const char *expected);
 struct drive {
     struct leat_run_options options; /* opener and max_map_jobs may be left out */
     unsigned n_jobs;                 /* out at once; 0: 1 */
-    uint64_t random;       /* 0: first out, first back; else the seed of the order of completion */
-    unsigned n_slots;      /* 0: 4 */
-    size_t slot_bytes;     /* 0: as the plan says */
-    unsigned n_held;       /* batches that the trainer holds before it gives back the oldest */
-    bool in_threads;       /* jobs that are out run at the same time */
-    bool turns_knobs;      /* any of them, at any moment */
+    uint64_t random;   /* 0: first out, first back; else the seed of the order of completion */
+    unsigned n_slots;  /* 0: 4 */
+    size_t slot_bytes; /* 0: as the plan says */
+    unsigned n_held;   /* batches that the trainer holds before it gives back the oldest */
+    bool in_threads;   /* jobs that are out run at the same time */
+    bool turns_knobs;  /* any of them, at any moment */
+    bool grows;        /* begins with an epoch and a batch, and is told of the rest bit by bit */
     uint64_t cancel_after; /* batches; 0: never */
     void (*on_batch)(const struct leat_output *output, void *user);
     void *user;

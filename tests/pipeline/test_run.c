@@ -60,7 +60,7 @@ static void test_one_digest(void **state) {
     static const struct leat_run_options ways[] = {
         {.n_epochs = 1},
         {.n_epochs = 3},
-        {.n_epochs = 2, .first_epoch = 5, .first_step = 3, .rank = 1, .world_size = 3},
+        {.n_epochs = 2, .first_epoch = 5, .first_step = 3, .first_rank = 1, .world_size = 3},
         {.n_epochs = 0, .n_steps = 400},
         {.n_epochs = 1, .has_seed = true, .seed = 99},
     };
@@ -167,7 +167,8 @@ static void expect_epoch(const struct order_numbers *ids, uint64_t batch_size, b
 
         if (n < batch_size && (drop_last || is_cut))
             break;
-        if (step % world != options->rank)
+        if (step % world < options->first_rank ||
+            step % world >= options->first_rank + (options->n_ranks ? options->n_ranks : 1))
             continue;
         n_mine++;
         if (epoch == options->first_epoch && step < options->first_step)
@@ -221,13 +222,13 @@ static void assert_chain(const struct order_chain *chain, uint64_t batch_size, b
          memcmp(collected.values, expected.ids.values, collected.n_values * sizeof(int64_t)) != 0))
         fail_msg(
             "%s\n%llu batches, %zu rows for %llu, %zu; error %s (expected %d); epochs %llu+%llu "
-            "first_step %llu rank %llu/%llu n_steps %llu",
+            "first_step %llu rank %llu+%llu/%llu n_steps %llu",
             stages, (unsigned long long)driven.n_batches, collected.n_values,
             (unsigned long long)expected.n_batches, expected.ids.n_values, driven.error.message,
             expected.fails, (unsigned long long)options->first_epoch,
             (unsigned long long)options->n_epochs, (unsigned long long)options->first_step,
-            (unsigned long long)options->rank, (unsigned long long)options->world_size,
-            (unsigned long long)options->n_steps);
+            (unsigned long long)options->first_rank, (unsigned long long)options->n_ranks,
+            (unsigned long long)options->world_size, (unsigned long long)options->n_steps);
     order_free(&expected.ids);
     collected_free(&collected);
 }
@@ -244,7 +245,9 @@ static void test_random_chains(void **state) {
         struct order_numbers records;
 
         if (options.world_size > 1)
-            options.rank = draw(options.world_size);
+            options.first_rank = draw(options.world_size);
+        if (draw(2))
+            options.n_ranks = draw(options.world_size - options.first_rank + 1);
         if (draw(3) == 0)
             options.first_step = draw(20);
         if (draw(3) == 0)
@@ -292,7 +295,7 @@ static void test_union_of_ranks(void **state) {
             struct collected part = {.name = "id"};
 
             how.options.world_size = world;
-            how.options.rank = rank;
+            how.options.first_rank = rank;
             how.user = &part;
             assert_int_equal(drive_stream(CSV, block_option(), stages, &how).error.code, 0);
             for (size_t i = 0; i < part.n_values; i++) {
@@ -417,7 +420,7 @@ static void test_cancel(void **state) {
 }
 
 static void test_options_are_checked(void **state) {
-    struct drive how = {.options = {.n_epochs = 1, .rank = 3, .world_size = 3}};
+    struct drive how = {.options = {.n_epochs = 1, .first_rank = 3, .world_size = 3}};
 
     (void)state;
     write_data("data.csv", 0, 10, 0);
@@ -429,7 +432,11 @@ static void test_options_are_checked(void **state) {
     how.options = (struct leat_run_options){.n_epochs = 1, .first_step = 2};
     assert_string_equal(drive_stream(CSV, "", BAD_STAGES, &how).error.message,
                         "step 2 was asked for, but epoch 0 has only 1 steps");
-    how.options = (struct leat_run_options){.n_epochs = 1, .rank = 1, .world_size = 2};
+    how.options =
+        (struct leat_run_options){.n_epochs = 1, .first_rank = 1, .n_ranks = 3, .world_size = 3};
+    assert_string_equal(drive_stream(CSV, "", BAD_STAGES, &how).error.message,
+                        "3 ranks from rank 1 on: there are 3");
+    how.options = (struct leat_run_options){.n_epochs = 1, .first_rank = 1, .world_size = 2};
     assert_string_equal(drive_stream(CSV, "", BAD_STAGES, &how).error.message,
                         "rank 1 of 2 gets no batch: epoch 0 has only 1 steps");
 }

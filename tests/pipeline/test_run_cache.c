@@ -80,7 +80,7 @@ static void test_one_digest(void **state) {
     static const struct leat_run_options ways[] = {
         {.n_epochs = 1},
         {.n_epochs = 3},
-        {.n_epochs = 2, .first_epoch = 5, .first_step = 3, .rank = 1, .world_size = 3},
+        {.n_epochs = 2, .first_epoch = 5, .first_step = 3, .first_rank = 1, .world_size = 3},
         {.n_epochs = 0, .n_steps = 400},
         {.n_epochs = 1, .has_seed = true, .seed = 99},
     };

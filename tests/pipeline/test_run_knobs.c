@@ -35,7 +35,7 @@ static void assert_same(const char *source, const char *options, const char *sta
 
 static const struct leat_run_options whole = {.n_epochs = 2};
 static const struct leat_run_options midway = {
-    .n_epochs = 2, .first_epoch = 3, .first_step = 5, .rank = 1, .world_size = 2};
+    .n_epochs = 2, .first_epoch = 3, .first_step = 5, .first_rank = 1, .world_size = 2};
 
 static void test_orders(void **state) {
     static const char *const tails[] = {

@@ -39,7 +39,7 @@ static const char *const tails[] = {
 
 static const struct leat_run_options ways[] = {
     {.n_epochs = 2},
-    {.n_epochs = 2, .first_epoch = 1, .first_step = 9, .rank = 1, .world_size = 3},
+    {.n_epochs = 2, .first_epoch = 1, .first_step = 9, .first_rank = 1, .world_size = 3},
     {.n_epochs = 0, .n_steps = 170},
     {.n_epochs = 1, .has_seed = true, .seed = 99},
 };
