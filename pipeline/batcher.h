@@ -52,6 +52,9 @@ int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err);
 /* Puts an end of epoch in the line of batches. */
 int leat_batcher_add_end(struct leat_batcher *batcher, bool is_last);
 
+/* Whether the next batch comes before the first that is wanted. */
+bool leat_batcher_is_before_first(const struct leat_batcher *batcher);
+
 struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher);
 /* Lets go of that batch in the line, and of all behind it. */
 void leat_batcher_cut(struct leat_batcher *batcher, struct leat_batch_refs *first);
