@@ -118,9 +118,13 @@ int leat_batcher_add_end(struct leat_batcher *batcher, bool is_last) {
     return 0;
 }
 
+bool leat_batcher_is_before_first(const struct leat_batcher *batcher) {
+    return batcher->epoch == batcher->first_epoch && batcher->step < batcher->first_step;
+}
+
 int leat_batcher_close(struct leat_batcher *batcher, struct leat_batch_refs *take_batch) {
     bool is_mine = batcher->step % batcher->world_size - batcher->first_rank < batcher->n_ranks;
-    bool is_before = batcher->epoch == batcher->first_epoch && batcher->step < batcher->first_step;
+    bool is_before = leat_batcher_is_before_first(batcher);
 
     take_batch->epoch = batcher->epoch;
     take_batch->step = batcher->step++;

@@ -63,6 +63,9 @@ int leat_batcher_add_end(struct leat_batcher *batcher, bool is_last);
 /* So many are wanted in all, from the start; 0: all. It has no end in its line that is_last. */
 void leat_batcher_want(struct leat_batcher *batcher, uint64_t n_steps);
 
+/* Whether the next batch comes before the first that is wanted. */
+bool leat_batcher_is_before_first(const struct leat_batcher *batcher);
+
 struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher);
 /* Lets go of that batch in the line, and of all behind it. */
 void leat_batcher_cut(struct leat_batcher *batcher, struct leat_batch_refs *first);

@@ -86,6 +86,15 @@ void leat_block_replace(struct leat_block *block, const struct leat_arena *take_
         free_block(spare);
 }
 
+void leat_block_take_over(struct leat_block *block, struct leat_block *made) {
+    leat_arena_deinit(&block->kept);
+    block->kept = made->kept;
+    block->is_exact = made->is_exact;
+    leat_arena_init(&made->kept);
+    leat_block_recount(made);
+    leat_block_recount(block);
+}
+
 void leat_block_unref(struct leat_block *block, uint32_t n_refs) {
     struct leat_block_pool *pool = block->pool;
 
@@ -94,7 +103,7 @@ void leat_block_unref(struct leat_block *block, uint32_t n_refs) {
     if (block->n_refs > 0)
         return;
     pool->n_alive--;
-    if (block->resident)
+    if (block->resident || block->bare)
         pool->forget(block);
     if (block->is_gathered)
         pool->n_gathered_bytes -= block->counted_bytes;

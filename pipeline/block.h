@@ -39,6 +39,7 @@ struct leat_bad_record {
 };
 
 struct leat_resident;
+struct leat_bare;
 
 struct leat_block {
     uint32_t n_rows;    /* rows that are left */
@@ -72,6 +73,7 @@ struct leat_block {
     bool is_gathered; /* of rows of others, whose values it has */
     uint32_t n_pins;  /* references by batches that are made, or next to be: it is not evicted */
     struct leat_resident *resident; /* NULL: it is never evicted */
+    struct leat_bare *bare;         /* not NULL: it has rows, but no columns yet (run_bare.h) */
 };
 
 /* Blocks that wait to be used again, with their warm arenas. Owner: run. */
@@ -82,7 +84,8 @@ struct leat_block_pool {
     uint64_t n_gathered_bytes;    /* of gathered blocks */
     uint64_t n_bundle_bytes;      /* of bundles whose first row is in one of its blocks */
     struct leat_account *account; /* NULL: nobody counts */
-    void (*forget)(struct leat_block *block); /* told before a block with a resident goes */
+    void (*forget)(struct leat_block *block); /* told before a block goes that is a
+                                                 resident, or bare */
 };
 
 struct leat_block *
@@ -93,6 +96,8 @@ void leat_block_recount(struct leat_block *block);
 struct leat_block *leat_block_pool_take_exact(struct leat_block_pool *pool, size_t n_bytes);
 /* In place of its arena it has this one, an exact one; the pool has the old one. */
 void leat_block_replace(struct leat_block *block, const struct leat_arena *take_arena);
+/* In place of its arena it has that of the other, which is left with an empty one. */
+void leat_block_take_over(struct leat_block *block, struct leat_block *made);
 void leat_block_unref(struct leat_block *block, uint32_t n_refs);
 /* Gives all memory back that is not in use. */
 void leat_block_pool_trim(struct leat_block_pool *pool);

@@ -110,7 +110,9 @@ int leat_cache_execute(struct leat_cache_job *job, struct leat_error *err) {
         return open_cache(job, err);
     case LEAT_CACHE_WRITE:
         return write_items(job, err);
-    default:
+    case LEAT_CACHE_FINISH:
         return finish(job, err);
+    default:
+        return 0;
     }
 }

@@ -191,6 +191,7 @@ struct leat_gather {
 struct leat_map_job {
     const struct leat_plan *plan;
     struct leat_gather *gather;       /* NULL: the job is of one block, that of `piece` */
+    struct leat_bare *bare;           /* which is to fill this one; NULL: it is new */
     const struct leat_opener *opener; /* for what is damaged */
     struct leat_piece piece;
     struct leat_cache_load load;
@@ -285,6 +286,7 @@ enum leat_cache_task {
     LEAT_CACHE_OPEN,
     LEAT_CACHE_WRITE,  /* items */
     LEAT_CACHE_FINISH, /* all of the source is in */
+    LEAT_CACHE_PASS,   /* nothing: frames were passed over, and others may have a turn */
 };
 
 struct leat_cache_job {

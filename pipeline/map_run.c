@@ -313,7 +313,7 @@ int leat_map_make_again(struct leat_map_job *job, struct leat_error *err) {
     job->block->n_bad = 0;
     if (r == 0)
         r = make(job, false, err);
-    if (r == 0)
+    if (r == 0 && job->load.frame.n_bytes > 0)
         leat_load_repair(job);
     job->piece.buffer = NULL;
     free(buffer.data);

@@ -41,6 +41,7 @@ static void start(struct leat_run *run, struct leat_plan *plan,
     leat_run_rest_init(run);
     leat_run_pools_init(run);
     leat_residents_init(run);
+    leat_bares_init(run);
     leat_scan_start(&run->scan, plan, options->opener, may_read_once);
 }
 
@@ -415,8 +416,9 @@ static bool has_ended(const struct leat_run *run) {
 
 static int make_job(struct leat_run *run, struct leat_job **ret_job) {
     static int (*const makers[])(struct leat_run *, struct leat_job **) = {
-        collate_job,       leat_run_gather_job, quarantine_job,   leat_run_cache_job,
-        leat_run_scan_job, leat_run_decode_job, leat_run_map_job, leat_run_mix_job};
+        collate_job,         leat_run_gather_job, leat_run_bare_job,
+        quarantine_job,      leat_run_cache_job,  leat_run_scan_job,
+        leat_run_decode_job, leat_run_map_job,    leat_run_mix_job};
 
     do { /* once more, where that brought a pass to its end */
         run->has_end = false;
@@ -484,6 +486,8 @@ void leat_job_execute(struct leat_job *job) {
             leat_error_oom(&job->error);
         else if (job->map.gather)
             (void)leat_gather_execute(&job->map, &job->error);
+        else if (job->map.bare)
+            (void)leat_bare_execute(&job->map, &job->error);
         else
             (void)leat_map_execute(&job->map, &job->error);
         break;
@@ -514,6 +518,16 @@ static void fail_scan(struct leat_run *run, const struct leat_error *err) {
         out_of_memory(run);
 }
 
+static void put_in_line(struct leat_run *run, struct leat_piece *piece) {
+    bool is_bare = leat_run_may_count(run, piece);
+    struct leat_queue_entry *entry = leat_run_add_entry(run, LEAT_ENTRY_SCANNED, piece, NULL);
+
+    if (entry)
+        piece->buffer = NULL;
+    if (!entry || (is_bare && !leat_run_make_bare(run, entry, piece->span.n_records)))
+        out_of_memory(run);
+}
+
 /* False: what follows is not wanted. */
 static bool take_piece(struct leat_run *run, struct leat_piece *piece) {
     enum leat_run_cache_sifted sifted;
@@ -525,10 +539,7 @@ static bool take_piece(struct leat_run *run, struct leat_piece *piece) {
         return sifted == LEAT_RUN_CACHE_SKIP;
     leat_run_whole(run)->stats.n_source_records += piece->span.n_records;
     run->scan_end_record = piece->record + piece->span.n_records;
-    if (leat_run_add_entry(run, LEAT_ENTRY_SCANNED, piece, NULL))
-        piece->buffer = NULL;
-    else
-        out_of_memory(run);
+    put_in_line(run, piece);
     return true;
 }
 
@@ -568,6 +579,10 @@ static void complete_map(struct leat_run *run, struct leat_job *job) {
 
     if (job->map.gather) {
         leat_run_complete_gather(run, job);
+        return;
+    }
+    if (job->map.bare) {
+        leat_run_complete_bare(run, job);
         return;
     }
     leat_run_add_notes(leat_run_whole(run), &job->map.notes);

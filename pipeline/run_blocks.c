@@ -132,8 +132,8 @@ void leat_run_end_scan(struct leat_run *run, uint64_t n_records) {
 
 /* ---- bad records ---- */
 
-static void bad_error(const struct leat_run *run, uint32_t file, const struct leat_bad_record *bad,
-                      struct leat_error *err) {
+void leat_run_bad_error(const struct leat_run *run, uint32_t file,
+                        const struct leat_bad_record *bad, struct leat_error *err) {
     *err = LEAT_ERROR_INIT;
     leat_error_set(err, -EINVAL, "%s", bad->message);
     leat_error_locate(err, run->plan->source->files.paths[file], (uint32_t)bad->line, bad->column);
@@ -149,7 +149,7 @@ static int meet_bad(struct leat_run *run, uint32_t file, const struct leat_bad_r
 
     run->stats.n_bad_records++;
     run->n_epoch_bad++;
-    bad_error(run, file, bad, &run->last_bad);
+    leat_run_bad_error(run, file, bad, &run->last_bad);
     if (options->on_error == LEAT_ON_ERROR_FAIL) {
         leat_run_fail(run, &run->last_bad);
         return -EINVAL;

@@ -115,6 +115,7 @@ static int make_job(struct leat_run *run, enum leat_cache_task task, struct leat
         .may_build = !cache->has_failed_to_write,
     };
     cache->job_is_out = true;
+    cache->has_passed = false;
     *ret_job = job;
     return LEAT_RUN_JOB;
 }
@@ -151,6 +152,8 @@ int leat_run_cache_job(struct leat_run *run, struct leat_job **ret_job) {
     if (cache->state == LEAT_RUN_CACHE_CLOSED && !run->scan_has_ended && !run->is_complete &&
         !run->has_failed && !run->is_cancelled)
         return make_job(run, LEAT_CACHE_OPEN, ret_job);
+    if (cache->has_passed && !run->is_cancelled)
+        return make_job(run, LEAT_CACHE_PASS, ret_job);
     return 0;
 }
 
@@ -235,6 +238,8 @@ void leat_run_cache_complete(struct leat_run *run, struct leat_job *job) {
     case LEAT_CACHE_WRITE:
         complete_write(run, job);
         return;
+    case LEAT_CACHE_PASS:
+        return;
     default:
         cache->data = job->cache.data;
         cache->is_builder = cache->is_whole = false;
@@ -314,7 +319,16 @@ void leat_run_cache_next_pass(struct leat_run *run) {
     run->cache.next_frame = 0;
 }
 
+/* The head of a frame does not tell bad records from those that filters dropped: where bad ones are
+ * to be met, only frames without either are passed over. */
+static bool may_pass_over(const struct leat_run *run, const struct leat_cache_frame *frame) {
+    return run->bares.may_skip && leat_run_is_passing(run) &&
+           (run->plan->options.on_error == LEAT_ON_ERROR_FAIL ||
+            frame->n_rows == frame->span.n_records);
+}
+
 static bool add_frame(struct leat_run *run, const struct leat_cache_frame *frame) {
+    bool is_bare = may_pass_over(run, frame);
     struct leat_piece piece = {.span = frame->span, .record = frame->record};
     struct leat_queue_entry *entry = leat_run_add_entry(run, LEAT_ENTRY_CACHED, &piece, NULL);
 
@@ -325,6 +339,12 @@ static bool add_frame(struct leat_run *run, const struct leat_cache_frame *frame
     entry->file = leat_cache_file_ref(run->cache.file);
     entry->frame = *frame;
     run->stats.n_source_records += frame->span.n_records;
+    if (is_bare && !leat_run_make_bare(run, entry, frame->n_rows)) {
+        leat_run_out_of_memory(run);
+        return false;
+    }
+    run->has_end |= is_bare;
+    run->cache.has_passed |= is_bare;
     return true;
 }
 
@@ -399,7 +419,8 @@ bool leat_run_cache_lets_scan(struct leat_run *run, size_t max_entries) {
 
     if (cache->state == LEAT_RUN_CACHE_SCANNED)
         return cache->n_bytes < WAITING_BYTES;
-    if (cache->state == LEAT_RUN_CACHE_CLOSED || (cache->file && !add_frames(run, max_entries)))
+    if (cache->state == LEAT_RUN_CACHE_CLOSED || cache->has_passed ||
+        (cache->file && !add_frames(run, max_entries)))
         return false;
     if (cache->file && cache->file->is_complete) {
         leat_run_end_scan(run, cache->file->n_records);

@@ -40,6 +40,7 @@ struct leat_run_cache {
     bool is_builder;
     bool has_failed_to_write; /* not tried again in this run */
     size_t next_frame;        /* of the pass that is being put in line */
+    bool has_passed;          /* some were passed over since the last job */
     uint64_t generation;      /* of the file: blocks that were made for another are not for it */
 
     uint64_t next_record; /* that comes behind all that was moved on to be written */
@@ -57,7 +58,7 @@ struct leat_run_cache {
 void leat_run_cache_init(struct leat_run *run);
 void leat_run_cache_deinit(struct leat_run *run);
 
-/* OPEN or WRITE, if one is due. */
+/* OPEN, WRITE, FINISH or PASS, if one is due. */
 int leat_run_cache_job(struct leat_run *run, struct leat_job **ret_job);
 void leat_run_cache_complete(struct leat_run *run, struct leat_job *job);
 

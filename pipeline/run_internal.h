@@ -7,6 +7,7 @@
 #include "pipeline/mixer.h"
 #include "pipeline/order.h"
 #include "pipeline/render.h"
+#include "pipeline/run_bare.h"
 #include "pipeline/run_cache.h"
 #include "pipeline/run_pools.h"
 #include "pipeline/run_resident.h"
@@ -115,9 +116,9 @@ struct leat_run {
     struct leat_scan scan;
     uint64_t scan_epoch, scan_pass;
     bool scan_is_out, scan_has_ended; /* ended: no further pass is wanted */
-    bool has_end;                     /* a pass came to its end without a job */
-    uint64_t scan_end_record;         /* of the pass: behind the last that was put in line */
-    bool scan_is_stale; /* the job that is out reads a pass that nobody wants any more */
+    bool has_end;             /* a pass came to its end, or was passed over, without a job */
+    uint64_t scan_end_record; /* of the pass: behind the last that was put in line */
+    bool scan_is_stale;       /* the job that is out reads a pass that nobody wants any more */
     struct leat_ahead ahead;
 
     /* the line of blocks */
@@ -143,6 +144,7 @@ struct leat_run {
 
     struct leat_run_cache cache; /* if the plan has one */
     struct leat_residents residents;
+    struct leat_bares bares;
 
     /* bad records */
     struct leat_text quarantine;
@@ -211,7 +213,12 @@ void leat_run_skip_scan(struct leat_run *run, uint64_t epoch, uint64_t pass);
 void leat_run_limit_scan(struct leat_run *run);
 /* Meets the bad records of the entry in front of that row (UINT32_MAX: all that are left). */
 int leat_run_meet_bad_before(struct leat_run *run, struct leat_queue_entry *entry, uint32_t row);
+/* What is wrong with it, and where. */
+void leat_run_bad_error(const struct leat_run *run, uint32_t file,
+                        const struct leat_bad_record *bad, struct leat_error *err);
 void leat_run_pop_entry(struct leat_run *run);
+/* Takes over what a MAP job noted (run_rest.c). */
+void leat_run_add_notes(struct leat_run *run, const struct leat_notes *notes);
 /* No more of its rows are taken: its records up to there were read in this epoch. */
 void leat_run_count_records(struct leat_run *run, const struct leat_queue_entry *entry);
 /* Whether rows can be pushed into the order now. */

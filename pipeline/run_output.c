@@ -70,8 +70,9 @@ void leat_run_move_ends(struct leat_run *run) {
 size_t leat_run_slot_need(const struct leat_run *run) {
     const struct leat_batch_refs *batch = run->order.batcher.first;
 
-    return batch && batch->kind == LEAT_OUTPUT_BATCH ? (size_t)leat_collate_need(run->plan, batch)
-                                                     : 0;
+    if (!batch || batch->kind != LEAT_OUTPUT_BATCH || !leat_bares_have_first(run))
+        return 0;
+    return (size_t)leat_collate_need(run->plan, batch);
 }
 
 size_t leat_run_n_waiting(const struct leat_run *run) {

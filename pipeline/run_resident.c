@@ -32,7 +32,12 @@ static void take_out(struct leat_resident_list *list, struct leat_resident *resi
 /* The block goes, evicted or not. */
 static void forget(struct leat_block *block) {
     struct leat_resident *resident = block->resident;
-    struct leat_residents *all = &resident->run->residents;
+    struct leat_residents *all = resident ? &resident->run->residents : NULL;
+
+    if (block->bare)
+        leat_bare_forget(block);
+    if (!resident)
+        return;
 
     if (all->cursor == resident)
         all->cursor = resident->next;

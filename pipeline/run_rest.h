@@ -12,6 +12,3 @@ void leat_run_rest_deinit(struct leat_run *run);
 bool leat_run_wants_rest(const struct leat_run *run, bool is_for_good);
 void leat_run_begin_rest(struct leat_run *run, struct leat_rest_job *rest, bool is_for_good);
 void leat_run_end_rest(struct leat_run *run, struct leat_rest_job *rest);
-
-/* Takes over what a MAP job noted. */
-void leat_run_add_notes(struct leat_run *run, const struct leat_notes *notes);

@@ -316,6 +316,7 @@ struct leat_stage_ops {
     bool is_filter; /* MAP that drops rows: evaluated where it stands, even behind ORDER stages */
 
     /* ORDER */
+    bool is_blind;     /* it looks at no column: rows without values may go through it */
     bool expands;      /* a row becomes several, or none */
     bool is_last;      /* no ORDER stage may follow: it says how rows come together in batches */
     size_t state_size; /* zeroed before start */

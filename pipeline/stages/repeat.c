@@ -44,6 +44,7 @@ const struct leat_stage_ops leat_stage_repeat = {
     .summary = "passes over the data several times within one epoch",
     .example = "{ count: 3 }",
     .kind = LEAT_STAGE_ORDER,
+    .is_blind = true,
     .args = args,
     .config_size = sizeof(struct repeat),
     .plan = plan,

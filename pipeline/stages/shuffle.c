@@ -217,6 +217,7 @@ const struct leat_stage_ops leat_stage_shuffle = {
     .summary = "puts records in random order, within a moving window or as a whole",
     .example = "{ buffer_size: 1000, seed: 42 }",
     .kind = LEAT_STAGE_ORDER,
+    .is_blind = true,
     .args = args,
     .config_size = sizeof(struct shuffle),
     .check = check,

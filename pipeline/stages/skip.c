@@ -39,6 +39,7 @@ const struct leat_stage_ops leat_stage_skip = {
     .summary = "leaves out the first records of an epoch",
     .example = "{ count: 1000 }",
     .kind = LEAT_STAGE_ORDER,
+    .is_blind = true,
     .args = args,
     .config_size = sizeof(struct skip),
     .state_size = sizeof(struct skip_state),

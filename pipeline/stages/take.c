@@ -41,6 +41,7 @@ const struct leat_stage_ops leat_stage_take = {
     .summary = "keeps the first records of an epoch",
     .example = "{ count: 1000 }",
     .kind = LEAT_STAGE_ORDER,
+    .is_blind = true,
     .args = args,
     .config_size = sizeof(struct take),
     .state_size = sizeof(struct take_state),

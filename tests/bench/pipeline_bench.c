@@ -2,11 +2,15 @@
  *
  *     pipeline_bench [--rows N] [--workers N] [--data FILE] [--vocab FILE] [--config FILE]
  *                    [--stream NAME] [--epochs N] [--window N] [--folder DIR] [--bin DIR]
+ *                    [--cache DIR] [--start STEP]
  *
  * Without --config it runs the reference pipeline: CSV of `rows` rows -> a text of about 145 bytes
  * -> tokens (shortest, a vocabulary of 30,000) -> pad 64 -> shuffle 1000 -> batch 32 -> prefetch 4.
  * Data and vocabulary are made in `folder` unless they are there. The client reads every byte of
  * every tensor. The wall time is from before opening to the end of the last epoch.
+ *
+ * With --start it is measured instead how long it takes to run to that step, and to start there:
+ * from before opening to the batch of that step. A --cache is built by an epoch before.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,9 +31,9 @@
 #endif
 
 struct options {
-    unsigned long long n_rows, n_epochs;
+    unsigned long long n_rows, n_epochs, start;
     unsigned n_workers, window;
-    const char *data, *vocab, *config, *stream, *folder, *bin;
+    const char *data, *vocab, *config, *stream, *folder, *bin, *cache;
 };
 
 struct result {
@@ -58,14 +62,16 @@ static const char config_format[] =
     "      - select: { fields: [input_ids, attention_mask, labels] }\n"
     "      - shuffle: { buffer_size: 1000, seed: 42 }\n"
     "      - batch: { batch_size: 32 }\n"
-    "      - prefetch: { prefetch_size: 4 }\n";
+    "      - prefetch: { prefetch_size: 4 }\n"
+    "%s";
 
 static void parse_options(int argc, char **argv, struct options *options) {
     static const struct option names[] = {
         {"rows", 1, NULL, 'r'},   {"workers", 1, NULL, 'w'}, {"data", 1, NULL, 'd'},
         {"vocab", 1, NULL, 'v'},  {"config", 1, NULL, 'c'},  {"stream", 1, NULL, 's'},
         {"epochs", 1, NULL, 'e'}, {"window", 1, NULL, 'n'},  {"folder", 1, NULL, 'f'},
-        {"bin", 1, NULL, 'b'},    {NULL, 0, NULL, 0},
+        {"bin", 1, NULL, 'b'},    {"cache", 1, NULL, 'C'},   {"start", 1, NULL, 'S'},
+        {NULL, 0, NULL, 0},
     };
     int letter;
 
@@ -100,6 +106,12 @@ static void parse_options(int argc, char **argv, struct options *options) {
             break;
         case 'b':
             options->bin = optarg;
+            break;
+        case 'C':
+            options->cache = optarg;
+            break;
+        case 'S':
+            options->start = strtoull(optarg, NULL, 10);
             break;
         default:
             give_up("the head of pipeline_bench.c tells the options");
@@ -170,7 +182,9 @@ static void pull(struct leat_stream *stream, double start, struct result *result
     result->wall_s = now_s() - start;
 }
 
+/* From that step on, n_steps (0: all). */
 static void measure(const struct daemon_process *daemon, const struct options *options,
+                    unsigned long long first_step, unsigned long long n_steps,
                     struct result *result) {
     struct leat_open_options how;
     struct leat_client *client = NULL;
@@ -179,6 +193,8 @@ static void measure(const struct daemon_process *daemon, const struct options *o
 
     leat_open_options_init(&how);
     how.n_epochs = options->n_epochs;
+    how.first_step = first_step;
+    how.n_steps = n_steps;
     how.window = options->window;
     if (leat_client_new(daemon->directory, &client) < 0)
         give_up("out of memory");
@@ -215,6 +231,39 @@ static void print_result(const struct daemon_process *daemon, const struct optio
     printf(" \"stats\": %s}\n", *stats ? stats : "null");
 }
 
+static int measure_start(const struct daemon_process *daemon, const struct options *options) {
+    struct result epoch = {.n_rows = 0}, running = {.n_rows = 0}, starting = {.n_rows = 0};
+    double daemon_before;
+
+    if (options->cache)
+        measure(daemon, options, 0, 0, &epoch);
+    measure(daemon, options, 0, options->start + 1, &running);
+    daemon_before = daemon_process_cpu_s(daemon);
+    measure(daemon, options, options->start, 1, &starting);
+    printf("{\"start_step\": %llu, \"with_cache\": %s, \"running_there_s\": %.3f, "
+           "\"starting_there_s\": %.3f, \"share\": %.4f, \"daemon_cpu_s\": %.3f}\n",
+           options->start, options->cache ? "true" : "false", running.wall_s,
+           starting.first_batch_s, starting.first_batch_s / running.wall_s,
+           daemon_process_cpu_s(daemon) - daemon_before);
+    return starting.n_batches == 1 ? 0 : 1;
+}
+
+static int measure_epochs(const struct daemon_process *daemon, const struct options *options) {
+    struct result result = {.n_rows = 0};
+    char *before = daemon_process_ask(daemon, "status --json"), *after, *stats;
+
+    measure(daemon, options, 0, 0, &result);
+    after = daemon_process_ask(daemon, "status --json");
+    stats = daemon_process_ask(daemon, "stats --json");
+    print_result(daemon, options, &result,
+                 (json_number(after, "loop_busy_ns") - json_number(before, "loop_busy_ns")) * 1e-9,
+                 stats);
+    free(before);
+    free(after);
+    free(stats);
+    return result.n_rows ? 0 : 1;
+}
+
 int main(int argc, char **argv) {
     struct options options = {.n_rows = 2000000,
                               .n_epochs = 1,
@@ -222,27 +271,19 @@ int main(int argc, char **argv) {
                               .stream = "bench",
                               .folder = "/tmp/leat-bench-data",
                               .bin = LEAT_BENCH_BIN};
-    struct result result = {.n_rows = 0};
     struct daemon_process daemon;
-    char data[1024], vocab[1024], config[sizeof(config_format) + 2048];
-    char *before, *after, *stats;
+    char data[1024], vocab[1024], cache[1100] = "", config[sizeof(config_format) + 4096];
+    int r;
 
     parse_options(argc, argv, &options);
+    if (options.cache)
+        (void)snprintf(cache, sizeof(cache), "    cache: { path: \"%s\" }\n", options.cache);
     if (!options.config) {
         make_data(&options, data, vocab, sizeof(data));
-        (void)snprintf(config, sizeof(config), config_format, data, vocab);
+        (void)snprintf(config, sizeof(config), config_format, data, vocab, cache);
     }
     daemon_process_start(&daemon, options.bin, config, options.config, options.n_workers);
-    before = daemon_process_ask(&daemon, "status --json");
-    measure(&daemon, &options, &result);
-    after = daemon_process_ask(&daemon, "status --json");
-    stats = daemon_process_ask(&daemon, "stats --json");
-    print_result(&daemon, &options, &result,
-                 (json_number(after, "loop_busy_ns") - json_number(before, "loop_busy_ns")) * 1e-9,
-                 stats);
+    r = options.start > 0 ? measure_start(&daemon, &options) : measure_epochs(&daemon, &options);
     daemon_process_stop(&daemon);
-    free(before);
-    free(after);
-    free(stats);
-    return result.n_rows ? 0 : 1;
+    return r;
 }
