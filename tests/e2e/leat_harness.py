@@ -158,6 +158,21 @@ def in_child(function):
     assert os.waitpid(pid, 0)[1] == 0, "the client failed; its message is above"
 
 
+def children(pid):
+    """Processes whose parent is `pid`, with their states."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found[int(entry.name)] = fields[0]
+    return found
+
+
 def require(program):
     path = shutil.which(program)
     if not path:

@@ -3,14 +3,15 @@
 
     test_bench.py BIN [PATTERN]
 """
+import contextlib
 import json
 import os
+import pathlib
 import signal
 import subprocess
-import time
 
 import data
-from leat_harness import BIN, SLOW, ctl
+from leat_harness import BIN, HANG_S, children, ctl, wait_until
 
 
 def write(folder, name="s.yaml", **keywords):
@@ -112,14 +113,23 @@ def test_failing(folder):
     assert "bad.csv:102:" in message, message
 
 
+def daemons(pid):
+    """Processes that serve for this one."""
+    for child in children(pid):
+        with contextlib.suppress(OSError):
+            if b"--socket-dir" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes():
+                yield child
+
+
 def test_interrupted(folder):
     """Ctrl-C: what was measured is said, and no daemon stays."""
     run = subprocess.Popen([BIN / "leatctl", "bench", write(folder), "--vary", "workers=1,2", "--seconds", "1",
                             "--repeat", "50"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
                            env={**os.environ, "XDG_RUNTIME_DIR": str(folder)} if len(str(folder)) < 40 else None)
-    time.sleep(2.2 * SLOW)
+    seen = set()
+    wait_until(lambda: seen.update(daemons(run.pid)) or len(seen) >= 3, "two runs and the begin of a third")
     run.send_signal(signal.SIGINT)
-    out, err = run.communicate(timeout=20 * SLOW)
+    out, err = run.communicate(timeout=HANG_S)
     assert run.returncode == 130, (run.returncode, err)
     assert b"interrupted: this is what was measured" in out and b"workers=1 " in out, out
     assert not list(folder.glob("leatctl-*")), "the daemon's folder is left"

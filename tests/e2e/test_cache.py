@@ -320,7 +320,7 @@ def test_shards(folder):
     ctl("cache", "rm", cached, "--all")
     shards = [subprocess.Popen([BIN / "leatctl", "prepare", plain, "--shard", f"{i}/5", "-o", folder / "shards"],
                                stdout=subprocess.DEVNULL) for i in range(5)]
-    assert [shard.wait() for shard in shards] == [0] * 5
+    assert [shard.wait(leat_harness.HANG_S) for shard in shards] == [0] * 5
     refused = ctl("cache", "merge", cached, *sorted((folder / "shards").iterdir())[1:], check=False)
     assert refused.returncode == 1 and b"shard 0/5 is missing" in refused.stderr
     ctl("cache", "merge", cached, folder / "shards")

@@ -15,7 +15,7 @@ CONFIG = ROOT / "config" / "chat.yaml"
 def decode(ids):
     line = " ".join(map(str, ids)).encode() + b"\n"
     done = subprocess.run([BIN / "leatctl", "decode", "--tokenizer", ROOT / "config" / "chat"], input=line,
-                          capture_output=True, timeout=60 * leat_harness.SLOW, check=True)
+                          capture_output=True, timeout=leat_harness.HANG_S, check=True)
     return done.stdout.decode().removesuffix("\n")
 
 

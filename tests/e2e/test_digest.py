@@ -66,7 +66,7 @@ def test_trainers_at_once(folder):
         env = {**leat_harness.os.environ, "LEAT_SOCKET": str(daemon.sockets)}
         running = [(name, subprocess.Popen([*command, name], stdout=subprocess.PIPE, env=env))
                    for name in ("a", "b") * 4]
-        outputs = [(name, process.communicate(timeout=60 * leat_harness.SLOW)[0]) for name, process in running]
+        outputs = [(name, process.communicate(timeout=leat_harness.HANG_S)[0]) for name, process in running]
         found = {(name, leat_harness.find_digest(output)) for name, output in outputs}
         assert len(found) == 2, found
 

@@ -15,7 +15,7 @@ import time
 
 import data
 import leat_harness
-from leat_harness import HANG_S, Daemon, ctl, find_digest, run_digest, wait_until
+from leat_harness import HANG_S, Daemon, children, ctl, find_digest, run_digest, wait_until
 
 HELPER = """
 import json, os, sys, time
@@ -53,21 +53,6 @@ def config(folder, streams, **settings):
     path = folder / "leatd.yaml"
     path.write_text(data.yaml_text(streams, **settings))
     return path
-
-
-def children(pid):
-    """Processes whose parent is `pid`, with their states."""
-    found = {}
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            found[int(entry.name)] = fields[0]
-    return found
 
 
 def is_alive(pid):

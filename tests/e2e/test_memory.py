@@ -6,6 +6,7 @@ paces, nobody waits for ever, the batches are the same, and what does not fit is
 
 The same with more of all: tests/bench/memory_bench.py.
 """
+import ctypes
 import json
 import random
 import subprocess
@@ -13,9 +14,11 @@ import subprocess
 import data
 import leat_harness
 import trainers
-from leat_harness import SLOW, Daemon, wait_until
+from leat_harness import HANG_S, Daemon, wait_until
 
 MIB = 1 << 20
+NO_HUGE_PAGES = 41  # PR_SET_THP_DISABLE: else what is resident depends on how the machine is set
+ctypes.CDLL(None).prctl(NO_HUGE_PAGES, 1, 0, 0, 0)
 IS_SANITIZED = any(name in (leat_harness.BIN / "leatd").read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 
 
@@ -70,11 +73,12 @@ def test_eight_trainers_of_four_streams(folder):
     for limit, fits in ((128 * MIB, False), (640 * MIB, True)):
         with Daemon(folder, data.yaml_text(streams, memory_limit=limit), "--workers", "2") as daemon:
             watch = trainers.Watch(daemon, limit)
+            before = daemon.status()["memory_claimed_bytes"]
             pullers = [trainers.Trainer(daemon, list(streams)[i % 4], trainers.Trainer.PACES[i % 5], is_copy=i % 4 == 1,
                                         seed=i) for i in range(8)]
             try:
                 trainers.run(daemon, pullers, watch, 2.5)
-                trainers.run(daemon, pullers, watch, 60 * SLOW,
+                trainers.run(daemon, pullers, watch, HANG_S,
                              until=lambda: all(t.has_an_answer() for t in pullers))
             finally:
                 for puller in pullers:
@@ -88,7 +92,7 @@ def test_eight_trainers_of_four_streams(folder):
             assert figures["counted_peak"] <= 1.1 * limit, figures
             check_pools(daemon)
             wait_until(lambda: daemon.status()["n_sessions"] == 0, "all trainers are gone")
-            wait_until(lambda: daemon.status()["memory_claimed_bytes"] < 64 * MIB, "their memory is given back")
+            wait_until(lambda: daemon.status()["memory_claimed_bytes"] < before + 32 * MIB, "their memory is given back")
 
 
 def test_large_records(folder):
@@ -142,7 +146,7 @@ def test_full_shuffle_of_more_than_memory(folder):
         with Daemon(folder, data.yaml_text(streams), "--workers", "2") as daemon:
             digests.add(daemon.digest(stream, "--epochs", "3"))
             hwm[stream] = trainers.status_of(daemon.pid)["VmHWM"]
-    assert IS_SANITIZED or hwm["part"] < hwm["whole"] - 30 * MIB, hwm
+    assert IS_SANITIZED or hwm["part"] < hwm["whole"] - 20 * MIB, hwm  # half of the set
     limit = "80MiB" if IS_SANITIZED else "40MiB"  # the sanitizer's own memory counts as the daemon's
     with Daemon(folder, data.yaml_text({"part": shuffle_stream("1GiB", "caches")}, memory_limit=limit),
                 "--workers", "2") as daemon:
@@ -185,7 +189,7 @@ def test_settings(folder):
         path = folder / "bad.yaml"
         path.write_text(f"memory_limit: {value}\nstreams: {{}}\n")
         done = subprocess.run([leat_harness.BIN / "leatd", "--config", path, "--socket-dir", folder],
-                              capture_output=True, timeout=30)
+                              capture_output=True, timeout=HANG_S)
         assert done.returncode == 1 and expected in done.stderr.decode(), done.stderr
 
 

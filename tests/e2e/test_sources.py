@@ -105,7 +105,7 @@ def test_standard_input(folder):
     file = write_stream(folder, ["-"])
     for mode in (["--no-daemon"], ["--workers", "2"]):
         done = subprocess.run([BIN / "leatctl", "run", str(file), "--digest", *mode], input=raw, stdout=subprocess.PIPE,
-                              check=True, timeout=120)
+                              check=True, timeout=leat_harness.HANG_S)
         assert expected in done.stdout.decode(), done
 
 

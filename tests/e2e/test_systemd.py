@@ -4,9 +4,9 @@
     test_systemd.py BIN [PATTERN]
 """
 import configparser
-import contextlib
 import os
 import random
+import select
 import shutil
 import signal
 import socket
@@ -15,7 +15,7 @@ import time
 
 import data
 import leat_harness
-from leat_harness import BIN, ROOT, SLOW, Skip, ctl, find_digest
+from leat_harness import BIN, HANG_S, ROOT, Skip, ctl, find_digest
 
 UNITS = {"leatd.socket": "trainer", "leatd-copy.socket": "copy", "leatd-control.socket": "control"}
 TYPES = {"trainer": socket.SOCK_SEQPACKET, "copy": socket.SOCK_STREAM, "control": socket.SOCK_STREAM}
@@ -50,13 +50,17 @@ class Service:
         self.process = subprocess.Popen(["bash", "-c", LAUNCHER, "bash", str(BIN / "leatd"), "--config", str(config)],
                                         env=env, pass_fds=fds, stdout=self.log, stderr=self.log)
 
-    def hears(self, message, timeout_s):
-        deadline = time.monotonic() + timeout_s * SLOW
-        while message not in self.messages and time.monotonic() < deadline:
-            self.notify.settimeout(max(0.01, deadline - time.monotonic()))
-            with contextlib.suppress(TimeoutError):
+    def hears(self, message):
+        """When the message comes; None if the daemon has ended without it."""
+        end = time.monotonic() + HANG_S
+        while message not in self.messages and time.monotonic() < end:
+            has_ended = self.process.poll() is not None
+            if select.select([self.notify], [], [], 0 if has_ended else 0.1)[0]:
                 self.messages += self.notify.recv(4096).decode().split("\n")
-        return message in self.messages
+            elif has_ended:
+                return None
+        assert message in self.messages, f"no {message} within {HANG_S:g} s: {self.text()}"
+        return time.monotonic()
 
     def text(self):
         self.log.flush()
@@ -82,21 +86,21 @@ def test_passed_sockets(folder):
         inner = folder / str(turn)
         inner.mkdir()
         with Service(inner, passed) as service:
-            assert service.hears("READY=1", 20), service.text()
+            assert service.hears("READY=1"), service.text()
             env = {"LEAT_SOCKET": str(inner)}
             digests = {find_digest(ctl("pull", "s", "--digest", *more, env=env).stdout)
                        for more in ([], ["--delivery", "copy"])}
             assert len(digests) == 1
             service.process.send_signal(signal.SIGTERM)
-            assert service.process.wait(10 * SLOW) == 0, service.text()
-            assert service.hears("STOPPING=1", 1)
+            assert service.process.wait(HANG_S) == 0, service.text()
+            assert service.hears("STOPPING=1")
             assert all((inner / f"{name}.sock").exists() for name in TYPES)
 
 
 def test_one_socket(folder):
     """What was not passed and not asked for is not made."""
     with Service(folder, [("control", socket.SOCK_STREAM)]) as service:
-        assert service.hears("READY=1", 20), service.text()
+        assert service.hears("READY=1"), service.text()
         assert sorted(path.name for path in folder.glob("*.sock")) == ["control.sock"]
 
 
@@ -109,17 +113,23 @@ def test_wrong_sockets(folder):
         inner = folder / str(i)
         inner.mkdir()
         with Service(inner, passed) as service:
-            assert service.process.wait(20 * SLOW) == 1
+            assert service.process.wait(HANG_S) == 1
             assert word in service.text(), service.text()
-            assert not service.hears("READY=1", 0.01)
+            assert not service.hears("READY=1")
 
 
 def test_watchdog(folder):
-    with Service(folder, list(TYPES.items()), watchdog_s=1.5) as service:
-        assert service.hears("READY=1", 20), service.text()
-        for _ in range(3):
+    """It is heard in time, again and again; a machine that has no time for it now and then is no fault."""
+    watchdog_s = 1.5
+    with Service(folder, list(TYPES.items()), watchdog_s) as service:
+        before, n_in_time = service.hears("READY=1"), 0
+        end = time.monotonic() + HANG_S
+        while n_in_time < 3:
             service.messages.clear()
-            assert service.hears("WATCHDOG=1", 1.4)
+            now = service.hears("WATCHDOG=1")
+            n_in_time += now - before < watchdog_s
+            before = now
+            assert now < end, f"{n_in_time} times in time"
 
 
 def read_unit(path):
@@ -145,7 +155,7 @@ def test_units(folder):
     service = (ROOT / "systemd/leatd.service.in").read_text().replace("@CMAKE_INSTALL_FULL_BINDIR@", str(BIN))
     (folder / "leatd.service").write_text(service)
     units = [str(folder / name) for name in ["leatd.service", *UNITS]]
-    done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, timeout=60,
+    done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, timeout=HANG_S,
                           env={**os.environ, "SYSTEMD_UNIT_PATH": f"{folder}:"})
     complaints = [line for line in done.stderr.decode().splitlines() if "leatd" in line]
     assert done.returncode == 0 and not complaints, complaints

@@ -20,14 +20,14 @@ import time
 
 import data
 import leat_harness
-from leat_harness import BIN, ROOT, SLOW, Skip, find_digest, require, run_digest, wait_until
+from leat_harness import BIN, HANG_S, ROOT, SLOW, Skip, find_digest, require, run_digest, wait_until
 
 SOCKETS = ["leatd.socket", "leatd-copy.socket", "leatd-control.socket"]
 CONFIG = data.yaml_text({"titanic": data.titanic_stream("titanic.csv")}, workers=2).replace(
     str(ROOT / "config" / "titanic.vocab.txt"), "titanic.vocab.txt")
 FILES = ["titanic.csv", "titanic.vocab.txt"]
 TRAINER_UID = 1000
-BOOT_S = 45
+BOOT_S = HANG_S
 
 
 def children(pid):
@@ -90,7 +90,7 @@ class Machine:
 
     def run(self, *args, check=True, stdin=None):
         """What the command prints in there, errors too; its status must be 0."""
-        done = subprocess.run(self.command(*args), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
+        done = subprocess.run(self.command(*args), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG_S,
                               input=stdin.encode() if stdin else b"")
         text = done.stdout.decode(errors="replace").strip()
         if check and done.returncode != 0:
@@ -112,7 +112,7 @@ class Machine:
 
     def journal(self):
         done = subprocess.run(self.command("journalctl", "-u", "leatd", "-n", "20", "--no-pager", "-o", "cat"),
-                              capture_output=True, timeout=60)
+                              capture_output=True, timeout=HANG_S)
         return done.stdout.decode(errors="replace")
 
     def main_pid(self):
@@ -132,7 +132,7 @@ class Machine:
         if self.process and self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(20)
+                self.process.wait(HANG_S)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -198,29 +198,27 @@ def test_groups(folder):
 
 
 def test_crash(folder):
-    """Killed, it is back within a second; who connects meanwhile waits."""
+    """Killed, it is back at once; who connects meanwhile waits."""
     machine.restart()
-    start = time.monotonic()
+    assert machine.show("leatd.service", "RestartUSec") == "250ms"
     for n in range(1, 4):
         pid = machine.main_pid()
         machine.run("kill", "-KILL", pid)
         machine.run("leatctl", "pull", "titanic")
         machine.wait_restarted(pid)
         assert machine.show("leatd.service", "NRestarts") == str(n)
-    assert time.monotonic() - start < 10
     assert machine.states() == ["active"] * 4
 
 
 def test_hang(folder):
     """systemd hears from it in time; when it does not, it starts it again."""
     drop_in = "/run/systemd/system/leatd.service.d/watchdog.conf"
-    machine.write(drop_in, "[Service]\nWatchdogSec=1\n")
+    machine.write(drop_in, "[Service]\nWatchdogSec=6\n")
     machine.run("systemctl", "daemon-reload")
     machine.restart()
     pid, before = machine.main_pid(), machine.show("leatd.service", "WatchdogTimestampMonotonic")
-    time.sleep(2.5)
+    wait_until(lambda: int(machine.show("leatd.service", "WatchdogTimestampMonotonic")) > int(before), "it is heard")
     assert machine.main_pid() == pid
-    assert int(machine.show("leatd.service", "WatchdogTimestampMonotonic")) - int(before) > 1_500_000
     machine.run("kill", "-STOP", pid)
     machine.wait_restarted(pid)
     assert "Watchdog timeout" in machine.journal()
@@ -235,11 +233,12 @@ def test_broken_configuration(folder):
     machine.write("/etc/leat/leatd.yaml", CONFIG.replace("workers", "worker"))
     machine.run("systemctl", "restart", "leatd.service", check=False)
     assert '/etc/leat/leatd.yaml:1:1: unknown key "worker"; did you mean "workers"?' in machine.journal()
+    n_restarts = int(machine.show("leatd.service", "NRestarts"))
     client = machine.start("leatctl", "pull", "titanic")
-    time.sleep(1)
+    wait_until(lambda: int(machine.show("leatd.service", "NRestarts")) > n_restarts + 1, "it is tried again and again")
     assert client.poll() is None and machine.states()[1:] == ["active"] * 3
     machine.write("/etc/leat/leatd.yaml", CONFIG)
-    output = client.communicate(timeout=20)[0]
+    output = client.communicate(timeout=HANG_S)[0]
     assert client.returncode == 0, output
 
 
@@ -257,13 +256,10 @@ def test_stop(folder):
     machine.restart()
     client = machine.start("leatctl", "pull", "titanic", "--epochs", "1000000")
     wait_until(lambda: json.loads(machine.run("leatctl", "status", "--json"))["n_sessions"] == 1, "a session")
-    start = time.monotonic()
     machine.run("systemctl", "stop", "leatd.service")
-    assert time.monotonic() - start < 5
-    output = client.communicate(timeout=20)[0]
+    output = client.communicate(timeout=HANG_S)[0]
     assert client.returncode == 1 and b"the daemon is shutting down" in output, output
-    assert machine.show("leatd.service", "Result") == "success"
-    time.sleep(0.5)
+    assert machine.show("leatd.service", "Result") == "success"  # and not "timeout"
     assert machine.states() == ["inactive", "active", "active", "active"]
     machine.run("systemctl", "stop", "leatd*")
     assert machine.states() == ["inactive"] * 4
