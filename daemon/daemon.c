@@ -326,6 +326,7 @@ static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
         return leat_error_set(err, r, "%s", strerror(-r));
     leat_tuner_store_init(&daemon->tuners, settings->state_directory, daemon->n_workers,
                           (uint64_t)settings->memory_limit);
+    leat_descriptions_init(&daemon->descriptions, settings->state_directory);
     leat_scheduler_init(&daemon->scheduler, &daemon->loop, daemon->n_workers);
     daemon->has_roots = settings->roots.n_items > 0;
     return leat_roots_init(&daemon->roots, (const char *const *)settings->roots.items,

@@ -19,6 +19,7 @@
 #include "daemon/stream.h"
 #include "daemon/tuner_store.h"
 #include "daemon/user.h"
+#include "pipeline/description.h"
 #include "proto/packet.h"
 
 enum leat_endpoint {
@@ -54,7 +55,8 @@ struct leat_daemon {
     struct leat_roots roots;
     bool has_roots; /* given in the settings */
     struct leat_streams streams;
-    struct leat_tuner_store tuners; /* what they keep */
+    struct leat_tuner_store tuners;        /* what they keep */
+    struct leat_descriptions descriptions; /* of what was served, for positions that do not fit */
     struct leat_listener listeners[LEAT_N_ENDPOINTS];
 
     struct leat_session *sessions;

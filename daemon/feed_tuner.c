@@ -128,7 +128,7 @@ void leat_feed_tuner_end(struct leat_feed *feed) {
     self->is_on = false;
     feed->stream->tuner = self->tuner;
     feed->stream->has_tuner = true;
-    if (self->tuner.n_decisions < 2 || !feed->daemon->tuners.directory[0])
+    if (self->tuner.n_decisions < 2 || !feed->daemon->tuners.folder.path[0])
         return;
     keep = calloc(1, sizeof(*keep));
     if (!keep)

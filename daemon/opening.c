@@ -8,6 +8,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/session.h"
+#include "pipeline/data_digest.h"
 #include "proto/leat.pb-c.h"
 #include "proto/message.h"
 
@@ -23,6 +24,7 @@ struct leat_opening *leat_opening_free(struct leat_opening *opening) {
     if (!opening)
         return NULL;
     leat_plan_unref(opening->plan);
+    leat_data_unref(opening->known);
     leat_opening_count(opening, 0);
     leat_streams_unref(&opening->daemon->streams, opening->stream);
     free(opening);
@@ -124,29 +126,25 @@ static int take_start(struct leat_opening *opening, const Leat__Position *start,
         return 0;
     opening->run_options.first_epoch = start->epoch;
     opening->run_options.first_step = start->step;
-    opening->position.has_seed = start->has_seed;
-    opening->position.seed = start->seed;
-    if (take_digest(&start->spec_digest, opening->position.spec, &opening->position.has_spec, err) <
-        0)
+    opening->has_claimed_seed = start->has_seed;
+    opening->claimed_seed = start->seed;
+    if (take_digest(&start->spec_digest, opening->claim.spec, &opening->claim.has_spec, err) < 0)
         return err->code;
-    return take_digest(&start->data_digest, opening->position.data, &opening->position.has_data,
-                       err);
+    return take_digest(&start->data_digest, opening->claim.data, &opening->claim.has_data, err);
 }
 
 /* One that the trainer gives must be that of its position; else that is taken. */
 static int take_seed(struct leat_opening *opening, const Leat__OpenRequest *request,
                      struct leat_error *err) {
-    const struct leat_opening_position *position = &opening->position;
-
-    if (request->has_seed && position->has_seed && request->seed != position->seed &&
-        !position->accepts_changes)
+    if (request->has_seed && opening->has_claimed_seed && request->seed != opening->claimed_seed &&
+        !opening->accepts_changes)
         return leat_error_set(err, -ESTALE,
                               "the position is of seed %llu, not %llu: leave the seed out, or say "
                               "that changes are accepted",
-                              (unsigned long long)position->seed,
+                              (unsigned long long)opening->claimed_seed,
                               (unsigned long long)request->seed);
-    opening->run_options.has_seed = request->has_seed || position->has_seed;
-    opening->run_options.seed = request->has_seed ? request->seed : position->seed;
+    opening->run_options.has_seed = request->has_seed || opening->has_claimed_seed;
+    opening->run_options.seed = request->has_seed ? request->seed : opening->claimed_seed;
     return 0;
 }
 
@@ -188,7 +186,7 @@ static int take_numbers(struct leat_opening *opening, const Leat__OpenRequest *r
     opening->run_options.n_steps = request->has_n_steps ? request->n_steps : 0;
     opening->run_options.first_rank = request->rank;
     opening->run_options.world_size = world_size;
-    opening->position.accepts_changes = request->accept_changes;
+    opening->accepts_changes = request->accept_changes;
     return 0;
 }
 
@@ -221,24 +219,61 @@ static int take_request(struct leat_opening *opening, const Leat__OpenRequest *r
 
 /* ---- the plan ---- */
 
+/* What the data is, and whether it and the spec are those of the position. */
+static int identify(struct leat_opening *opening) {
+    const struct leat_descriptions *descriptions = &opening->daemon->descriptions;
+    int r = leat_data_identify(opening->plan, opening->opener, opening->known, &opening->error);
+
+    if (r == 0)
+        r = leat_descriptions_check(descriptions, opening->plan, &opening->claim,
+                                    opening->accepts_changes ? &opening->change : &opening->error);
+    if (r < 0 && (r != -ESTALE || !opening->accepts_changes))
+        return r;
+    return leat_descriptions_keep(descriptions, opening->plan, &opening->keep_failure);
+}
+
 static void plan_work(struct leat_task *task) {
     struct leat_opening *opening = (struct leat_opening *)task;
 
     if (leat_loading_check(&opening->loading, opening->stream->spec, &opening->error) == 0)
         (void)leat_plan_new(opening->stream->spec, opening->opener, &opening->plan,
                             &opening->error);
-    if (opening->plan)
-        leat_feed_tuner_look(opening->daemon, opening->plan, &opening->kept);
+    if (!opening->plan)
+        return;
+    (void)identify(opening);
+    leat_feed_tuner_look(opening->daemon, opening->plan, &opening->kept);
 }
 
-static int check_digest(const struct leat_opening *opening, struct leat_error *err) {
-    if (!opening->position.has_spec || opening->position.accepts_changes ||
-        memcmp(opening->position.spec, opening->plan->spec_digest, LEAT_POSITION_DIGEST_BYTES) == 0)
-        return 0;
-    return leat_error_set(err, -ESTALE,
-                          "streams.%s: the position belongs to another version of the stream: its "
-                          "spec, vocabulary or other files have changed since",
-                          opening->stream->name);
+static void log_failure(const struct leat_opening *opening, enum leat_event event,
+                        const struct leat_error *err) {
+    struct leat_daemon *daemon = opening->daemon;
+    char text[LEAT_ERROR_PRINT_MAX];
+
+    if (!err->code || !leat_log_wants(&daemon->log, event))
+        return;
+    (void)leat_error_print(err, text, sizeof(text));
+    leat_log_write(&daemon->log, event,
+                   (struct leat_log_field[]){
+                       LEAT_LOG_N("session", opening->session->id),
+                       LEAT_LOG_F("stream", opening->stream->name),
+                       LEAT_LOG_T("error", text),
+                       LEAT_LOG_FIELDS_END,
+                   });
+}
+
+/* On the loop again: what was found out is kept for the next opening. */
+static void take_plan(struct leat_opening *opening) {
+    const struct leat_plan *plan = opening->plan;
+    struct leat_stream *stream = opening->stream;
+
+    if (plan->data) {
+        leat_data_unref(stream->data);
+        stream->data = leat_data_ref(plan->data);
+    }
+    opening->session->seed =
+        opening->run_options.has_seed ? opening->run_options.seed : (uint64_t)plan->options.seed;
+    log_failure(opening, LEAT_EVENT_CHANGED, &opening->change);
+    log_failure(opening, LEAT_EVENT_DESCRIPTION, &opening->keep_failure);
 }
 
 static void plan_done(struct leat_task *task) {
@@ -251,12 +286,8 @@ static void plan_done(struct leat_task *task) {
     }
     leat_loading_release(daemon, &opening->loading);
     if (opening->session) {
-        if (opening->plan) {
-            (void)check_digest(opening, &opening->error);
-            opening->session->seed = opening->run_options.has_seed
-                                         ? opening->run_options.seed
-                                         : (uint64_t)opening->plan->options.seed;
-        }
+        if (opening->plan)
+            take_plan(opening);
         leat_session_on_planned(opening->session, opening);
     } else {
         leat_opening_free(opening);
@@ -289,6 +320,7 @@ int leat_opening_start(struct leat_session *session, const uint8_t *payload, siz
         return r;
     }
     session->opening = opening;
+    opening->known = leat_data_ref(opening->stream->data);
     opening->task.class = LEAT_TASK_SLOW;
     opening->task.work = plan_work;
     opening->task.done = plan_done;
@@ -324,6 +356,9 @@ int leat_opening_reply(const struct leat_plan *plan, uint64_t seed, uint32_t win
     opened.batch_size = plan->batch_size;
     opened.slot_bytes = plan->slot_bytes;
     opened.seed = seed;
+    if (plan->data)
+        opened.data_digest = (ProtobufCBinaryData){.len = LEAT_DIGEST_BYTES,
+                                                   .data = (uint8_t *)(uintptr_t)plan->data_digest};
     if (leat__opened__get_packed_size(&opened) > size)
         return -EMSGSIZE;
     *ret_n_bytes = leat__opened__pack(&opened, buffer);

@@ -9,8 +9,8 @@
 #include "daemon/feed_tuner.h"
 #include "daemon/scheduler.h"
 #include "daemon/stream.h"
+#include "pipeline/description.h"
 #include "pipeline/plan.h"
-#include "proto/position.h"
 
 struct leat_session;
 
@@ -29,13 +29,13 @@ struct leat_opening {
     struct leat_stream *stream;
     struct leat_run_options run_options;
     uint32_t window;
-    bool has_window; /* the trainer said it */
-    struct leat_opening_position {
-        bool has_spec, has_data, has_seed;
-        uint8_t spec[LEAT_POSITION_DIGEST_BYTES], data[LEAT_POSITION_DIGEST_BYTES];
-        uint64_t seed;
-        bool accepts_changes;
-    } position; /* what the batches before were of */
+    bool has_window;         /* the trainer said it */
+    struct leat_claim claim; /* what the batches before the position were of */
+    bool has_claimed_seed, accepts_changes;
+    uint64_t claimed_seed;
+    struct leat_data *known;        /* the stream's data as it was seen before; NULL: it was not */
+    struct leat_error change;       /* that was accepted; code 0: none */
+    struct leat_error keep_failure; /* its description cannot be kept; code 0: none */
 };
 
 /* Checks the request (protobuf OpenRequest) and starts building the plan, which ends in

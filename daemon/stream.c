@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/data_digest.h"
+
 #define MAX_CANDIDATES 256
 
 static struct leat_stream *stream_free(struct leat_stream *stream) {
@@ -13,6 +15,7 @@ static struct leat_stream *stream_free(struct leat_stream *stream) {
         return NULL;
     assert(stream->n_refs == 0);
     leat_spec_free(stream->own_spec);
+    leat_data_unref(stream->data);
     leat_stream_totals_deinit(&stream->totals);
     free(stream->name);
     free(stream);

@@ -38,6 +38,7 @@ struct leat_stream {
     struct leat_spec *own_spec;   /* described by a trainer, or NULL */
     uid_t uid;                    /* whose own it is */
     uint32_t n_refs;              /* sessions and feeds */
+    struct leat_data *data;       /* as it was last seen; NULL: it was not yet */
     struct leat_stream_totals totals;
     struct leat_trace *trace; /* of its runs; NULL: nobody wants one */
     bool has_tuner;

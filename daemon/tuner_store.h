@@ -1,18 +1,18 @@
 /* tuner_store.h: the folder where tuners keep what they found: a file for each (stream, machine).
  *
  * The key is the digest of the spec with what is pinned, and of CPU model, CPUs that may be used,
- * workers and the size of memory_limit. Files are written under a temporary name and renamed; the
- * oldest are removed when there are too many. Immutable once open; reading and writing block, and
- * may be called by any thread.
+ * workers and the size of memory_limit. Immutable once open; reading and writing block, and may be
+ * called by any thread.
  */
 #pragma once
 
 #include "daemon/tuner_file.h"
+#include "pipeline/state_folder.h"
 
 #define LEAT_TUNER_STORE_FILES 256
 
 struct leat_tuner_store {
-    char directory[4096]; /* "": there is none, nothing is kept */
+    struct leat_state_folder folder;
     uint8_t machine[LEAT_DIGEST_BYTES];
 };
 

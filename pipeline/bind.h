@@ -55,6 +55,7 @@ struct leat_arg {
     const char *const *choices; /* NULL-terminated */
     const struct leat_arg *group;
     const char *help; /* one sentence */
+    bool is_aside;    /* the batches are the same with any value: no part of the spec's digest */
 };
 
 #define LEAT_ARG_MAX 32

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/data_digest.h"
 #include "pipeline/plan_internal.h"
 
 #define PROBE_BYTES     (1U << 20)
@@ -16,6 +17,7 @@
 #define PROBE_WAITS     500 /* of 20 ms each, in a row, for a FIFO */
 
 static const char *const on_error_choices[] = {"fail", "skip", "quarantine", NULL};
+static const char *const verify_choices[] = {"sample", "full", NULL};
 static const char *const tuner_choices[] = {"as_set", "off", "on", NULL};
 
 const struct leat_arg leat_stream_args[] = {
@@ -27,11 +29,13 @@ const struct leat_arg leat_stream_args[] = {
      .help =
          "what a bad record does: ends the stream, is counted, or is also written to `quarantine`"},
     {.name = "quarantine",
+     .is_aside = true,
      .type = LEAT_ARG_PATH,
      .offset = offsetof(struct leat_stream_options, quarantine),
      .help = "file of JSON lines for bad records, this stream's own: file, line, column, offset, "
              "stage, field, reason and raw bytes"},
     {.name = "max_errors",
+     .is_aside = true,
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct leat_stream_options, max_errors),
      .fallback = "0",
@@ -46,6 +50,7 @@ const struct leat_arg leat_stream_args[] = {
      .max = 9e15,
      .help = "seed of the whole stream, folded into that of every random stage"},
     {.name = "block_bytes",
+     .is_aside = true,
      .type = LEAT_ARG_BYTES,
      .offset = offsetof(struct leat_stream_options, block_bytes),
      .fallback = "256KiB",
@@ -53,6 +58,7 @@ const struct leat_arg leat_stream_args[] = {
      .max = 64 << 20,
      .help = "bytes of source in one unit of work; changes speed and memory, never the batches"},
     {.name = "jobs_in_flight",
+     .is_aside = true,
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct leat_stream_options, jobs_in_flight),
      .min = 1,
@@ -60,6 +66,7 @@ const struct leat_arg leat_stream_args[] = {
      .help = "blocks that are worked on or wait to be at once; if not given, the daemon chooses; "
              "changes speed and memory, never the batches"},
     {.name = "collate_batches",
+     .is_aside = true,
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct leat_stream_options, collate_batches),
      .min = 1,
@@ -67,6 +74,7 @@ const struct leat_arg leat_stream_args[] = {
      .help = "batches that one job puts into slots; if not given, the daemon chooses; changes "
              "speed, never the batches"},
     {.name = "tuner",
+     .is_aside = true,
      .type = LEAT_ARG_CHOICE,
      .offset = offsetof(struct leat_stream_options, tuner),
      .fallback = "as_set",
@@ -95,6 +103,7 @@ const struct leat_arg leat_stream_args[] = {
      .max = 1 << 30,
      .help = "a record of which `tokenize` makes more tokens is bad; 0: any number"},
     {.name = "max_batch_bytes",
+     .is_aside = true,
      .type = LEAT_ARG_BYTES,
      .offset = offsetof(struct leat_stream_options, max_batch_bytes),
      .fallback = "256MiB",
@@ -118,6 +127,7 @@ const struct leat_arg leat_stream_args[] = {
      .help = "decompressed bytes for each byte of a compressed file, behind the first 64 MiB; one "
              "that holds more is damaged; 0: any number"},
     {.name = "decode_ahead",
+     .is_aside = true,
      .type = LEAT_ARG_BYTES,
      .offset = offsetof(struct leat_stream_options, decode_ahead),
      .fallback = "128MiB",
@@ -125,7 +135,16 @@ const struct leat_arg leat_stream_args[] = {
      .max = 1LL << 34,
      .help = "bytes of compressed files that are decoded ahead, in parallel, at most; 0: none; "
              "changes speed and memory, never the batches"},
+    {.name = "verify",
+     .is_aside = true,
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct leat_stream_options, verify),
+     .fallback = "sample",
+     .choices = verify_choices,
+     .help = "how it is found out, when a stream goes on at a position, that the data is the same: "
+             "by sizes and some of the bytes of each file, or by all of them"},
     {.name = "cache",
+     .is_aside = true,
      .type = LEAT_ARG_GROUP,
      .offset = offsetof(struct leat_stream_options, cache),
      .group = leat_cache_args,
@@ -514,8 +533,7 @@ static int build(struct leat_plan *plan, struct leat_planner *planner,
         r = leat_plan_lay_out(plan, planner, err);
     if (r < 0)
         return r;
-    leat_plan_digest(plan);
-    return 0;
+    return leat_plan_digest(plan, err);
 }
 
 static int plan_alloc(const struct leat_spec *spec, struct leat_plan **ret_plan,
@@ -603,6 +621,8 @@ struct leat_plan *leat_plan_unref(struct leat_plan *plan) {
     leat_input_close(plan->first_input);
     free(plan->quarantine_path);
     free(plan->cache_path);
+    free(plan->spec_text);
+    leat_data_unref(plan->data);
     leat_spec_free(plan->spec);
     free(plan);
     return NULL;

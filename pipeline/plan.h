@@ -17,6 +17,9 @@ enum leat_on_error {
     LEAT_ON_ERROR_QUARANTINE,
 };
 
+/* How it is found out whether data is the same: by samples of its bytes, or by all of them. */
+enum leat_verify { LEAT_VERIFY_SAMPLE, LEAT_VERIFY_FULL };
+
 enum leat_tuner_choice { LEAT_TUNER_AS_SET, LEAT_TUNER_OFF, LEAT_TUNER_ON };
 
 /* Stream options: the table in plan.c. */
@@ -34,8 +37,11 @@ struct leat_stream_options {
     int64_t max_record_bytes, max_fields, max_tokens;
     int64_t max_batch_bytes;
     int64_t max_window_bytes, max_expansion, decode_ahead; /* of compressed files */
+    int verify;                                            /* enum leat_verify */
     struct leat_cache_options cache;                       /* path NULL: none */
 };
+
+struct leat_data;
 
 enum { LEAT_PLAN_LOCATION_MAP, LEAT_PLAN_LOCATION_ORDER };
 
@@ -133,7 +139,11 @@ struct leat_plan {
     size_t slot_bytes; /* of a full batch; if not is_bounded, what the first ring is made with */
     bool is_bounded;   /* no batch can be larger than slot_bytes */
     uint32_t n_slots;  /* without the window of the trainer */
+    char *spec_text;   /* see spec_text.h */
     uint8_t spec_digest[LEAT_DIGEST_BYTES];
+    struct leat_data *data; /* once somebody has looked (leat_data_identify); NULL: nobody has, or
+                               it comes through a FIFO */
+    uint8_t data_digest[LEAT_DIGEST_BYTES];   /* all zero then */
     uint8_t record_digest[LEAT_DIGEST_BYTES]; /* of what is done to each record, for the cache */
 };
 

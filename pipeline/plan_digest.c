@@ -1,17 +1,15 @@
-/* plan_digest.c: the digest of a bound spec: what is the same stream has the same digest, however
- * it was written.
- *
- * Hashed are the kind and every argument of source and stages by its value after binding (defaults
- * included), in the order of the tables, and the contents of vocabularies and tokenizers. Not
- * hashed: the data, names of streams, places in files, and options that change only speed
- * (block_bytes).
+/* plan_digest.c: the digests of a bound spec. That of the whole spec is of its text (spec_text.h).
  *
  * The digest of what is done to each record is the same for less: stages that only order rows or
- * make batches do not count, nor does where the data lies, what bad records do, or the seed.
+ * make batches do not count, nor does where the data lies, what bad records do, or the seed. Hashed
+ * are the kind and every argument of the others by its value after binding (defaults included), in
+ * the order of the tables, and the contents of vocabularies and tokenizers.
  */
 #include "pipeline/plan_internal.h"
 
 #include <string.h>
+
+#include "pipeline/spec_text.h"
 
 static void hash_texts(struct leat_blake2b *state, const struct leat_texts *texts) {
     leat_blake2b_u64(state, texts->n_items);
@@ -162,33 +160,11 @@ static void digest_records(struct leat_plan *plan) {
     leat_blake2b_final(&state, plan->record_digest);
 }
 
-void leat_plan_digest(struct leat_plan *plan) {
-    struct leat_blake2b state;
-
-    leat_blake2b_init(&state);
-    leat_blake2b_text(&state, "leat spec 1");
-    leat_blake2b_text(&state, plan->source_ops->name);
-    hash_config(&state, &plan->source->base);
-    if (plan->source_ops->digest)
-        plan->source_ops->digest(&plan->source->base, &state);
-    for (size_t i = 0; plan->source_ops->is_composite && i < plan->n_sources; i++) {
-        leat_blake2b_text(&state, plan->sources[i].ops->name);
-        leat_blake2b_u64(&state, plan->sources[i].lane);
-        hash_config(&state, &plan->sources[i].config->base);
-        if (plan->sources[i].ops->digest)
-            plan->sources[i].ops->digest(&plan->sources[i].config->base, &state);
-    }
-    leat_blake2b_u64(&state, (uint64_t)plan->options.on_error != LEAT_ON_ERROR_FAIL);
-    leat_blake2b_u64(&state, (uint64_t)plan->options.seed);
-    leat_blake2b_u64(&state, (uint64_t)plan->options.max_record_bytes);
-    leat_blake2b_u64(&state, (uint64_t)plan->options.max_fields);
-    leat_blake2b_u64(&state, (uint64_t)plan->options.max_tokens);
-    for (size_t i = 0; i < plan->n_stages; i++) {
-        leat_blake2b_text(&state, plan->stages[i].ops->name);
-        hash_config(&state, plan->stages[i].config);
-        if (plan->stages[i].ops->digest)
-            plan->stages[i].ops->digest(plan->stages[i].config, &state);
-    }
-    leat_blake2b_final(&state, plan->spec_digest);
+int leat_plan_digest(struct leat_plan *plan, struct leat_error *err) {
+    plan->spec_text = leat_spec_text(plan);
+    if (!plan->spec_text)
+        return leat_error_oom(err);
+    leat_spec_text_digest(plan->spec_text, plan->spec_digest);
     digest_records(plan);
+    return 0;
 }

@@ -37,5 +37,5 @@ int leat_plan_arrange(struct leat_plan *plan, const struct leat_planner *planner
 /* Tensors, batch and slot sizes (plan_layout.c). */
 int leat_plan_lay_out(struct leat_plan *plan, const struct leat_planner *planner,
                       struct leat_error *err);
-/* The digest of the bound spec (plan_digest.c). */
-void leat_plan_digest(struct leat_plan *plan);
+/* The text of the bound spec and its digests (plan_digest.c). */
+int leat_plan_digest(struct leat_plan *plan, struct leat_error *err);

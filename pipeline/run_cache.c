@@ -434,7 +434,7 @@ bool leat_run_cache_lets_scan(struct leat_run *run, size_t max_entries) {
 
 /* Of compressed files offsets are those of their text: what lies beyond the size of the file counts
  * where that ends. */
-static uint64_t place_in(const struct leat_cache_source *source, uint64_t offset) {
+static uint64_t place_in(const struct leat_data_identity *source, uint64_t offset) {
     return source->n_bytes > 0 && offset >= source->n_bytes ? source->n_bytes - 1 : offset;
 }
 

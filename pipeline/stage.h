@@ -16,6 +16,7 @@
 
 #include "pipeline/bind.h"
 #include "pipeline/block.h"
+#include "pipeline/contents.h"
 #include "pipeline/cutter.h"
 #include "pipeline/files.h"
 #include "pipeline/opener.h"
@@ -285,6 +286,8 @@ struct leat_stage_ops {
     /* Adds the contents of the files that load has read, other than data, to the digest of the
      * spec: with another vocabulary it is another stream. May be NULL. */
     void (*digest)(const struct leat_config *config, struct leat_blake2b *state);
+    /* These files one by one, to say which of them has changed. May be NULL. */
+    const struct leat_contents *(*contents)(const struct leat_config *config);
     int (*plan)(struct leat_config *config, struct leat_planner *planner, struct leat_error *err);
 
     /* MAP: over all rows of map->block. An error is of the environment (-ENOMEM); bad records are

@@ -9,18 +9,12 @@
 #pragma once
 
 #include "pipeline/cache/cache_file.h"
-#include "pipeline/plan.h"
-
-/* How a file was when its bytes were looked at. */
-struct leat_cache_source {
-    uint64_t device, inode, n_bytes;
-    int64_t modified_ns, changed_ns;
-};
+#include "pipeline/data_digest.h"
 
 /* What is known of the data; kept from one look to the next, so that bytes are read again only if a
  * file was touched. Zeroed before the first. */
 struct leat_cache_data {
-    struct leat_cache_source *sources; /* [n_sources] */
+    struct leat_data_identity *sources; /* [n_sources] */
     size_t n_sources;
     uint64_t n_bytes; /* of all of them */
     uint8_t digest[LEAT_DIGEST_BYTES];

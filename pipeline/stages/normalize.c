@@ -96,6 +96,13 @@ static int load(struct leat_config *config, const struct leat_opener *opener,
     return r;
 }
 
+static void digest(const struct leat_config *config, struct leat_blake2b *state) {
+    const struct normalize *self = (const struct normalize *)config;
+
+    leat_blake2b_update(state, &self->mean, sizeof(self->mean));
+    leat_blake2b_update(state, &self->std, sizeof(self->std));
+}
+
 static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
     return leat_numbers_plan(config, &((struct normalize *)config)->numbers, planner, err);
 }
@@ -122,6 +129,7 @@ const struct leat_stage_ops leat_stage_normalize = {
     .config_size = sizeof(struct normalize),
     .check = check,
     .load = load,
+    .digest = digest,
     .plan = plan,
     .map = map_rows,
 };

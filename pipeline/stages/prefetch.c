@@ -9,6 +9,7 @@ struct prefetch {
 
 static const struct leat_arg args[] = {
     {.name = "prefetch_size",
+     .is_aside = true,
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct prefetch, prefetch_size),
      .is_required = true,

@@ -39,7 +39,8 @@ struct leat_tokenize {
     const char *eos;
 
     /* made of them */
-    struct leat_blake2b contents; /* of the files that were read */
+    struct leat_blake2b contents; /* of the files that were read, */
+    struct leat_contents files;   /* and of each of them */
     uint32_t input_column, output_column;
     int64_t pad_id; /* -1: not known */
 

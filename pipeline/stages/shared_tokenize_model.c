@@ -51,6 +51,7 @@ static int check(const struct leat_tokenize *self, struct leat_error *err) {
 struct reading {
     const struct leat_opener *opener;
     struct leat_blake2b *contents;
+    struct leat_contents *files;
 };
 
 static int read_file(void *context, const char *path, size_t max_bytes, char **ret_data,
@@ -66,6 +67,7 @@ static int read_file(void *context, const char *path, size_t max_bytes, char **r
     }
     leat_blake2b_u64(reading->contents, *ret_n);
     leat_blake2b_update(reading->contents, *ret_data, *ret_n);
+    leat_contents_add(reading->files, path, *ret_data, *ret_n);
     return 0;
 }
 
@@ -85,7 +87,7 @@ static int open_tokenizer(struct leat_tokenize *self, const struct leat_opener *
     const struct leat_config *config = &self->base;
     const struct leat_value *value =
         config->values ? leat_value_get(config->values, "tokenizer") : NULL;
-    struct reading reading = {.opener = opener, .contents = &self->contents};
+    struct reading reading = {.opener = opener, .contents = &self->contents, .files = &self->files};
     const struct leat_tokenizer_reader reader = {
         .context = &reading, .read = read_file, .is_directory = is_directory};
     char *path = leat_config_path(config, self->tokenizer_path);

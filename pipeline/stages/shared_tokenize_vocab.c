@@ -58,6 +58,7 @@ static int read_file(struct leat_tokenize *self, const char *arg, const char *pa
     }
     leat_blake2b_u64(&self->contents, *ret_size);
     leat_blake2b_update(&self->contents, *ret_data, *ret_size);
+    leat_contents_add(&self->files, *ret_path, *ret_data, *ret_size);
     return 0;
 }
 

@@ -46,6 +46,7 @@ static const struct leat_arg args[] = {
      .help = "in place of buffer_size: all records of a pass are read, held in memory as they are "
              "behind the per-record stages, and shuffled as a whole"},
     {.name = "max_bytes",
+     .is_aside = true,
      .type = LEAT_ARG_BYTES,
      .offset = offsetof(struct shuffle, max_bytes),
      .fallback = "1GiB",

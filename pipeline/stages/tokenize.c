@@ -207,6 +207,10 @@ static void digest(const struct leat_config *config, struct leat_blake2b *state)
     leat_blake2b_update(state, hash, sizeof(hash));
 }
 
+static const struct leat_contents *contents(const struct leat_config *config) {
+    return &((const struct leat_tokenize *)config)->files;
+}
+
 /* The field's column, which must be text. */
 static int find_text(const struct leat_tokenize *self, struct leat_planner *planner,
                      const char *arg, const char *name, uint32_t *ret_column,
@@ -297,6 +301,7 @@ const struct leat_stage_ops leat_stage_tokenize = {
     .load = load,
     .unload = unload,
     .digest = digest,
+    .contents = contents,
     .plan = plan,
     .map = map_rows,
     .workspace_new = workspace_new,

@@ -216,7 +216,7 @@ static void test_bad_open(void **state) {
     start.spec_digest = (ProtobufCBinaryData){.len = 5, .data = digest};
     expect_refusal(&request, "a digest of 5 bytes");
     start.spec_digest.len = sizeof(digest);
-    expect_refusal(&request, "another version of the stream");
+    expect_refusal(&request, "has changed since the position was taken");
     request.start = NULL;
     request.spec = &spec;
     expect_refusal(&request, "names a stream and describes another");

@@ -166,7 +166,7 @@ static void test_nowhere(void **state) {
     key = key_of(&store, 1);
     assert_true(leat_tuner_store_write(&store, &key, &memory, &err) < 0);
     assert_true(err.message[0] != '\0');
-    store.directory[0] = '\0';
+    store.folder.path[0] = '\0';
     assert_int_equal(leat_tuner_store_write(&store, &key, &memory, &err), 0);
     assert_int_equal(recall(&store, 1, &memory), -ENOENT);
 }

@@ -134,6 +134,10 @@ static void test_digest(void **state) {
     digest("concat: {sources: [{csv: {paths: [data.csv, data.csv]}}, {jsonl: {paths: "
            "more.jsonl}}]}",
            b);
+    assert_string_equal(a, b); /* data has a digest of its own */
+    digest("concat: {sources: [{csv: {paths: data.csv, invalid_utf8: fail}}, {jsonl: {paths: "
+           "[more.jsonl]}}]}",
+           b);
     assert_string_not_equal(a, b);
 }
 

@@ -240,6 +240,9 @@ static void test_digest(void **state) {
     digest("block_bytes: 8192", /* the same, written otherwise */
            "- select: {fields: a}\n\n- batch: {drop_last: false, batch_size: 2}", hex);
     assert_string_equal(hex, first);
+    digest("block_bytes: 8192\n    jobs_in_flight: 3\n    max_errors: 7", /* as fast as it may be */
+           "- select: {fields: a}\n- batch: {batch_size: 2}\n- prefetch: {prefetch_size: 3}", hex);
+    assert_string_equal(hex, first);
     digest("seed: 1", stages, hex);
     assert_string_not_equal(hex, first);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
