@@ -3,6 +3,7 @@
 #include "client/address.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ struct search {
     const char *socket_name;
     int type;
     int timeout_ms;
+    struct sockaddr_un place; /* that answered */
     char tried[LEAT_ERROR_MESSAGE_MAX / 2];
     int code; /* of the last place */
 };
@@ -47,19 +49,40 @@ static int socket_path(const char *address, const char *socket_name, struct sock
     return n < 0 || (size_t)n >= sizeof(ret->sun_path) ? -ENAMETOOLONG : 0;
 }
 
+static void limit_sends(int fd, int timeout_ms) {
+    struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = (timeout_ms % 1000) * 1000};
+
+    if (timeout_ms > 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
+
 static int connect_to(const struct sockaddr_un *address, int type, int timeout_ms, int *ret_fd) {
     int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
     int r = 0;
 
     if (fd < 0)
         return -errno;
-    if (timeout_ms > 0) {
-        struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = (timeout_ms % 1000) * 1000};
-
-        (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    }
+    limit_sends(fd, timeout_ms);
     if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
         r = errno == EAGAIN ? -ETIMEDOUT : -errno;
+    if (r < 0)
+        (void)close(fd);
+    else
+        *ret_fd = fd;
+    return r;
+}
+
+int leat_address_connect_again(const struct sockaddr_un *place, int type, int timeout_ms,
+                               int *ret_fd) {
+    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int r = 0;
+
+    if (fd < 0)
+        return -errno;
+    limit_sends(fd, timeout_ms);
+    if (connect(fd, (const struct sockaddr *)place, sizeof(*place)) < 0 ||
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) < 0)
+        r = -errno;
     if (r < 0)
         (void)close(fd);
     else
@@ -116,6 +139,7 @@ static int try_place(struct search *search, const char *place, int *ret_fd,
         return leat_error_set(err, r, "the socket's path \"%.200s\" is longer than %zu bytes",
                               place, sizeof(address.sun_path) - 1);
     r = connect_to(&address, search->type, search->timeout_ms, ret_fd);
+    search->place = address;
     if (r == 0)
         return 0;
     if (r == -EACCES || r == -EPERM)
@@ -149,7 +173,7 @@ static size_t list_places(const char *address, char *buffer, size_t size,
 }
 
 int leat_address_connect(const char *address, const char *socket_name, int type, int timeout_ms,
-                         int *ret_fd, struct leat_error *err) {
+                         int *ret_fd, struct sockaddr_un *ret_place, struct leat_error *err) {
     struct search search = {.socket_name = socket_name, .type = type, .timeout_ms = timeout_ms};
     const char *places[MAX_PLACES];
     char buffer[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
@@ -159,6 +183,8 @@ int leat_address_connect(const char *address, const char *socket_name, int type,
         struct leat_error local = LEAT_ERROR_INIT;
         int r = try_place(&search, places[i], ret_fd, &local);
 
+        if (r == 0 && ret_place)
+            *ret_place = search.place;
         if (r == 0)
             return 0;
         if (local.code)

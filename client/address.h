@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/un.h>
 
 #include "proto/error.h"
 
@@ -17,6 +18,12 @@
 /* Connects to the daemon's socket of that name; type is SOCK_SEQPACKET or SOCK_STREAM. address may
  * be NULL; timeout_ms bounds the wait of this and of every later send, -1: none. *ret_fd is
  * blocking and CLOEXEC. 0, -EACCES, -ECONNREFUSED (nobody
- * answers at any place), -ETIMEDOUT, -EINTR, other -errno. */
+ * answers at any place), -ETIMEDOUT, -EINTR, other -errno. ret_place may be NULL: where it was. */
 int leat_address_connect(const char *address, const char *socket_name, int type, int timeout_ms,
-                         int *ret_fd, struct leat_error *err);
+                         int *ret_fd, struct sockaddr_un *ret_place, struct leat_error *err);
+
+/* Connects to the place that answered before, and to no other: who was served by one daemon is not
+ * to land at another. Does not wait: -EAGAIN if the backlog is full. timeout_ms bounds later sends.
+ * 0 or -errno. */
+int leat_address_connect_again(const struct sockaddr_un *place, int type, int timeout_ms,
+                               int *ret_fd);

@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
-#include "client/address.h"
 #include "client/builder.h"
 #include "client/stream.h"
 #include "proto/leat.pb-c.h"
@@ -140,38 +138,6 @@ static void fill_request(Leat__OpenRequest *message, Leat__Position *start,
     message->n_steps = options->n_steps;
 }
 
-static int connect_and_attach(const struct leat_client *client, const Leat__OpenRequest *message,
-                              const struct leat_open_options *options,
-                              struct leat_stream **ret_stream, struct leat_error *err) {
-    bool is_copy = options->delivery == LEAT_DELIVERY_COPY;
-    uint8_t packed[LEAT_PACKET_PAYLOAD_MAX];
-    struct leat_stream_request request = {
-        .packed = packed,
-        .n_packed = leat__open_request__get_packed_size(message),
-        .epoch = options->first_epoch,
-        .step = options->first_step,
-        .n_steps = options->n_steps,
-        .rank = options->rank,
-        .world_size = options->world_size,
-        .expect_digest = options->expect_digest,
-        .timeout_ms = options->open_timeout_ms,
-    };
-    int fd = -1;
-    int r;
-
-    if (request.n_packed > sizeof(packed))
-        return leat_error_set(err, -E2BIG,
-                              "the stream's spec has %zu bytes, at most %zu can be sent",
-                              request.n_packed, sizeof(packed));
-    leat__open_request__pack(message, packed);
-    r = leat_address_connect(client->address, is_copy ? LEAT_SOCKET_COPY : LEAT_SOCKET_TRAINER,
-                             is_copy ? SOCK_STREAM : SOCK_SEQPACKET, options->open_timeout_ms, &fd,
-                             err);
-    if (r < 0)
-        return r;
-    return leat_stream_attach(fd, (enum leat_delivery)options->delivery, &request, ret_stream, err);
-}
-
 static int open_request(struct leat_client *client, Leat__OpenRequest *message,
                         const struct leat_open_options *given, struct leat_stream **ret_stream) {
     struct leat_open_options options;
@@ -188,7 +154,7 @@ static int open_request(struct leat_client *client, Leat__OpenRequest *message,
         return r;
     fill_start(&start, &options, &position);
     fill_request(message, &start, &options);
-    return connect_and_attach(client, message, &options, ret_stream, &client->error);
+    return leat_stream_open(client->address, message, &options, ret_stream, &client->error);
 }
 
 int leat_client_open(struct leat_client *client, const char *stream,

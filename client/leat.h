@@ -261,14 +261,23 @@ LEAT_API int leat_position_parse(const char *text, uint64_t *ret_epoch, uint64_t
  *   -EAGAIN      nothing is there (timeout 0)      -ETIMEDOUT  nothing came in time
  *   -EINTR       a signal came while waiting       -ENOBUFS    the whole window is held: release
  * after which one can go on; or what ended the stream, which every later call returns again:
- *   -EPROTO      what came makes no sense          -ECONNRESET the daemon is gone
- *   -EPERM       this is a forked child            else what the daemon said
- * *ret_batch is NULL unless 0 is returned. Nothing is allocated once the window has been held. */
+ *   -EPROTO      what came makes no sense          -ECONNRESET no daemon answers any more
+ *   -EPERM       this is a forked child            -ESTALE     what was opened is another one now
+ *   else what the daemon said
+ * *ret_batch is NULL unless 0 is returned. Nothing is allocated once the window has been held.
+ *
+ * A daemon that dies, is restarted or upgraded is a pause and nothing else: the stream connects
+ * anew, within reconnect_timeout_ms, at the place that answered before, opens what it had open
+ * where it stands, and goes on with the next batch. Timeouts hold meanwhile. Batches that are held
+ * stay readable and count against the window; releasing them concerns nobody. What a restart does
+ * not cure (another spec, no permission, data that fails) is returned at once. */
 LEAT_API int leat_stream_next(struct leat_stream *stream, int timeout_ms,
                               struct leat_batch **ret_batch);
 
 /* For event loops: readable (POLLIN) when leat_stream_next(stream, 0, ...) would get further; it
- * may still return -EAGAIN. Belongs to the stream; only to be watched. */
+ * may still return -EAGAIN. It stays the same for the stream's whole life, whatever connections are
+ * lost and made meanwhile (an epoll instance of the socket and of a timer). Belongs to the stream;
+ * only to be watched. -errno if it cannot be made. */
 LEAT_API int leat_stream_fd(struct leat_stream *stream);
 
 struct leat_tensor {

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proto/error_message.h"
+#include "client/address.h"
 
 #define MAX_RINGS 16
 
@@ -28,6 +28,10 @@ static void drop_rings(struct leat_mapping **list) {
     }
 }
 
+void leat_stream_drop_rings(struct leat_stream *stream) {
+    drop_rings(&stream->newest);
+}
+
 struct leat_stream *leat_stream_free(struct leat_stream *stream) {
     if (!stream)
         return NULL;
@@ -39,6 +43,8 @@ struct leat_stream *leat_stream_free(struct leat_stream *stream) {
     }
     drop_rings(&stream->newest);
     leat_wire_deinit(&stream->wire);
+    leat_watch_deinit(&stream->watch);
+    leat_request_deinit(&stream->request);
     for (size_t i = 0; i < stream->n_tensors; i++)
         free((char *)(uintptr_t)stream->tensors[i].name);
     free(stream->tensors);
@@ -51,17 +57,6 @@ struct leat_stream *leat_stream_free(struct leat_stream *stream) {
 static int fail(struct leat_stream *stream) {
     stream->failure = stream->error.code;
     return stream->failure;
-}
-
-int leat_stream_take_error(const struct leat_packet *packet, const void *payload,
-                           struct leat_error *err) {
-    Leat__Error *message = leat__error__unpack(NULL, packet->payload_bytes, payload);
-
-    if (!message)
-        return leat_error_set(err, -EPROTO, "the daemon sent an error that cannot be read");
-    leat_error_from_message(err, message);
-    leat__error__free_unpacked(message, NULL);
-    return err->code;
 }
 
 static int take_ring(struct leat_stream *stream) {
@@ -144,6 +139,7 @@ static int take_batch(struct leat_stream *stream, struct leat_batch **ret_batch)
         return r;
     }
     batch->is_held = true;
+    batch->session = stream->number;
     stream->n_held++;
     stream->n_taken++;
     stream->step += stream->world_size;
@@ -160,11 +156,53 @@ static int take_end(struct leat_stream *stream) {
                               (unsigned long long)stream->epoch);
     if (packet->end.is_last)
         stream->failure = LEAT_END;
-    if (packet->end.is_last && stream->n_steps > 0 && stream->n_taken >= stream->n_steps)
+    if (packet->end.is_last &&
+        leat_request_is_done(&stream->request, stream->epoch, stream->n_taken))
         return LEAT_END; /* in the midst of the epoch, perhaps */
     stream->epoch++;
     stream->step = stream->rank;
     return packet->end.is_last ? LEAT_END : LEAT_END_EPOCH;
+}
+
+/* The connection is gone. 0: it is tried for again. */
+static int lose(struct leat_stream *stream) {
+    int r = leat_reconnect_lose(stream);
+
+    if (r != 0)
+        stream->failure = r;
+    else
+        stream->error = LEAT_ERROR_INIT;
+    return r;
+}
+
+/* The daemon goes, and is to be back. It fills no slot any more, and so need not be told what is
+ * still read: BYE lets it end at once. */
+static int leave(struct leat_stream *stream) {
+    struct leat_packet bye = {.kind = LEAT_PACKET_BYE};
+
+    if (stream->request.patience_ns > 0)
+        (void)leat_wire_send(&stream->wire, &bye, NULL);
+    return lose(stream);
+}
+
+/* 1: a packet; 0: the connection was lost, and is tried for; LEAT_END; -EAGAIN; the failure. */
+static int receive(struct leat_stream *stream) {
+    int r = leat_wire_receive(&stream->wire);
+
+    if (r > 0 || r == -EAGAIN)
+        return r;
+    if (r == 0 || r == -ECONNRESET) {
+        leat_error_set(&stream->error, -ECONNRESET,
+                       "the daemon closed the connection at batch (%llu, %llu); is leatd still "
+                       "running? Its log says why",
+                       (unsigned long long)stream->epoch, (unsigned long long)stream->step);
+        return lose(stream);
+    }
+    if (r == -EPROTO)
+        leat_error_set(&stream->error, r, "the daemon sent a packet of a wrong size");
+    else
+        leat_error_set(&stream->error, r, "receiving from the daemon: %s", strerror(-r));
+    return fail(stream);
 }
 
 /* One packet's effect: 0 and perhaps a batch, LEAT_END_EPOCH, LEAT_END, or the stream's failure. */
@@ -175,15 +213,19 @@ static int take_packet(struct leat_stream *stream, struct leat_batch **ret_batch
     switch (packet->kind) {
     case LEAT_PACKET_BATCH:
         r = take_batch(stream, ret_batch);
+        leat_reconnect_over(stream);
         break;
     case LEAT_PACKET_RING:
         r = take_ring(stream);
         break;
     case LEAT_PACKET_END:
         r = take_end(stream);
+        leat_reconnect_over(stream);
         break;
     case LEAT_PACKET_GOAWAY:
-        r = leat_stream_take_error(packet, stream->wire.payload, &stream->error);
+        r = leat_session_take_error(packet, stream->wire.payload, &stream->error);
+        if (r == -ESHUTDOWN)
+            return leave(stream);
         break;
     default:
         if (packet->kind & 0x8000)
@@ -192,23 +234,6 @@ static int take_packet(struct leat_stream *stream, struct leat_batch **ret_batch
                            packet->kind);
     }
     return r < 0 ? fail(stream) : r;
-}
-
-static int receive(struct leat_stream *stream) {
-    int r = leat_wire_receive(&stream->wire);
-
-    if (r > 0 || r == -EAGAIN)
-        return r;
-    if (r == 0 || r == -ECONNRESET)
-        leat_error_set(&stream->error, -ECONNRESET,
-                       "the daemon closed the connection at batch (%llu, %llu); is leatd still "
-                       "running? Its log says why",
-                       (unsigned long long)stream->epoch, (unsigned long long)stream->step);
-    else if (r == -EPROTO)
-        leat_error_set(&stream->error, r, "the daemon sent a packet of a wrong size");
-    else
-        leat_error_set(&stream->error, r, "receiving from the daemon: %s", strerror(-r));
-    return fail(stream);
 }
 
 /* That the daemon is gone shows in the next call; that it reads nothing would not. */
@@ -243,11 +268,14 @@ static int check_next(struct leat_stream *stream) {
 }
 
 static int wait_for_packet(struct leat_stream *stream, int timeout_ms, uint64_t deadline_ns) {
+    uint64_t wake_ns = leat_reconnect_wake_ns(stream);
     int r;
 
     if (timeout_ms == 0)
         return leat_error_set(&stream->error, -EAGAIN, "no batch is there yet");
-    r = leat_wire_wait(&stream->wire, POLLIN, deadline_ns);
+    r = leat_wire_wait(&stream->wire, POLLIN, wake_ns < deadline_ns ? wake_ns : deadline_ns);
+    if (r == -ETIMEDOUT && wake_ns < deadline_ns)
+        return 0;
     if (r == -ETIMEDOUT)
         return leat_error_set(&stream->error, r, "no batch came within %d ms", timeout_ms);
     if (r < 0)
@@ -255,22 +283,33 @@ static int wait_for_packet(struct leat_stream *stream, int timeout_ms, uint64_t 
     return 0;
 }
 
-int leat_stream_next(struct leat_stream *stream, int timeout_ms, struct leat_batch **ret_batch) {
-    uint64_t deadline_ns = 0;
-    int r;
-
-    *ret_batch = NULL;
-    r = check_next(stream);
-    if (r != 0)
-        return r;
+/* As far as it gets without waiting: 0 with a batch, an outcome, the stream's failure, or -EAGAIN.
+ */
+static int advance(struct leat_stream *stream, struct leat_batch **ret_batch) {
     for (;;) {
-        r = receive(stream);
-        if (r > 0) {
-            r = take_packet(stream, ret_batch);
-            if (r != 0 || *ret_batch)
-                return r;
-            continue;
+        int r;
+
+        if (stream->phase != LEAT_SESSION_OPEN) {
+            r = leat_reconnect_step(stream);
+            if (r < 0)
+                return fail(stream);
+            if (r == 0)
+                return -EAGAIN;
         }
+        r = receive(stream);
+        if (r > 0 && r != LEAT_END)
+            r = take_packet(stream, ret_batch);
+        if (r != 0 || *ret_batch)
+            return r;
+    }
+}
+
+static int next(struct leat_stream *stream, int timeout_ms, struct leat_batch **ret_batch) {
+    uint64_t deadline_ns = 0;
+
+    for (;;) {
+        int r = advance(stream, ret_batch);
+
         if (r != -EAGAIN)
             return r;
         tell_releases(stream);
@@ -284,16 +323,37 @@ int leat_stream_next(struct leat_stream *stream, int timeout_ms, struct leat_bat
     }
 }
 
+int leat_stream_next(struct leat_stream *stream, int timeout_ms, struct leat_batch **ret_batch) {
+    int r;
+
+    *ret_batch = NULL;
+    r = check_next(stream);
+    if (r != 0)
+        return r;
+    r = next(stream, timeout_ms, ret_batch);
+    leat_watch_wake(&stream->watch, leat_reconnect_wake_ns(stream));
+    return r;
+}
+
 int leat_stream_fd(struct leat_stream *stream) {
-    stream->is_watched = true;
-    return stream->wire.fd;
+    int r;
+
+    if (stream->watch.fd >= 0)
+        return stream->watch.fd;
+    r = leat_watch_init(&stream->watch);
+    if (r < 0)
+        return r;
+    if (stream->wire.fd >= 0)
+        leat_watch_add(&stream->watch, stream->wire.fd);
+    leat_watch_wake(&stream->watch, leat_reconnect_wake_ns(stream));
+    return stream->watch.fd;
 }
 
 /* Releases are told a quarter of the window at a time, and before the trainer waits: each waking of
  * the daemon costs more than a release. */
 static void add_release(struct leat_stream *stream, const struct leat_batch *batch) {
     struct leat_packet packet = {.kind = LEAT_PACKET_RELEASE, .batch = batch->packet.batch};
-    size_t n_most = stream->is_watched ? 1 : stream->window / 4;
+    size_t n_most = stream->watch.fd >= 0 ? 1 : stream->window / 4;
 
     stream->released[stream->n_released++] = packet;
     if (stream->n_released >= n_most || stream->n_released == LEAT_STREAM_MAX_RELEASED)
@@ -309,7 +369,8 @@ void leat_batch_release(struct leat_batch *batch) {
     batch->is_held = false;
     stream->n_held--;
     leat_batch_drop(batch);
-    if (!stream->is_closed && stream->failure >= 0 && stream->pid == getpid())
+    if (!stream->is_closed && stream->failure >= 0 && stream->pid == getpid() &&
+        batch->session == stream->number && stream->phase == LEAT_SESSION_OPEN)
         add_release(stream, batch);
     give_spare(stream, batch);
     if (stream->is_closed && stream->n_held == 0)
@@ -321,10 +382,11 @@ struct leat_stream *leat_stream_close(struct leat_stream *stream) {
 
     if (!stream)
         return NULL;
-    if (stream->failure >= 0 && stream->pid == getpid())
+    if (stream->failure >= 0 && stream->pid == getpid() && stream->wire.fd >= 0)
         (void)leat_wire_send(&stream->wire, &bye, NULL);
     stream->is_closed = true;
     leat_wire_deinit(&stream->wire);
+    leat_watch_deinit(&stream->watch);
     drop_rings(&stream->newest);
     if (stream->n_held == 0)
         leat_stream_free(stream);
@@ -341,12 +403,17 @@ void leat_stream_position_numbers(const struct leat_stream *stream, uint64_t *re
     *ret_step = stream->step;
 }
 
-const char *leat_stream_position(struct leat_stream *stream) {
+uint64_t leat_stream_round(const struct leat_stream *stream) {
     uint64_t first = stream->epoch == stream->first_epoch ? stream->first_step : 0;
+
+    return leat_position_round(stream->step, first, stream->world_size);
+}
+
+const char *leat_stream_position(struct leat_stream *stream) {
     struct leat_position position = {
         .seed = stream->seed,
         .epoch = stream->epoch,
-        .step = leat_position_round(stream->step, first, stream->world_size),
+        .step = leat_stream_round(stream),
         .world_size = stream->world_size,
     };
 

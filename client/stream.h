@@ -7,6 +7,10 @@
 #include <sys/types.h>
 
 #include "client/batch.h"
+#include "client/reconnect.h"
+#include "client/request.h"
+#include "client/session.h"
+#include "client/watch.h"
 #include "client/wire.h"
 #include "proto/position.h"
 
@@ -15,6 +19,11 @@
 
 struct leat_stream {
     struct leat_wire wire;
+    enum leat_session_phase phase;
+    uint64_t number; /* of the session: another one behind each loss */
+    struct leat_request request;
+    struct leat_outage outage;
+    struct leat_watch watch;
     struct leat_error error; /* the last failure */
     int failure; /* what every further next returns: negative errno, LEAT_END; 0: open */
     bool is_closed;
@@ -23,7 +32,6 @@ struct leat_stream {
     struct leat_mapping *newest; /* received rings, by way of `older` */
     struct leat_batch *spare;
     uint32_t n_held;
-    bool is_watched;   /* in an event loop: releases must not wait for the next call */
     size_t n_released; /* that the daemon was not told of yet */
     struct leat_packet released[LEAT_STREAM_MAX_RELEASED];
 
@@ -31,7 +39,7 @@ struct leat_stream {
     uint64_t epoch, step; /* of the batch after the last one returned */
     uint32_t rank, world_size;
     uint64_t first_epoch, first_step;       /* where it was opened */
-    uint64_t n_steps, n_taken;              /* batches that were asked for (0: all), and came */
+    uint64_t n_taken;                       /* batches, since then */
     char position[LEAT_POSITION_TEXT_SIZE]; /* as it was last asked for */
 
     /* as opened */
@@ -45,25 +53,24 @@ struct leat_stream {
     uint64_t seed;                          /* in force */
 };
 
-/* Takes a connected socket and opens the stream that `request` (OpenRequest, packed) names on it.
- * The first batch is the first one of the rank at or after (epoch, step). 0 or -errno with a
- * message; the socket is closed then. */
-struct leat_stream_request {
-    const uint8_t *packed;
-    size_t n_packed;
-    uint64_t epoch, step;
-    uint64_t n_steps; /* 0: all */
-    uint32_t rank, world_size;
-    const uint8_t *expect_digest; /* may be NULL */
-    int timeout_ms;
-};
-int leat_stream_attach(int take_fd, enum leat_delivery delivery,
-                       const struct leat_stream_request *request, struct leat_stream **ret_stream,
+/* Connects to the daemon at that address (address.h) and opens the stream that `message` asks for.
+ * The first batch is the first one of the rank at or after its start. 0 or -errno with a message.
+ */
+int leat_stream_open(const char *address, const Leat__OpenRequest *message,
+                     const struct leat_open_options *options, struct leat_stream **ret_stream,
+                     struct leat_error *err);
+
+/* The same on a connected socket, which it takes. */
+int leat_stream_attach(int take_fd, const Leat__OpenRequest *message,
+                       const struct leat_open_options *options, struct leat_stream **ret_stream,
                        struct leat_error *err);
 
-/* Takes a REFUSE or GOAWAY packet's error. Returns its code. */
-int leat_stream_take_error(const struct leat_packet *packet, const void *payload,
-                           struct leat_error *err);
+/* The first step of the round that it stands in: from there the same steps come as if it had never
+ * been opened anew. */
+uint64_t leat_stream_round(const struct leat_stream *stream);
+
+/* Forgets the rings; those that batches lie in stay mapped until they are released. */
+void leat_stream_drop_rings(struct leat_stream *stream);
 
 /* Frees a stream that holds nothing any more. */
 struct leat_stream *leat_stream_free(struct leat_stream *stream);

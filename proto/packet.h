@@ -18,6 +18,9 @@
  * anything else is a protocol error and ends the session. Reserved bytes are sent as 0 and ignored
  * when received. An unknown kind is an error, unless bit 15 is set: then it is ignored. Clients
  * never send descriptors.
+ *
+ * REFUSE or GOAWAY with the code -ESHUTDOWN means: this daemon ends, come back to the next one.
+ * From then on it fills no slot any more, so a trainer may say BYE and read on what it holds.
  */
 #pragma once
 

@@ -240,6 +240,8 @@ static int open_stream(struct run *run, struct leat_client *client, struct leat_
     options.delivery = (int32_t)bench->delivery;
     options.window = bench->window;
     options.n_epochs = bench->length.n_epochs;
+    options.world_size = 1;
+    options.reconnect_timeout_ms = LEAT_NO_RECONNECT;
     options.client_name = "leatctl bench";
     run->open_ns = leat_cli_now_ns();
     r = leat_client_open(client, run->item->stream, &options, ret_stream);

@@ -106,7 +106,16 @@ static const struct leat_cli_option run_options[] = {
      .help = "show what took the time: the stages as in `leatctl stats`"},
     END,
 };
-static const struct leat_cli_option pull_options[] = {PULLING, END};
+static const struct leat_cli_option pull_options[] = {
+    PULLING,
+    {.name = "reconnect",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = AT(reconnect),
+     .value = "S",
+     .max = 1000000,
+     .help = "look for a daemon that is gone for so many seconds (default 60; 0: not at all)"},
+    END,
+};
 static const struct leat_cli_option bench_options[] = {
     {.name = "vary",
      .kind = LEAT_CLI_LIST,

@@ -91,7 +91,7 @@ static int receive_reply(int fd, int timeout_ms, Leat__ControlReply **ret_reply,
 
 int leat_cli_control_open(const char *address, int *ret_fd, struct leat_error *err) {
     return leat_address_connect(address, LEAT_SOCKET_CONTROL, SOCK_STREAM,
-                                LEAT_CLI_CONTROL_TIMEOUT_MS, ret_fd, err);
+                                LEAT_CLI_CONTROL_TIMEOUT_MS, ret_fd, NULL, err);
 }
 
 int leat_cli_control_ask(int fd, Leat__ControlRequest *request, int timeout_ms,

@@ -1,6 +1,7 @@
 /* pull.c: `run` and `pull`: batches through the real client, from a daemon of our own for a file,
  * from the running one, or (run --no-daemon) from the pipeline itself. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,8 @@ struct pull {
     const struct leat_cli_arguments *arguments;
     const char *address; /* NULL: search */
     const char *stream;
+    bool is_private; /* the daemon: it does not come back */
+    bool was_lost;   /* the connection: what the daemon counts is not all */
     struct leat_cli_report report;
 };
 
@@ -40,9 +43,33 @@ static int check_ranks(const struct leat_cli_arguments *arguments, struct leat_e
     return LEAT_CLI_USAGE;
 }
 
-static void fill_options(const struct leat_cli_arguments *arguments,
-                         struct leat_open_options *options) {
+static void on_reconnect(void *user, const struct leat_reconnect_event *event) {
+    struct pull *pull = user;
+
+    pull->was_lost = true;
+    if (event->kind == LEAT_RECONNECT_LOST)
+        fprintf(stderr, "leatctl: the connection is lost, and tried for again: %s\n",
+                event->reason);
+    else if (event->kind == LEAT_RECONNECT_BACK)
+        fprintf(stderr, "leatctl: connected again after %.1f s (attempt %u)\n",
+                (double)event->waited_ns / 1e9, event->attempt);
+}
+
+static int32_t reconnect_timeout_ms(const struct pull *pull) {
+    const struct leat_cli_number *seconds = &pull->arguments->reconnect;
+
+    if (pull->is_private || (seconds->is_given && seconds->value == 0))
+        return LEAT_NO_RECONNECT;
+    return (int32_t)seconds->value * 1000; /* 0: the library's default */
+}
+
+static void fill_options(struct pull *pull, struct leat_open_options *options) {
+    const struct leat_cli_arguments *arguments = pull->arguments;
+
     leat_open_options_init(options);
+    options->reconnect_timeout_ms = reconnect_timeout_ms(pull);
+    options->on_reconnect = on_reconnect;
+    options->on_reconnect_user = pull;
     options->delivery = (int32_t)arguments->delivery;
     options->rank = (uint32_t)arguments->rank.value;
     options->world_size = (uint32_t)arguments->world_size.value;
@@ -140,7 +167,7 @@ static int open_stream(struct pull *pull, struct leat_client *client, struct cou
     struct leat_open_options options;
     int r = -EINTR;
 
-    fill_options(pull->arguments, &options);
+    fill_options(pull, &options);
     (void)read_counters(pull, NULL, ret_before);
     if (!leat_cli_interrupt_seen())
         r = leat_client_open(client, pull->stream, &options, ret_stream);
@@ -170,7 +197,7 @@ static int pull_stream(struct pull *pull, struct leat_error *err) {
                          delivery_name(pull->arguments));
     r = pull_batches(pull, stream, err);
     leat_cli_report_stop(&pull->report);
-    if (!is_daemon_gone(r))
+    if (!is_daemon_gone(r) && !pull->was_lost)
         count_tokens(pull, &before);
     leat_stream_close(stream);
     leat_client_free(client);
@@ -198,6 +225,7 @@ static int run_private(struct pull *pull, struct leat_error *err) {
     if (r < 0)
         return exit_status(r, err, true);
     pull->address = daemon.directory;
+    pull->is_private = true;
     status = pull_stream(pull, err);
     leat_cli_daemon_stop(&daemon);
     return status;

@@ -161,6 +161,8 @@ static int pull(struct tracer *tracer, struct leat_error *err) {
     leat_open_options_init(&options);
     options.n_epochs = arguments->epochs.is_given ? arguments->epochs.value : 1;
     options.n_steps = arguments->batches.value;
+    options.world_size = 1;
+    options.reconnect_timeout_ms = LEAT_NO_RECONNECT;
     options.client_name = "leatctl trace";
     if (leat_client_new(tracer->address, &client) < 0)
         return leat_error_oom(err);

@@ -35,12 +35,12 @@ static int is_stream_socket(int fd) {
 
 static void *run(void *argument) {
     struct fake_daemon *fake = argument;
-    int fd = accept4(fake->listener, NULL, NULL, SOCK_CLOEXEC);
+    int fd;
 
-    if (fd < 0)
-        return NULL;
-    fake->serve(fd, fake->argument);
-    (void)close(fd);
+    while ((fd = accept4(fake->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        fake->serve(fd, fake->argument);
+        (void)close(fd);
+    }
     return NULL;
 }
 
@@ -115,8 +115,7 @@ static int receive_bytes(int fd, void *bytes, size_t n_bytes) {
     return 1;
 }
 
-int fake_receive(int fd, struct leat_packet *ret_packet) {
-    static _Thread_local uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
+static int receive_packet(int fd, struct leat_packet *ret_packet, void *payload) {
     uint8_t head[LEAT_FRAME_HEAD_BYTES];
     int r;
 
@@ -131,6 +130,12 @@ int fake_receive(int fd, struct leat_packet *ret_packet) {
     return r > 0;
 }
 
+int fake_receive(int fd, struct leat_packet *ret_packet) {
+    static _Thread_local uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
+
+    return receive_packet(fd, ret_packet, payload);
+}
+
 void fake_greet(int fd) {
     struct leat_packet packet;
     struct leat_packet welcome = {
@@ -142,16 +147,36 @@ void fake_greet(int fd) {
     fake_send(fd, &welcome, NULL, -1);
 }
 
+Leat__OpenRequest *fake_take_open(int fd) {
+    static _Thread_local uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
+    Leat__OpenRequest *request;
+    struct leat_packet packet;
+
+    if (!receive_packet(fd, &packet, payload))
+        return NULL;
+    CHECK(packet.kind == LEAT_PACKET_OPEN);
+    request = leat__open_request__unpack(NULL, packet.payload_bytes, payload);
+    CHECK(request);
+    return request;
+}
+
 void fake_open(int fd, uint32_t window) {
+    Leat__OpenRequest *request;
+
+    fake_greet(fd);
+    request = fake_take_open(fd);
+    CHECK(request);
+    leat__open_request__free_unpacked(request, NULL);
+    fake_opened(fd, window);
+}
+
+void fake_opened(int fd, uint32_t window) {
     int64_t shape[2] = {2, -1};
     uint8_t digest[32] = {1, 2, 3}, payload[1024];
     Leat__Tensor tensor = LEAT__TENSOR__INIT, *tensors[1] = {&tensor};
     Leat__Opened opened = LEAT__OPENED__INIT;
     struct leat_packet packet;
 
-    fake_greet(fd);
-    CHECK(fake_receive(fd, &packet));
-    CHECK(packet.kind == LEAT_PACKET_OPEN);
     tensor.name = (char *)(uintptr_t) "x";
     tensor.dtype = (char *)(uintptr_t) "int32";
     tensor.shape = shape;

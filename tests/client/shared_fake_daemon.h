@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/leat.pb-c.h"
 #include "proto/packet.h"
 #include "proto/slot.h"
 
@@ -16,7 +17,8 @@ struct fake_daemon {
     char directory[64]; /* the address for libleat */
     int listener;
     pthread_t thread;
-    void (*serve)(int fd, void *argument); /* after accept; the socket is closed behind it */
+    /* each connection in turn, which is closed behind it */
+    void (*serve)(int fd, void *argument);
     void *argument;
     int is_stream;
 };
@@ -31,8 +33,10 @@ void fake_daemon_stop(struct fake_daemon *fake);
 void fake_send(int fd, const struct leat_packet *packet, const void *payload, int pass_fd);
 /* Returns 0 at end of file. */
 int fake_receive(int fd, struct leat_packet *ret_packet);
-void fake_greet(int fd);                 /* HELLO in, WELCOME out */
-void fake_open(int fd, uint32_t window); /* greet, OPEN in, OPENED with one tensor "x" out */
+void fake_greet(int fd);                   /* HELLO in, WELCOME out */
+void fake_open(int fd, uint32_t window);   /* greet, OPEN in, OPENED with one tensor "x" out */
+Leat__OpenRequest *fake_take_open(int fd); /* OPEN in; NULL at end of file; to be freed */
+void fake_opened(int fd, uint32_t window); /* OPENED out */
 void fake_refuse(int fd, uint16_t kind, int code, const char *message);
 void fake_ring(int fd, int memfd, uint64_t generation, uint32_t n_slots);
 void fake_batch(int fd, uint64_t generation, uint32_t slot, uint64_t epoch, uint64_t step);

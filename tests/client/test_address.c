@@ -55,7 +55,7 @@ static int try_connect(const char *address, struct leat_error *err) {
     int r;
 
     *err = LEAT_ERROR_INIT;
-    r = leat_address_connect(address, LEAT_SOCKET_TRAINER, SOCK_SEQPACKET, 1000, &fd, err);
+    r = leat_address_connect(address, LEAT_SOCKET_TRAINER, SOCK_SEQPACKET, 1000, &fd, NULL, err);
     assert_int_equal(r, err->code);
     if (r == 0)
         (void)close(fd);
@@ -125,7 +125,7 @@ static void test_wrong_kind(void **state) {
 
     (void)state;
     assert_int_equal(leat_address_connect(below("kind", path, sizeof(path)), LEAT_SOCKET_COPY,
-                                          SOCK_STREAM, 1000, &fd, &err),
+                                          SOCK_STREAM, 1000, &fd, NULL, &err),
                      -EPROTOTYPE);
     (void)close(listener);
 }
@@ -157,10 +157,10 @@ static void test_denied(void **state) {
     if (pid == 0) {
         struct leat_error err = LEAT_ERROR_INIT;
         int fd;
-        int r =
-            setgroups(0, NULL) < 0 || setgid(65534) < 0 || setuid(65534) < 0
-                ? 1
-                : leat_address_connect(path, LEAT_SOCKET_TRAINER, SOCK_SEQPACKET, 1000, &fd, &err);
+        int r = setgroups(0, NULL) < 0 || setgid(65534) < 0 || setuid(65534) < 0
+                    ? 1
+                    : leat_address_connect(path, LEAT_SOCKET_TRAINER, SOCK_SEQPACKET, 1000, &fd,
+                                           NULL, &err);
 
         _exit(r == -EACCES && strstr(err.message, "usermod -aG root nobody") ? 42 : 1);
     }

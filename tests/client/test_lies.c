@@ -26,6 +26,7 @@ static void begin(struct session *session, int is_stream, void (*serve)(int, voi
 
     leat_open_options_init(&options);
     options.delivery = is_stream ? LEAT_DELIVERY_COPY : LEAT_DELIVERY_SHARED;
+    options.reconnect_timeout_ms = LEAT_NO_RECONNECT;
     *session = (struct session){.client = NULL};
     fake_daemon_start(&session->fake, is_stream, serve, NULL);
     assert_int_equal(leat_client_new(session->fake.directory, &session->client), 0);

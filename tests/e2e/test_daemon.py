@@ -44,9 +44,9 @@ def is_idle(daemon):
 
 
 def puller(daemon):
-    """leatctl, which has got batches, and wants more without end."""
-    process = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "0"], stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+    """leatctl, which has got batches, wants more without end, and waits for no other daemon."""
+    process = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "0", "--reconnect", "0"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
     wait_until(lambda: any(session["pid"] == process.pid and session["n_batches"] for session in daemon.sessions()),
                "it has got batches")
     return process

@@ -105,7 +105,9 @@ static void pull(struct leat_stream *stream) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
-    struct leat_stream_request request = {.packed = (const uint8_t *)"", .world_size = 1};
+    struct leat_open_options options = {.reconnect_timeout_ms = LEAT_NO_RECONNECT};
+    Leat__OpenRequest message = LEAT__OPEN_REQUEST__INIT;
+    Leat__Position start = LEAT__POSITION__INIT;
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_stream *stream = NULL;
     int ends[2];
@@ -121,8 +123,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     else
         send_packets(ends[1], data + 1, n_bytes - 1);
     (void)shutdown(ends[1], SHUT_WR);
-    if (leat_stream_attach(ends[0], is_copy ? LEAT_DELIVERY_COPY : LEAT_DELIVERY_SHARED, &request,
-                           &stream, &err) == 0)
+    options.delivery = is_copy ? LEAT_DELIVERY_COPY : LEAT_DELIVERY_SHARED;
+    message.world_size = 1;
+    message.start = &start;
+    if (leat_stream_attach(ends[0], &message, &options, &stream, &err) == 0)
         pull(stream);
     (void)close(ends[1]);
     return 0;

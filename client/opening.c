@@ -1,0 +1,81 @@
+/* opening.c: the first session of a stream, waited for. See stream.h. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/address.h"
+#include "client/stream.h"
+
+static int wait_for_session(struct leat_stream *stream, struct leat_error *err) {
+    uint64_t deadline_ns = leat_wire_deadline(stream->request.open_timeout_ms);
+    int r;
+
+    while ((r = leat_session_step(stream, err)) == 0) {
+        r = leat_wire_wait(&stream->wire, POLLIN, deadline_ns);
+        if (r == -ETIMEDOUT)
+            return leat_error_set(err, r, "the daemon did not answer in time %s",
+                                  stream->phase == LEAT_SESSION_GREETING
+                                      ? "at the greeting"
+                                      : "when asked for the stream");
+        if (r < 0)
+            return leat_error_set(err, r, "waiting for the daemon: %s", strerror(-r));
+    }
+    return r < 0 ? r : 0;
+}
+
+/* The first step of the rank at or after that step. */
+static uint64_t first_step(uint64_t step, uint32_t rank, uint32_t world_size) {
+    uint64_t behind = step % world_size;
+
+    return step + (rank >= behind ? rank - behind : world_size - behind + rank);
+}
+
+int leat_stream_attach(int take_fd, const Leat__OpenRequest *message,
+                       const struct leat_open_options *options, struct leat_stream **ret_stream,
+                       struct leat_error *err) {
+    struct leat_stream *stream = calloc(1, sizeof(*stream));
+    int r;
+
+    if (!stream) {
+        (void)close(take_fd);
+        return leat_error_oom(err);
+    }
+    stream->wire = (struct leat_wire){.fd = take_fd, .passed_fd = -1};
+    stream->watch = LEAT_WATCH_INIT;
+    stream->pid = getpid();
+    stream->rank = message->rank;
+    stream->world_size = message->world_size;
+    stream->epoch = stream->first_epoch = message->start->epoch;
+    stream->first_step = message->start->step;
+    stream->step = first_step(message->start->step, message->rank, message->world_size);
+    r = leat_request_init(&stream->request, message, options, err);
+    if (r == 0)
+        r = leat_session_begin(stream, take_fd, err);
+    if (r == 0)
+        r = wait_for_session(stream, err);
+    if (r < 0) {
+        leat_stream_free(stream);
+        return r;
+    }
+    *ret_stream = stream;
+    return 0;
+}
+
+int leat_stream_open(const char *address, const Leat__OpenRequest *message,
+                     const struct leat_open_options *options, struct leat_stream **ret_stream,
+                     struct leat_error *err) {
+    bool is_copy = options->delivery == LEAT_DELIVERY_COPY;
+    struct sockaddr_un place;
+    int fd = -1;
+    int r = leat_address_connect(address, is_copy ? LEAT_SOCKET_COPY : LEAT_SOCKET_TRAINER,
+                                 is_copy ? SOCK_STREAM : SOCK_SEQPACKET, options->open_timeout_ms,
+                                 &fd, &place, err);
+
+    if (r == 0)
+        r = leat_stream_attach(fd, message, options, ret_stream, err);
+    if (r == 0)
+        (*ret_stream)->request.place = place;
+    return r;
+}
