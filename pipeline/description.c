@@ -29,7 +29,7 @@ static void add_checksum(struct leat_text *text) {
     leat_text_add(text, TAIL "%s\n", hex);
 }
 
-char *leat_description_print(const char *kind, const char *text) {
+char *leat_description_pack(const char *kind, const char *text) {
     struct leat_text file = {.data = NULL};
 
     leat_text_add(&file, HEAD "%s\n%s", kind, text);
@@ -41,7 +41,7 @@ char *leat_description_print(const char *kind, const char *text) {
     return NULL;
 }
 
-const char *leat_description_parse(const char *kind, char *file, size_t n_bytes) {
+const char *leat_description_unpack(const char *kind, char *file, size_t n_bytes) {
     size_t n_kind = strlen(kind), n_head = sizeof(HEAD) - 1 + n_kind + 1;
     struct leat_text again = {.data = NULL};
     bool is_whole;
@@ -81,7 +81,7 @@ static int keep(const struct leat_descriptions *descriptions, const char *kind,
     int r;
 
     name_of(kind, digest, name);
-    file = text ? leat_description_print(kind, text) : NULL;
+    file = text ? leat_description_pack(kind, text) : NULL;
     if (!file)
         return leat_error_oom(err);
     r = strlen(file) > FILE_MAX
@@ -143,7 +143,7 @@ static void add_difference(const struct leat_descriptions *descriptions, const c
     name_of(kind, old_digest, name);
     if (leat_state_folder_read(&descriptions->folder, name, FILE_MAX, &file, &n_bytes, &unused) ==
         0)
-        old = leat_description_parse(kind, file, n_bytes);
+        old = leat_description_unpack(kind, file, n_bytes);
     if (old && new)
         compare(old, new, text);
     if (text->n_bytes == n_before) {

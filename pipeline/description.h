@@ -38,5 +38,5 @@ int leat_descriptions_check(const struct leat_descriptions *descriptions,
 
 /* The file of a description: malloc'ed, NULL when memory is out; and its text, which lies in
  * `file` and is terminated there, or NULL: it is none, or damaged. kind: "spec", "data". */
-char *leat_description_print(const char *kind, const char *text);
-const char *leat_description_parse(const char *kind, char *file, size_t n_bytes);
+char *leat_description_pack(const char *kind, const char *text);
+const char *leat_description_unpack(const char *kind, char *file, size_t n_bytes);

@@ -49,6 +49,8 @@ struct leat_cli_arguments {
     bool json, digest, no_daemon, no_fuse, markdown, stats;
     bool jsonl, special, skip_special, offsets, type_ids;
     const char *shard, *output, *socket;
+    const char *position, *save_position;
+    bool accept_changes;
     bool all;
     struct leat_cli_strings vary;
     struct leat_cli_number repeat;

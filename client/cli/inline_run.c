@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "client/cli/checkpoint.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/profile.h"
 #include "pipeline/run.h"
@@ -61,12 +62,14 @@ static int give_slot(struct leat_run *run, const struct leat_plan *plan, struct 
 }
 
 static int take_outputs(struct leat_run *run, struct slots *slots, struct leat_view *view,
-                        struct leat_cli_report *report, struct leat_error *err) {
+                        struct leat_cli_place *place, struct leat_cli_report *report,
+                        struct leat_error *err) {
     struct leat_output output;
 
     while (leat_run_take_output(run, &output)) {
         int r;
 
+        leat_cli_place_take(place, &output);
         if (output.kind == LEAT_OUTPUT_EPOCH_END) {
             report->n_epochs++;
             continue;
@@ -127,7 +130,8 @@ static void end(struct leat_run *run) {
 }
 
 static int drive(struct leat_run *run, const struct leat_plan *plan, struct slots *slots,
-                 struct leat_cli_report *report, struct leat_error *err) {
+                 struct leat_cli_place *place, struct leat_cli_report *report,
+                 struct leat_error *err) {
     struct leat_view view = {.capacity = 0};
     int r = 0;
 
@@ -136,7 +140,7 @@ static int drive(struct leat_run *run, const struct leat_plan *plan, struct slot
             r = leat_error_set(err, -EINTR, "interrupted");
         else
             r = step(run, plan, slots, err);
-        if (r >= 0 && take_outputs(run, slots, &view, report, err) < 0)
+        if (r >= 0 && take_outputs(run, slots, &view, place, report, err) < 0)
             r = err->code;
     }
     leat_view_deinit(&view);
@@ -182,8 +186,40 @@ static void free_slots(struct leat_run *run, struct slots *slots) {
     free(slots->items);
 }
 
+/* Also of a run that failed, or was interrupted. */
+static int save_place(const struct leat_cli_arguments *arguments,
+                      const struct leat_cli_place *place, int r, struct leat_error *err) {
+    char text[LEAT_POSITION_TEXT_SIZE];
+    int saved;
+
+    leat_cli_place_print(place, text);
+    saved = leat_cli_checkpoint_write(arguments, text, err);
+    return r < 0 ? r : saved;
+}
+
+static int run_plan(struct leat_plan *plan, struct leat_run_options *options,
+                    const struct leat_cli_arguments *arguments, const char *position,
+                    struct leat_cli_report *report, struct leat_error *err) {
+    struct slots slots = {.n_items = 0};
+    struct leat_cli_place place;
+    struct leat_run *run = NULL;
+    int r = leat_cli_place_start(&place, position, arguments->accept_changes, plan, options, err);
+
+    if (r == 0)
+        r = leat_run_new(plan, options, &run, err);
+    if (r < 0)
+        return r;
+    r = drive(run, plan, &slots, &place, report, err);
+    leat_cli_report_stop(report);
+    take_stats(run, report);
+    free_slots(run, &slots);
+    leat_run_free(run);
+    return save_place(arguments, &place, r, err);
+}
+
 int leat_cli_inline_run(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
-                        struct leat_cli_report *report, struct leat_error *err) {
+                        const char *position, struct leat_cli_report *report,
+                        struct leat_error *err) {
     struct leat_run_options options = {
         .n_epochs = arguments->epochs.is_given ? arguments->epochs.value : 1,
         .n_steps = arguments->batches.value,
@@ -196,21 +232,12 @@ int leat_cli_inline_run(const struct leat_spec *spec, const struct leat_cli_argu
         .opener = &leat_opener_operator,
         .is_unfused = arguments->no_fuse,
     };
-    struct slots slots = {.n_items = 0};
     struct leat_plan *plan = NULL;
-    struct leat_run *run = NULL;
     int r = leat_plan_new(spec, &leat_opener_operator, &plan, err);
 
     if (r < 0)
         return r;
-    r = leat_run_new(plan, &options, &run, err);
-    if (r == 0) {
-        r = drive(run, plan, &slots, report, err);
-        leat_cli_report_stop(report);
-        take_stats(run, report);
-        free_slots(run, &slots);
-        leat_run_free(run);
-    }
+    r = run_plan(plan, &options, arguments, position, report, err);
     leat_plan_unref(plan);
     return r;
 }

@@ -4,6 +4,8 @@
 #include "client/cli/report.h"
 #include "proto/spec.h"
 
-/* Pulls what the arguments ask for into the report. 0 or -errno; -EINTR: a signal came. */
+/* Pulls what the arguments ask for into the report, from the position on ("": from the beginning).
+ * 0 or -errno; -EINTR: a signal came. */
 int leat_cli_inline_run(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
-                        struct leat_cli_report *report, struct leat_error *err);
+                        const char *position, struct leat_cli_report *report,
+                        struct leat_error *err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/batch.h"
+#include "client/cli/checkpoint.h"
 #include "client/cli/commands.h"
 #include "client/cli/consumer.h"
 #include "client/cli/control.h"
@@ -22,6 +23,7 @@ struct pull {
     bool is_private; /* the daemon: it does not come back */
     bool was_lost;   /* the connection: what the daemon counts is not all */
     struct leat_cli_report report;
+    char position[LEAT_POSITION_TEXT_SIZE]; /* "": none */
 };
 
 struct counters {
@@ -41,6 +43,14 @@ static int check_ranks(const struct leat_cli_arguments *arguments, struct leat_e
                    (unsigned long long)arguments->rank.value, (unsigned long long)world_size - 1,
                    (unsigned long long)world_size);
     return LEAT_CLI_USAGE;
+}
+
+static int check_arguments(struct pull *pull, struct leat_error *err) {
+    int status = check_ranks(pull->arguments, err);
+
+    if (status == LEAT_CLI_OK && leat_cli_checkpoint_read(pull->arguments, pull->position, err) < 0)
+        status = err->file[0] ? leat_cli_error_status(err) : LEAT_CLI_USAGE;
+    return status;
 }
 
 static void on_reconnect(void *user, const struct leat_reconnect_event *event) {
@@ -79,6 +89,8 @@ static void fill_options(struct pull *pull, struct leat_open_options *options) {
     options->has_seed = arguments->seed.is_given;
     options->seed = arguments->seed.value;
     options->client_name = "leatctl";
+    options->position = pull->position[0] ? pull->position : NULL;
+    options->accept_changes = arguments->accept_changes;
 }
 
 /* The daemon's counters of the stream; false if it does not tell us. With `report`, its profile
@@ -182,7 +194,7 @@ static int pull_stream(struct pull *pull, struct leat_error *err) {
     struct leat_client *client = NULL;
     struct leat_stream *stream = NULL;
     struct counters before = {.n_batches = 0};
-    int r;
+    int r, saved;
 
     if (leat_client_new(pull->address, &client) < 0) {
         leat_error_oom(err);
@@ -197,6 +209,8 @@ static int pull_stream(struct pull *pull, struct leat_error *err) {
                          delivery_name(pull->arguments));
     r = pull_batches(pull, stream, err);
     leat_cli_report_stop(&pull->report);
+    saved = leat_cli_checkpoint_write(pull->arguments, leat_stream_position(stream), err);
+    r = r == 0 ? saved : r;
     if (!is_daemon_gone(r) && !pull->was_lost)
         count_tokens(pull, &before);
     leat_stream_close(stream);
@@ -207,7 +221,7 @@ static int pull_stream(struct pull *pull, struct leat_error *err) {
 
 int leat_cli_pull(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct pull pull = {.arguments = arguments, .stream = arguments->operand};
-    int status = check_ranks(arguments, err);
+    int status = check_arguments(&pull, err);
 
     if (status != LEAT_CLI_OK)
         return status;
@@ -235,7 +249,7 @@ static int run_inline(struct pull *pull, const struct leat_spec *spec, struct le
     int r;
 
     leat_cli_report_init(&pull->report, pull->arguments, pull->stream, "inline");
-    r = leat_cli_inline_run(spec, pull->arguments, &pull->report, err);
+    r = leat_cli_inline_run(spec, pull->arguments, pull->position, &pull->report, err);
     if (pull->report.end_ns > 0)
         leat_cli_report_finish(&pull->report);
     return exit_status(r, err, true);
@@ -245,7 +259,7 @@ int leat_cli_run(const struct leat_cli_arguments *arguments, struct leat_error *
     struct pull pull = {.arguments = arguments};
     struct leat_cli_streams streams;
     const struct leat_spec *spec = NULL;
-    int status = check_ranks(arguments, err);
+    int status = check_arguments(&pull, err);
 
     if (status != LEAT_CLI_OK)
         return status;
