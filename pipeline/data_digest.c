@@ -26,7 +26,8 @@ struct leat_data_range leat_data_range(uint64_t n_bytes, bool is_full, size_t in
         return (struct leat_data_range){0, END_BYTES};
     if (index == LEAT_DATA_RANGES - 1)
         return (struct leat_data_range){n_bytes - END_BYTES, END_BYTES};
-    return (struct leat_data_range){n_bytes / (LEAT_DATA_RANGES - 1) * index, SAMPLE_BYTES};
+    return (struct leat_data_range){
+        END_BYTES + (n_bytes - 2 * END_BYTES) / (LEAT_DATA_RANGES - 1) * index, SAMPLE_BYTES};
 }
 
 struct reading {

@@ -54,7 +54,7 @@ int leat_data_identify(struct leat_plan *plan, const struct leat_opener *opener,
 struct leat_data *leat_data_ref(struct leat_data *data); /* accepts NULL */
 struct leat_data *leat_data_unref(struct leat_data *data);
 
-/* Which bytes range `index` is of. */
+/* Which bytes range `index` is of: they lie one behind the other. */
 struct leat_data_range leat_data_range(uint64_t n_bytes, bool is_full, size_t index);
 /* Opens a regular file, and looks how it is. */
 int leat_data_open(const struct leat_opener *opener, const char *path, int *ret_fd,
