@@ -130,7 +130,8 @@ const struct leat_arg leat_settings_args[] = {
     {.name = "state_directory",
      .type = LEAT_ARG_PATH,
      .offset = MEMBER(state_directory),
-     .help = "Where the tuner keeps what it found, for the next run; if not given, "
+     .help = "Where the tuner keeps what it found, for the next run, and descriptions of what was "
+             "served, for positions that do not fit any more; if not given, "
              "$STATE_DIRECTORY (systemd), $XDG_STATE_HOME/leat or ~/.local/state/leat."},
     {.name = "log",
      .type = LEAT_ARG_CHOICE,
