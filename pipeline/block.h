@@ -76,6 +76,11 @@ struct leat_block {
     struct leat_bare *bare;         /* not NULL: it has rows, but no columns yet (run_bare.h) */
 };
 
+/* The number, within the pass, of the record that a row is of. */
+static inline uint64_t leat_block_record(const struct leat_block *block, uint32_t row) {
+    return block->first_record + (block->records ? block->records[row] : row);
+}
+
 /* Blocks that wait to be used again, with their warm arenas. Owner: run. */
 struct leat_block_pool {
     struct leat_block *free;

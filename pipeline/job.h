@@ -236,6 +236,7 @@ struct leat_batch_refs {
     enum leat_output_kind kind; /* EPOCH_END waits in the same line */
     uint64_t epoch, step;
     bool is_last;
+    bool is_wanted;  /* in the line, once its round is whole */
     bool is_planned; /* its blocks are here and pinned, but for: */
     uint32_t n_refs;
     uint64_t n_absent; /* rows that are being fetched */

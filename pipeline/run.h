@@ -50,6 +50,10 @@ struct leat_run_options {
     uint64_t n_steps;             /* end after that many batches, of all of its ranks; 0: all */
     uint64_t first_rank, n_ranks; /* of which it makes the batches; n_ranks 0 counts as 1 */
     uint64_t world_size;          /* 0 counts as 1 */
+    /* Rounds of first_epoch, of world_size steps of which each rank has one, begin at steps that
+     * are congruent to that modulo world_size: the position at which the trainers of all ranks
+     * started. Those of later epochs begin at 0. */
+    uint64_t round_phase;
     bool has_seed;
     uint64_t seed;         /* in place of the stream's own */
     uint32_t max_map_jobs; /* blocks between scan and order at once: about 2 * workers + 2 */
