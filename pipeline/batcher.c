@@ -143,7 +143,7 @@ int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err) {
         else if (batch)
             r = leat_batcher_close(batcher, batch, err);
     }
-    return r < 0 ? r : leat_batcher_end_round(batcher, err);
+    return r;
 }
 
 /* ---- life ---- */

@@ -64,6 +64,8 @@ void leat_batcher_deinit(struct leat_batcher *batcher);
 void leat_batcher_start_epoch(struct leat_batcher *batcher, uint64_t seed, uint64_t epoch);
 /* Closes what is open, or lets go of it if the plan drops last batches. */
 int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err);
+/* The end of the epoch: steps that are no whole round go by `uneven`. */
+int leat_batcher_end_round(struct leat_batcher *batcher, struct leat_error *err);
 /* Puts the end of the epoch in the line of batches: behind all that are wanted. */
 int leat_batcher_add_end(struct leat_batcher *batcher, bool is_last);
 /* So many are wanted in all, from the start; 0: all. It has no end in its line that is_last. */

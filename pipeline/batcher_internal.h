@@ -15,8 +15,6 @@ int leat_open_batch_add(const struct leat_plan *plan, struct leat_open_batch *op
 /* Numbers a batch that is whole: it is one of the run's ranks', or it is let go. 0 or -errno. */
 int leat_batcher_close(struct leat_batcher *batcher, struct leat_batch_refs *take_batch,
                        struct leat_error *err);
-/* The end of the epoch: what is left goes by `uneven`. */
-int leat_batcher_end_round(struct leat_batcher *batcher, struct leat_error *err);
 void leat_batcher_start_rounds(struct leat_batcher *batcher);
 void leat_batcher_init_line(struct leat_batcher *batcher);
 void leat_batcher_deinit_line(struct leat_batcher *batcher);

@@ -186,7 +186,7 @@ int leat_batcher_close(struct leat_batcher *batcher, struct leat_batch_refs *tak
     const struct leat_skips *skips = &batcher->plan->skips;
     uint64_t step = batcher->step++;
     bool is_skipped;
-    int r = 0;
+    int r;
 
     leat_skips_take_rows(skips, batcher->plan, take_batch);
     is_skipped = take_batch->n_refs == 0 || leat_skips_has_step(skips, batcher->epoch, step);
@@ -199,10 +199,11 @@ int leat_batcher_close(struct leat_batcher *batcher, struct leat_batch_refs *tak
         append_to(&batcher->round, take_batch);
     else
         leat_batch_refs_free(take_batch);
-    if (batcher->step == batcher->round_end) {
-        r = check_skipped(batcher, err);
+    if (batcher->step < batcher->round_end)
+        return 0;
+    r = check_skipped(batcher, err);
+    if (r == 0)
         release_round(batcher);
-    }
     return r;
 }
 

@@ -55,7 +55,7 @@ struct leat_block {
     uint64_t first_line;   /* in the file, of source[0], from 1 */
     uint64_t first_record; /* number of its first record within the pass */
     const uint8_t *source; /* the bytes; valid while the job runs */
-    size_t n_source_bytes;
+    size_t n_source_bytes; /* known afterwards too */
     const uint32_t *record_starts,
         *record_ends; /* [n_records], into source; valid while the job runs */
 

@@ -215,6 +215,8 @@ struct leat_map_job {
 };
 
 int leat_map_execute(struct leat_map_job *job, struct leat_error *err);
+/* Where the block's records come from. */
+void leat_map_set_place(struct leat_block *block, const struct leat_piece *piece);
 /* The same with `gather` (map_gather.c); job->block and job->piece are its own, and at the end tell
  * of the first damage that it met. */
 int leat_gather_execute(struct leat_map_job *job, struct leat_error *err);

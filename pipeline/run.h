@@ -59,10 +59,11 @@ struct leat_run_options {
     uint32_t max_map_jobs; /* blocks between scan and order at once: about 2 * workers + 2 */
     bool
         only_builds; /* no batches: the cache of the source, and the run ends when it is complete */
-    const char *cache_folder;         /* in place of the stream's own; NULL: that */
-    uint32_t shard, n_shards;         /* only_builds: that part of it alone; n_shards 0: all */
-    uint64_t (*now_ns)(void);         /* for busy times; NULL: they stay 0 */
-    uint32_t n_map_threads;           /* that execute MAP jobs; 0: unknown */
+    bool only_places;         /* no batches: where the rows of the first one come from (places.h) */
+    const char *cache_folder; /* in place of the stream's own; NULL: that */
+    uint32_t shard, n_shards; /* only_builds: that part of it alone; n_shards 0: all */
+    uint64_t (*now_ns)(void); /* for busy times; NULL: they stay 0 */
+    uint32_t n_map_threads;   /* that execute MAP jobs; 0: unknown */
     const struct leat_opener *opener; /* outlives the run */
     struct leat_account *account;     /* outlives the run; NULL: nobody limits it */
     bool is_unfused;                  /* each per-record stage is a job of its own; same batches */

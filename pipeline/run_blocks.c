@@ -220,7 +220,13 @@ static int end_epoch(struct leat_run *run, struct leat_error *err) {
         run->has_pending_end = true;
         return 0;
     }
-    r = check_epoch(run, err);
+    r = leat_batcher_end_round(&run->order.batcher, err);
+    if (r == 0 && run->order.batcher.n_left == 0) { /* as it was filled up */
+        run->has_pending_end = true;
+        return 0;
+    }
+    if (r == 0)
+        r = check_epoch(run, err);
     if (r == 0 && leat_batcher_add_end(&run->order.batcher, is_last) < 0)
         r = leat_error_oom(err);
     if (r < 0)
@@ -244,7 +250,7 @@ static void start_next_pass(struct leat_run *run, bool epoch_is_done) {
     else if (r == 0)
         r = end_epoch(run, &err);
     if (r < 0)
-        leat_run_fail(run, &err);
+        leat_run_fail_order(run, &err);
 }
 
 void leat_run_skip_scan(struct leat_run *run, uint64_t epoch, uint64_t pass) {
@@ -325,7 +331,7 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
         run->n_order_rows++;
         r = leat_order_feed(&run->order, ref, &err);
         if (r < 0)
-            leat_run_fail(run, &err);
+            leat_run_fail_order(run, &err);
         if (r > 0) {
             leat_run_count_records(run, entry);
             leat_run_end_pass(run, r == LEAT_ORDER_EPOCH_DONE);
