@@ -1,4 +1,4 @@
-/* batcher.c: open batches and the line of finished ones. See batcher.h; windows:
+/* batcher.c: open batches. See batcher.h; those that are closed: batcher_line.c; windows:
  * batcher_window.c. */
 #include "pipeline/batcher.h"
 
@@ -19,123 +19,10 @@ void leat_ref_drop(struct leat_ref ref) {
     free(ref.bundle);
 }
 
-/* ---- the line ---- */
-
 void leat_batch_refs_free(struct leat_batch_refs *batch) {
     for (uint32_t i = 0; batch && i < batch->n_refs; i++)
         leat_ref_drop(batch->refs[i]);
     free(batch);
-}
-
-static void append(struct leat_batcher *batcher, struct leat_batch_refs *batch) {
-    batch->next = NULL;
-    *batcher->last = batch;
-    batcher->last = &batch->next;
-    batcher->n_ready++;
-    batcher->ready_bytes += batch->n_bytes;
-}
-
-struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher) {
-    struct leat_batch_refs *batch = batcher->first;
-
-    if (!batch)
-        return NULL;
-    batcher->first = batch->next;
-    if (!batcher->first)
-        batcher->last = &batcher->first;
-    batcher->n_ready--;
-    batcher->ready_bytes -= batch->n_bytes;
-    return batch;
-}
-
-void leat_batcher_cut(struct leat_batcher *batcher, struct leat_batch_refs *first) {
-    struct leat_batch_refs **link = &batcher->first;
-
-    while (*link != first)
-        link = &(*link)->next;
-    *link = NULL;
-    batcher->last = link;
-    while (first) {
-        struct leat_batch_refs *batch = first;
-
-        first = batch->next;
-        batcher->n_ready--;
-        batcher->ready_bytes -= batch->n_bytes;
-        leat_batch_refs_free(batch);
-    }
-}
-
-static void append_to(struct leat_batch_list *list, struct leat_batch_refs *batch) {
-    batch->next = NULL;
-    *list->last = batch;
-    list->last = &batch->next;
-    list->n_bytes += batch->n_bytes;
-}
-
-static struct leat_batch_refs *take_from(struct leat_batch_list *list) {
-    struct leat_batch_refs *batch = list->first;
-
-    if (!batch)
-        return NULL;
-    list->first = batch->next;
-    if (!list->first)
-        list->last = &list->first;
-    list->n_bytes -= batch->n_bytes;
-    return batch;
-}
-
-static void move_wanted(struct leat_batcher *batcher) {
-    while (batcher->n_left > 0 && batcher->beyond.first) {
-        struct leat_batch_refs *batch = take_from(&batcher->beyond);
-
-        batcher->next_epoch = batch->epoch;
-        batcher->next_step = batch->step + 1;
-        batcher->n_lined++;
-        if (batcher->n_left != UINT64_MAX)
-            batcher->n_left--;
-        append(batcher, batch);
-    }
-}
-
-void leat_batcher_want(struct leat_batcher *batcher, uint64_t n_steps) {
-    if (n_steps == 0)
-        batcher->n_left = UINT64_MAX;
-    else
-        batcher->n_left = n_steps > batcher->n_lined ? n_steps - batcher->n_lined : 0;
-    move_wanted(batcher);
-}
-
-int leat_batcher_add_end(struct leat_batcher *batcher, bool is_last) {
-    struct leat_batch_refs *end = calloc(1, sizeof(*end));
-
-    if (!end)
-        return -ENOMEM;
-    end->kind = LEAT_OUTPUT_EPOCH_END;
-    end->epoch = batcher->n_left > 0 ? batcher->epoch : batcher->next_epoch;
-    end->step = batcher->n_left > 0 ? batcher->step : batcher->next_step;
-    end->is_last = is_last;
-    append(batcher, end);
-    return 0;
-}
-
-bool leat_batcher_is_before_first(const struct leat_batcher *batcher) {
-    return batcher->epoch == batcher->first_epoch && batcher->step < batcher->first_step;
-}
-
-int leat_batcher_close(struct leat_batcher *batcher, struct leat_batch_refs *take_batch) {
-    bool is_mine = batcher->step % batcher->world_size - batcher->first_rank < batcher->n_ranks;
-    bool is_before = leat_batcher_is_before_first(batcher);
-
-    take_batch->epoch = batcher->epoch;
-    take_batch->step = batcher->step++;
-    batcher->n_rank_steps += is_mine;
-    if (!is_mine || is_before) {
-        leat_batch_refs_free(take_batch);
-        return 0;
-    }
-    append_to(&batcher->beyond, take_batch);
-    move_wanted(batcher);
-    return 0;
 }
 
 /* ---- open batches ---- */
@@ -206,19 +93,14 @@ int leat_open_batch_add(const struct leat_plan *plan, struct leat_open_batch *op
     int r = 0;
 
     if (open->refs && !fits(plan, open, n_tokens))
-        r = on_close(take_open(open), user);
-    if (r >= 0 && add_row(plan, open, ref, n_tokens) < 0)
-        r = -ENOMEM;
-    if (r == -ENOMEM) {
+        r = on_close(take_open(open), user, err);
+    if (r == 0 && add_row(plan, open, ref, n_tokens) < 0)
+        r = leat_error_oom(err);
+    if (r < 0) {
         leat_ref_drop(ref);
-        return leat_error_oom(err);
+        return r;
     }
-    if (is_full(plan, open)) {
-        int closed = on_close(take_open(open), user);
-
-        r = closed != 0 ? closed : r;
-    }
-    return r == -ENOMEM ? leat_error_oom(err) : r;
+    return is_full(plan, open) ? on_close(take_open(open), user, err) : 0;
 }
 
 /* ---- rows as they come ---- */
@@ -236,8 +118,8 @@ static size_t bucket_of(const struct leat_plan *plan, struct leat_ref ref) {
     return bucket;
 }
 
-static int on_close(struct leat_batch_refs *take_batch, void *user) {
-    return leat_batcher_close(user, take_batch);
+static int on_close(struct leat_batch_refs *take_batch, void *user, struct leat_error *err) {
+    return leat_batcher_close(user, take_batch, err);
 }
 
 static int push_batch(struct leat_order_sink *sink, struct leat_ref ref, struct leat_error *err) {
@@ -253,15 +135,15 @@ static int push_batch(struct leat_order_sink *sink, struct leat_ref ref, struct 
 int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err) {
     int r = leat_batcher_flush_window(batcher, err);
 
-    for (size_t i = 0; r >= 0 && i < batcher->n_open; i++) {
+    for (size_t i = 0; r == 0 && i < batcher->n_open; i++) {
         struct leat_batch_refs *batch = take_open(&batcher->open[i]);
 
         if (batch && batcher->plan->drop_last)
             leat_batch_refs_free(batch);
         else if (batch)
-            (void)leat_batcher_close(batcher, batch);
+            r = leat_batcher_close(batcher, batch, err);
     }
-    return r < 0 ? r : 0;
+    return r;
 }
 
 /* ---- life ---- */
@@ -279,23 +161,19 @@ int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan
         .n_left = options->n_steps ? options->n_steps : UINT64_MAX,
         .n_open = 1 + (plan->bucketing ? plan->bucketing->n_boundaries : 0),
     };
-    batcher->last = &batcher->first;
-    batcher->beyond.last = &batcher->beyond.first;
+    if (batcher->world_size > 1)
+        batcher->round_phase = options->round_phase % batcher->world_size;
+    leat_batcher_init_line(batcher);
     batcher->open = calloc(batcher->n_open, sizeof(*batcher->open));
     return batcher->open ? 0 : leat_error_oom(err);
 }
 
 void leat_batcher_deinit(struct leat_batcher *batcher) {
-    struct leat_batch_refs *batch;
-
     for (size_t i = 0; batcher->open && i < batcher->n_open; i++)
         leat_batch_refs_free(batcher->open[i].refs);
     for (size_t i = 0; i < batcher->n_gathered; i++)
         leat_ref_drop(batcher->gathered[i].ref);
-    while (batcher->last && (batch = leat_batcher_pop(batcher)))
-        leat_batch_refs_free(batch);
-    while ((batch = take_from(&batcher->beyond)))
-        leat_batch_refs_free(batch);
+    leat_batcher_deinit_line(batcher);
     free(batcher->open);
     free(batcher->gathered);
 }
@@ -304,8 +182,7 @@ void leat_batcher_start_epoch(struct leat_batcher *batcher, uint64_t seed, uint6
     const struct leat_bucketing *bucketing = batcher->plan->bucketing;
 
     batcher->epoch = epoch;
-    batcher->step = 0;
-    batcher->n_rank_steps = 0;
+    leat_batcher_start_rounds(batcher);
     if (bucketing)
         batcher->rng.state = leat_rng_key(seed, bucketing->seed, epoch, LEAT_RNG_BUCKET, 0);
 }

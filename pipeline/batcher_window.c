@@ -18,7 +18,7 @@ struct cut {
     size_t n_batches, capacity;
 };
 
-static int on_close(struct leat_batch_refs *take_batch, void *user) {
+static int on_close(struct leat_batch_refs *take_batch, void *user, struct leat_error *err) {
     struct cut *cut = user;
 
     if (cut->n_batches == cut->capacity) {
@@ -27,7 +27,7 @@ static int on_close(struct leat_batch_refs *take_batch, void *user) {
 
         if (!larger) {
             leat_batch_refs_free(take_batch);
-            return -ENOMEM;
+            return leat_error_oom(err);
         }
         cut->batches = larger;
         cut->capacity = capacity;
@@ -59,7 +59,7 @@ static int cut_rows(struct leat_batcher *batcher, struct cut *cut, struct leat_e
     return r;
 }
 
-static int close_all(struct leat_batcher *batcher, struct cut *cut) {
+static int close_all(struct leat_batcher *batcher, struct cut *cut, struct leat_error *err) {
     bool shuffles = batcher->plan->bucketing->shuffles;
     int r = 0;
 
@@ -71,7 +71,10 @@ static int close_all(struct leat_batcher *batcher, struct cut *cut) {
         cut->batches[n - 1] = batch;
     }
     for (size_t i = 0; i < cut->n_batches; i++)
-        r = leat_batcher_close(batcher, cut->batches[i]);
+        if (r == 0)
+            r = leat_batcher_close(batcher, cut->batches[i], err);
+        else
+            leat_batch_refs_free(cut->batches[i]);
     free(cut->batches);
     return r;
 }
@@ -123,7 +126,7 @@ int leat_batcher_gather(struct leat_batcher *batcher, struct leat_ref ref, struc
     if (batcher->n_gathered - batcher->n_carried < bucketing->window)
         return 0;
     r = cut_rows(batcher, &cut, err);
-    closed = close_all(batcher, &cut);
+    closed = close_all(batcher, &cut, err);
     if (r >= 0)
         gather_rest(batcher);
     return r < 0 ? r : closed;
@@ -131,12 +134,12 @@ int leat_batcher_gather(struct leat_batcher *batcher, struct leat_ref ref, struc
 
 int leat_batcher_flush_window(struct leat_batcher *batcher, struct leat_error *err) {
     struct cut cut = {.batches = NULL};
-    int r;
+    int r, closed;
 
     if (!batcher->plan->bucketing || batcher->plan->bucketing->window == 0)
         return 0;
     r = cut_rows(batcher, &cut, err);
-    (void)close_all(batcher, &cut);
+    closed = close_all(batcher, &cut, err);
     batcher->n_carried = 0;
-    return r;
+    return r < 0 ? r : closed;
 }

@@ -55,7 +55,7 @@ struct leat_block {
     uint64_t first_line;   /* in the file, of source[0], from 1 */
     uint64_t first_record; /* number of its first record within the pass */
     const uint8_t *source; /* the bytes; valid while the job runs */
-    size_t n_source_bytes;
+    size_t n_source_bytes; /* known afterwards too */
     const uint32_t *record_starts,
         *record_ends; /* [n_records], into source; valid while the job runs */
 
@@ -75,6 +75,11 @@ struct leat_block {
     struct leat_resident *resident; /* NULL: it is never evicted */
     struct leat_bare *bare;         /* not NULL: it has rows, but no columns yet (run_bare.h) */
 };
+
+/* The number, within the pass, of the record that a row is of. */
+static inline uint64_t leat_block_record(const struct leat_block *block, uint32_t row) {
+    return block->first_record + (block->records ? block->records[row] : row);
+}
 
 /* Blocks that wait to be used again, with their warm arenas. Owner: run. */
 struct leat_block_pool {

@@ -215,6 +215,8 @@ struct leat_map_job {
 };
 
 int leat_map_execute(struct leat_map_job *job, struct leat_error *err);
+/* Where the block's records come from. */
+void leat_map_set_place(struct leat_block *block, const struct leat_piece *piece);
 /* The same with `gather` (map_gather.c); job->block and job->piece are its own, and at the end tell
  * of the first damage that it met. */
 int leat_gather_execute(struct leat_map_job *job, struct leat_error *err);
@@ -236,6 +238,7 @@ struct leat_batch_refs {
     enum leat_output_kind kind; /* EPOCH_END waits in the same line */
     uint64_t epoch, step;
     bool is_last;
+    bool is_wanted;  /* in the line, once its round is whole */
     bool is_planned; /* its blocks are here and pinned, but for: */
     uint32_t n_refs;
     uint64_t n_absent; /* rows that are being fetched */

@@ -28,11 +28,12 @@ static void end(const struct leat_map_job *job, struct leat_stage_count *count) 
     count->is_done = true;
 }
 
-static void set_place(struct leat_block *block, const struct leat_piece *piece) {
+void leat_map_set_place(struct leat_block *block, const struct leat_piece *piece) {
     block->file = piece->span.file;
     block->file_offset = piece->span.offset;
     block->first_line = piece->span.line;
     block->first_record = piece->record;
+    block->n_source_bytes = (size_t)piece->span.n_bytes;
 }
 
 static int index_records(struct leat_map_job *job, struct leat_block *block,
@@ -60,8 +61,7 @@ static int index_records(struct leat_map_job *job, struct leat_block *block,
     block->record_starts = starts;
     block->record_ends = ends;
     block->source = piece->buffer->data;
-    block->n_source_bytes = (size_t)piece->span.n_bytes;
-    set_place(block, piece);
+    leat_map_set_place(block, piece);
     return 0;
 }
 
@@ -212,7 +212,7 @@ static int make_damaged(struct leat_map_job *job, struct leat_error *err) {
     };
     block->n_bad = block->n_records = 1;
     block->n_rows = 0;
-    set_place(block, piece);
+    leat_map_set_place(block, piece);
     job->counts[LEAT_COUNT_SOURCE].n_errors++;
     return 0;
 }
@@ -282,7 +282,7 @@ static int load(struct leat_map_job *job, struct leat_error *err) {
 
     begin(job, count);
     r = leat_load_execute(job, err);
-    set_place(job->block, &job->piece);
+    leat_map_set_place(job->block, &job->piece);
     count->n_records += r == 0 ? job->block->n_rows : 0;
     count->n_bytes += job->load.frame.n_stored;
     count->n_errors += r < 0;

@@ -18,6 +18,7 @@
 
 static const char *const on_error_choices[] = {"fail", "skip", "quarantine", NULL};
 static const char *const verify_choices[] = {"sample", "full", NULL};
+static const char *const uneven_choices[] = {"drop", "pad", "error", NULL};
 static const char *const tuner_choices[] = {"as_set", "off", "on", NULL};
 
 const struct leat_arg leat_stream_args[] = {
@@ -49,6 +50,29 @@ const struct leat_arg leat_stream_args[] = {
      .min = 0,
      .max = 9e15,
      .help = "seed of the whole stream, folded into that of every random stage"},
+    {.name = "uneven",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct leat_stream_options, uneven),
+     .fallback = "drop",
+     .choices = uneven_choices,
+     .help = "of several ranks, what becomes of the last steps of an epoch that are not one for "
+             "each of them: they are left out; the round is filled up with its batches again, "
+             "from its first on; or the epoch fails"},
+    {.name = "skip_steps",
+     .is_aside = true,
+     .type = LEAT_ARG_TEXTS,
+     .offset = offsetof(struct leat_stream_options, skip_steps),
+     .max = LEAT_SKIPS_MAX,
+     .help = "steps that are left out, as 0:17 (epoch:step), 0:100-120, or 17 for every epoch; all "
+             "others keep their numbers and contents"},
+    {.name = "skip_records",
+     .is_aside = true,
+     .type = LEAT_ARG_TEXTS,
+     .offset = offsetof(struct leat_stream_options, skip_records),
+     .max = LEAT_SKIPS_MAX,
+     .help = "records that are taken out of their batches, as data.csv:17 (file:line), "
+             "data.csv:100-120, or as numbers from 0 that `leatctl where` tells; all other rows "
+             "stay where they are"},
     {.name = "block_bytes",
      .is_aside = true,
      .type = LEAT_ARG_BYTES,
@@ -252,6 +276,9 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
         if (!plan->quarantine_path)
             return leat_error_oom(err);
     }
+    r = leat_skips_bind(&plan->skips, config, err);
+    if (r < 0)
+        return r;
     if (plan->options.cache.path) {
         plan->cache_path = leat_config_path(config, plan->options.cache.path);
         if (!plan->cache_path)
@@ -529,6 +556,8 @@ static int build(struct leat_plan *plan, struct leat_planner *planner,
         r = check_cache(plan, err);
     if (r == 0)
         r = check_passes(plan, err);
+    if (r == 0)
+        r = leat_skips_load(plan, opener, err);
     if (r == 0 && with_batches)
         r = leat_plan_lay_out(plan, planner, err);
     if (r < 0)
@@ -606,6 +635,7 @@ struct leat_plan *leat_plan_unref(struct leat_plan *plan) {
         free(plan->stages[i].columns_after);
     }
     leat_plan_free_sources(plan);
+    leat_skips_deinit(&plan->skips);
     leat_config_deinit(&plan->options.base);
     free(plan->source_names);
     free(plan->source_columns);

@@ -9,6 +9,7 @@
 
 #include "pipeline/cache/cache_options.h"
 #include "pipeline/input.h"
+#include "pipeline/skips.h"
 #include "pipeline/stage.h"
 
 enum leat_on_error {
@@ -19,6 +20,8 @@ enum leat_on_error {
 
 /* How it is found out whether data is the same: by samples of its bytes, or by all of them. */
 enum leat_verify { LEAT_VERIFY_SAMPLE, LEAT_VERIFY_FULL };
+/* What becomes of the last steps of an epoch that do not make one for each rank. */
+enum leat_uneven { LEAT_UNEVEN_DROP, LEAT_UNEVEN_PAD, LEAT_UNEVEN_ERROR };
 
 enum leat_tuner_choice { LEAT_TUNER_AS_SET, LEAT_TUNER_OFF, LEAT_TUNER_ON };
 
@@ -28,7 +31,9 @@ struct leat_stream_options {
     struct leat_config base;
     int on_error; /* enum leat_on_error */
     const char *quarantine;
-    int64_t max_errors; /* 0: any number */
+    int64_t max_errors;                         /* 0: any number */
+    int uneven;                                 /* enum leat_uneven */
+    struct leat_texts skip_steps, skip_records; /* skips.h */
     int64_t seed;
     int64_t block_bytes;
     int tuner;               /* enum leat_tuner_choice */
@@ -136,6 +141,7 @@ struct leat_plan {
     size_t repeat_at;      /* index in `order` */
     uint64_t repeat_count; /* 0: without end */
 
+    struct leat_skips skips; /* what is taken out of the sequence at its end */
     size_t slot_bytes; /* of a full batch; if not is_bounded, what the first ring is made with */
     bool is_bounded;   /* no batch can be larger than slot_bytes */
     uint32_t n_slots;  /* without the window of the trainer */
@@ -144,6 +150,9 @@ struct leat_plan {
     struct leat_data *data; /* once somebody has looked (leat_data_identify); NULL: nobody has, or
                                it comes through a FIFO */
     uint8_t data_digest[LEAT_DIGEST_BYTES];   /* all zero then */
+    /* Of `skips`, which spec_digest does not have in it: a position outlives that something is
+     * taken out. All zero: nothing is. */
+    uint8_t skips_digest[LEAT_DIGEST_BYTES];
     uint8_t record_digest[LEAT_DIGEST_BYTES]; /* of what is done to each record, for the cache */
 };
 

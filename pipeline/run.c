@@ -82,6 +82,9 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
 
     r = check_ranks(options, err);
     if (r == 0)
+        r = leat_skips_check_rounds(&plan->skips, options->world_size, options->first_epoch,
+                                    options->round_phase, err);
+    if (r == 0)
         r = leat_run_check_passes(plan, options, err);
     if (r < 0)
         return r;

@@ -50,15 +50,20 @@ struct leat_run_options {
     uint64_t n_steps;             /* end after that many batches, of all of its ranks; 0: all */
     uint64_t first_rank, n_ranks; /* of which it makes the batches; n_ranks 0 counts as 1 */
     uint64_t world_size;          /* 0 counts as 1 */
+    /* Rounds of first_epoch, of world_size steps of which each rank has one, begin at steps that
+     * are congruent to that modulo world_size: the position at which the trainers of all ranks
+     * started. Those of later epochs begin at 0. */
+    uint64_t round_phase;
     bool has_seed;
     uint64_t seed;         /* in place of the stream's own */
     uint32_t max_map_jobs; /* blocks between scan and order at once: about 2 * workers + 2 */
     bool
         only_builds; /* no batches: the cache of the source, and the run ends when it is complete */
-    const char *cache_folder;         /* in place of the stream's own; NULL: that */
-    uint32_t shard, n_shards;         /* only_builds: that part of it alone; n_shards 0: all */
-    uint64_t (*now_ns)(void);         /* for busy times; NULL: they stay 0 */
-    uint32_t n_map_threads;           /* that execute MAP jobs; 0: unknown */
+    bool only_places;         /* no batches: where the rows of the first one come from (places.h) */
+    const char *cache_folder; /* in place of the stream's own; NULL: that */
+    uint32_t shard, n_shards; /* only_builds: that part of it alone; n_shards 0: all */
+    uint64_t (*now_ns)(void); /* for busy times; NULL: they stay 0 */
+    uint32_t n_map_threads;   /* that execute MAP jobs; 0: unknown */
     const struct leat_opener *opener; /* outlives the run */
     struct leat_account *account;     /* outlives the run; NULL: nobody limits it */
     bool is_unfused;                  /* each per-record stage is a job of its own; same batches */

@@ -82,7 +82,7 @@ bool leat_run_make_bare(struct leat_run *run, struct leat_queue_entry *entry, ui
 
     if (!block)
         return false;
-    block->file = entry->piece.span.file;
+    leat_map_set_place(block, &entry->piece);
     block->n_rows = n_rows;
     block->n_records = entry->piece.span.n_records;
     entry->block = block;
@@ -241,6 +241,7 @@ int leat_bare_execute(struct leat_map_job *job, struct leat_error *err) {
 static void fill(struct leat_block *block, struct leat_block *made) {
     block->columns = made->columns;
     block->n_columns = made->n_columns;
+    block->records = made->records;
     leat_block_take_over(block, made);
     leat_bare_forget(block);
 }

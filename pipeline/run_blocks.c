@@ -187,8 +187,9 @@ int leat_run_meet_bad_before(struct leat_run *run, struct leat_queue_entry *entr
 
 static int check_epoch(struct leat_run *run, struct leat_error *err) {
     const struct leat_batcher *batcher = &run->order.batcher;
+    bool is_first = run->epoch == batcher->first_epoch;
 
-    if (batcher->step == 0)
+    if (batcher->n_closed == 0)
         return leat_error_set(
             err, -ENODATA,
             "epoch %llu has no batches: %llu records were read, %llu of them were "
@@ -196,16 +197,18 @@ static int check_epoch(struct leat_run *run, struct leat_error *err) {
             (unsigned long long)run->epoch, (unsigned long long)run->n_epoch_records,
             (unsigned long long)run->n_epoch_bad, (unsigned long long)run->n_epoch_rows,
             run->n_epoch_rows ? ", of which `skip`, other filters or `drop_last` left none" : "");
-    if (batcher->n_rank_steps == 0)
+    if (batcher->n_rounds == 0 && !(is_first && batcher->first_step > 0))
         return leat_error_set(
-            err, -ENODATA, "rank %llu of %llu gets no batch: epoch %llu has only %llu steps",
-            (unsigned long long)batcher->first_rank, (unsigned long long)batcher->world_size,
-            (unsigned long long)run->epoch, (unsigned long long)batcher->step);
-    if (run->epoch == batcher->first_epoch && batcher->first_step > batcher->step)
-        return leat_error_set(err, -EINVAL,
-                              "step %llu was asked for, but epoch %llu has only %llu steps",
-                              (unsigned long long)batcher->first_step,
-                              (unsigned long long)run->epoch, (unsigned long long)batcher->step);
+            err, -ENODATA,
+            "no rank of %llu gets a batch: epoch %llu has only %llu steps; `uneven: pad` gives all "
+            "of them one",
+            (unsigned long long)batcher->world_size, (unsigned long long)run->epoch,
+            (unsigned long long)batcher->n_closed);
+    if (is_first && batcher->first_step > batcher->n_closed)
+        return leat_error_set(
+            err, -EINVAL, "step %llu was asked for, but epoch %llu has only %llu steps",
+            (unsigned long long)batcher->first_step, (unsigned long long)run->epoch,
+            (unsigned long long)batcher->n_closed);
     return 0;
 }
 
@@ -217,7 +220,13 @@ static int end_epoch(struct leat_run *run, struct leat_error *err) {
         run->has_pending_end = true;
         return 0;
     }
-    r = check_epoch(run, err);
+    r = leat_batcher_end_round(&run->order.batcher, err);
+    if (r == 0 && run->order.batcher.n_left == 0) { /* as it was filled up */
+        run->has_pending_end = true;
+        return 0;
+    }
+    if (r == 0)
+        r = check_epoch(run, err);
     if (r == 0 && leat_batcher_add_end(&run->order.batcher, is_last) < 0)
         r = leat_error_oom(err);
     if (r < 0)
@@ -241,7 +250,7 @@ static void start_next_pass(struct leat_run *run, bool epoch_is_done) {
     else if (r == 0)
         r = end_epoch(run, &err);
     if (r < 0)
-        leat_run_fail(run, &err);
+        leat_run_fail_order(run, &err);
 }
 
 void leat_run_skip_scan(struct leat_run *run, uint64_t epoch, uint64_t pass) {
@@ -322,7 +331,7 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
         run->n_order_rows++;
         r = leat_order_feed(&run->order, ref, &err);
         if (r < 0)
-            leat_run_fail(run, &err);
+            leat_run_fail_order(run, &err);
         if (r > 0) {
             leat_run_count_records(run, entry);
             leat_run_end_pass(run, r == LEAT_ORDER_EPOCH_DONE);

@@ -320,11 +320,14 @@ void leat_run_cache_next_pass(struct leat_run *run) {
 }
 
 /* The head of a frame does not tell bad records from those that filters dropped: where bad ones are
- * to be met, only frames without either are passed over. */
+ * to be met, only frames without either are passed over; nor does it tell which records
+ * the rows are of, which `skip_records` asks. */
 static bool may_pass_over(const struct leat_run *run, const struct leat_cache_frame *frame) {
+    bool may_drop =
+        run->plan->options.on_error == LEAT_ON_ERROR_FAIL && run->plan->skips.records.n_ranges == 0;
+
     return run->bares.may_skip && leat_run_is_passing(run) &&
-           (run->plan->options.on_error == LEAT_ON_ERROR_FAIL ||
-            frame->n_rows == frame->span.n_records);
+           (may_drop || frame->n_rows == frame->span.n_records);
 }
 
 static bool add_frame(struct leat_run *run, const struct leat_cache_frame *frame) {

@@ -11,6 +11,14 @@
 
 #include "pipeline/run_internal.h"
 
+/* Behind the batches that are wanted by now it does not matter, unless more are. */
+void leat_run_fail_order(struct leat_run *run, const struct leat_error *err) {
+    if (run->order.batcher.n_left > 0)
+        leat_run_fail(run, err);
+    else
+        run->late_error = *err;
+}
+
 void leat_run_stop_at_limit(struct leat_run *run) {
     if (run->is_complete || run->has_failed || run->order.batcher.n_left > 0)
         return;
@@ -50,7 +58,9 @@ static void go_on_from_limit(struct leat_run *run) {
     take_end_out(run);
     run->is_complete = run->is_at_limit = run->has_pending_end = false;
     leat_batcher_want(&run->order.batcher, run->options.n_steps);
-    if (has_pending_end)
+    if (run->late_error.code && run->order.batcher.n_left > 0)
+        leat_run_fail(run, &run->late_error);
+    else if (has_pending_end)
         leat_run_end_epoch(run);
     leat_run_stop_at_limit(run);
 }

@@ -132,10 +132,11 @@ struct leat_run {
     uint64_t n_pass_rows;
     uint64_t n_order_rows;                               /* of all passes */
     uint64_t n_epoch_bad, n_epoch_rows, n_epoch_records; /* that came to the order */
-    bool is_complete;     /* the last epoch went through the order, or: */
-    bool is_at_limit;     /* there are as many batches as are wanted */
-    bool has_pending_end; /* and its end of the epoch is still to be made (run_extend.c) */
-    bool has_ended;       /* the last output was taken */
+    bool is_complete;             /* the last epoch went through the order, or: */
+    bool is_at_limit;             /* there are as many batches as are wanted */
+    bool has_pending_end;         /* and its end of the epoch is still to be made (run_extend.c) */
+    bool has_ended;               /* the last output was taken */
+    struct leat_error late_error; /* behind the limit; code 0: none */
 
     /* batches into slots, and out */
     struct leat_slot_queue slots;
@@ -183,6 +184,11 @@ static inline struct leat_run *leat_run_whole(struct leat_run *run) {
     return run->whole ? run->whole : run;
 }
 
+/* Whether it is asked of rows in batches which records they are of. */
+static inline bool leat_run_wants_places(const struct leat_run *run) {
+    return run->plan->skips.records.n_ranges > 0 || run->options.only_places;
+}
+
 /* Moves mapped blocks through the order until enough batches are ready. */
 void leat_run_consume(struct leat_run *run);
 /* Takes note of a failure; the first counts. */
@@ -204,6 +210,8 @@ bool leat_run_wants_epoch(const struct leat_run *run, uint64_t epoch);
 void leat_run_end_pass(struct leat_run *run, bool epoch_is_done);
 /* The end of the epoch that is pending. */
 void leat_run_end_epoch(struct leat_run *run);
+/* A failure of the order: behind all batches that it has closed. */
+void leat_run_fail_order(struct leat_run *run, const struct leat_error *err);
 /* If as many batches as are wanted are in line, their end is next (run_extend.c). */
 void leat_run_stop_at_limit(struct leat_run *run);
 /* The pass that was being consumed is over, and another is wanted: what is read and not wanted is

@@ -152,7 +152,7 @@ static void push_row(struct leat_run *run, struct leat_ref ref) {
     run->n_order_rows++;
     r = leat_order_feed(&run->order, ref, &err);
     if (r < 0)
-        leat_run_fail(run, &err);
+        leat_run_fail_order(run, &err);
     if (r > 0)
         end_pass(run, r == LEAT_ORDER_EPOCH_DONE);
 }

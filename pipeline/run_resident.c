@@ -98,9 +98,14 @@ static void *copy(struct leat_arena *arena, const void *values, size_t n_bytes) 
 }
 
 /* Columns without values, in memory of just their size. */
-static int make_bare(const struct leat_plan *plan, const struct leat_block *block,
-                     struct leat_arena *arena, struct leat_column **ret_columns) {
-    size_t n_bytes = aligned(block->n_columns * sizeof(struct leat_column));
+static int make_bare(const struct leat_run *run, const struct leat_block *block,
+                     struct leat_arena *arena, struct leat_column **ret_columns,
+                     uint32_t **ret_records) {
+    const struct leat_plan *plan = run->plan;
+    bool keeps_records = block->records && leat_run_wants_places(run);
+    size_t n_records_bytes = keeps_records ? block->n_rows * sizeof(uint32_t) : 0;
+    size_t n_bytes =
+        aligned(block->n_columns * sizeof(struct leat_column)) + aligned(n_records_bytes);
     struct leat_column *columns;
 
     for (uint32_t i = 0; i < block->n_columns; i++)
@@ -119,6 +124,7 @@ static int make_bare(const struct leat_plan *plan, const struct leat_block *bloc
             columns[i].values = copy(arena, column->values, n);
     }
     *ret_columns = columns;
+    *ret_records = keeps_records ? copy(arena, block->records, n_records_bytes) : NULL;
     return 0;
 }
 
@@ -128,12 +134,13 @@ static bool evict(struct leat_run *run, struct leat_resident *resident) {
     struct leat_block *block = resident->block;
     struct leat_column *columns;
     struct leat_arena arena;
+    uint32_t *records;
 
-    if (block->n_pins > 0 || make_bare(run->plan, block, &arena, &columns) < 0)
+    if (block->n_pins > 0 || make_bare(run, block, &arena, &columns, &records) < 0)
         return false;
     leat_block_replace(block, &arena);
     block->columns = columns;
-    block->records = NULL;
+    block->records = records;
     block->bad = NULL;
     block->n_bad = 0;
     block->is_evicted = true;

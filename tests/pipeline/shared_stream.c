@@ -263,6 +263,7 @@ static void hash_output(struct driver *driver, const struct leat_output *output)
     if (output->kind == LEAT_OUTPUT_EPOCH_END) {
         leat_blake2b_u64(&driver->blake, output->is_last);
         driver->result.n_epochs++;
+        driver->result.n_end_steps = output->step;
         driver->has_ended |= output->is_last;
         return;
     }

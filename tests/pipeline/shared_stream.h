@@ -66,6 +66,7 @@ struct drive {
 struct driven {
     char digest[LEAT_DIGEST_HEX_SIZE]; /* of every output, every used byte, in order */
     uint64_t n_batches, n_rows, n_epochs, n_growths;
+    uint64_t n_end_steps; /* as the last end of an epoch tells */
     struct leat_error error; /* code 0: none */
     struct leat_run_stats stats;
     struct leat_error cache_note;         /* the last; code 0: none */

@@ -23,6 +23,7 @@ import leat_chat
 import leat_exec
 import leat_numbers
 import leat_order
+import leat_rounds
 import leat_sources
 from leat_elements import INTEGERS, TRUTHS, BadRecord, fit, pack, parse, parse_float, text_of
 from leat_tokens import Tokenizer
@@ -51,6 +52,7 @@ class Plan:
         self.directory = directory
         (self.source_kind, self.source_args), = spec["source"].items()
         self.seed = spec.get("seed", 0)
+        self.uneven, self.skips = spec.get("uneven", "drop"), leat_rounds.Skips(spec)
         self.skips_bad = spec.get("on_error", "fail") != "fail"
         self.source = leat_sources.open_source(self.source_kind, self.source_args, directory)
         self.columns = {name: Column(dtype, is_list)
@@ -285,8 +287,9 @@ class Plan:
         return leat_mix.mix(laps, self.source.mixing, key)
 
     def read_lane(self, source, n_files, context):
-        for record in source.records():
-            row = {"file": record.file + n_files, "offset": record.offset, "raw": record.raw}
+        for number, record in enumerate(source.records()):
+            row = {"file": record.file + n_files, "offset": record.offset, "raw": record.raw,
+                   "is_skipped": self.skips.has_record(number, record)}
             try:
                 values = record.values()
                 row.update((column, values[name]) for name, column in self.source_columns.items())
@@ -298,14 +301,14 @@ class Plan:
             if kept:
                 yield row
 
-    def batches(self, epoch, seed=None):
+    def batches(self, epoch, seed=None, world_size=1):
         """(step, n_rows, tensors) of an epoch, over all ranks."""
         context = {"epoch": epoch, "seed": seed}
         self.epoch = epoch
         rows = leat_order.chain(lambda place: self.read_pass(context, place), self.orders, self.seed_of(context), epoch)
         key = {"seed": self.seed_of(context), "epoch": epoch}
         every = leat_batches.batches(rows, self.batch, self.columns, self.bucket, key)
-        for step, batch in enumerate(every):
+        for step, batch in leat_rounds.ranked(every, self.uneven, world_size, self.skips, epoch):
             yield step, len(batch), [self.tensor(name, column, batch)
                                      for name, column in self.columns.items()]
 
@@ -442,7 +445,7 @@ def run(path, stream=None, epochs=1, first_epoch=0, rank=0, world_size=1, seed=N
     plan = Plan(load_spec(path, stream), pathlib.Path(path).parent)
     digest, n_batches, n_rows = Digest(), 0, 0
     for epoch in range(first_epoch, first_epoch + epochs):
-        for step, rows, tensors in plan.batches(epoch, seed):
+        for step, rows, tensors in plan.batches(epoch, seed, world_size):
             if step % world_size == rank:
                 digest.batch(epoch, step, tensors)
                 n_batches, n_rows = n_batches + 1, n_rows + rows

@@ -83,6 +83,7 @@ def check(folder, stream, *runs, daemon=True):
 
 
 SELECT = {"select": {"fields": ["ids", "mask", "y"]}}
+NUMBER = {"cast": {"input": "id", "dtype": "int32"}}
 LABEL = {"cast": {"input": "label", "output": "y", "dtype": "int64", "default": -1,
                   "map": {"cat": 0, "dog": 1, "emu": 2}}}
 RUNS = [{}, {"epochs": 3}, {"epochs": 2, "seed": 99}, {"rank": 1, "world_size": 3}]
@@ -124,6 +125,24 @@ def test_order_stages(folder):
                              {"skip": {"count": 11}}, {"shuffle": {"buffer_size": 16, "seed": 1}},
                              {"take": {"count": 90}}, {"repeat": {"count": 3}},
                              {"shuffle": {"buffer_size": 32, "seed": 1}}, {"skip": {"count": 5}}, seed=77), *RUNS)
+
+
+def test_uneven_rounds(folder):
+    for uneven in ("drop", "pad"):
+        for world_size in (2, 4, 7):
+            runs = [{"rank": rank, "world_size": world_size, "epochs": 2} for rank in (0, world_size - 1)]
+            check(folder, csv_stream(NUMBER, {"select": {"fields": ["id"]}}, {"shuffle": {"buffer_size": 50}},
+                                     uneven=uneven), *runs, daemon=False)
+
+
+def test_skipped(folder):
+    steps = ["0:1", "2-3", "1:5-6"]
+    records = [5, "20-24", 149, "a.csv:2", "a.csv:40-60", "b1.csv:7", "b2.csv:11-19"]
+    check(folder, csv_stream(NUMBER, {"select": {"fields": ["id"]}}, {"shuffle": {"buffer_size": 50}},
+                             skip_steps=steps, skip_records=records), {"epochs": 2})
+    check(folder, csv_stream(NUMBER, {"select": {"fields": ["id"]}}, {"shuffle": {"buffer_size": 50}},
+                             skip_steps=["0:2-5", 1, 0], skip_records=[5, 6, 150], uneven="pad"),
+          {"epochs": 2, "rank": 1, "world_size": 2}, daemon=False)
 
 
 def test_full_shuffle(folder):
