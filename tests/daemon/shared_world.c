@@ -1,0 +1,754 @@
+/* shared_world.c: see shared_world.h. */
+#include "tests/daemon/shared_world.h"
+
+#include <string.h>
+
+#include "daemon/hub_internal.h"
+
+#define ALONE_MAX 400
+
+struct world_counts world_counts;
+
+static uint32_t run_index(const struct world *world, const struct leat_hub_run *run) {
+    return (uint32_t)((const struct world_run *)run - world->runs);
+}
+
+static bool make_room(void *user, struct leat_hub_run *run, uint32_t n_slots) {
+    struct world *world = user;
+
+    (void)run;
+    world->has_refused |= world->refuses_room;
+    return !world->refuses_room && n_slots <= world->it->n_slots;
+}
+
+static const struct leat_hub_ops hub_ops = {.make_room = make_room};
+
+void world_init(struct world *world, const struct world_case *it) {
+    memset(world, 0, sizeof(*world));
+    world->it = it;
+    leat_hub_init(&world->hub, it->world_size, &hub_ops, world);
+    for (uint32_t i = 0; i < it->n_trainers; i++) {
+        struct world_trainer *trainer = &world->trainers[i];
+
+        trainer->epoch = it->trainers[i].epoch;
+        trainer->step = it->trainers[i].step;
+        trainer->n_left = it->trainers[i].n_left ? it->trainers[i].n_left : LEAT_HUB_NO_LIMIT;
+    }
+}
+
+/* ---- trainers ---- */
+
+static bool has_fault(const struct world *world) {
+    return world->it->fail_epoch > 0 || world->it->fail_step > 0;
+}
+
+static uint32_t n_of_this_daemon(const struct world *world, const struct world_trainer *trainer) {
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < trainer->n_held; i++)
+        n += !world->runs[trainer->held[i].run].is_lost;
+    return n;
+}
+
+/* What it was told of is what must come, and is there. */
+static const char *receive(struct world *world, struct world_trainer *trainer,
+                           const struct leat_hub_hold *hold) {
+    uint32_t run = 0;
+
+    while (run < WORLD_MAX_RUNS &&
+           (!world->runs[run].is_used || world->runs[run].generation != hold->generation))
+        run++;
+    if (run == WORLD_MAX_RUNS)
+        return "told of a ring that is none";
+    if (trainer->step >= world->it->n_steps)
+        return "told of a batch, and the epoch is over";
+    if (hold->epoch != trainer->epoch || hold->step != trainer->step)
+        return "a batch is lost, doubled or out of order";
+    if (n_of_this_daemon(world, trainer) == world->it->trainers[trainer - world->trainers].window ||
+        trainer->n_held == WORLD_MAX_HELD)
+        return "told of more than its window";
+    trainer->held[trainer->n_held++] = (struct world_held){.run = run,
+                                                           .slot = hold->slot,
+                                                           .generation = hold->generation,
+                                                           .epoch = hold->epoch,
+                                                           .step = hold->step};
+    trainer->step += world->it->world_size;
+    if (trainer->n_left != LEAT_HUB_NO_LIMIT)
+        trainer->n_left--;
+    return NULL;
+}
+
+static const char *tell(struct world *world, struct world_trainer *trainer) {
+    struct leat_hub_session *session = &trainer->session;
+    uint32_t n = session->n_holds - session->n_announced;
+
+    for (uint32_t i = session->n_announced; i < session->n_holds; i++) {
+        const char *wrong = receive(world, trainer, &session->holds[i]);
+
+        if (wrong)
+            return wrong;
+    }
+    leat_hub_announce(session, n, true);
+    return NULL;
+}
+
+static const char *receive_end(struct world *world, struct world_trainer *trainer,
+                               const struct leat_hub_taken *taken) {
+    const struct world_case *it = world->it;
+    uint32_t i = (uint32_t)(trainer - world->trainers);
+    bool by_steps = trainer->n_left == 0;
+    bool is_last =
+        by_steps || (it->trainers[i].n_epochs > 0 &&
+                     trainer->epoch + 1 >= it->trainers[i].epoch + it->trainers[i].n_epochs);
+
+    if (taken->epoch != trainer->epoch || (!by_steps && trainer->step < it->n_steps))
+        return "an epoch ends too early";
+    if (!by_steps && taken->step != it->n_steps)
+        return "an epoch has another number of steps";
+    if (by_steps && taken->step != trainer->step - it->world_size + 1)
+        return "a stream ends with another number of steps";
+    if (taken->is_last != is_last)
+        return "the last end is not the last";
+    trainer->epoch++;
+    trainer->step = it->trainers[i].rank;
+    if (is_last)
+        trainer->state = WORLD_DONE;
+    return NULL;
+}
+
+static const char *fail_trainer(struct world *world, struct world_trainer *trainer) {
+    const struct world_case *it = world->it;
+
+    if (!has_fault(world) || trainer->epoch != it->fail_epoch || trainer->step < it->fail_step ||
+        trainer->step >= it->fail_step + it->world_size)
+        return "a stream failed where it should not";
+    trainer->state = WORLD_DONE;
+    leat_hub_leave(&trainer->session, true);
+    world_counts.n_failed++;
+    return NULL;
+}
+
+static const char *take(struct world *world, struct world_trainer *trainer, bool is_told) {
+    struct leat_hub_taken taken;
+    const char *wrong = NULL;
+
+    switch (leat_hub_take(&trainer->session, &taken)) {
+    case LEAT_HUB_BATCH:
+        wrong = is_told ? tell(world, trainer) : NULL;
+        break;
+    case LEAT_HUB_END:
+        wrong = tell(world, trainer);
+        if (!wrong)
+            wrong = receive_end(world, trainer, &taken);
+        break;
+    case LEAT_HUB_FAILED:
+        wrong = tell(world, trainer);
+        if (!wrong)
+            wrong = fail_trainer(world, trainer);
+        break;
+    case LEAT_HUB_NOTHING:
+        trainer->may_take = false;
+        leat_hub_wait(&trainer->session);
+        break;
+    }
+    return wrong;
+}
+
+static void join(struct world *world, struct world_trainer *trainer) {
+    const struct world_case *it = world->it;
+    uint32_t i = (uint32_t)(trainer - world->trainers);
+
+    trainer->session = (struct leat_hub_session){
+        .rank = it->trainers[i].rank,
+        .first_rank = it->n_local > 1 ? 0 : it->trainers[i].rank,
+        .n_ranks = it->n_local,
+        .next = {trainer->epoch, trainer->step},
+        .n_epochs = it->trainers[i].n_epochs > 0
+                        ? it->trainers[i].n_epochs + it->trainers[i].epoch - trainer->epoch
+                        : 0,
+        .n_left = trainer->n_left,
+        .window = it->trainers[i].window,
+        .holds = trainer->holds};
+    if (trainer->step >= it->n_steps) /* a trainer names the round, not a step that is not there */
+        trainer->session.next.step = it->n_steps;
+    leat_hub_join(&world->hub, &trainer->session);
+    trainer->state = WORLD_JOINED;
+    trainer->may_take = true;
+}
+
+/* What came from a daemon that is gone is given back to nobody. */
+static const char *release(const struct world *world, struct world_trainer *trainer,
+                           uint32_t which) {
+    struct world_held held = trainer->held[which];
+
+    trainer->n_held--;
+    memmove(&trainer->held[which], &trainer->held[which + 1],
+            (trainer->n_held - which) * sizeof(held));
+    trainer->released = held;
+    if (trainer->session.hub && !world->runs[held.run].is_lost &&
+        !leat_hub_release(&trainer->session, held.generation, held.slot, held.epoch, held.step))
+        return "a release was refused";
+    if (trainer->state == WORLD_JOINED && !trainer->session.is_hungry)
+        trainer->may_take = true;
+    return NULL;
+}
+
+static void lose(struct world *world, struct world_trainer *trainer) {
+    if (trainer->state == WORLD_JOINED)
+        leat_hub_leave(&trainer->session, true);
+    world_counts.n_quarantined += trainer->n_held > 0;
+    trainer->state = WORLD_LOST;
+    world->n_losses++;
+}
+
+static void die(struct world_trainer *trainer) {
+    leat_hub_release_all(&trainer->session);
+    trainer->n_held = 0;
+    trainer->state = WORLD_DEAD;
+}
+
+/* ---- runs ---- */
+
+static struct leat_hub_item *new_item(struct world *world) {
+    for (uint32_t i = 0; i < WORLD_MAX_ITEMS; i++)
+        if (!world->items[i].is_used) {
+            world->items[i].is_used = true;
+            memset(&world->items[i].item, 0, sizeof(world->items[i].item));
+            return &world->items[i].item;
+        }
+    return NULL;
+}
+
+static uint32_t free_slot(const struct world *world, const struct world_run *run) {
+    uint32_t i = 0;
+
+    while (i < world->it->n_slots && run->is_taken[i])
+        i++;
+    return i;
+}
+
+static bool ends_here(const struct world *world, const struct world_run *run) {
+    return run->step >= world->it->n_steps || run->n_batches >= run->n_wanted;
+}
+
+static bool is_mine(const struct world *world, const struct world_run *run) {
+    uint64_t rank = run->step % world->it->world_size;
+
+    return rank >= run->run.first_rank && rank < run->run.first_rank + run->run.n_ranks;
+}
+
+static void pass_others(const struct world *world, struct world_run *run) {
+    while (!ends_here(world, run) && !is_mine(world, run))
+        run->step++;
+}
+
+static const char *make(struct world *world, struct world_run *run) {
+    const struct world_case *it = world->it;
+    struct leat_hub_item *item;
+    uint32_t slot = free_slot(world, run);
+
+    if (has_fault(world) && run->epoch == it->fail_epoch && run->step >= it->fail_step) {
+        run->has_ended = true;
+        leat_hub_fail(&run->run);
+        return NULL;
+    }
+    item = new_item(world);
+    if (!item)
+        return "no items left: the world is too small";
+    item->epoch = run->epoch;
+    item->step = run->step;
+    item->generation = run->generation;
+    item->is_end = ends_here(world, run);
+    if (item->is_end) {
+        item->is_last = run->epoch + 1 >= run->end_epoch || run->n_batches >= run->n_wanted;
+        run->has_ended = item->is_last;
+        run->epoch++;
+        run->step = 0;
+    } else {
+        run->is_taken[slot] = true;
+        run->memory[slot] = (struct leat_hub_place){item->epoch, item->step};
+        item->slot = slot;
+        run->step++;
+        run->n_batches++;
+    }
+    leat_hub_output(&run->run, item);
+    pass_others(world, run);
+    return NULL;
+}
+
+static bool is_starved(const struct world *world, const struct world_run *run) {
+    return !run->has_ended && !ends_here(world, run) && free_slot(world, run) == world->it->n_slots;
+}
+
+static bool can_make(const struct world *world, const struct world_run *run) {
+    return run->is_used && !run->is_closed && !run->is_lost && !run->run.has_ended &&
+           !run->has_ended && (ends_here(world, run) || free_slot(world, run) < world->it->n_slots);
+}
+
+/* ---- what the hub wants ---- */
+
+static bool is_read(const struct world *world, uint32_t run) {
+    for (uint32_t i = 0; i < world->it->n_trainers; i++)
+        for (uint32_t k = 0; k < world->trainers[i].n_held; k++)
+            if (world->trainers[i].held[k].run == run)
+                return true;
+    return false;
+}
+
+static bool has_items(const struct world *world, const struct world_run *run) {
+    for (uint32_t i = 0; i < WORLD_MAX_ITEMS; i++)
+        if (world->items[i].is_used && world->items[i].item.run == &run->run)
+            return true;
+    return false;
+}
+
+static struct world_run *new_run(struct world *world) {
+    for (uint32_t i = 0; i < WORLD_MAX_RUNS; i++) {
+        struct world_run *run = &world->runs[i];
+
+        if (run->is_used && !((run->is_closed || run->is_lost) && !is_read(world, i) &&
+                              (run->is_lost || !has_items(world, run))))
+            continue;
+        memset(run, 0, sizeof(*run));
+        run->is_used = true;
+        run->generation = ++world->next_generation;
+        return run;
+    }
+    return NULL;
+}
+
+static const char *start(struct world *world, const struct leat_hub_action *action) {
+    struct world_run *run;
+
+    world->has_refused |= world->refuses_start;
+    if (world->refuses_start) {
+        leat_hub_not_started(action->session);
+        return NULL;
+    }
+    run = new_run(world);
+    if (!run)
+        return "no runs left: the world is too small";
+    run->epoch = action->place.epoch;
+    run->step = action->place.step;
+    run->end_epoch =
+        action->n_epochs > 0 ? action->place.epoch + action->n_epochs : LEAT_HUB_NO_LIMIT;
+    run->n_wanted = action->n_batches;
+    leat_hub_started(action->session, &run->run, action->first_rank, action->n_ranks,
+                     world->it->n_slots);
+    pass_others(world, run);
+    world_counts.n_starts++;
+    return NULL;
+}
+
+static void free_item(struct world *world, struct leat_hub_item *item) {
+    uint32_t i = (uint32_t)((struct leat_hub_item *)item - &world->items[0].item);
+
+    i = (uint32_t)(((char *)item - (char *)world->items) / (long)sizeof(world->items[0]));
+    if (!item->is_end)
+        world->runs[run_index(world, item->run)].is_taken[item->slot] = false;
+    world->items[i].is_used = false;
+}
+
+static const char *act(struct world *world) {
+    struct leat_hub_action action;
+    const char *wrong = NULL;
+
+    while (!wrong && leat_hub_next_action(&world->hub, &action))
+        switch (action.kind) {
+        case LEAT_HUB_FREE:
+            free_item(world, action.item);
+            break;
+        case LEAT_HUB_WAKE:
+            ((struct world_trainer *)action.session)->may_take = true;
+            break;
+        case LEAT_HUB_START:
+            wrong = start(world, &action);
+            break;
+        case LEAT_HUB_EXTEND:
+            world->runs[run_index(world, action.run)].end_epoch = action.run->end_epoch;
+            world->runs[run_index(world, action.run)].n_wanted = action.run->n_wanted;
+            break;
+        case LEAT_HUB_CLOSE:
+            world->runs[run_index(world, action.run)].is_closed = true;
+            break;
+        }
+    return wrong;
+}
+
+/* ---- events ---- */
+
+static void crash(struct world *world) {
+    for (uint32_t i = 0; i < world->it->n_trainers; i++) {
+        struct world_trainer *trainer = &world->trainers[i];
+
+        trainer->session = (struct leat_hub_session){.rank = 0};
+        if (trainer->state == WORLD_JOINED)
+            trainer->state = WORLD_ABSENT;
+        trainer->may_take = false;
+    }
+    for (uint32_t i = 0; i < WORLD_MAX_RUNS; i++)
+        world->runs[i].is_lost = true;
+    memset(world->items, 0, sizeof(world->items));
+    leat_hub_init(&world->hub, world->it->world_size, &hub_ops, world);
+    world->n_crashes++;
+}
+
+static void add(struct world_event *events, uint32_t *n, enum world_event_kind kind, uint32_t of,
+                uint32_t which) {
+    if (*n < WORLD_MAX_EVENTS)
+        events[(*n)++] = (struct world_event){.kind = kind, .of = of, .which = which};
+}
+
+static void add_trainer(const struct world *world, uint32_t i, struct world_event *events,
+                        uint32_t *n) {
+    const struct world_trainer *trainer = &world->trainers[i];
+    const struct leat_hub_session *session = &trainer->session;
+    bool is_joined = trainer->state == WORLD_JOINED;
+
+    if (trainer->state == WORLD_ABSENT)
+        add(events, n, WORLD_JOIN, i, 0);
+    if (is_joined && trainer->may_take) {
+        add(events, n, WORLD_TAKE, i, 0);
+        if (world->it->is_slow)
+            add(events, n, WORLD_QUIETLY, i, 0);
+    }
+    if (is_joined && session->n_announced < session->n_holds)
+        add(events, n, WORLD_TELL, i, 0);
+    for (uint32_t k = 0; k < trainer->n_held && trainer->state != WORLD_LOST; k++)
+        add(events, n, WORLD_RELEASE, i, k);
+    if (is_joined && session->is_waiting)
+        add(events, n, WORLD_RETRY, i, 0);
+    if (is_joined && world->n_losses < world->it->n_losses)
+        add(events, n, WORLD_LOSE, i, 0);
+    if (trainer->state == WORLD_LOST)
+        add(events, n, WORLD_DIE, i, 0);
+}
+
+static bool needs_pump(const struct world *world, const struct world_run *run) {
+    return run->is_used && !run->is_closed && !run->is_lost && !run->run.has_ended &&
+           run->run.is_starved != is_starved(world, run);
+}
+
+uint32_t world_events(const struct world *world, struct world_event *ret_events) {
+    uint32_t n = 0, n_certain;
+
+    for (uint32_t i = 0; i < world->it->n_trainers; i++)
+        add_trainer(world, i, ret_events, &n);
+    for (uint32_t i = 0; i < WORLD_MAX_RUNS; i++) {
+        if (can_make(world, &world->runs[i]))
+            add(ret_events, &n, WORLD_MAKE, i, 0);
+        if (needs_pump(world, &world->runs[i]))
+            add(ret_events, &n, WORLD_PUMP, i, 0);
+    }
+    if (world->n_crashes < world->it->n_crashes)
+        add(ret_events, &n, WORLD_CRASH, 0, 0);
+    n_certain = world->n_refusals < world->it->n_refusals ? n : 0;
+    for (uint32_t i = 0; i < n_certain; i++) {
+        add(ret_events, &n, ret_events[i].kind, ret_events[i].of, ret_events[i].which);
+        ret_events[n - 1].refuses_start = true;
+        add(ret_events, &n, ret_events[i].kind, ret_events[i].of, ret_events[i].which);
+        ret_events[n - 1].refuses_room = true;
+    }
+    return n;
+}
+
+static const char *happen(struct world *world, const struct world_event *event) {
+    struct world_trainer *trainer = &world->trainers[event->of % WORLD_MAX_TRAINERS];
+    struct world_run *run = &world->runs[event->of];
+
+    switch (event->kind) {
+    case WORLD_JOIN:
+        join(world, trainer);
+        return NULL;
+    case WORLD_MAKE:
+        return make(world, run);
+    case WORLD_PUMP:
+        leat_hub_set_starved(&run->run, is_starved(world, run));
+        return NULL;
+    case WORLD_TAKE:
+        return take(world, trainer, true);
+    case WORLD_QUIETLY:
+        return take(world, trainer, false);
+    case WORLD_TELL:
+        return tell(world, trainer);
+    case WORLD_RELEASE:
+        return release(world, trainer, event->which);
+    case WORLD_RETRY:
+        leat_hub_retry(&trainer->session);
+        return NULL;
+    case WORLD_LOSE:
+        lose(world, trainer);
+        return NULL;
+    case WORLD_DIE:
+        die(trainer);
+        return NULL;
+    default:
+        crash(world);
+        return NULL;
+    }
+}
+
+const char *world_step(struct world *world, const struct world_event *event, bool *ret_is_void) {
+    bool refuses = event->refuses_start || event->refuses_room;
+    uint64_t n_moves = world->hub.n_moves, n_detached = world->hub.n_detached;
+    const char *wrong;
+
+    world->refuses_start = event->refuses_start;
+    world->refuses_room = event->refuses_room;
+    world->has_refused = false;
+    wrong = happen(world, event);
+    if (!wrong)
+        wrong = act(world);
+    *ret_is_void = refuses && !world->has_refused;
+    world->n_refusals += refuses;
+    world->refuses_start = world->refuses_room = false;
+    if (world->hub.n_moves > n_moves)
+        world_counts.n_moves++;
+    if (world->hub.n_detached > n_detached)
+        world_counts.n_detached++;
+    return wrong;
+}
+
+/* ---- what must hold ---- */
+
+static const char *check_held(const struct world *world, const struct world_trainer *trainer) {
+    for (uint32_t i = 0; i < trainer->n_held; i++) {
+        const struct world_held *held = &trainer->held[i];
+        struct leat_hub_place there = world->runs[held->run].memory[held->slot];
+
+        if (there.epoch != held->epoch || there.step != held->step)
+            return "a slot was filled again while it was read";
+    }
+    return NULL;
+}
+
+static bool holds(const struct world_trainer *trainer, const struct world_held *held) {
+    for (uint32_t i = 0; i < trainer->n_held; i++)
+        if (trainer->held[i].generation == held->generation &&
+            trainer->held[i].slot == held->slot && trainer->held[i].epoch == held->epoch &&
+            trainer->held[i].step == held->step)
+            return true;
+    return false;
+}
+
+/* Whatever a trainer says it releases: only what it holds is. */
+static const char *check_lies(struct world_trainer *trainer, const struct world_held *held) {
+    struct world_held lies[] = {*held, *held, *held, *held, *held};
+
+    if (!trainer->session.hub || held->generation == 0)
+        return NULL;
+    lies[1].generation++;
+    lies[2].slot++;
+    lies[3].step++;
+    lies[4].epoch++;
+    for (uint32_t i = 0; i < 5; i++)
+        if (!holds(trainer, &lies[i]) &&
+            leat_hub_release(&trainer->session, lies[i].generation, lies[i].slot, lies[i].epoch,
+                             lies[i].step))
+            return "released what it does not hold";
+    return NULL;
+}
+
+static const char *check_trainer(struct world *world, struct world_trainer *trainer) {
+    const struct leat_hub_session *session = &trainer->session;
+    const char *wrong = check_held(world, trainer);
+
+    for (uint32_t i = 0; !wrong && i < world->it->n_trainers; i++) {
+        struct world_trainer *other = &world->trainers[i];
+
+        wrong = check_lies(trainer, &other->released);
+        for (uint32_t k = 0; !wrong && k < other->n_held; k++)
+            wrong = check_lies(trainer, &other->held[k]);
+        for (uint32_t k = 0; !wrong && k < other->session.n_holds; k++) {
+            const struct leat_hub_hold *hold = &other->session.holds[k];
+            struct world_held quiet = {.slot = hold->slot,
+                                       .generation = hold->generation,
+                                       .epoch = hold->epoch,
+                                       .step = hold->step};
+
+            wrong = check_lies(trainer, &quiet);
+        }
+    }
+    if (!wrong && session->cursor && session->cursor->n_wants == 0)
+        return "its next batch is not wanted";
+    if (!wrong && session->is_hungry && session->cursor)
+        return "hungry before a batch";
+    return wrong;
+}
+
+static const char *check_run(const struct world *world, const struct leat_hub_run *run) {
+    uint32_t n_hungry = 0, n_sessions = 0;
+    struct leat_hub_place last = {0, 0};
+
+    for (const struct leat_hub_session *session = run->sessions; session;
+         session = session->next_session) {
+        n_hungry += session->is_hungry;
+        n_sessions++;
+        if (session->cursor != leat_hub_find_wanted(session, run->first))
+            return "a cursor is not at the first batch that is wanted";
+    }
+    if (n_hungry != run->n_hungry || n_sessions != run->n_sessions)
+        return "sessions of a run are miscounted";
+    world_counts.n_shared += n_sessions > 1;
+    for (const struct leat_hub_item *item = run->first; item; item = item->next) {
+        struct leat_hub_place at = leat_hub_place_of(item);
+        const struct world_run *of = (const struct world_run *)run;
+        uint32_t n_wants = 0, n_holds = 0;
+
+        for (uint32_t i = 0; i < world->it->n_trainers; i++) {
+            const struct leat_hub_session *session = &world->trainers[i].session;
+            const struct leat_hub_run *on = session->run;
+
+            if (on && (on == run || (on->successor == run && leat_hub_compare(at, on->until) >= 0)))
+                n_wants += leat_hub_wants(session, item);
+            for (uint32_t k = 0; k < session->n_holds; k++)
+                n_holds += session->holds[k].item == item;
+        }
+        if (n_wants == 0 && n_holds == 0 && (item->is_end || run->n_ranks == 1))
+            return "an item is left that nobody wants";
+        world_counts.n_kept += n_wants == 0 && n_holds == 0;
+        if (item->n_wants != n_wants || item->n_holds != n_holds)
+            return "wants or holds are miscounted";
+        if (leat_hub_compare(at, last) < 0 || item->run != run)
+            return "items are out of order";
+        if (!item->is_end && leat_hub_compare(of->memory[item->slot], at) != 0)
+            return "a slot was filled again while it was wanted";
+        last = leat_hub_place_behind(item);
+    }
+    return NULL;
+}
+
+const char *world_check(struct world *world) {
+    const char *wrong = NULL;
+
+    for (uint32_t i = 0; !wrong && i < world->it->n_trainers; i++)
+        wrong = check_trainer(world, &world->trainers[i]);
+    for (struct leat_hub_run *run = world->hub.runs; !wrong && run; run = run->next)
+        wrong = check_run(world, run);
+    return wrong;
+}
+
+/* ---- what must come to pass ---- */
+
+static bool is_of(const struct world_event *event, uint32_t trainer) {
+    return event->kind == WORLD_MAKE || event->kind == WORLD_PUMP ||
+           (event->of == trainer && event->kind != WORLD_LOSE && event->kind != WORLD_DIE &&
+            event->kind != WORLD_CRASH);
+}
+
+const char *world_check_alone(struct world *world, uint32_t trainer) {
+    struct world_event events[WORLD_MAX_EVENTS];
+    struct world_trainer *self = &world->trainers[trainer];
+    const char *wrong = NULL;
+    bool is_void;
+
+    world->n_refusals = UINT32_MAX;
+    for (uint32_t turn = 0; turn < ALONE_MAX && !wrong; turn++) {
+        uint32_t n = world_events(world, events), n_mine = 0;
+
+        if (self->state != WORLD_ABSENT && self->state != WORLD_JOINED)
+            return NULL;
+        for (uint32_t i = 0; i < n; i++)
+            if (is_of(&events[i], trainer))
+                events[n_mine++] = events[i];
+        if (n_mine == 0)
+            return "a trainer waits for one that is stopped";
+        wrong = world_step(world, &events[turn % n_mine], &is_void);
+        if (!wrong)
+            wrong = check_held(world, self);
+    }
+    return wrong ? wrong : "a trainer does not come to its end";
+}
+
+const char *world_check_end(struct world *world) {
+    const char *wrong = NULL;
+
+    for (uint32_t i = 0; !wrong && i < world->it->n_trainers; i++) {
+        struct world_trainer *trainer = &world->trainers[i];
+
+        if (trainer->state == WORLD_JOINED)
+            leat_hub_leave(&trainer->session, true);
+        leat_hub_release_all(&trainer->session);
+        wrong = act(world);
+    }
+    for (uint32_t i = 0; !wrong && i < WORLD_MAX_ITEMS; i++)
+        if (world->items[i].is_used)
+            wrong = "a batch is left in a slot";
+    for (uint32_t i = 0; !wrong && i < WORLD_MAX_RUNS; i++) {
+        const struct world_run *run = &world->runs[i];
+
+        if (run->is_used && !run->is_lost && !run->is_closed)
+            wrong = "a run is left that nobody reads";
+        for (uint32_t k = 0; run->is_used && !run->is_lost && k < world->it->n_slots; k++)
+            if (run->is_taken[k])
+                wrong = "a slot is left taken";
+    }
+    return wrong;
+}
+
+/* ---- states ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t value) {
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static uint64_t mix_place(uint64_t hash, struct leat_hub_place place) {
+    return mix(mix(hash, place.epoch), place.step);
+}
+
+static uint64_t hash_trainer(const struct world *world, const struct world_trainer *trainer,
+                             uint64_t hash) {
+    const struct leat_hub_session *session = &trainer->session;
+
+    hash = mix(hash, (uint64_t)trainer->state << 8 | (uint64_t)trainer->may_take << 7 |
+                         (uint64_t)session->is_hungry << 6 | (uint64_t)session->is_finished << 5 |
+                         (uint64_t)session->is_waiting << 4 | (uint64_t)(session->n_moves > 0));
+    hash = mix_place(mix(hash, trainer->n_left), session->next);
+    hash = mix(hash, session->run ? run_index(world, session->run) : 99);
+    hash = mix(hash, (uint64_t)session->n_holds << 16 | (uint64_t)session->n_announced << 8 |
+                         trainer->n_held);
+    for (uint32_t i = 0; i < session->n_holds; i++)
+        hash = mix(hash, session->holds[i].item
+                             ? (uint64_t)run_index(world, session->holds[i].item->run) << 8 |
+                                   session->holds[i].slot
+                             : 77);
+    for (uint32_t i = 0; i < trainer->n_held; i++)
+        hash = mix(mix(hash, (uint64_t)trainer->held[i].run << 8 | trainer->held[i].slot),
+                   trainer->held[i].epoch << 32 | trainer->held[i].step);
+    return hash;
+}
+
+static uint64_t hash_run(const struct world *world, const struct world_run *of, uint64_t hash) {
+    const struct leat_hub_run *run = &of->run;
+    uint64_t retry = run->retry_at > run->n_outputs ? run->retry_at - run->n_outputs : 0;
+
+    hash = mix(hash, (uint64_t)of->is_closed << 5 | (uint64_t)of->is_lost << 4 |
+                         (uint64_t)of->has_ended << 3 | (uint64_t)run->has_ended << 2 |
+                         (uint64_t)run->has_failed << 1 | (uint64_t)run->is_starved);
+    for (uint32_t i = 0; i < world->it->n_slots; i++)
+        hash = mix(mix_place(hash, of->memory[i]), of->is_taken[i]);
+    if (of->is_lost)
+        return hash;
+    hash = mix(mix(mix_place(mix_place(hash, run->head), run->tail), retry), run->backoff);
+    hash = mix(hash, run->successor ? run_index(world, run->successor) : 99);
+    hash = mix(mix(mix_place(hash, run->until), of->epoch << 32 | of->step), of->n_batches);
+    hash = mix(mix(hash, of->end_epoch), of->n_wanted);
+    for (const struct leat_hub_item *item = run->first; item; item = item->next)
+        hash = mix(mix_place(hash, leat_hub_place_of(item)),
+                   (uint64_t)item->n_wants << 16 | item->n_holds << 8 | item->slot);
+    return hash;
+}
+
+uint64_t world_hash(const struct world *world) {
+    uint64_t hash = mix(world->n_losses, (uint64_t)world->n_crashes << 8 | world->n_refusals);
+
+    for (uint32_t i = 0; i < world->it->n_trainers; i++)
+        hash = hash_trainer(world, &world->trainers[i], hash);
+    for (uint32_t i = 0; i < WORLD_MAX_RUNS; i++)
+        if (world->runs[i].is_used)
+            hash = hash_run(world, &world->runs[i], mix(hash, i));
+    for (const struct leat_hub_run *run = world->hub.runs; run; run = run->next)
+        hash = mix(hash, run_index(world, run));
+    return hash;
+}
