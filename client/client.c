@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/builder.h"
+#include "client/launcher.h"
 #include "client/stream.h"
 #include "proto/leat.pb-c.h"
 
@@ -90,14 +91,25 @@ static int check_options(struct leat_open_options *options, struct leat_error *e
     if (options->delivery != LEAT_DELIVERY_SHARED && options->delivery != LEAT_DELIVERY_COPY)
         return leat_error_set(err, -EINVAL, "options: delivery is %d, neither shared nor copy",
                               options->delivery);
-    if (options->world_size == 0)
-        options->world_size = 1;
-    if (options->rank >= options->world_size)
-        return leat_error_set(err, -EINVAL, "options: rank %u is outside 0..%u", options->rank,
-                              options->world_size - 1);
     if (options->open_timeout_ms == 0)
         options->open_timeout_ms = OPEN_TIMEOUT_MS;
     return 0;
+}
+
+static int complete_ranks(const struct leat_open_options *options, struct leat_ranks *ret_ranks,
+                          struct leat_error *err) {
+    int r;
+
+    *ret_ranks = (struct leat_ranks){
+        .rank = options->rank,
+        .world_size = options->world_size,
+        .local_rank = options->local_rank,
+        .local_world_size = options->local_world_size,
+    };
+    r = leat_launcher_complete(ret_ranks, err);
+    if (r < 0)
+        leat_error_prefix(err, "options");
+    return r;
 }
 
 /* `position` is what options->position says. */
@@ -120,14 +132,15 @@ static void fill_start(Leat__Position *start, const struct leat_open_options *op
 }
 
 static void fill_request(Leat__OpenRequest *message, Leat__Position *start,
-                         const struct leat_open_options *options) {
+                         const struct leat_open_options *options, const struct leat_ranks *ranks) {
     message->start = start;
     message->accept_changes = options->accept_changes;
     message->n_epochs = options->n_epochs;
-    message->rank = options->rank;
-    message->world_size = options->world_size;
-    message->local_rank = options->local_rank;
-    message->local_world_size = options->local_world_size;
+    message->rank = ranks->rank;
+    message->world_size = ranks->world_size;
+    message->local_rank = ranks->local_rank;
+    message->local_world_size = ranks->local_world_size;
+    message->rank_source = (char *)(uintptr_t)ranks->source;
     message->window = options->window;
     message->has_seed = options->has_seed;
     message->seed = options->seed;
@@ -142,6 +155,7 @@ static int open_request(struct leat_client *client, Leat__OpenRequest *message,
                         const struct leat_open_options *given, struct leat_stream **ret_stream) {
     struct leat_open_options options;
     struct leat_position position;
+    struct leat_ranks ranks;
     Leat__Position start;
     int r;
 
@@ -150,11 +164,16 @@ static int open_request(struct leat_client *client, Leat__OpenRequest *message,
         r = take_position(&options, &position, &client->error);
     if (r == 0)
         r = check_options(&options, &client->error);
+    if (r == 0)
+        r = complete_ranks(&options, &ranks, &client->error);
     if (r < 0)
         return r;
     fill_start(&start, &options, &position);
-    fill_request(message, &start, &options);
-    return leat_stream_open(client->address, message, &options, ret_stream, &client->error);
+    fill_request(message, &start, &options, &ranks);
+    r = leat_stream_open(client->address, message, &options, ret_stream, &client->error);
+    if (r == 0)
+        (*ret_stream)->rank_source = ranks.source;
+    return r;
 }
 
 int leat_client_open(struct leat_client *client, const char *stream,

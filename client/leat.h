@@ -111,12 +111,24 @@ struct leat_reconnect_event {
 #define LEAT_RECONNECT_DEFAULT_MS 60000
 #define LEAT_NO_RECONNECT         INT32_MIN
 
+/* Ranks. With rank and world_size left 0, they are found in the environment, where launchers put
+ * them: LEAT_RANK, LEAT_WORLD_SIZE (and LEAT_LOCAL_RANK, LEAT_LOCAL_WORLD_SIZE) if they are set;
+ * else those of torchrun, mlx.launch, Open MPI, MPICH and others that speak PMI, Slurm (of tasks
+ * that srun started), or an indexed job of Kubernetes (whose size comes from LEAT_WORLD_SIZE or
+ * WORLD_SIZE); the first in this order that is there. Without any this is rank 0 of 1. What is
+ * there in part, or contradicts itself, is -EINVAL and names the variables. What is given counts
+ * more; with LEAT_RANK_LAUNCHER as rank the size is given and the rank found. See
+ * leat_stream_rank_source(). */
+#define LEAT_RANK_LAUNCHER UINT32_MAX
+
 /* All zero but struct_size is the default. Initialise with leat_open_options_init(). */
 struct leat_open_options {
     size_t struct_size;   /* sizeof(struct leat_open_options) */
     int32_t delivery;     /* enum leat_delivery */
-    uint32_t rank;        /* this trainer sees the steps congruent to rank modulo world_size */
-    uint32_t world_size;  /* 0 counts as 1 */
+    uint32_t rank;        /* this trainer sees the steps congruent to rank modulo world_size; or
+                             LEAT_RANK_LAUNCHER */
+    uint32_t world_size;  /* 0: rank and world_size are those of the launcher, if there is one; 1:
+                             this is the only trainer, whatever a launcher says */
     uint32_t window;      /* batches that may be held at once; 0: the daemon's default */
     uint64_t first_epoch; /* start at this position: no batch before it is seen */
     uint64_t first_step;  /* counted over all ranks */
@@ -132,7 +144,7 @@ struct leat_open_options {
                                      LEAT_RECONNECT_DEFAULT_MS; -1: for ever; LEAT_NO_RECONNECT:
                                      not at all */
     uint32_t local_rank;          /* among the ranks on this machine, */
-    uint32_t local_world_size;    /* of which there are so many; 0: unknown */
+    uint32_t local_world_size;    /* of which there are so many; 0: the launcher's, or unknown */
     /* Called from within leat_stream_next() when a connection is lost, tried for, and back; must
      * not call anything on the stream. NULL: nothing is told. */
     void (*on_reconnect)(void *user, const struct leat_reconnect_event *event);
@@ -230,6 +242,12 @@ LEAT_API const struct leat_tensor_info *leat_stream_tensor(const struct leat_str
                                                            size_t index);
 LEAT_API uint64_t leat_stream_batch_size(const struct leat_stream *stream); /* rows */
 LEAT_API uint32_t leat_stream_window(const struct leat_stream *stream);
+/* Its steps are those congruent to rank modulo world_size. */
+LEAT_API uint32_t leat_stream_rank(const struct leat_stream *stream);
+LEAT_API uint32_t leat_stream_world_size(const struct leat_stream *stream);
+/* Who said so: "arguments", "environment" (LEAT_RANK), "torchrun", "mlx.launch", "openmpi",
+ * "mpich", "slurm", "kubernetes"; "": nobody, and this is the only trainer. */
+LEAT_API const char *leat_stream_rank_source(const struct leat_stream *stream);
 /* 32 bytes: the digest of the bound spec, to keep with a position. */
 LEAT_API const uint8_t *leat_stream_digest(const struct leat_stream *stream);
 

@@ -47,6 +47,7 @@ int leat_stream_attach(int take_fd, const Leat__OpenRequest *message,
     stream->pid = getpid();
     stream->rank = message->rank;
     stream->world_size = message->world_size;
+    stream->rank_source = "";
     stream->epoch = stream->first_epoch = message->start->epoch;
     stream->first_step = message->start->step;
     stream->step = first_step(message->start->step, message->rank, message->world_size);

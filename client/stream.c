@@ -461,6 +461,18 @@ uint32_t leat_stream_window(const struct leat_stream *stream) {
     return stream->window;
 }
 
+uint32_t leat_stream_rank(const struct leat_stream *stream) {
+    return stream->rank;
+}
+
+uint32_t leat_stream_world_size(const struct leat_stream *stream) {
+    return stream->world_size;
+}
+
+const char *leat_stream_rank_source(const struct leat_stream *stream) {
+    return stream->rank_source;
+}
+
 const uint8_t *leat_stream_digest(const struct leat_stream *stream) {
     return stream->digest;
 }

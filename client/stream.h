@@ -38,6 +38,7 @@ struct leat_stream {
     /* where it stands */
     uint64_t epoch, step; /* of the batch after the last one returned */
     uint32_t rank, world_size;
+    const char *rank_source;                /* static */
     uint64_t first_epoch, first_step;       /* where it was opened */
     uint64_t n_taken;                       /* batches, since then */
     char position[LEAT_POSITION_TEXT_SIZE]; /* as it was last asked for */

@@ -180,6 +180,12 @@ static int take_numbers(struct leat_opening *opening, const Leat__OpenRequest *r
                               "rank %u of %u: the world's size must be in 1..%u, the "
                               "rank below it",
                               request->rank, world_size, MAX_WORLD_SIZE);
+    if (request->local_world_size > world_size ||
+        (request->local_world_size > 0 && request->local_rank >= request->local_world_size))
+        return leat_error_set(err, -EINVAL,
+                              "local rank %u of %u: those on this machine must be in 1..%u, the "
+                              "rank below them",
+                              request->local_rank, request->local_world_size, world_size);
     if (request->has_n_steps && request->n_steps == 0)
         return leat_error_set(err, -EINVAL, "no batches were asked for (n_steps 0)");
     opening->run_options.n_epochs = request->n_epochs;
@@ -210,10 +216,14 @@ static int take_request(struct leat_opening *opening, const Leat__OpenRequest *r
     session->window = opening->window;
     session->rank = request->rank;
     session->world_size = (uint32_t)opening->run_options.world_size;
+    session->local_rank = request->local_world_size ? request->local_rank : 0;
+    session->local_world_size = request->local_world_size;
     session->next_epoch = opening->run_options.first_epoch;
     session->next_step = opening->run_options.first_step;
     memcpy(session->client_name, request->client_name,
            strnlen(request->client_name, LEAT_SESSION_CLIENT_NAME));
+    memcpy(session->rank_source, request->rank_source,
+           strnlen(request->rank_source, LEAT_SESSION_RANK_SOURCE));
     return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/opening.h"
+#include "daemon/session_log.h"
 
 #define HELLO_NS      UINT64_C(10000000000) /* for HELLO and for OPEN, each */
 #define SESSION_BYTES (UINT64_C(128) << 10) /* itself, its socket, what it may say */
@@ -388,7 +389,7 @@ static void on_feed_started(void *subscriber, const struct leat_error *failure) 
         return;
     }
     set_state(session, LEAT_SESSION_SERVING);
-    log_session(session, LEAT_EVENT_OPENED, NULL);
+    leat_session_log_opened(session);
 }
 
 static const struct leat_feed_ops feed_ops = {.on_started = on_feed_started,

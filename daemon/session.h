@@ -39,6 +39,7 @@ struct leat_hold {
 
 #define LEAT_SESSION_OUTBOX      32
 #define LEAT_SESSION_CLIENT_NAME 64
+#define LEAT_SESSION_RANK_SOURCE 16
 
 struct leat_opening;
 
@@ -61,7 +62,8 @@ struct leat_session {
     uint64_t start_ns, deadline_ns;
 
     uint32_t window, rank, world_size;
-    uint32_t n_holds; /* in the order of announcement */
+    uint32_t local_rank, local_world_size; /* on this machine; size 0: unknown */
+    uint32_t n_holds;                      /* in the order of announcement */
     struct leat_hold holds[LEAT_SETTINGS_MAX_WINDOW];
     uint32_t n_outbox; /* taken from the feed, not yet announced */
     struct leat_feed_output outbox[LEAT_SESSION_OUTBOX];
@@ -70,6 +72,7 @@ struct leat_session {
     uint64_t seed;          /* in force */
     uint64_t wait_start_ns; /* it has credit and nothing is ready, since; 0: not so */
     char client_name[LEAT_SESSION_CLIENT_NAME + 1];
+    char rank_source[LEAT_SESSION_RANK_SOURCE + 1]; /* who said its rank, for the log */
 };
 
 /* Makes a session of a fresh connection; on failure too, the descriptor is taken care of. -EMFILE:

@@ -218,13 +218,13 @@ static int run_plan(struct leat_plan *plan, struct leat_run_options *options,
 }
 
 int leat_cli_inline_run(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
-                        const char *position, struct leat_cli_report *report,
-                        struct leat_error *err) {
+                        const struct leat_ranks *ranks, const char *position,
+                        struct leat_cli_report *report, struct leat_error *err) {
     struct leat_run_options options = {
         .n_epochs = arguments->epochs.is_given ? arguments->epochs.value : 1,
         .n_steps = arguments->batches.value,
-        .first_rank = arguments->rank.value,
-        .world_size = arguments->world_size.is_given ? arguments->world_size.value : 1,
+        .first_rank = ranks->rank,
+        .world_size = ranks->world_size,
         .has_seed = arguments->seed.is_given,
         .seed = arguments->seed.value,
         .max_map_jobs = MAX_MAP_JOBS,

@@ -15,11 +15,13 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/private_daemon.h"
 #include "client/cli/stream_file.h"
+#include "client/launcher.h"
 
 struct pull {
     const struct leat_cli_arguments *arguments;
     const char *address; /* NULL: search */
     const char *stream;
+    struct leat_ranks ranks;
     bool is_private; /* the daemon: it does not come back */
     bool was_lost;   /* the connection: what the daemon counts is not all */
     struct leat_cli_report report;
@@ -34,19 +36,30 @@ static const char *delivery_name(const struct leat_cli_arguments *arguments) {
     return arguments->delivery == LEAT_DELIVERY_COPY ? "copy" : "shared";
 }
 
-static int check_ranks(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    uint64_t world_size = arguments->world_size.is_given ? arguments->world_size.value : 1;
+/* As given; the rest is the launcher's. */
+static struct leat_ranks given_ranks(const struct leat_cli_arguments *arguments) {
+    bool is_sized = arguments->world_size.is_given;
 
-    if (arguments->rank.value < world_size)
-        return LEAT_CLI_OK;
-    leat_error_set(err, -EINVAL, "--rank %llu is outside 0..%llu (--world-size %llu)",
-                   (unsigned long long)arguments->rank.value, (unsigned long long)world_size - 1,
-                   (unsigned long long)world_size);
-    return LEAT_CLI_USAGE;
+    return (struct leat_ranks){
+        .rank = is_sized && !arguments->rank.is_given ? LEAT_RANK_LAUNCHER
+                                                      : (uint32_t)arguments->rank.value,
+        .world_size = (uint32_t)arguments->world_size.value,
+    };
+}
+
+static int check_ranks(const struct leat_cli_arguments *arguments, struct leat_ranks *ret_ranks,
+                       struct leat_error *err) {
+    *ret_ranks = given_ranks(arguments);
+    if (arguments->rank.is_given && !arguments->world_size.is_given) {
+        leat_error_set(err, -EINVAL, "--rank %llu is given without --world-size",
+                       (unsigned long long)arguments->rank.value);
+        return LEAT_CLI_USAGE;
+    }
+    return leat_launcher_complete(ret_ranks, err) < 0 ? LEAT_CLI_USAGE : LEAT_CLI_OK;
 }
 
 static int check_arguments(struct pull *pull, struct leat_error *err) {
-    int status = check_ranks(pull->arguments, err);
+    int status = check_ranks(pull->arguments, &pull->ranks, err);
 
     if (status == LEAT_CLI_OK && leat_cli_checkpoint_read(pull->arguments, pull->position, err) < 0)
         status = err->file[0] ? leat_cli_error_status(err) : LEAT_CLI_USAGE;
@@ -75,14 +88,15 @@ static int32_t reconnect_timeout_ms(const struct pull *pull) {
 
 static void fill_options(struct pull *pull, struct leat_open_options *options) {
     const struct leat_cli_arguments *arguments = pull->arguments;
+    struct leat_ranks ranks = given_ranks(arguments);
 
     leat_open_options_init(options);
     options->reconnect_timeout_ms = reconnect_timeout_ms(pull);
     options->on_reconnect = on_reconnect;
     options->on_reconnect_user = pull;
     options->delivery = (int32_t)arguments->delivery;
-    options->rank = (uint32_t)arguments->rank.value;
-    options->world_size = (uint32_t)arguments->world_size.value;
+    options->rank = ranks.rank;
+    options->world_size = ranks.world_size;
     options->window = (uint32_t)arguments->window.value;
     options->n_epochs = arguments->epochs.is_given ? arguments->epochs.value : 1;
     options->n_steps = arguments->batches.value;
@@ -249,7 +263,8 @@ static int run_inline(struct pull *pull, const struct leat_spec *spec, struct le
     int r;
 
     leat_cli_report_init(&pull->report, pull->arguments, pull->stream, "inline");
-    r = leat_cli_inline_run(spec, pull->arguments, pull->position, &pull->report, err);
+    r = leat_cli_inline_run(spec, pull->arguments, &pull->ranks, pull->position, &pull->report,
+                            err);
     if (pull->report.end_ns > 0)
         leat_cli_report_finish(&pull->report);
     return exit_status(r, err, true);

@@ -280,7 +280,7 @@ static void test_every_point(void **state) {
     for (int is_copy = 0; is_copy < 2; is_copy++)
         for (int how = 0; how < N_HOWS; how++)
             for (int first = 3; first < 18; first++)
-                for (int second = 0; second < 6; second += how == CLOSE ? 1 : 3) {
+                for (int second = 0; second < 6; second += how == CLOSE ? 2 : 5) {
                     struct script script = {.is_copy = is_copy,
                                             .n_breaks = 2,
                                             .budgets = {first, second},
@@ -294,7 +294,7 @@ static void test_random(void **state) {
     struct leat_rng rng = {.state = 5};
 
     (void)state;
-    for (uint64_t i = 0; i < 60; i++) {
+    for (uint64_t i = 0; i < 40; i++) {
         struct script script = {.is_copy = i % 2, .n_breaks = 1 + leat_rng_below(&rng, 12)};
 
         for (size_t k = 0; k < script.n_breaks; k++) {

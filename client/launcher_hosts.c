@@ -1,0 +1,152 @@
+/* launcher_hosts.c: see launcher_hosts.h. Items are counted, not understood: brackets must fit,
+ * strings must end, and between two commas there must be something. */
+#include "client/launcher_hosts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_DEPTH 32
+#define MAX_BYTES (1U << 20)
+
+struct counter {
+    const char *at, *end;
+    char open[MAX_DEPTH]; /* brackets */
+    size_t depth;
+    bool has_value; /* since the last comma or the opening bracket */
+    uint32_t n;
+};
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static bool skip_string(struct counter *counter) {
+    while (counter->at < counter->end && *counter->at != '"')
+        counter->at += *counter->at == '\\' ? 2 : 1;
+    if (counter->at >= counter->end)
+        return false;
+    counter->at++;
+    return true;
+}
+
+static bool take_open(struct counter *counter, char bracket) {
+    if (counter->depth == MAX_DEPTH || (counter->depth == 0 && bracket != '['))
+        return false;
+    counter->open[counter->depth++] = bracket;
+    counter->has_value = counter->depth > 1;
+    return true;
+}
+
+static bool take_close(struct counter *counter, char bracket) {
+    if (counter->depth == 0 || counter->open[counter->depth - 1] != (bracket == ']' ? '[' : '{'))
+        return false;
+    counter->depth--;
+    if (counter->depth > 0)
+        return true;
+    counter->n += counter->has_value;
+    return counter->has_value || counter->n == 0; /* no comma at the end */
+}
+
+static bool take_comma(struct counter *counter) {
+    if (counter->depth > 1)
+        return true;
+    if (!counter->has_value)
+        return false;
+    counter->has_value = false;
+    counter->n++;
+    return true;
+}
+
+static bool take(struct counter *counter, char c) {
+    switch (is_blank(c) ? ' ' : c) {
+    case ' ':
+        return true;
+    case '[':
+    case '{':
+        return take_open(counter, c);
+    case ']':
+    case '}':
+        return take_close(counter, c);
+    case ',':
+        return take_comma(counter);
+    case '"':
+        counter->has_value = true;
+        return skip_string(counter);
+    default:
+        counter->has_value = true;
+        return true;
+    }
+}
+
+int leat_launcher_count_hosts(const char *text, size_t n_bytes, uint32_t *ret_n_hosts) {
+    struct counter counter = {.at = text, .end = text + n_bytes};
+    bool has_begun = false;
+
+    *ret_n_hosts = 0;
+    while (counter.at < counter.end) {
+        char c = *counter.at++;
+        bool is_outside = counter.depth == 0;
+
+        if (!take(&counter, c) || (is_outside && counter.depth == 0 && !is_blank(c)) ||
+            (is_outside && counter.depth > 0 && has_begun))
+            return -EINVAL;
+        has_begun = has_begun || counter.depth > 0;
+    }
+    if (!has_begun || counter.depth > 0 || counter.n == 0)
+        return -EINVAL;
+    *ret_n_hosts = counter.n;
+    return 0;
+}
+
+static int read_all(int fd, char *text, size_t *ret_n_bytes) {
+    size_t n_bytes = 0;
+
+    while (n_bytes < MAX_BYTES) {
+        ssize_t n = read(fd, text + n_bytes, MAX_BYTES - n_bytes);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        n_bytes += (size_t)n;
+    }
+    *ret_n_bytes = n_bytes;
+    return n_bytes < MAX_BYTES ? 0 : -EFBIG;
+}
+
+static int read_file(int fd, uint32_t *ret_n_hosts) {
+    char *text = malloc(MAX_BYTES);
+    struct stat status;
+    size_t n_bytes = 0;
+    int r = 0;
+
+    if (!text)
+        return -ENOMEM;
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+        r = -EINVAL;
+    if (r == 0)
+        r = read_all(fd, text, &n_bytes);
+    if (r == 0)
+        r = leat_launcher_count_hosts(text, n_bytes, ret_n_hosts);
+    free(text);
+    return r;
+}
+
+int leat_launcher_read_hosts(const char *path, uint32_t *ret_n_hosts, struct leat_error *err) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int r = fd < 0 ? -errno : read_file(fd, ret_n_hosts);
+
+    if (fd >= 0)
+        (void)close(fd);
+    if (r == -EINVAL)
+        return leat_error_set(err, r, "the host file %s is no JSON list with an item for each rank",
+                              path);
+    return r < 0 ? leat_error_set(err, r, "the host file %s: %s", path, strerror(-r)) : 0;
+}
