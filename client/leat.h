@@ -269,6 +269,18 @@ LEAT_API void leat_stream_position_numbers(const struct leat_stream *stream, uin
 LEAT_API int leat_position_parse(const char *text, uint64_t *ret_epoch, uint64_t *ret_step,
                                  uint64_t *ret_seed, uint32_t *ret_world_size);
 
+/* Goes to another place: the next batch is the first one of this rank at or after `step` of
+ * `epoch`; n_epochs and n_steps are counted anew from there, also if the stream had ended. To set
+ * the epoch, step is 0; where the stream stands there already, nothing is done, and nothing that
+ * was made ahead is lost. Else the daemon begins anew, by the next leat_stream_next(), which also
+ * tells what it says. 0; -EBUSY: batches are held; -EPERM; or what ended the stream. */
+LEAT_API int leat_stream_seek(struct leat_stream *stream, uint64_t epoch, uint64_t step);
+
+/* The number of steps of a whole epoch, over all ranks. 0; or -ENODATA: it is not known beforehand,
+ * for the reason that leat_stream_steps_reason() tells ("" if it is known). */
+LEAT_API int leat_stream_n_steps(const struct leat_stream *stream, uint64_t *ret_n_steps);
+LEAT_API const char *leat_stream_steps_reason(const struct leat_stream *stream);
+
 /* ---- Batches ---- */
 
 #define LEAT_END_EPOCH 1 /* an epoch ended; the next one follows */

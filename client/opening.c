@@ -25,13 +25,6 @@ static int wait_for_session(struct leat_stream *stream, struct leat_error *err) 
     return r < 0 ? r : 0;
 }
 
-/* The first step of the rank at or after that step. */
-static uint64_t first_step(uint64_t step, uint32_t rank, uint32_t world_size) {
-    uint64_t behind = step % world_size;
-
-    return step + (rank >= behind ? rank - behind : world_size - behind + rank);
-}
-
 int leat_stream_attach(int take_fd, const Leat__OpenRequest *message,
                        const struct leat_open_options *options, struct leat_stream **ret_stream,
                        struct leat_error *err) {
@@ -48,9 +41,7 @@ int leat_stream_attach(int take_fd, const Leat__OpenRequest *message,
     stream->rank = message->rank;
     stream->world_size = message->world_size;
     stream->rank_source = "";
-    stream->epoch = stream->first_epoch = message->start->epoch;
-    stream->first_step = message->start->step;
-    stream->step = first_step(message->start->step, message->rank, message->world_size);
+    leat_stream_place(stream, message->start->epoch, message->start->step);
     r = leat_request_init(&stream->request, message, options, err);
     if (r == 0)
         r = leat_session_begin(stream, take_fd, err);

@@ -49,6 +49,7 @@ struct leat_stream *leat_stream_free(struct leat_stream *stream) {
         free((char *)(uintptr_t)stream->tensors[i].name);
     free(stream->tensors);
     free(stream->name);
+    free(stream->steps_reason);
     free(stream);
     return NULL;
 }
@@ -248,16 +249,23 @@ static void tell_releases(struct leat_stream *stream) {
     }
 }
 
+int leat_stream_check_process(struct leat_stream *stream) {
+    if (stream->pid == getpid())
+        return 0;
+    stream->error = LEAT_ERROR_INIT;
+    return leat_error_set(&stream->error, -EPERM,
+                          "this stream was opened by process %d, before fork(); open it anew in "
+                          "the child",
+                          (int)stream->pid);
+}
+
 static int check_next(struct leat_stream *stream) {
-    if (stream->pid != getpid()) {
-        stream->error = LEAT_ERROR_INIT;
-        return leat_error_set(&stream->error, -EPERM,
-                              "this stream was opened by process %d, before fork(); open it anew "
-                              "in the child",
-                              (int)stream->pid);
-    }
-    if (stream->failure)
-        return stream->failure;
+    int r = leat_stream_check_process(stream);
+
+    if (r == 0)
+        r = stream->failure;
+    if (r != 0)
+        return r;
     if (stream->error.code)
         stream->error = LEAT_ERROR_INIT;
     if (stream->n_held >= stream->window)
@@ -397,48 +405,13 @@ const struct leat_error *leat_stream_error(const struct leat_stream *stream) {
     return &stream->error;
 }
 
-void leat_stream_position_numbers(const struct leat_stream *stream, uint64_t *ret_epoch,
-                                  uint64_t *ret_step) {
-    *ret_epoch = stream->epoch;
-    *ret_step = stream->step;
+int leat_stream_n_steps(const struct leat_stream *stream, uint64_t *ret_n_steps) {
+    *ret_n_steps = stream->epoch_steps;
+    return stream->has_epoch_steps ? 0 : -ENODATA;
 }
 
-uint64_t leat_stream_round(const struct leat_stream *stream) {
-    uint64_t first = stream->epoch == stream->first_epoch ? stream->first_step : 0;
-
-    return leat_position_round(stream->step, first, stream->world_size);
-}
-
-const char *leat_stream_position(struct leat_stream *stream) {
-    struct leat_position position = {
-        .seed = stream->seed,
-        .epoch = stream->epoch,
-        .step = leat_stream_round(stream),
-        .world_size = stream->world_size,
-    };
-
-    memcpy(position.spec, stream->digest, sizeof(position.spec));
-    memcpy(position.data, stream->data_digest, sizeof(position.data));
-    (void)leat_position_print(&position, stream->position);
-    return stream->position;
-}
-
-int leat_position_parse(const char *text, uint64_t *ret_epoch, uint64_t *ret_step,
-                        uint64_t *ret_seed, uint32_t *ret_world_size) {
-    struct leat_position position;
-    int r = text ? leat_position_read(text, &position, NULL) : -EINVAL;
-
-    if (r < 0)
-        return r;
-    if (ret_epoch)
-        *ret_epoch = position.epoch;
-    if (ret_step)
-        *ret_step = position.step;
-    if (ret_seed)
-        *ret_seed = position.seed;
-    if (ret_world_size)
-        *ret_world_size = position.world_size;
-    return 0;
+const char *leat_stream_steps_reason(const struct leat_stream *stream) {
+    return stream->steps_reason;
 }
 
 const char *leat_stream_name(const struct leat_stream *stream) {

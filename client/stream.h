@@ -52,6 +52,9 @@ struct leat_stream {
     uint8_t digest[LEAT_DIGEST_BYTES];
     uint8_t data_digest[LEAT_DIGEST_BYTES]; /* all zero: it has none */
     uint64_t seed;                          /* in force */
+    bool has_epoch_steps;
+    uint64_t epoch_steps; /* of an epoch, over all ranks */
+    char *steps_reason;   /* why that is not known */
 };
 
 /* Connects to the daemon at that address (address.h) and opens the stream that `message` asks for.
@@ -66,6 +69,11 @@ int leat_stream_attach(int take_fd, const Leat__OpenRequest *message,
                        const struct leat_open_options *options, struct leat_stream **ret_stream,
                        struct leat_error *err);
 
+/* -EPERM with a message in a forked child. */
+int leat_stream_check_process(struct leat_stream *stream);
+
+/* Stands there, and has seen nothing. */
+void leat_stream_place(struct leat_stream *stream, uint64_t epoch, uint64_t step);
 /* The first step of the round that it stands in: from there the same steps come as if it had never
  * been opened anew. */
 uint64_t leat_stream_round(const struct leat_stream *stream);

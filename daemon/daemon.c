@@ -84,6 +84,7 @@ void leat_daemon_begin_drain(struct leat_daemon *daemon, uint32_t timeout_ms) {
                        (struct leat_log_field[]){LEAT_LOG_N("sessions", daemon->n_sessions),
                                                  LEAT_LOG_FIELDS_END});
     daemon->is_draining = true;
+    leat_endpoints_leave_trainers(daemon);
     daemon->drain_deadline_ns = deadline_ns;
     leat_error_set(&why, -ESHUTDOWN, "the daemon is draining");
     for (struct leat_session *session = daemon->sessions, *next; session; session = next) {

@@ -161,6 +161,12 @@ int leat_endpoints_start(struct leat_daemon *daemon, struct leat_error *err) {
     return 0;
 }
 
+void leat_endpoints_leave_trainers(struct leat_daemon *daemon) {
+    for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
+        if (i != LEAT_ENDPOINT_CONTROL && daemon->listeners[i].is_passed)
+            leat_listener_stop(&daemon->listeners[i]);
+}
+
 void leat_endpoints_stop(struct leat_daemon *daemon) {
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
         leat_listener_stop(&daemon->listeners[i]);

@@ -8,4 +8,7 @@
 int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err);
 /* Accepts from here on. */
 int leat_endpoints_start(struct leat_daemon *daemon, struct leat_error *err);
+/* Leaves trainers that connect from now on to the next daemon, where a service manager keeps the
+ * sockets: they wait. Of sockets of our own they are told. */
+void leat_endpoints_leave_trainers(struct leat_daemon *daemon);
 void leat_endpoints_stop(struct leat_daemon *daemon);

@@ -83,6 +83,21 @@ static int set_access(const char *path, const char *group, struct leat_error *er
     return 0;
 }
 
+/* Of that group and mode from the beginning: a trainer that comes between two daemons is not told
+ * that it may not. Where root may not do so, set_access() does it a moment later. */
+static int bind_for(int fd, const struct sockaddr_un *address, const char *group) {
+    struct group *entry = geteuid() == 0 ? getgrnam(group) : NULL;
+    gid_t gid = getegid();
+    bool is_other = entry && setegid(entry->gr_gid) == 0;
+    mode_t mask = umask(entry ? 0117 : 0177);
+    int r = bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
+
+    (void)umask(mask);
+    if (is_other && setegid(gid) < 0 && r == 0)
+        r = -errno;
+    return r;
+}
+
 static int bind_and_listen(int fd, const struct sockaddr_un *address, const char *group,
                            struct leat_error *err) {
     int r;
@@ -90,9 +105,10 @@ static int bind_and_listen(int fd, const struct sockaddr_un *address, const char
     if (unlink(address->sun_path) < 0 && errno != ENOENT)
         return leat_error_set(err, -errno, "the old socket %s cannot be removed: %s",
                               address->sun_path, strerror(errno));
-    if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
-        return leat_error_set(err, -errno, "the socket %s cannot be made: %s", address->sun_path,
-                              strerror(errno));
+    r = bind_for(fd, address, group);
+    if (r < 0)
+        return leat_error_set(err, r, "the socket %s cannot be made: %s", address->sun_path,
+                              strerror(-r));
     r = set_access(address->sun_path, group, err);
     if (r == 0 && listen(fd, BACKLOG) < 0)
         r = leat_error_set(err, -errno, "listening on %s: %s", address->sun_path, strerror(errno));
@@ -131,6 +147,7 @@ int leat_listener_adopt(struct leat_listener *listener, int take_fd, int type,
     socklen_t size = sizeof(found);
 
     listener->fd = take_fd;
+    listener->is_passed = true;
     if (getsockopt(take_fd, SOL_SOCKET, SO_TYPE, &found, &size) < 0 || found != type)
         return leat_error_set(err, -EPROTOTYPE,
                               "the socket that the service manager passed is of the wrong type: "

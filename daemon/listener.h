@@ -17,6 +17,7 @@ struct leat_listener {
     int fd; /* -1: not in use */
     int reserve_fd;
     bool has_reserve, is_paused, has_handles;
+    bool is_passed; /* who connects while nobody listens waits in it */
     uv_poll_t poll;
     uv_timer_t timer;
     char *path; /* the socket file, if it is ours to remove */

@@ -278,8 +278,8 @@ static void run(struct script *script, uint64_t seed) {
 static void test_every_point(void **state) {
     (void)state;
     for (int is_copy = 0; is_copy < 2; is_copy++)
-        for (int how = 0; how < N_HOWS; how++)
-            for (int first = 3; first < 18; first++)
+        for (int how = 0; how < (is_copy ? REFUSE : N_HOWS); how++)
+            for (int first = 3; first < 18; first += how == CLOSE ? 1 : 2)
                 for (int second = 0; second < 6; second += how == CLOSE ? 2 : 5) {
                     struct script script = {.is_copy = is_copy,
                                             .n_breaks = 2,
@@ -294,7 +294,7 @@ static void test_random(void **state) {
     struct leat_rng rng = {.state = 5};
 
     (void)state;
-    for (uint64_t i = 0; i < 40; i++) {
+    for (uint64_t i = 0; i < 25; i++) {
         struct script script = {.is_copy = i % 2, .n_breaks = 1 + leat_rng_below(&rng, 12)};
 
         for (size_t k = 0; k < script.n_breaks; k++) {
@@ -328,6 +328,99 @@ static void test_n_steps(void **state) {
             release_one(&trainer);
         close_trainer(&trainer);
     }
+}
+
+/* ---- other places ---- */
+
+static void expect_batch(struct trainer *trainer, uint64_t epoch, uint64_t step) {
+    struct leat_batch *batch = NULL;
+
+    assert_int_equal(leat_stream_next(trainer->stream, 20000, &batch), 0);
+    check_batch(batch, epoch, step);
+    leat_batch_release(batch);
+}
+
+static void expect_outcome(struct trainer *trainer, int outcome) {
+    struct leat_batch *batch;
+
+    assert_int_equal(leat_stream_next(trainer->stream, 20000, &batch), outcome);
+}
+
+static void test_seek(void **state) {
+    (void)state;
+    for (int is_copy = 0; is_copy < 2; is_copy++) {
+        struct script script = {.is_copy = is_copy};
+        struct trainer trainer = {.script = &script};
+        struct leat_open_options options;
+        struct leat_batch *batch;
+
+        options_of(&trainer, &options);
+        options.reconnect_timeout_ms = is_copy ? LEAT_NO_RECONNECT : 0;
+        assert_int_equal(try_open(&trainer, &script, &options), 0);
+        expect_batch(&trainer, 0, 0);
+        assert_int_equal(leat_stream_next(trainer.stream, 20000, &batch), 0);
+        assert_int_equal(leat_stream_seek(trainer.stream, 7, 0), -EBUSY);
+        check_batch(batch, 0, 1);
+        leat_batch_release(batch);
+        assert_int_equal(leat_stream_seek(trainer.stream, 0, 2), 0); /* where it is */
+        expect_batch(&trainer, 0, 2);
+        assert_int_equal(script.n_sessions, 1);
+        assert_int_equal(leat_stream_seek(trainer.stream, 7, 4), 0);
+        expect_batch(&trainer, 7, 4);
+        expect_outcome(&trainer, LEAT_END_EPOCH);
+        assert_int_equal(leat_stream_seek(trainer.stream, 8, 0), 0); /* the next epoch anyway */
+        expect_batch(&trainer, 8, 0);
+        assert_int_equal(script.n_sessions, 2);
+        assert_int_equal(leat_stream_seek(trainer.stream, 0, 1), 0);
+        assert_int_equal(leat_stream_seek(trainer.stream, 3, 1), 0); /* twice, before it began */
+        expect_batch(&trainer, 3, 1);
+        assert_int_equal(trainer.n_lost + trainer.n_tried + trainer.n_back, 0);
+        close_trainer(&trainer);
+    }
+}
+
+/* What was asked for is counted anew, also behind the end. */
+static void test_seek_behind_the_end(void **state) {
+    struct script script = {.n_breaks = 3, .budgets = {INT_MAX, 6, 5}};
+    struct trainer trainer = {.script = &script};
+    struct leat_open_options options;
+
+    (void)state;
+    options_of(&trainer, &options);
+    options.n_epochs = 1;
+    options.world_size = 2;
+    options.rank = 1;
+    assert_int_equal(try_open(&trainer, &script, &options), 0);
+    for (uint64_t epoch = 0; epoch < 4; epoch++) {
+        assert_int_equal(leat_stream_seek(trainer.stream, epoch, 0), 0);
+        expect_batch(&trainer, epoch, 1);
+        expect_batch(&trainer, epoch, 3);
+        expect_outcome(&trainer, LEAT_END);
+        expect_outcome(&trainer, LEAT_END);
+    }
+    assert_true(trainer.n_back > 0);
+    close_trainer(&trainer);
+}
+
+static void test_seek_in_an_event_loop(void **state) {
+    struct script script = {.n_breaks = 0};
+    struct trainer trainer = {.script = &script};
+    struct pollfd item = {.events = POLLIN};
+    struct leat_open_options options;
+    struct leat_batch *batch;
+
+    (void)state;
+    options_of(&trainer, &options);
+    assert_int_equal(try_open(&trainer, &script, &options), 0);
+    item.fd = leat_stream_fd(trainer.stream);
+    expect_batch(&trainer, 0, 0);
+    assert_int_equal(leat_stream_seek(trainer.stream, 2, 0), 0);
+    do
+        assert_int_equal(poll(&item, 1, 20000), 1);
+    while (leat_stream_next(trainer.stream, 0, &batch) == -EAGAIN);
+    check_batch(batch, 2, 0);
+    leat_batch_release(batch);
+    close_trainer(&trainer);
 }
 
 /* ---- what no restart cures ---- */
@@ -569,6 +662,9 @@ int main(void) {
         cmocka_unit_test(test_every_point),
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_n_steps),
+        cmocka_unit_test(test_seek),
+        cmocka_unit_test(test_seek_behind_the_end),
+        cmocka_unit_test(test_seek_in_an_event_loop),
         cmocka_unit_test(test_told_at_once),
         cmocka_unit_test(test_failure_of_the_stream),
         cmocka_unit_test(test_deadlines),
