@@ -6,15 +6,18 @@ they see is what they see of a daemon that nobody disturbs.
 
 LEAT_TEST_RESTART_S: for how many seconds the daemon is killed (default 4; from 30 on, every 2 s).
 """
+import json
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
 
 import data
 import leat_harness
-from leat_harness import BIN, HANG_S, SLOW, Daemon, find_digest, wait_until
+from leat_harness import BIN, HANG_S, SLOW, Daemon, ctl, find_digest, wait_until
+from test_systemd import LAUNCHER, TYPES
 
 STEADY = BIN.parent / "tests" / "e2e" / "steady"
 SECONDS = float(os.environ.get("LEAT_TEST_RESTART_S", "4"))
@@ -114,8 +117,8 @@ def test_drained_over_and_over(folder):
 def test_leatctl_goes_on(folder):
     """It says that it lost the connection, and prints the same digest."""
     with Daemon(folder, config(folder)) as daemon:
-        expected = daemon.digest("s", "--epochs", 30)
-        client = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "30", "--digest"], stdout=subprocess.PIPE,
+        expected = daemon.digest("s", "--epochs", 20)
+        client = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "20", "--digest"], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
         wait_until(lambda: any(session["n_batches"] for session in daemon.sessions()), "it has got batches")
         daemon.stop()
@@ -123,6 +126,63 @@ def test_leatctl_goes_on(folder):
         out, err = client.communicate(timeout=HANG_S)
         assert client.returncode == 0 and b"connected again" in err, err
         assert find_digest(out) == expected
+
+
+def launch(folder, listeners, log):
+    """leatd with sockets that it is passed, which outlive it."""
+    env = {**os.environ, "FDS": " ".join(str(end.fileno()) for end in listeners), "LISTEN_FDS": str(len(listeners)),
+           "LISTEN_FDNAMES": ":".join(TYPES)}
+    return subprocess.Popen(["bash", "-c", LAUNCHER, "bash", str(BIN / "leatd"), "--config", str(folder / "leatd.yaml")],
+                            env=env, pass_fds=[end.fileno() for end in listeners], stdout=log, stderr=log)
+
+
+def test_who_comes_between_two_waits(folder):
+    """With sockets that a service manager keeps, whoever connects while there is no daemon, or one that drains, waits
+    for the next."""
+    (folder / "leatd.yaml").write_text(config(folder, n_rows=2000))
+    listeners = []
+    for name, kind in TYPES.items():
+        listeners.append(socket.socket(socket.AF_UNIX, kind))
+        listeners[-1].bind(str(folder / f"{name}.sock"))
+        listeners[-1].listen(16)
+    env = {"LEAT_SOCKET": str(folder)}
+    with open(folder / "leatd.log", "wb") as log:
+        daemon = launch(folder, listeners, log)
+        expected = find_digest(ctl("pull", "s", "--digest", env=env).stdout)
+        trainer = subprocess.Popen([STEADY, "s", "0", "1", "4", "0", "0", "100"], stdout=subprocess.PIPE,
+                                   env={**os.environ, **env})
+        wait_until(lambda: json.loads(ctl("status", "--json", env=env).stdout)["n_sessions"], "it is there")
+        ctl("drain", "--timeout", 600, env=env)
+        assert daemon.wait(HANG_S) == 0
+        fresh = subprocess.Popen([BIN / "leatctl", "pull", "s", "--digest"], stdout=subprocess.PIPE,
+                                 env={**os.environ, **env})
+        assert trainer.poll() is None and fresh.poll() is None
+        daemon = launch(folder, listeners, log)
+        try:
+            assert find_digest(fresh.communicate(timeout=HANG_S)[0]) == expected
+            out = trainer.communicate(timeout=HANG_S)[0].decode()
+            assert trainer.returncode == 0 and out.endswith(" lost 1 back 1\n"), out
+        finally:
+            daemon.terminate()
+            assert daemon.wait(HANG_S) == 0
+            for end in listeners:
+                end.close()
+
+
+def test_ranks_of_launchers(folder):
+    """Found in the environment, and the log says where."""
+    with Daemon(folder, config(folder, n_rows=500), "--set", "log_level=debug") as daemon:
+        for words, source in [({"RANK": "1", "WORLD_SIZE": "3"}, "torchrun"),
+                              ({"SLURM_PROCID": "1", "SLURM_NTASKS": "3"}, "slurm")]:
+            env = {"LEAT_SOCKET": str(daemon.sockets), **words}
+            digests = {find_digest(ctl("pull", "s", "--digest", env=env).stdout),
+                       find_digest(ctl("run", daemon.config, "--no-daemon", "--digest", env=env).stdout),
+                       daemon.digest("s", "--rank", 1, "--world-size", 3)}
+            assert len(digests) == 1, digests
+            assert f'rank=1 world_size=3 source={source}' in daemon.log, daemon.log
+        assert "rank=1 world_size=3 source=arguments" in daemon.log
+        for args in (["--rank", 1], ["--world-size", 3]):
+            assert daemon.pull("s", *args, check=False).returncode == 2
 
 
 def test_changed_meanwhile(folder):
@@ -137,7 +197,7 @@ def test_changed_meanwhile(folder):
         daemon.config.write_text(text.replace('"buffer_size": 500', '"buffer_size": 400'))
         daemon.start()
         said = client.communicate(timeout=HANG_S)[1].decode()
-        assert client.returncode != 0 and "streams.s" in said and "connected again" not in said, said
+        assert client.returncode != 0 and "buffer_size was 500, is 400" in said, said
 
 
 if __name__ == "__main__":
