@@ -25,7 +25,7 @@ struct lookups {
 /* ---- from the batch ---- */
 
 static void take_down(struct lookups *lookups, const struct leat_ref *ref, uint32_t row,
-                      uint32_t part, bool is_packed) {
+                      uint32_t part) {
     const struct leat_block *block = ref->block;
     uint64_t record = leat_block_record(block, ref->row);
 
@@ -35,8 +35,7 @@ static void take_down(struct lookups *lookups, const struct leat_ref *ref, uint3
                   .file = block->file,
                   .record = record,
                   .start = ref->start,
-                  .length = ref->length,
-                  .is_packed = is_packed},
+                  .length = ref->length},
         .span = {.file = block->file,
                  .n_records = block->n_records,
                  .offset = block->file_offset,
@@ -62,7 +61,7 @@ static int take_down_all(struct leat_batch_refs *batch, struct lookups *lookups,
         const struct leat_ref *refs = leat_residents_refs(&batch->refs[i], &n_refs);
 
         for (uint32_t k = 0; k < n_refs; k++)
-            take_down(lookups, &refs[k], i, k, batch->refs[i].row == LEAT_REF_BUNDLE);
+            take_down(lookups, &refs[k], i, k);
     }
     return 0;
 }

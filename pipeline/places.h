@@ -14,7 +14,6 @@ struct leat_place {
     uint64_t line, n_lines;   /* the first, from 1; how many it has */
     uint64_t offset, n_bytes; /* in the file, or its text; without the line end */
     uint32_t start, length;   /* elements of its lists; length LEAT_PLACE_WHOLE: all of them */
-    bool is_packed;
 };
 #define LEAT_PLACE_WHOLE UINT32_MAX
 
