@@ -131,7 +131,7 @@ struct leat_open_options {
                              this is the only trainer, whatever a launcher says */
     uint32_t window;      /* batches that may be held at once; 0: the daemon's default */
     uint64_t first_epoch; /* start at this position: no batch before it is seen */
-    uint64_t first_step;  /* counted over all ranks */
+    uint64_t first_step;  /* counted over all ranks: the same for all of them */
     uint64_t n_epochs;    /* counted from first_epoch; 0: without end */
     uint64_t n_steps;     /* end after that many batches of this rank; 0: all */
     uint64_t seed;        /* in place of the stream's own, if has_seed */

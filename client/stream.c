@@ -125,7 +125,8 @@ static int take_batch(struct leat_stream *stream, struct leat_batch **ret_batch)
     struct leat_batch *batch;
     int r;
 
-    if (packet->batch.epoch != stream->epoch || packet->batch.step != stream->step)
+    if (packet->batch.epoch != stream->epoch || packet->batch.step < stream->step ||
+        (packet->batch.step - stream->step) % stream->world_size != 0)
         return leat_error_set(&stream->error, -EPROTO,
                               "the daemon sent batch (%llu, %llu) where (%llu, %llu) comes next",
                               (unsigned long long)packet->batch.epoch,
@@ -143,7 +144,7 @@ static int take_batch(struct leat_stream *stream, struct leat_batch **ret_batch)
     batch->session = stream->number;
     stream->n_held++;
     stream->n_taken++;
-    stream->step += stream->world_size;
+    stream->step = packet->batch.step + stream->world_size; /* some may be skipped */
     *ret_batch = batch;
     return 0;
 }

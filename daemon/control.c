@@ -28,6 +28,7 @@ static const struct {
     {LEAT__CONTROL_REQUEST__VERB_CHECK, leat_control_check},
     {LEAT__CONTROL_REQUEST__VERB_DRAIN, drain},
     {LEAT__CONTROL_REQUEST__VERB_TRACE, leat_control_trace},
+    {LEAT__CONTROL_REQUEST__VERB_SPEC, leat_control_spec},
 };
 
 /* ---- out ---- */

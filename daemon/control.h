@@ -44,7 +44,7 @@ void leat_control_fail(struct leat_control *control, const struct leat_error *er
 typedef void leat_control_verb(struct leat_control *control, const Leat__ControlRequest *request,
                                struct leat_arena *arena);
 leat_control_verb leat_control_status, leat_control_streams, leat_control_stats,
-    leat_control_explain, leat_control_check, leat_control_trace;
+    leat_control_explain, leat_control_check, leat_control_trace, leat_control_spec;
 
 /* The reply to a request that was on the pool is not wanted any more. */
 void leat_control_plan_abandon(struct leat_control_plan *plan);

@@ -125,7 +125,7 @@ static int take_start(struct leat_opening *opening, const Leat__Position *start,
     if (!start)
         return 0;
     opening->run_options.first_epoch = start->epoch;
-    opening->run_options.first_step = start->step;
+    opening->run_options.first_step = opening->run_options.round_phase = start->step;
     opening->has_claimed_seed = start->has_seed;
     opening->claimed_seed = start->seed;
     if (take_digest(&start->spec_digest, opening->claim.spec, &opening->claim.has_spec, err) < 0)

@@ -186,6 +186,62 @@ static void add_json_sources(struct leat_text *text, const struct leat_plan *pla
     leat_text_add(text, "]");
 }
 
+/* ---- ranks, and what is taken out ---- */
+
+static const char *const uneven_names[] = {"drop", "pad", "error"};
+
+static void add_skipped(struct leat_text *text, const struct leat_skip_list *list,
+                        const char *what) {
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < list->n_ranges; i++)
+        n += list->ranges[i].last - list->ranges[i].first + 1;
+    if (n > 0)
+        leat_text_add(text, "  skipped  %llu %s in %zu range%s\n", (unsigned long long)n, what,
+                      list->n_ranges, list->n_ranges == 1 ? "" : "s");
+}
+
+static void add_ranks(struct leat_text *text, const struct leat_plan *plan) {
+    static const char *const words[] = {
+        "each of W ranks gets n / W steps of an epoch of n, rounded down; the last n % W are left "
+        "out",
+        "each of W ranks gets n / W steps of an epoch of n, rounded up; the last round is filled "
+        "up with\n           its batches again, from its first on",
+        "each of W ranks gets n / W steps of an epoch of n; if W does not divide n, the epoch "
+        "fails"};
+
+    leat_text_add(text, "\nranks, and what is taken out\n  uneven   %s: ",
+                  uneven_names[plan->options.uneven]);
+    leat_text_add(text, "%s", words[plan->options.uneven]);
+    leat_text_add(text, "\n");
+    add_skipped(text, &plan->skips.steps, "steps");
+    add_skipped(text, &plan->skips.records, "records");
+}
+
+static void add_json_ranges(struct leat_text *text, const struct leat_skip_list *list,
+                            const char *group) {
+    for (size_t i = 0; i < list->n_ranges; i++) {
+        const struct leat_skip_range *range = &list->ranges[i];
+
+        leat_text_add(text, "%s{\"%s\": ", i ? ", " : "", group);
+        if (range->group == LEAT_SKIPS_EVERY)
+            leat_text_add(text, "null");
+        else
+            leat_text_add(text, "%llu", (unsigned long long)range->group);
+        leat_text_add(text, ", \"first\": %llu, \"last\": %llu}", (unsigned long long)range->first,
+                      (unsigned long long)range->last);
+    }
+}
+
+static void add_json_ranks(struct leat_text *text, const struct leat_plan *plan) {
+    leat_text_add(text, ", \"uneven\": \"%s\", \"skip_steps\": [",
+                  uneven_names[plan->options.uneven]);
+    add_json_ranges(text, &plan->skips.steps, "epoch");
+    leat_text_add(text, "], \"skip_records\": [");
+    add_json_ranges(text, &plan->skips.records, "source");
+    leat_text_add(text, "]");
+}
+
 static void explain_text(struct leat_text *text, const struct leat_graph *graph,
                          const struct leat_forecast *forecast) {
     const struct leat_plan *plan = graph->plan;
@@ -234,6 +290,7 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
         add_shape(text, &plan->tensors[i], "varies");
         leat_text_add(text, "\n");
     }
+    add_ranks(text, plan);
     leat_text_add(text, "\nmemory with %u workers\n", n_workers);
     leat_text_add(text, "  blocks   about %.1f MiB: %u at once, of %lld bytes of source each\n",
                   (double)memory.blocks / 1048576, memory.n_blocks,
@@ -318,6 +375,7 @@ static void explain_json(struct leat_text *text, const struct leat_graph *graph,
                   (unsigned long long)memory.ring,
                   plan->is_compressed ? (long long)plan->options.decode_ahead : 0);
     leat_graph_json(text, graph, forecast);
+    add_json_ranks(text, plan);
     leat_text_add(text, ", \"forecast\": ");
     leat_forecast_json(text, forecast);
     leat_text_add(text, "}\n");

@@ -112,7 +112,7 @@ static int make_job(struct leat_run *run, enum leat_cache_task task, struct leat
         .data = cache->data,
         .is_settled = cache->file &&
                       (cache->is_builder || cache->file->is_complete || cache->has_failed_to_write),
-        .may_build = !cache->has_failed_to_write,
+        .may_build = !cache->has_failed_to_write && !run->options.only_places,
     };
     cache->job_is_out = true;
     cache->has_passed = false;
@@ -321,10 +321,10 @@ void leat_run_cache_next_pass(struct leat_run *run) {
 
 /* The head of a frame does not tell bad records from those that filters dropped: where bad ones are
  * to be met, only frames without either are passed over; nor does it tell which records
- * the rows are of, which `skip_records` asks. */
+ * the rows are of, which may be asked. */
 static bool may_pass_over(const struct leat_run *run, const struct leat_cache_frame *frame) {
     bool may_drop =
-        run->plan->options.on_error == LEAT_ON_ERROR_FAIL && run->plan->skips.records.n_ranges == 0;
+        run->plan->options.on_error == LEAT_ON_ERROR_FAIL && !leat_run_wants_places(run);
 
     return run->bares.may_skip && leat_run_is_passing(run) &&
            (may_drop || frame->n_rows == frame->span.n_records);

@@ -107,8 +107,8 @@ static void plan_window(struct leat_run *run) {
     struct leat_batch_refs *batch = batcher->first;
     uint64_t n_window, n_bytes = 0;
 
-    if (!all->evicted.first || all->n_unissued > 0 || all->n_out > 0 || all->is_abandoned ||
-        all->n_planned == batcher->n_ready)
+    if (run->options.only_places || !all->evicted.first || all->n_unissued > 0 || all->n_out > 0 ||
+        all->is_abandoned || all->n_planned == batcher->n_ready)
         return;
     n_window = window_bytes(run);
     all->n_wants = 0;

@@ -278,31 +278,70 @@ static uint64_t round_start(uint64_t step, uint64_t world_size, uint64_t phase,
     return step - (step - phase) % world_size;
 }
 
-static int refuse(const struct leat_skip_range *range, uint64_t first, uint64_t last,
-                  uint64_t world_size, struct leat_error *err) {
-    char epoch[32] = "";
+/* The range, of whole rounds. */
+static struct leat_skip_range widen(struct leat_skip_range range, uint64_t world_size,
+                                    uint64_t epoch, uint64_t phase) {
+    uint64_t of = range.group == epoch ? phase % world_size : 0, n;
 
-    if (range->group != LEAT_SKIPS_EVERY)
-        (void)snprintf(epoch, sizeof(epoch), "%llu:", (unsigned long long)range->group);
+    range.first = round_start(range.first, world_size, of, &n);
+    range.last = round_start(range.last, world_size, of, &n);
+    range.last += n - 1;
+    return range;
+}
+
+#define LISTED_BYTES 320
+
+/* As it would be written, as far as it fits. */
+static void print_list(const struct leat_skip_list *list, char text[LISTED_BYTES]) {
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < list->n_ranges; i++) {
+        const struct leat_skip_range *range = &list->ranges[i];
+        char epoch[32] = "";
+
+        if (range->group != LEAT_SKIPS_EVERY)
+            (void)snprintf(epoch, sizeof(epoch), "%llu:", (unsigned long long)range->group);
+        if (n + 80 > LISTED_BYTES) {
+            (void)snprintf(text + n, LISTED_BYTES - n, ", and so on");
+            return;
+        }
+        n += (size_t)snprintf(text + n, LISTED_BYTES - n, "%s\"%s%llu-%llu\"", i ? ", " : "", epoch,
+                              (unsigned long long)range->first, (unsigned long long)range->last);
+    }
+}
+
+static int refuse(const struct leat_skips *skips, uint64_t world_size, uint64_t epoch,
+                  uint64_t phase, struct leat_error *err) {
+    struct leat_skip_list right = {.ranges = NULL};
+    char text[LISTED_BYTES];
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < skips->steps.n_ranges; i++) {
+        struct leat_skip_range range = widen(skips->steps.ranges[i], world_size, epoch, phase);
+
+        r = leat_skip_list_add(&right, &range);
+    }
+    leat_skip_list_sort(&right);
+    print_list(&right, text);
+    free(right.ranges);
+    if (r < 0)
+        return leat_error_oom(err);
     return leat_error_set(
         err, -EINVAL,
-        "skip_steps: %s%llu-%llu leaves out parts of rounds, so that the %llu ranks would not have "
-        "the same number of steps: \"%s%llu-%llu\" would be whole rounds",
-        epoch, (unsigned long long)range->first, (unsigned long long)range->last,
-        (unsigned long long)world_size, epoch, (unsigned long long)first, (unsigned long long)last);
+        "skip_steps leaves out parts of rounds, so that %llu ranks would not have "
+        "the same number of steps; whole rounds are skip_steps: [%s]",
+        (unsigned long long)world_size, text);
 }
 
 int leat_skips_check_rounds(const struct leat_skips *skips, uint64_t world_size, uint64_t epoch,
                             uint64_t phase, struct leat_error *err) {
     for (size_t i = 0; world_size > 1 && i < skips->steps.n_ranges; i++) {
         const struct leat_skip_range *range = &skips->steps.ranges[i];
-        uint64_t of = range->group == epoch ? phase % world_size : 0, n;
-        uint64_t first = round_start(range->first, world_size, of, &n), last;
+        struct leat_skip_range whole = widen(*range, world_size, epoch, phase);
 
-        last = round_start(range->last, world_size, of, &n);
-        last += n - 1;
-        if (first != range->first || last != range->last)
-            return refuse(range, first, last, world_size, err);
+        if (whole.first != range->first || whole.last != range->last)
+            return refuse(skips, world_size, epoch, phase, err);
     }
     return 0;
 }

@@ -41,7 +41,7 @@ struct leat_cli_arguments {
     const char *operand; /* FILE, STREAM, NAME; NULL: not given */
     const char *stream, *after, *tokenizer;
     struct leat_cli_number epochs, batches, workers, rank, world_size, seed, window, records,
-        timeout, seconds, reconnect;
+        timeout, seconds, reconnect, epoch, step, row;
     unsigned delivery; /* enum leat_delivery */
     unsigned format;   /* enum leat_cli_format */
     unsigned drawing;  /* enum leat_explain_format */

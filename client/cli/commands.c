@@ -461,6 +461,19 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl head titanic.yaml --after source --json\n",
      .options = head_options,
      .run = leat_cli_head},
+    {.name = "where",
+     .summary = "show where the records of a batch come from",
+     .description =
+         "Prints for every row of a batch, and every part of packed ones, the number of the record "
+         "(from 0, as\nskip_records takes it), its bytes in the file's text, and file:line. The "
+         "order is computed again in this\nprocess, which reads the data with the rights of who "
+         "asks; of a STREAM of the daemon the spec comes from\nthere. Nothing is written, no cache "
+         "either.",
+     .operand = "STREAM|FILE",
+     .examples = "  leatctl where titanic --epoch 3 --step 17\n"
+                 "  leatctl where titanic.yaml --step 17 --row 5 --json\n",
+     .options = leat_cli_where_options,
+     .run = leat_cli_where},
     {.name = "describe",
      .summary = "show what the columns of a stream hold, and how many tokens",
      .description =

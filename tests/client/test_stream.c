@@ -408,6 +408,41 @@ static void test_rank(void **state) {
     end(&session);
 }
 
+/* Steps may be left out, but none comes later than its followers. */
+static void serve_gaps(int fd, void *argument) {
+    uint64_t last = *(const uint64_t *)argument;
+
+    fake_open(fd, 4);
+    fake_ring(fd, fake_memfd(16, 3, 0, FAKE_ALL_SEALS), 1, 16);
+    fake_batch(fd, 1, 5, 3, 5);
+    fake_batch(fd, 1, 13, 3, 13);
+    fake_batch(fd, 1, (uint32_t)last, 3, last);
+    fake_wait_for_end(fd);
+}
+
+static void test_gaps(void **state) {
+    static uint64_t wrong[] = {9, 13, 15};
+    struct leat_open_options options;
+    struct session session;
+    struct leat_batch *batch;
+
+    (void)state;
+    leat_open_options_init(&options);
+    options.rank = 1;
+    options.world_size = 4;
+    options.first_epoch = 3;
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(try_begin(&session, 0, serve_gaps, &wrong[i], &options), 0);
+        for (uint64_t step = 5; step <= 13; step += 8) {
+            batch = next(&session);
+            check_batch(batch, 3, step);
+            leat_batch_release(batch);
+        }
+        assert_int_equal(leat_stream_next(session.stream, 5000, &batch), -EPROTO);
+        end(&session);
+    }
+}
+
 /* ---- Refusals and ends ---- */
 
 static void serve_refusal(int fd, void *argument) {
@@ -582,6 +617,7 @@ int main(void) {
         cmocka_unit_test(test_timeouts_and_fd),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_rank),
+        cmocka_unit_test(test_gaps),
         cmocka_unit_test(test_position),
         cmocka_unit_test(test_bad_positions),
         cmocka_unit_test(test_refusal),

@@ -99,6 +99,7 @@ static struct {
     {LEAT__CONTROL_REQUEST__VERB_STREAMS, LEAT__CONTROL_REPLY__VERB_STREAMS},
     {LEAT__CONTROL_REQUEST__VERB_CHECK, LEAT__CONTROL_REPLY__VERB_DONE},
     {LEAT__CONTROL_REQUEST__VERB_STATS, LEAT__CONTROL_REPLY__VERB_STATS},
+    {LEAT__CONTROL_REQUEST__VERB_SPEC, LEAT__CONTROL_REPLY__VERB_SPEC},
 };
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -109,9 +110,10 @@ static size_t pack_all(uint8_t *bytes) {
     Leat__StatsRequest stats = LEAT__STATS_REQUEST__INIT;
     Leat__ExplainRequest explain = LEAT__EXPLAIN_REQUEST__INIT;
     Leat__CheckRequest check = LEAT__CHECK_REQUEST__INIT;
+    Leat__SpecRequest spec = LEAT__SPEC_REQUEST__INIT;
     size_t n = 0;
 
-    explain.stream = check.stream = (char *)(uintptr_t) "numbers";
+    explain.stream = check.stream = spec.stream = (char *)(uintptr_t) "numbers";
     for (size_t i = 0; i < N_VERBS; i++) {
         Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
 
@@ -126,6 +128,9 @@ static size_t pack_all(uint8_t *bytes) {
             break;
         case LEAT__CONTROL_REQUEST__VERB_CHECK:
             request.check = &check;
+            break;
+        case LEAT__CONTROL_REQUEST__VERB_SPEC:
+            request.spec = &spec;
             break;
         default:
             request.status = &empty;

@@ -65,11 +65,12 @@ def steps_of(batches, epoch):
 
 
 def expected(batches, position, world_size):
-    """What was before the position, and what ranks of that world get from there on."""
+    """What was before the position, and what ranks of that world get from there on: in its epoch, rounds begin there."""
     result = {}
     for (epoch, step), digest in batches.items():
         n = steps_of(batches, epoch)
-        if (epoch, step) < position or step < n - n % world_size:
+        first = position[1] if epoch == position[0] else 0
+        if (epoch, step) < position or step < n - (n - first) % world_size:
             result[epoch, step] = digest
     return result
 

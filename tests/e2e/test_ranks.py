@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Ranks of a world get as many steps each; what is to be skipped is; and where rows come from can be asked.
+
+    test_ranks.py BIN [PATTERN]
+"""
+import json
+
+import data
+from leat_harness import Daemon, ctl, main
+
+N = 1003
+STAGES = [{"cast": {"input": "id", "dtype": "int64"}}, {"select": {"fields": ["id"]}},
+          {"shuffle": {"buffer_size": 200}}, {"batch": {"batch_size": 10}}]
+
+
+def write(folder):
+    (folder / "ids.csv").write_text("id\n" + "".join(f"{i}\n" for i in range(N)))
+
+
+def text_of(**options):
+    return data.yaml_text({"s": {"source": {"csv": {"paths": ["ids.csv"]}}, **options, "stages": STAGES}})
+
+
+def steps_of(daemon, rank, world_size, *args):
+    done = daemon.pull("s", "--rank", rank, "--world-size", world_size, "--format", "jsonl", *args)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return {line["step"]: line["digest"] for line in lines if "digest" in line and "step" in line}
+
+
+def test_all_ranks_get_as_many(folder):
+    write(folder)
+    every = {}
+    for uneven, world_size, n in [("drop", 1, 101), ("drop", 8, 12), ("pad", 8, 13)]:
+        with Daemon(folder, text_of(uneven=uneven)) as daemon:
+            for rank in range(world_size):
+                steps = steps_of(daemon, rank, world_size)
+                assert sorted(steps) == list(range(rank, n * world_size, world_size)), (uneven, rank, steps)
+                if world_size == 1:
+                    every = steps
+                else:
+                    assert all(every[step] == digest for step, digest in steps.items() if step in every)
+    with Daemon(folder, text_of(uneven="error")) as daemon:
+        done = daemon.pull("s", "--rank", 3, "--world-size", 8, check=False)
+        assert "epoch 0 has 101 steps: 12 rounds of 8 ranks, and 5 steps more" in done.stderr.decode(), done.stderr
+
+
+def test_skipped(folder):
+    write(folder)
+    with Daemon(folder, text_of()) as daemon:
+        every = steps_of(daemon, 0, 1)
+        kept = daemon.pull("s", "--batches", 20, "--save-position", folder / "position")
+        assert kept.returncode == 0
+    with Daemon(folder, text_of(skip_steps=["4-7", "0:96-99"])) as daemon:
+        steps = steps_of(daemon, 1, 4)
+        assert steps == {step: every[step] for step in range(1, 100, 4) if step not in (5, 97)}, steps
+        position = "@" + str(folder / "position")  # is none of the changed things
+        assert min(steps_of(daemon, 0, 1, "--position", position)) == 20
+        done = daemon.pull("s", "--rank", 0, "--world-size", 8, check=False)
+        assert 'skip_steps: ["0:96-103", "0-7"]' in done.stderr.decode(), done.stderr
+
+
+def rows_of(*args):
+    return json.loads(ctl("where", *args, "--json").stdout)
+
+
+def test_where(folder):
+    write(folder)
+    text = (folder / "ids.csv").read_bytes()
+    with Daemon(folder, text_of(), "--set", "streams.s.batch.batch_size=16") as daemon:
+        found = json.loads(daemon.ctl("where", "s", "--epoch", 1, "--step", 5, "--json").stdout)
+        assert daemon.ctl("where", "s", "--step", 63, check=False).returncode != 0
+        assert "there is no stream" in daemon.ctl("where", "other", "--step", 0, check=False).stderr.decode()
+    assert found["n_rows"] == 16 and len(found["places"]) == 16, found
+    for place in found["places"]:
+        at = place["offset"]
+        assert int(text[at:at + place["n_bytes"]]) == place["record"] == place["line"] - 2, place
+    file = folder / "s.yaml"
+    file.write_text(text_of().replace("batch_size: 10", "batch_size: 16").replace('"batch_size": 10', '"batch_size": 16'))
+    assert rows_of(file, "--epoch", 1, "--step", 5)["places"] == found["places"]
+    one = rows_of(file, "--epoch", 1, "--step", 5, "--row", 3)["places"]
+    assert one == found["places"][3:4]
+    bad = one[0]
+    skipped = data.yaml_text({"s": {"source": {"csv": {"paths": ["ids.csv"]}}, "skip_records": [f"ids.csv:{bad['line']}"],
+                                    "stages": STAGES[:3] + [{"batch": {"batch_size": 16}}]}})
+    file.write_text(skipped)
+    left = rows_of(file, "--epoch", 1, "--step", 5)
+    assert [place["record"] for place in left["places"]] == [
+        place["record"] for place in found["places"] if place["row"] != 3]
+    assert "where: which step" in ctl("where", file, check=False).stderr.decode()
+
+
+if __name__ == "__main__":
+    main(globals())
