@@ -26,7 +26,7 @@
 
 #include "pipeline/stage.h"
 
-#define DEFAULT_BLOCK_SIZE "1024"
+#define DEFAULT_BLOCK_SIZE "256"
 
 struct shuffle {
     struct leat_config base;

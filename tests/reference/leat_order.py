@@ -81,7 +81,7 @@ def read_blocks(records, orders, key):
     again = args.get("reshuffle_each_epoch", True)
     epoch, place = (key["epoch"], key["pass"]) if again else (0, 0)
     rng = Rng(rng_key(key["seed"], args.get("seed", 0), epoch, BLOCKS, (place << 32) + index))
-    size = args.get("block_size", 1024)
+    size = args.get("block_size", 256)
     left = []
     for _, group in itertools.groupby(records, lambda numbered: numbered[1].file):
         of_file = list(group)
