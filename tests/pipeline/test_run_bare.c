@@ -120,7 +120,7 @@ static void check_starts(const char *source, const char *base, const char *optio
     struct driven driven;
 
     all.world_size = draw(3) == 0 ? 1 + draw(4) : 1;
-    all.rank = draw(all.world_size);
+    all.first_rank = draw(all.world_size);
     driven = run(source, base, stages_of(tail), (struct drive){.options = all}, &whole);
     assert_string_equal(driven.error.message, "");
     assert_true(whole.n > 0);
