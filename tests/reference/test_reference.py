@@ -155,6 +155,7 @@ def test_blocks(folder):
         blocks = {"shuffle": {"blocks": True, "block_size": size, "buffer_size": 30, "seed": 3}}
         check(folder, csv_stream(*id_, blocks, seed=4), *RUNS, daemon=size == 7)
         check(folder, csv_stream(*id_, blocks, seed=4, cache={"path": "cache"}), *RUNS, daemon=size == 7)
+    check(folder, csv_stream(*id_, blocks, skip_records=[5, "20-40"], skip_steps=["1:3", 4]), *RUNS[:2], daemon=False)
     blocks["shuffle"].update(block_size=20, reshuffle_each_epoch=False)
     check(folder, csv_stream(*id_, {"repeat": {"count": 2}}, blocks), {"epochs": 2}, daemon=False)
     blocks["shuffle"].update(reshuffle_each_epoch=True)
