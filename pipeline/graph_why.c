@@ -165,8 +165,22 @@ static void explain_cache(struct leat_text *text, const struct leat_plan *plan) 
         if (plan->is_kept[i])
             list_name(&list, plan->fields[i].name);
     add_list(text,
-             "written while the first epoch runs, read in place of the pass from then on: ", &list,
-             "");
+             plan->blocks.block_size > 0
+                 ? "built before the first epoch, from front to back, and read in its place: "
+                 : "written while the first epoch runs, read in place of the pass from then on: ",
+             &list, "");
+}
+
+static void explain_cut(struct leat_text *text, const struct leat_plan *plan) {
+    if (plan->blocks.block_size == 0) {
+        leat_text_add(text, "one after the other: where a piece ends says where the next begins");
+        return;
+    }
+    leat_text_add(text, "in blocks of %llu records, in random order",
+                  (unsigned long long)plan->blocks.block_size);
+    if (!plan->cache_path)
+        leat_text_add(text, "; where they are is found before the first epoch, by a pass that only "
+                            "cuts");
 }
 
 /* What is done while rows are copied. */
@@ -190,7 +204,6 @@ static const char *plain_words(enum leat_graph_role role) {
     static const char *const words[LEAT_GRAPH_N_ROLES] = {
         [LEAT_GRAPH_DECODE] = "independent frames and files are decoded in parallel, ahead of "
                               "the scanner",
-        [LEAT_GRAPH_CUT] = "one after the other: where a piece ends says where the next begins",
         [LEAT_GRAPH_MIX] = "whose turn it is does not depend on who is ready: rows of all "
                            "sources, in one sequence",
         [LEAT_GRAPH_BATCH] = "rows come together as references; their data stays in the blocks",
@@ -210,6 +223,9 @@ static void add_words(struct leat_text *text, struct leat_graph *graph,
     case LEAT_GRAPH_PARSE:
         leat_text_add(text, "parses what is needed");
         add_unread(text, plan);
+        break;
+    case LEAT_GRAPH_CUT:
+        explain_cut(text, plan);
         break;
     case LEAT_GRAPH_MAP:
         explain_map(text, graph, node);

@@ -24,6 +24,10 @@
 
 /* ---- the file ---- */
 
+static int64_t nanoseconds(struct timespec time) {
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 static int check_type(struct leat_input *input, const char *path, struct leat_error *err) {
     struct stat info;
 
@@ -174,6 +178,20 @@ const char *leat_input_format(const struct leat_input *input) {
 
 bool leat_input_is_one_pass(const struct leat_input *input) {
     return input->is_one_pass;
+}
+
+int leat_input_state(const struct leat_input *input, struct leat_file_state *ret_state,
+                     struct leat_error *err) {
+    struct stat info;
+
+    if (fstat(input->fd, &info) < 0)
+        return leat_error_set(err, -errno, "cannot look at the file: %s", strerror(errno));
+    *ret_state = (struct leat_file_state){.device = info.st_dev,
+                                          .inode = info.st_ino,
+                                          .n_bytes = (uint64_t)info.st_size,
+                                          .modified_ns = nanoseconds(info.st_mtim),
+                                          .changed_ns = nanoseconds(info.st_ctim)};
+    return 0;
 }
 
 uint64_t leat_input_offset(const struct leat_input *input) {
@@ -440,6 +458,17 @@ int leat_input_seek(struct leat_input *input, uint64_t *n, struct leat_error *er
     input->in_has_ended = false;
     *n = 0;
     return 0;
+}
+
+bool leat_input_jump(struct leat_input *input, uint64_t offset) {
+    if (!input->is_known || input->codec || input->is_one_pass)
+        return false;
+    input->offset = offset;
+    input->in.at = input->in.n_bytes;
+    drop(&input->head);
+    drop(&input->spare);
+    input->in_has_ended = input->has_ended = false;
+    return true;
 }
 
 int leat_input_peek(struct leat_input *input, size_t size, const uint8_t **ret_data, size_t *ret_n,

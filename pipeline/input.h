@@ -34,6 +34,12 @@ struct leat_input_limits {
                                   LEAT_INPUT_EXPANSION_FREE; 0: any number */
 };
 
+/* How a file is. What no clock and no user can set back tells whether it changed. */
+struct leat_file_state {
+    uint64_t device, inode, n_bytes;
+    int64_t modified_ns, changed_ns;
+};
+
 struct leat_input;
 
 /* The file, from its start. 0 or -errno. */
@@ -52,6 +58,10 @@ int leat_input_read(struct leat_input *input, void *data, size_t size, size_t *r
  * of a compressed file nothing is changed. 0, LEAT_INPUT_WAITING, or as read. */
 int leat_input_seek(struct leat_input *input, uint64_t *n, struct leat_error *err);
 
+/* At any time: goes to that byte of a file that is as it is. False: it is none, or not known to be.
+ */
+bool leat_input_jump(struct leat_input *input, uint64_t offset);
+
 /* Reads the first bytes of the file up to `size`, fewer only at its end; they are read again later.
  * 0, LEAT_INPUT_WAITING (with *ret_n so far), or as read. */
 int leat_input_peek(struct leat_input *input, size_t size, const uint8_t **ret_data, size_t *ret_n,
@@ -61,6 +71,9 @@ int leat_input_peek(struct leat_input *input, size_t size, const uint8_t **ret_d
 const char *leat_input_format(const struct leat_input *input);
 /* It can be read only once: a FIFO. */
 bool leat_input_is_one_pass(const struct leat_input *input);
+/* As the file is now. 0 or -errno. */
+int leat_input_state(const struct leat_input *input, struct leat_file_state *ret_state,
+                     struct leat_error *err);
 /* In bytes of the file. */
 uint64_t leat_input_offset(const struct leat_input *input);
 uint64_t leat_input_file_bytes(const struct leat_input *input); /* 0: unknown */

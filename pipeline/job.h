@@ -40,6 +40,17 @@ struct leat_unit {
 
 #define LEAT_UNITS_MAX 16 /* that are being decoded or wait to be read */
 
+/* The spans of a pass in the order in which they are read, in place of files from front to back. */
+struct leat_route {
+    const struct leat_span_table *table; /* the run's; NULL: from front to back */
+    const uint32_t *order;               /* [table->n_spans], the run's */
+    size_t at;                           /* the next */
+    const struct leat_span *span;        /* that is being read; NULL: none */
+    uint64_t n_left;                     /* bytes of it that were not read yet */
+    uint64_t n_records;                  /* of it that were found */
+    bool is_checked; /* at the start of the pass the files were as when they were counted */
+};
+
 /* Where reading stands. Owner: the SCAN job while it runs, else the run. */
 struct leat_scan {
     const struct leat_plan *plan;
@@ -59,6 +70,7 @@ struct leat_scan {
     bool is_begun;                  /* BOM and header of the file are behind us */
     bool is_midway;                 /* the file, once opened, is gone on with at piece_offset */
     struct leat_span_table *counts; /* not NULL: records are counted there, no pieces come out */
+    struct leat_route route;
 
     /* decoded ahead */
     struct leat_unit *units;                      /* by key */
@@ -95,7 +107,8 @@ struct leat_scan_job {
     struct leat_piece pieces[LEAT_SCAN_MAX];    /* out, in order; span.n_records 0: none */
     bool has_ended;                             /* out: the pass has no more */
     bool is_waiting;                            /* out: there is more, but not now */
-    bool wants_unit;                            /* out: not before that is decoded */
+    bool is_outdated; /* out: a file is not as it was when the spans of the route were counted */
+    bool wants_unit;  /* out: not before that is decoded */
     struct leat_unit_key wanted;
 };
 
@@ -109,6 +122,17 @@ void leat_scan_start_behind(struct leat_scan *scan, struct leat_plan *plan,
 void leat_scan_stop(struct leat_scan *scan);
 /* A failure is of what follows the pieces that are there. */
 int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err);
+/* Parts of it (scan_route.c). At the start of a pass: job->is_outdated: a file is another than the
+ * one that was counted. */
+int leat_route_check(struct leat_scan_job *job, struct leat_error *err);
+/* Goes to the next span, or to the end. */
+int leat_route_enter(struct leat_scan *scan, struct leat_error *err);
+/* -ESTALE: the file that is open is not as it was when it was counted. */
+int leat_route_meet_file(const struct leat_scan *scan, struct leat_error *err);
+/* Behind a piece: leaves the span, if it was the last of it. at_end: all bytes of the span were
+ * read; a record that was too long may have been cut off before. */
+int leat_route_leave(struct leat_scan_job *job, size_t index, bool at_end,
+                     const struct leat_cut *piece, struct leat_error *err);
 /* Reads a piece that was cut before once more, into the buffer that it has. -ESTALE: the file has
  * become shorter. */
 int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opener,

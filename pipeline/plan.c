@@ -558,6 +558,8 @@ static int build(struct leat_plan *plan, struct leat_planner *planner,
         r = check_passes(plan, err);
     if (r == 0)
         r = leat_skips_load(plan, opener, err);
+    if (r == 0)
+        r = leat_plan_find_blocks(plan, err);
     if (r == 0 && with_batches)
         r = leat_plan_lay_out(plan, planner, err);
     if (r < 0)

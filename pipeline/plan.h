@@ -100,6 +100,7 @@ struct leat_plan {
     size_t n_sources;
     struct leat_plan_source *sources; /* [n_sources]: itself, or those that it is composed of */
     const struct leat_mixing *mixing; /* NULL: they are read one after the other */
+    struct leat_block_order blocks;   /* in which their records are read */
     struct leat_input_limits limits;
     bool is_compressed;             /* the first file of a source, as far as was looked */
     uint64_t decoder_bytes;         /* that reading those takes */

@@ -37,5 +37,8 @@ int leat_plan_arrange(struct leat_plan *plan, const struct leat_planner *planner
 /* Tensors, batch and slot sizes (plan_layout.c). */
 int leat_plan_lay_out(struct leat_plan *plan, const struct leat_planner *planner,
                       struct leat_error *err);
+/* In which order the source is read, and whether it can be (plan_blocks.c): behind
+ * leat_plan_arrange. */
+int leat_plan_find_blocks(struct leat_plan *plan, struct leat_error *err);
 /* The text of the bound spec and its digests (plan_digest.c). */
 int leat_plan_digest(struct leat_plan *plan, struct leat_error *err);

@@ -140,6 +140,7 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     leat_scan_stop(&run->scan);
     leat_run_cache_deinit(run);
     leat_residents_deinit(run);
+    leat_run_spans_deinit(run);
     leat_run_pools_deinit(run);
     free(run->slots.slots);
     free(run->quarantine.data);
@@ -307,6 +308,7 @@ int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job) {
     job = leat_run_take_job(run, LEAT_JOB_SCAN);
     if (!job)
         return out_of_memory(run);
+    leat_run_spans_start_scan(run);
     n_room = limit - run->n_entries;
     job->scan = (struct leat_scan_job){.scan = &run->scan,
                                        .max_bytes = leat_run_reserve_scan(run),
@@ -522,7 +524,7 @@ static void fail_scan(struct leat_run *run, const struct leat_error *err) {
 }
 
 static void put_in_line(struct leat_run *run, struct leat_piece *piece) {
-    bool is_bare = leat_run_may_count(run, piece);
+    bool is_bare = !run->spans.is_building && leat_run_may_count(run, piece);
     struct leat_queue_entry *entry = leat_run_add_entry(run, LEAT_ENTRY_SCANNED, piece, NULL);
 
     if (entry)
@@ -562,6 +564,8 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
     }
     if (is_stale) {
         leat_run_next_pass(run, run->epoch != run->scan_epoch);
+    } else if (!job->error.code && leat_run_spans_end_scan(run, scan)) {
+        return;
     } else if (job->error.code && !is_enough) {
         fail_scan(run, &job->error);
     } else if (scan->has_ended || is_enough) {

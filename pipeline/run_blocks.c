@@ -35,6 +35,8 @@ struct leat_queue_entry *leat_run_add_entry(struct leat_run *run, enum leat_entr
     entry->epoch = run->scan_epoch;
     entry->pass = run->scan_pass;
     entry->cache_generation = run->cache.generation;
+    entry->to_record = UINT32_MAX;
+    entry->is_passed_over = run->spans.is_building;
     if (piece)
         entry->piece = *piece;
     if (err)
@@ -110,6 +112,7 @@ void leat_run_next_pass(struct leat_run *run, bool epoch_is_over) {
     run->scan_end_record = 0;
     run->memory.scan_wants = 0;
     leat_run_cache_next_pass(run);
+    leat_run_spans_next_pass(run);
     if (run->scan_has_ended)
         return;
     leat_scan_start(&run->scan, run->plan, run->options.opener, false);
@@ -127,7 +130,10 @@ void leat_run_end_scan(struct leat_run *run, uint64_t n_records) {
     if (!leat_run_add_entry(run, LEAT_ENTRY_PASS_END, &end, NULL))
         leat_run_out_of_memory(run);
     leat_run_whole(run)->has_end = true;
-    leat_run_next_pass(run, false);
+    if (run->spans.is_building)
+        leat_run_spans_end_building(run);
+    else
+        leat_run_next_pass(run, false);
 }
 
 /* ---- bad records ---- */
@@ -172,11 +178,15 @@ static int meet_bad(struct leat_run *run, uint32_t file, const struct leat_bad_r
 
 int leat_run_meet_bad_before(struct leat_run *run, struct leat_queue_entry *entry, uint32_t row) {
     const struct leat_block *block = entry->block;
-    uint32_t record = row < block->n_rows && block->records ? block->records[row] : UINT32_MAX;
+    uint32_t record =
+        row < block->n_rows && block->records ? block->records[row] : entry->to_record;
 
     while (entry->next_bad < block->n_bad && block->bad[entry->next_bad].record < record) {
-        int r = meet_bad(run, block->file, &block->bad[entry->next_bad++]);
+        int r = block->bad[entry->next_bad].record < entry->from_record
+                    ? 0
+                    : meet_bad(run, block->file, &block->bad[entry->next_bad]);
 
+        entry->next_bad++;
         if (r < 0)
             return r;
     }
@@ -303,13 +313,22 @@ static size_t ready_limit(const struct leat_run *run) {
     return LEAT_READY_JOBS * (size_t)run->knobs.of[LEAT_KNOB_COLLATED];
 }
 
-void leat_run_count_records(struct leat_run *run, const struct leat_queue_entry *entry) {
+/* The record of the entry's next row; behind the last that is meant of it: where those end. */
+static uint32_t next_record(const struct leat_queue_entry *entry) {
     const struct leat_block *block = entry->block;
+    uint32_t record = block->n_records;
 
-    if (entry->next_row == block->n_rows)
-        run->n_epoch_records += block->n_records;
-    else
-        run->n_epoch_records += block->records ? block->records[entry->next_row] : entry->next_row;
+    if (entry->next_row < block->n_rows)
+        record = block->records ? block->records[entry->next_row] : entry->next_row;
+    return record < entry->to_record ? record : entry->to_record;
+}
+
+void leat_run_count_records(struct leat_run *run, const struct leat_queue_entry *entry) {
+    run->n_epoch_records += next_record(entry) - entry->from_record;
+}
+
+static bool has_row(const struct leat_queue_entry *entry) {
+    return entry->next_row < entry->block->n_rows && next_record(entry) < entry->to_record;
 }
 
 /* Pushes rows until the block or the wish for batches ends; true: the block is used up. */
@@ -317,7 +336,9 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
     struct leat_block *block = entry->block;
     struct leat_error err = LEAT_ERROR_INIT;
 
-    while (entry->next_row < block->n_rows) {
+    while (has_row(entry) && next_record(entry) < entry->from_record)
+        entry->next_row++;
+    while (has_row(entry)) {
         struct leat_ref ref = leat_ref_row(block, entry->next_row);
         int r;
 
@@ -377,6 +398,8 @@ static void consume_line(struct leat_run *run) {
         }
         if (run->options.only_builds)
             pass_over(run, entry);
+        else if (entry->is_passed_over)
+            ; /* it comes again, from the cache */
         else if (entry->state == LEAT_ENTRY_PASS_END)
             leat_run_end_pass(run, false);
         else if (!consume_block(run, entry))

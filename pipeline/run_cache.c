@@ -330,25 +330,27 @@ static bool may_pass_over(const struct leat_run *run, const struct leat_cache_fr
            (may_drop || frame->n_rows == frame->span.n_records);
 }
 
-static bool add_frame(struct leat_run *run, const struct leat_cache_frame *frame) {
-    bool is_bare = may_pass_over(run, frame);
+struct leat_queue_entry *
+leat_run_cache_add_frame(struct leat_run *run, const struct leat_cache_frame *frame, bool is_part) {
+    bool is_bare =
+        may_pass_over(run, frame) && (!is_part || frame->n_rows == frame->span.n_records);
     struct leat_piece piece = {.span = frame->span, .record = frame->record};
     struct leat_queue_entry *entry = leat_run_add_entry(run, LEAT_ENTRY_CACHED, &piece, NULL);
 
     if (!entry) {
         leat_run_out_of_memory(run);
-        return false;
+        return NULL;
     }
     entry->file = leat_cache_file_ref(run->cache.file);
     entry->frame = *frame;
     run->stats.n_source_records += frame->span.n_records;
     if (is_bare && !leat_run_make_bare(run, entry, frame->n_rows)) {
         leat_run_out_of_memory(run);
-        return false;
+        return NULL;
     }
     run->has_end |= is_bare;
     run->cache.has_passed |= is_bare;
-    return true;
+    return entry;
 }
 
 /* False: there are more than there is room for. */
@@ -359,7 +361,7 @@ static bool add_frames(struct leat_run *run, size_t max_entries) {
         cache->next_frame = cache->file->n_frames;
     while (cache->next_frame < cache->file->n_frames) {
         if (run->n_entries >= max_entries ||
-            !add_frame(run, &cache->file->frames[cache->next_frame]))
+            !leat_run_cache_add_frame(run, &cache->file->frames[cache->next_frame], false))
             return false;
         cache->next_frame++;
     }
@@ -417,13 +419,28 @@ static void start_scanner(struct leat_run *run) {
                                &file->frames[file->n_frames - 1].span, file->n_records);
 }
 
+/* What is not built cannot be gone on behind: blocks are read from all over the source. */
+static bool lets_scan_blocks(struct leat_run *run, size_t max_entries) {
+    if (run->cache.file && !run->cache.file->is_complete && has_more_to_come(run))
+        return false;
+    if (!leat_run_spans_let_scan(run, max_entries))
+        return false;
+    if (run->spans.is_building)
+        start_scanner(run);
+    run->cache.state = LEAT_RUN_CACHE_SCANNED;
+    return true;
+}
+
 bool leat_run_cache_lets_scan(struct leat_run *run, size_t max_entries) {
     struct leat_run_cache *cache = &run->cache;
 
     if (cache->state == LEAT_RUN_CACHE_SCANNED)
         return cache->n_bytes < WAITING_BYTES;
-    if (cache->state == LEAT_RUN_CACHE_CLOSED || cache->has_passed ||
-        (cache->file && !add_frames(run, max_entries)))
+    if (cache->state == LEAT_RUN_CACHE_CLOSED || cache->has_passed)
+        return false;
+    if (leat_run_spans_are_wanted(run->plan, run->options.only_builds))
+        return lets_scan_blocks(run, max_entries);
+    if (cache->file && !add_frames(run, max_entries))
         return false;
     if (cache->file && cache->file->is_complete) {
         leat_run_end_scan(run, cache->file->n_records);

@@ -70,6 +70,10 @@ void leat_run_cache_get_stats(const struct leat_run *run, struct leat_run_stats 
 void leat_run_cache_next_pass(struct leat_run *run);
 /* Puts frames in line while there is room; true: the scanner is to read. */
 bool leat_run_cache_lets_scan(struct leat_run *run, size_t max_entries);
+/* Puts a frame in line, or a part of one, which the caller sets; NULL: no memory, and the run has
+ * failed. */
+struct leat_queue_entry *
+leat_run_cache_add_frame(struct leat_run *run, const struct leat_cache_frame *frame, bool is_part);
 /* What becomes of a piece. */
 enum leat_run_cache_sifted leat_run_cache_sift(struct leat_run *run, struct leat_piece *piece);
 

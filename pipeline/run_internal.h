@@ -11,6 +11,7 @@
 #include "pipeline/run_cache.h"
 #include "pipeline/run_pools.h"
 #include "pipeline/run_resident.h"
+#include "pipeline/run_spans.h"
 #include "pipeline/trace.h"
 
 #define LEAT_RUN_NOTES_MAX 64
@@ -38,8 +39,10 @@ struct leat_queue_entry {
                                       unknown */
     struct leat_cache_item *item;  /* MAPPED: not moved on to be written yet */
     uint32_t next_row, next_bad;
-    struct leat_job *parked; /* PARKED: with the block and its scratch memory */
-    struct leat_error error; /* of the MAP job; of an end: of reading */
+    uint32_t from_record, to_record; /* of its block, those that are meant; 0, UINT32_MAX: all */
+    bool is_passed_over;             /* it is only wanted in the cache */
+    struct leat_job *parked;         /* PARKED: with the block and its scratch memory */
+    struct leat_error error;         /* of the MAP job; of an end: of reading */
 };
 
 struct leat_output_entry {
@@ -144,6 +147,7 @@ struct leat_run {
     size_t n_ahead; /* batches among the outputs */
 
     struct leat_run_cache cache; /* if the plan has one */
+    struct leat_run_spans spans; /* if it is read block by block */
     struct leat_residents residents;
     struct leat_bares bares;
 

@@ -218,7 +218,7 @@ void leat_run_count_cache(struct leat_run *run) {
 void leat_run_count_order(struct leat_run *run) {
     uint64_t bytes = leat_order_bytes(&run->order) + run->collate_bytes +
                      run->blocks.n_bundle_bytes + run->quarantine.capacity +
-                     leat_residents_bytes(run);
+                     leat_residents_bytes(run) + leat_run_spans_bytes(run);
 
     for (size_t i = 0; i < run->n_lanes; i++)
         bytes += run->lanes[i]->blocks.n_bundle_bytes;

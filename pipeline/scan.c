@@ -133,6 +133,18 @@ static int check_passes(const struct leat_scan *scan, struct leat_error *err) {
         path_of(scan));
 }
 
+/* Spans are as good as their file is the same. */
+static int meet_file(struct leat_scan *scan, struct leat_error *err) {
+    struct leat_file_state state;
+    int r;
+
+    if (scan->route.span)
+        return leat_route_meet_file(scan, err);
+    r = scan->counts ? leat_input_state(scan->input, &state, err) : 0;
+    return r == 0 && scan->counts ? leat_span_table_set_file(scan->counts, scan->file, &state, err)
+                                  : r;
+}
+
 static int open_file(struct leat_scan_job *job, struct leat_error *err) {
     struct leat_scan *scan = job->scan;
     struct leat_unit_key key = {.file = scan->file};
@@ -160,7 +172,9 @@ static int open_file(struct leat_scan_job *job, struct leat_error *err) {
     scan->n_to_pass = scan->piece_offset;
     scan->is_begun = scan->is_midway;
     scan->is_midway = false;
-    return r < 0 ? r : check_passes(scan, err);
+    if (r == 0)
+        r = check_passes(scan, err);
+    return r < 0 ? r : meet_file(scan, err);
 }
 
 static void close_file(struct leat_scan *scan) {
@@ -213,6 +227,11 @@ static int pass_over(struct leat_scan_job *job, struct leat_buffer *buffer,
 
     if (scan->n_to_pass > 0)
         r = leat_input_seek(scan->input, &scan->n_to_pass, err);
+    if (r == 0 && scan->n_to_pass > 0 && scan->route.span)
+        return leat_error_set(err, -EINVAL,
+                              "is compressed (%s), and so is not read block by block, as `shuffle` "
+                              "with `blocks` does: give the stream a `cache`, or decompress it",
+                              leat_input_format(scan->input));
     while (r == 0 && scan->n_to_pass > 0) {
         size_t n = scan->n_to_pass < buffer->capacity ? (size_t)scan->n_to_pass : buffer->capacity;
 
@@ -228,6 +247,22 @@ static int pass_over(struct leat_scan_job *job, struct leat_buffer *buffer,
     return r;
 }
 
+/* How much of it may be read now, of a span not more than is left. */
+static size_t n_readable(const struct leat_scan *scan, size_t n) {
+    return scan->route.span && n > scan->route.n_left ? (size_t)scan->route.n_left : n;
+}
+
+/* After n bytes were read: whether there are no more. */
+static int look_for_end(struct leat_scan *scan, size_t n, bool *at_end, struct leat_error *err) {
+    if (!scan->route.span) {
+        *at_end = n == 0;
+        return 0;
+    }
+    scan->route.n_left -= n;
+    *at_end = scan->route.n_left == 0;
+    return n > 0 || *at_end ? 0 : leat_error_set(err, -ESTALE, "has become shorter");
+}
+
 /* Fills the buffer from n_filled to limit; *at_end: the file has no more. LEAT_INPUT_WAITING: not
  * all of it is there yet. */
 static int fill(struct leat_scan_job *job, struct leat_buffer *buffer, size_t limit,
@@ -236,10 +271,12 @@ static int fill(struct leat_scan_job *job, struct leat_buffer *buffer, size_t li
     int r = pass_over(job, buffer, &cause);
 
     while (r == 0 && *n_filled < limit && !*at_end) {
-        size_t n = 0;
+        size_t n = 0, n_wanted = n_readable(job->scan, limit - *n_filled);
 
-        r = read_some(job, buffer->data + *n_filled, limit - *n_filled, &n, &cause);
-        *at_end = r == 0 && n == 0;
+        if (n_wanted > 0)
+            r = read_some(job, buffer->data + *n_filled, n_wanted, &n, &cause);
+        if (r == 0)
+            r = look_for_end(job->scan, n, at_end, &cause);
         *n_filled += n;
         *n_bytes += n;
     }
@@ -437,6 +474,8 @@ static int end_damaged(struct leat_scan_job *job, size_t index, size_t n_filled,
     return set_damage(&job->pieces[index], fault.message, err);
 }
 
+/* ---- pieces ---- */
+
 /* Cuts a piece of what could be read; what is left of it is carried on. */
 static int take_cut(struct leat_scan_job *job, size_t index, size_t n_filled, bool at_end,
                     const struct leat_cut *piece, struct leat_error *err) {
@@ -452,6 +491,8 @@ static int take_cut(struct leat_scan_job *job, size_t index, size_t n_filled, bo
     scan->line += piece->n_lines;
     scan->record += piece->n_records;
     scan->is_skipping |= piece->ends_midline;
+    if (scan->route.span)
+        return leat_route_leave(job, index, at_end, piece, err);
     if (at_end && !piece->ends_midline)
         close_file(scan);
     return 0;
@@ -476,15 +517,18 @@ static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes
                       struct leat_error *err) {
     struct leat_scan *scan = job->scan;
     struct leat_buffer *buffer = job->buffers[index];
-    size_t n_filled = scan->n_carry;
+    size_t n_filled;
     struct leat_cut piece = {0};
     bool at_end = false;
-    int r;
+    int r = 0;
 
-    if (scan->file == scan->end_file) {
-        job->has_ended = true;
-        return 0;
+    if (scan->route.table && !scan->route.span && scan->file != scan->end_file)
+        r = leat_route_enter(scan, err);
+    if (r < 0 || scan->file == scan->end_file) {
+        job->has_ended = r == 0;
+        return r;
     }
+    n_filled = scan->n_carry;
     r = open_file(job, err);
     if (r == 0 && job->is_waiting)
         return 0;
@@ -517,6 +561,11 @@ int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
 
     if (job->scan->counts)
         return count_some(job, n_bytes, err);
+    if (job->scan->route.table && !job->scan->route.is_checked)
+        r = leat_route_check(job, err);
+    if (r < 0 || job->is_outdated)
+        return r;
+    job->scan->route.is_checked = true;
     for (size_t i = 0; r == 0 && i < job->n_pieces && !job->has_ended && !job->is_waiting; i++)
         r = scan_piece(job, i, n_bytes, err);
     return r;

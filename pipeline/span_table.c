@@ -15,11 +15,12 @@ void leat_span_table_init(struct leat_span_table *table, uint64_t block_size) {
 
 void leat_span_table_deinit(struct leat_span_table *table) {
     free(table->spans);
-    *table = (struct leat_span_table){.spans = NULL};
+    free(table->files);
+    *table = (struct leat_span_table){.block_size = table->block_size};
 }
 
 uint64_t leat_span_table_bytes(const struct leat_span_table *table) {
-    return table->capacity * sizeof(*table->spans);
+    return table->capacity * sizeof(*table->spans) + table->n_files * sizeof(*table->files);
 }
 
 const struct leat_span *leat_span_table_find(const struct leat_span_table *table, uint64_t record) {
@@ -169,6 +170,45 @@ int leat_span_table_add(struct leat_span_table *table, const struct leat_cutter 
     r = split(table, piece, data, starts, err);
     free(starts);
     return r;
+}
+
+int leat_span_table_add_records(struct leat_span_table *table, uint32_t file, uint64_t n_records,
+                                struct leat_error *err) {
+    int r = 0;
+
+    while (r == 0 && n_records > 0) {
+        uint64_t room = room_in_last(table, file), n;
+        struct leat_cache_span part = {.file = file};
+
+        room = room > 0 ? room : table->block_size;
+        n = n_records < room ? n_records : room;
+        part.n_records = (uint32_t)n;
+        r = add_part(table, &part, err);
+        n_records -= n;
+    }
+    return r;
+}
+
+/* ---- files ---- */
+
+int leat_span_table_set_file(struct leat_span_table *table, size_t file,
+                             const struct leat_file_state *state, struct leat_error *err) {
+    if (file >= table->n_files) {
+        struct leat_file_state *files = reallocarray(table->files, file + 1, sizeof(*files));
+
+        if (!files)
+            return leat_error_oom(err);
+        memset(files + table->n_files, 0, (file + 1 - table->n_files) * sizeof(*files));
+        table->files = files;
+        table->n_files = file + 1;
+    }
+    table->files[file] = *state;
+    return 0;
+}
+
+bool leat_span_table_is_same(const struct leat_span_table *table, size_t file,
+                             const struct leat_file_state *state) {
+    return file < table->n_files && memcmp(&table->files[file], state, sizeof(*state)) == 0;
 }
 
 /* ---- counting ---- */

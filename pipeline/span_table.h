@@ -15,8 +15,7 @@
 #include "pipeline/cutter.h"
 #include "pipeline/plan.h"
 
-#define LEAT_SPANS_MAX      (UINT32_C(1) << 22)
-#define LEAT_BLOCK_SIZE_MAX (UINT32_C(1) << 24) /* records of a span */
+#define LEAT_SPANS_MAX (UINT32_C(1) << 22)
 
 struct leat_span {
     struct leat_cache_span place;
@@ -27,7 +26,9 @@ struct leat_span_table {
     uint64_t block_size; /* records of a span; 0: as they were cut */
     struct leat_span *spans;
     size_t n_spans, capacity;
-    uint64_t n_records; /* of all of them */
+    uint64_t n_records;            /* of all of them */
+    struct leat_file_state *files; /* [n_files]: as they were when they were counted */
+    size_t n_files;
 };
 
 void leat_span_table_init(struct leat_span_table *table, uint64_t block_size);
@@ -38,6 +39,16 @@ void leat_span_table_deinit(struct leat_span_table *table);
 int leat_span_table_add(struct leat_span_table *table, const struct leat_cutter *cutter,
                         const struct leat_cache_span *piece, const uint8_t *data,
                         struct leat_error *err);
+
+/* The same without bytes: the places of spans are not known, only how many records they have. */
+int leat_span_table_add_records(struct leat_span_table *table, uint32_t file, uint64_t n_records,
+                                struct leat_error *err);
+/* Notes how that file was. 0 or -ENOMEM. */
+int leat_span_table_set_file(struct leat_span_table *table, size_t file,
+                             const struct leat_file_state *state, struct leat_error *err);
+/* Whether it is still so; of a file that was not noted: false. */
+bool leat_span_table_is_same(const struct leat_span_table *table, size_t file,
+                             const struct leat_file_state *state);
 
 /* The span with that record, or NULL. */
 const struct leat_span *leat_span_table_find(const struct leat_span_table *table, uint64_t record);

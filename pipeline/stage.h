@@ -269,6 +269,16 @@ struct leat_order_key {
     bool may_evict; /* blocks that only wait can be had again: memory is not the stage's to bound */
 };
 
+/* The order in which the source is read, if not from front to back: so many records of a file at a
+ * time, all such blocks in random order. */
+#define LEAT_BLOCK_SIZE_MAX (1 << 24)
+struct leat_block_order {
+    uint64_t block_size; /* 0: from front to back */
+    uint64_t seed;       /* of the stage */
+    uint64_t index;      /* of the stage among its kind */
+    bool reshuffles;     /* each epoch and pass */
+};
+
 struct leat_stage_ops {
     const char *name;
     const char *summary; /* one sentence */
@@ -326,6 +336,9 @@ struct leat_stage_ops {
     /* Rows that wait in the stage at most, whose blocks stay in memory, and bytes of its state, for
      * `leatctl explain`. May be NULL: none. */
     void (*holding)(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes);
+    /* How the source is to be read, for a stage that begins with that: nothing that depends on the
+     * order of the data stands before it. NULL: from front to back. */
+    void (*reads)(const struct leat_config *config, struct leat_block_order *ret_order);
     /* Bytes of blocks that wait in the stage above which they may be evicted, where there is a
      * cache. NULL, or 0: they never are. */
     uint64_t (*evicts_above)(const struct leat_config *config);

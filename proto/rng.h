@@ -14,6 +14,7 @@ enum leat_rng_purpose {
     LEAT_RNG_BUCKET = 3,
     LEAT_RNG_SAMPLE = 4,
     LEAT_RNG_MIX = 5,
+    LEAT_RNG_BLOCKS = 6,
 };
 
 struct leat_rng {

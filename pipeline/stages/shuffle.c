@@ -6,7 +6,18 @@
  * holds the blocks of the whole pass in memory, with the columns that are kept, up to `max_bytes`;
  * where there is a cache, the run lets go of the values of what is beyond that, and has them again
  * when batches are made (run_resident.h); the sequence is the same as with any buffer_size that is
- * not smaller than the data. Draws are leat_rng_below(n) of one SplitMix64 stream keyed by (stream
+ * not smaller than the data.
+ *
+ * With `blocks` the source is read in another order, before all stages: the records of each file,
+ * in the order of the data, are divided into blocks of block_size, the last of a file has those
+ * that are left. These blocks, of all files in line, leave in random order as the rest of a
+ * reservoir does: drawn at random, the last one takes the place of the drawn; the rows of each come
+ * in the order of the data. What counts as a record is what every pass finds (span_table.h): bad
+ * ones count, rows that a filter drops too. So a reservoir that is a part of the data holds records
+ * from all over it. Draws for blocks are of a stream of their own: LEAT_RNG_BLOCKS in place of
+ * LEAT_RNG_SHUFFLE, pass * 2^32 + which shuffle, with the number of the pass over the data.
+ *
+ * Draws are leat_rng_below(n) of one SplitMix64 stream keyed by (stream
  * seed, seed, epoch, LEAT_RNG_SHUFFLE, pass * 2^32 + which shuffle of the spec this is):
  * tests/reference/ does the same in Python.
  */
@@ -15,10 +26,14 @@
 
 #include "pipeline/stage.h"
 
+#define DEFAULT_BLOCK_SIZE "256"
+
 struct shuffle {
     struct leat_config base;
     int64_t buffer_size;
     bool is_global;
+    bool reads_blocks;
+    int64_t block_size;
     int64_t max_bytes;
     int64_t seed;
     bool reshuffle_each_epoch;
@@ -45,6 +60,20 @@ static const struct leat_arg args[] = {
      .fallback = "false",
      .help = "in place of buffer_size: all records of a pass are read, held in memory as they are "
              "behind the per-record stages, and shuffled as a whole"},
+    {.name = "blocks",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct shuffle, reads_blocks),
+     .fallback = "false",
+     .help = "before that, blocks of `block_size` records of the source are put in random order: "
+             "it is read in that order, so that records from all of it meet in the reservoir"},
+    {.name = "block_size",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct shuffle, block_size),
+     .fallback = DEFAULT_BLOCK_SIZE,
+     .min = 1,
+     .max = LEAT_BLOCK_SIZE_MAX,
+     .help = "with `blocks`: records of a block; each file begins one. Smaller ones mix better, "
+             "larger ones are read faster"},
     {.name = "max_bytes",
      .is_aside = true,
      .type = LEAT_ARG_BYTES,
@@ -83,6 +112,11 @@ static int check(struct leat_config *config, struct leat_error *err) {
                                  "with `global` all records are shuffled, not some at a time");
     if (!self->is_global && leat_config_given(config, "max_bytes"))
         return leat_config_error(config, "max_bytes", err, "has an effect only with `global`");
+    if (self->is_global && self->reads_blocks)
+        return leat_config_error(config, "blocks", err,
+                                 "has no effect with `global`: all records are shuffled anyway");
+    if (!self->reads_blocks && leat_config_given(config, "block_size"))
+        return leat_config_error(config, "block_size", err, "has an effect only with `blocks`");
     return 0;
 }
 
@@ -207,6 +241,15 @@ static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64
                                  : (uint64_t)self->buffer_size * sizeof(struct leat_ref);
 }
 
+static void reads(const struct leat_config *config, struct leat_block_order *ret_order) {
+    const struct shuffle *self = (const struct shuffle *)config;
+
+    *ret_order =
+        (struct leat_block_order){.block_size = self->reads_blocks ? (uint64_t)self->block_size : 0,
+                                  .seed = (uint64_t)self->seed,
+                                  .reshuffles = self->reshuffle_each_epoch};
+}
+
 static uint64_t evicts_above(const struct leat_config *config) {
     const struct shuffle *self = (const struct shuffle *)config;
 
@@ -224,6 +267,7 @@ const struct leat_stage_ops leat_stage_shuffle = {
     .check = check,
     .state_size = sizeof(struct shuffle_state),
     .holding = holding,
+    .reads = reads,
     .evicts_above = evicts_above,
     .state_bytes = state_bytes,
     .start = start,

@@ -44,6 +44,9 @@ static const struct {
      "- batch: {batch_size: 2}"},
     {MIX, "", CASTS "- select: {fields: [n]}\n- batch: {batch_size: 4}"},
     {JSONL, "cache: {path: .}", CASTS "- select: {fields: [n]}\n- batch: {batch_size: 4}"},
+    {JSONL, "cache: {path: .}",
+     CASTS "- select: {fields: [n]}\n- shuffle: {blocks: true, buffer_size: 4}\n"
+           "- batch: {batch_size: 4}"},
     {JSONL, "on_error: quarantine\n    quarantine: '<bad & \"odd\".jsonl>'\n    cache: {path: .}",
      CASTS "- select: {fields: [n]}\n- batch: {batch_size: 4}"},
 };
@@ -309,6 +312,26 @@ static void test_words(void **state) {
     leat_plan_unref(plan);
 }
 
+/* A source that is read in another order. */
+static void test_blocks(void **state) {
+    static const char stages[] =
+        CASTS "- select: {fields: [n]}\n- shuffle: {blocks: true, block_size: 77, buffer_size: 9}\n"
+              "- batch: {batch_size: 4}";
+    struct leat_plan *plan = stream_plan(JSONL, "", stages);
+    char *text = leat_plan_explain(plan, 2, false);
+
+    (void)state;
+    assert_non_null(strstr(text, "in blocks of 77 records, in random order; where they are"));
+    free(text);
+    leat_plan_unref(plan);
+    plan = stream_plan(JSONL, "cache: {path: .}", stages);
+    text = leat_plan_explain(plan, 2, false);
+    assert_non_null(strstr(text, "in blocks of 77 records, in random order\n"));
+    assert_non_null(strstr(text, "built before the first epoch, from front to back"));
+    free(text);
+    leat_plan_unref(plan);
+}
+
 static void test_lines(void **state) {
     const char *text = "one two \xe2\x98\x83\xe2\x98\x83 threefourfive";
 
@@ -322,9 +345,8 @@ static void test_lines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graphs),
-        cmocka_unit_test(test_drawings),
-        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_graphs), cmocka_unit_test(test_drawings),
+        cmocka_unit_test(test_words),  cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_lines),
     };
 

@@ -9,7 +9,7 @@ import leat_cuts
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
-SHUFFLE, TOKENIZE, BUCKET, SAMPLE, MIX = 1, 2, 3, 4, 5
+SHUFFLE, TOKENIZE, BUCKET, SAMPLE, MIX, BLOCKS = 1, 2, 3, 4, 5, 6
 
 
 def mix(x):
@@ -69,6 +69,30 @@ def shuffle(rows, args, key):
         yield kept[drawn]
         kept[drawn] = kept[-1]
         kept.pop()
+
+
+def read_blocks(records, orders, key):
+    """All (number, record) of a pass in the order in which they are read: with `shuffle {blocks: true}` blocks
+    of each file in random order, drawn as the rest of a reservoir is."""
+    wanted = [(args, index) for name, args, index in orders if name == "shuffle" and args.get("blocks")]
+    if not wanted:
+        return records
+    (args, index), = wanted
+    again = args.get("reshuffle_each_epoch", True)
+    epoch, place = (key["epoch"], key["pass"]) if again else (0, 0)
+    rng = Rng(rng_key(key["seed"], args.get("seed", 0), epoch, BLOCKS, (place << 32) + index))
+    size = args.get("block_size", 256)
+    left = []
+    for _, group in itertools.groupby(records, lambda numbered: numbered[1].file):
+        of_file = list(group)
+        left += [of_file[i:i + size] for i in range(0, len(of_file), size)]
+    blocks = []
+    while left:
+        drawn = rng.below(len(left))
+        blocks.append(left[drawn])
+        left[drawn] = left[-1]
+        left.pop()
+    return itertools.chain.from_iterable(blocks)
 
 
 def take(rows, args, _key):

@@ -281,13 +281,14 @@ class Plan:
         """Rows that went through all steps, in the order of the source."""
         lanes = leat_sources.lanes_of(self.source)
         if getattr(self.source, "mixing", None) is None:
-            return self.read_lane(self.source, 0, context)
+            return self.read_lane(self.source, 0, context, place)
         key = {"seed": self.seed_of(context), "epoch": context["epoch"], "pass": place}
         laps = [lambda lane=lane, n=n: self.read_lane(lane, n, context) for lane, n in lanes]
         return leat_mix.mix(laps, self.source.mixing, key)
 
-    def read_lane(self, source, n_files, context):
-        for number, record in enumerate(source.records()):
+    def read_lane(self, source, n_files, context, place=0):
+        key = {"seed": self.seed_of(context), "epoch": context["epoch"], "pass": place}
+        for number, record in leat_order.read_blocks(enumerate(source.records()), self.orders, key):
             row = {"file": record.file + n_files, "offset": record.offset, "raw": record.raw,
                    "is_skipped": self.skips.has_record(number, record)}
             try:

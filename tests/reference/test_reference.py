@@ -149,6 +149,19 @@ def test_full_shuffle(folder):
     check(folder, documents({"shuffle": {"global": True, "seed": 3}}, IDS, {"repeat": {"count": 2}}), *RUNS)
 
 
+def test_blocks(folder):
+    id_ = [{"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}}]
+    for size in (1, 7, 40, 1000):
+        blocks = {"shuffle": {"blocks": True, "block_size": size, "buffer_size": 30, "seed": 3}}
+        check(folder, csv_stream(*id_, blocks, seed=4), *RUNS, daemon=size == 7)
+        check(folder, csv_stream(*id_, blocks, seed=4, cache={"path": "cache"}), *RUNS, daemon=size == 7)
+    check(folder, csv_stream(*id_, blocks, skip_records=[5, "20-40"], skip_steps=["1:3", 4]), *RUNS[:2], daemon=False)
+    blocks["shuffle"].update(block_size=20, reshuffle_each_epoch=False)
+    check(folder, csv_stream(*id_, {"repeat": {"count": 2}}, blocks), {"epochs": 2}, daemon=False)
+    blocks["shuffle"].update(reshuffle_each_epoch=True)
+    check(folder, csv_stream(*id_, blocks, {"repeat": {"count": 3}}, {"filter": {"input": "id", "min": 5}}), *RUNS)
+
+
 def test_order_stays_the_same(folder):
     check(folder, csv_stream({"cast": {"input": "id", "dtype": "int32"}}, {"select": {"fields": ["id"]}},
                              {"shuffle": {"buffer_size": 64, "seed": 8, "reshuffle_each_epoch": False}},
