@@ -28,7 +28,6 @@
 #define DRAIN_DEFAULT_MS 30000
 #define SPARE_FDS        64 /* of the process itself */
 #define FDS_A_SESSION    5  /* socket, pidfd, two rings, a data file */
-#define EXIT_STUCK       0  /* a job hangs on its storage: that is no reason to fail a stop */
 
 uint64_t leat_daemon_now_ns(void) {
     return uv_hrtime();
@@ -47,7 +46,8 @@ static void on_deadline(uv_timer_t *timer) {
                    (struct leat_log_field[]){LEAT_LOG_N("sessions", daemon->n_sessions),
                                              LEAT_LOG_N("jobs", daemon->scheduler.n_submitted),
                                              LEAT_LOG_FIELDS_END});
-    _exit(EXIT_STUCK);
+    daemon->is_stuck = true;
+    uv_stop(&daemon->loop);
 }
 
 void leat_daemon_begin_stop(struct leat_daemon *daemon) {
@@ -70,7 +70,8 @@ void leat_daemon_begin_stop(struct leat_daemon *daemon) {
         next = control->next;
         leat_control_leave(control);
     }
-    (void)uv_timer_start(&daemon->deadline, on_deadline, STOP_MS, 0);
+    (void)uv_timer_start(&daemon->deadline, on_deadline,
+                         daemon->options.stop_ms ? daemon->options.stop_ms : STOP_MS, 0);
     daemon->has_ended_something = true;
 }
 
@@ -222,6 +223,8 @@ int leat_daemon_run(struct leat_daemon *daemon, struct leat_error *err) {
                    });
     (void)sd_notify(0, "READY=1");
     (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    if (daemon->is_stuck)
+        return LEAT_DAEMON_STUCK;
     assert(daemon->are_handles_closed);
     leat_log_write(
         &daemon->log, LEAT_EVENT_STOPPED,

@@ -35,6 +35,7 @@ struct leat_daemon_options {
     int64_t workers;        /* 0: as the settings say */
     bool is_unfused;        /* each per-record stage is a job of its own */
     int log_fd;
+    uint64_t stop_ms; /* that a stop waits for work at most; 0: less than a second */
     struct leat_settings_overrides overrides;
 };
 
@@ -81,6 +82,7 @@ struct leat_daemon {
     uv_check_t check;
     bool has_loop, has_handles, are_handles_closed;
     bool is_draining, is_stopping;
+    bool is_stuck; /* a stop has waited for long enough */
     uint64_t drain_deadline_ns;
     uint64_t watchdog_ns;  /* 0: no watchdog */
     uint64_t exhausted_ns; /* when the lack of descriptors was last logged */
@@ -93,7 +95,10 @@ struct leat_daemon {
  * process can choose its number of workers. */
 int leat_daemon_new(const struct leat_daemon_options *options, struct leat_daemon **ret_daemon,
                     struct leat_error *err);
-/* Serves until SIGTERM, SIGINT, leat_daemon_stop() or the end of a drain. 0 or -errno. */
+/* A stop has waited for long enough for work that hangs: all that is left is to end the process. */
+#define LEAT_DAEMON_STUCK 1
+/* Serves until SIGTERM, SIGINT, leat_daemon_stop() or the end of a drain. 0, LEAT_DAEMON_STUCK or
+ * -errno. */
 int leat_daemon_run(struct leat_daemon *daemon, struct leat_error *err);
 struct leat_daemon *leat_daemon_free(struct leat_daemon *daemon);
 

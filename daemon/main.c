@@ -3,10 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "daemon/daemon.h"
 #include "daemon/heap.h"
 #include "daemon/options.h"
+
+#define EXIT_STUCK EXIT_SUCCESS /* a job hangs on its storage: that is no reason to fail a stop */
 
 static int complain(const struct leat_error *err) {
     char text[LEAT_ERROR_PRINT_MAX];
@@ -44,6 +47,8 @@ static int serve(const struct leat_daemon_options *options) {
     if (r < 0)
         return complain(&err);
     r = leat_daemon_run(daemon, &err);
+    if (r == LEAT_DAEMON_STUCK)
+        _exit(EXIT_STUCK);
     leat_daemon_free(daemon);
     return r < 0 ? complain(&err) : EXIT_SUCCESS;
 }

@@ -47,7 +47,7 @@ static void write_config(const struct daemon_process *daemon, const char *config
 }
 
 static void wait_until_ready(const struct daemon_process *daemon) {
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 6000; i++) { /* two minutes at least */
         struct timespec pause = {.tv_nsec = 20000000};
         char *answer;
         int is_there;

@@ -15,6 +15,8 @@
 #include "proto/frame.h"
 #include "tests/client/shared_fake_daemon.h"
 
+#define HANG_MS 120000 /* nothing that comes at all takes so long */
+
 struct session {
     struct fake_daemon fake;
     struct leat_client *client;
@@ -227,12 +229,12 @@ static void test_lies(void **state) {
         int r;
 
         begin(&session, 0, lies[i].serve);
-        while ((r = leat_stream_next(session.stream, 5000, &batch)) == 0)
+        while ((r = leat_stream_next(session.stream, HANG_MS, &batch)) == 0)
             held = batch;
         if (r != lies[i].code)
             fail_msg("%s: %d: %s", lies[i].name, r,
                      leat_error_text(leat_stream_error(session.stream)));
-        assert_int_equal(leat_stream_next(session.stream, 5000, &batch), r);
+        assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), r);
         assert_int_equal(leat_error_code(leat_stream_error(session.stream)), r);
         leat_batch_release(held);
         end(&session);
@@ -279,7 +281,7 @@ static void test_lying_copies(void **state) {
         struct session session;
 
         begin(&session, 1, serves[i]);
-        assert_int_equal(leat_stream_next(session.stream, 5000, &batch), -EPROTO);
+        assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), -EPROTO);
         end(&session);
     }
 }

@@ -17,6 +17,8 @@
 #include "client/leat.h"
 #include "tests/client/shared_fake_daemon.h"
 
+#define HANG_MS 120000 /* nothing that comes at all takes so long */
+
 struct session {
     struct fake_daemon fake;
     struct leat_client *client;
@@ -54,7 +56,7 @@ static void end(struct session *session) {
 
 static struct leat_batch *next(struct session *session) {
     struct leat_batch *batch = NULL;
-    int r = leat_stream_next(session->stream, 5000, &batch);
+    int r = leat_stream_next(session->stream, HANG_MS, &batch);
 
     if (r != 0)
         fail_msg("%d: %s", r, leat_error_text(leat_stream_error(session->stream)));
@@ -140,7 +142,7 @@ static void test_epochs(void **state) {
         assert_int_equal(step, i + 1);
         leat_batch_release(batch);
     }
-    assert_int_equal(leat_stream_next(session.stream, 5000, &batch), LEAT_END_EPOCH);
+    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), LEAT_END_EPOCH);
     assert_null(batch);
     leat_stream_position_numbers(session.stream, &epoch, &step);
     assert_int_equal(epoch, 1);
@@ -148,7 +150,7 @@ static void test_epochs(void **state) {
     batch = next(&session);
     check_batch(batch, 1, 0);
     leat_batch_release(batch);
-    assert_int_equal(leat_stream_next(session.stream, 5000, &batch), LEAT_END);
+    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), LEAT_END);
     assert_int_equal(leat_stream_next(session.stream, -1, &batch), LEAT_END);
     end(&session);
 }
@@ -178,7 +180,7 @@ static void test_copies(void **state) {
     }
     leat_batch_release(held[0]);
     leat_batch_release(held[1]);
-    assert_int_equal(leat_stream_next(session.stream, 5000, &batch), LEAT_END);
+    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), LEAT_END);
     end(&session);
 }
 
@@ -209,7 +211,7 @@ static void test_window(void **state) {
     assert_int_equal(leat_stream_next(session.stream, -1, &third), -ENOBUFS);
     assert_non_null(strstr(leat_error_text(leat_stream_error(session.stream)), "release a batch"));
     leat_batch_release(first);
-    assert_int_equal(leat_stream_next(session.stream, 5000, &third), LEAT_END_EPOCH);
+    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &third), LEAT_END_EPOCH);
     check_batch(second, 0, 1);
     leat_batch_release(second);
     end(&session);
@@ -226,7 +228,7 @@ static void test_held_after_close(void **state) {
     begin(&session, 0, serve_epochs, NULL);
     first = next(&session);
     leat_batch_release(next(&session));
-    assert_int_equal(leat_stream_next(session.stream, 5000, &none), LEAT_END_EPOCH);
+    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &none), LEAT_END_EPOCH);
     last = next(&session);
     check_batch(first, 0, 0);
     session.stream = leat_stream_close(session.stream);
@@ -254,7 +256,7 @@ static void test_generations(void **state) {
     leat_batch_release(batch);
     leat_batch_release(next(&session));
     assert_true(find_mapping(address, permissions, name, sizeof(name)));
-    assert_int_equal(leat_stream_next(session.stream, 5000, &none), LEAT_END_EPOCH);
+    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &none), LEAT_END_EPOCH);
     batch = next(&session);
     assert_false(find_mapping(address, permissions, name, sizeof(name)));
     leat_batch_release(batch);
@@ -306,13 +308,15 @@ static void test_release_order(void **state) {
     }
 }
 
+/* The pipe tells it when to send, once the ring is there. */
 static void serve_slowly(int fd, void *argument) {
-    int *go = argument;
+    int *ends = argument; /* [0, 1]: go; [2, 3]: ready */
     char byte;
 
     fake_open(fd, 2);
     fake_ring(fd, fake_memfd(1, 0, 0, FAKE_ALL_SEALS), 1, 1);
-    assert_int_equal(read(go[0], &byte, 1), 1);
+    assert_int_equal(write(ends[3], "x", 1), 1);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
     fake_batch(fd, 1, 0, 0, 0);
     fake_wait_for_end(fd);
 }
@@ -321,25 +325,28 @@ static void test_timeouts_and_fd(void **state) {
     struct session session;
     struct leat_batch *batch;
     struct pollfd item = {.events = POLLIN};
-    int go[2];
+    int ends[4];
+    char byte;
 
     (void)state;
-    assert_int_equal(pipe(go), 0);
-    begin(&session, 0, serve_slowly, go);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(pipe(ends + 2), 0);
+    begin(&session, 0, serve_slowly, ends);
     item.fd = leat_stream_fd(session.stream);
+    assert_int_equal(read(ends[2], &byte, 1), 1);
     assert_int_equal(leat_stream_next(session.stream, 20, &batch), -ETIMEDOUT);
     assert_null(batch);
     assert_int_equal(leat_stream_next(session.stream, 0, &batch), -EAGAIN);
     assert_int_equal(poll(&item, 1, 0), 0);
-    assert_int_equal(write(go[1], "x", 1), 1);
-    assert_int_equal(poll(&item, 1, 5000), 1);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    assert_int_equal(poll(&item, 1, HANG_MS), 1);
     assert_int_equal(leat_stream_next(session.stream, 0, &batch), 0);
     assert_int_equal(poll(&item, 1, 0), 0);
     check_batch(batch, 0, 0);
     leat_batch_release(batch);
     end(&session);
-    (void)close(go[0]);
-    (void)close(go[1]);
+    for (size_t i = 0; i < 4; i++)
+        (void)close(ends[i]);
 }
 
 static void test_fork(void **state) {
@@ -404,7 +411,7 @@ static void test_rank(void **state) {
         check_batch(batch, 3, i);
         leat_batch_release(batch);
     }
-    assert_int_equal(leat_stream_next(session.stream, 5000, &batch), -EPROTO);
+    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), -EPROTO);
     end(&session);
 }
 

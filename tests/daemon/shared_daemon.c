@@ -51,7 +51,8 @@ static void write_files(const struct test_daemon *test, unsigned n_records, cons
     (void)fclose(data);
     (void)fprintf(
         config,
-        "workers: 2\n%sstreams:\n  numbers:\n    source: { csv: { paths: [numbers.csv] } }\n"
+        "workers: 2\ntuner: off\n%sstreams:\n  numbers:\n    source: { csv: { paths: [numbers.csv] "
+        "} }\n"
         "    stages:\n      - cast: { input: id, dtype: int64 }\n"
         "      - batch: { batch_size: 4 }\n"
         "  lists:\n    source: { jsonl: { paths: [lists.jsonl], fields: { ids: list<int32> } } }\n"
@@ -63,15 +64,17 @@ static void write_files(const struct test_daemon *test, unsigned n_records, cons
 
 static void *run_daemon(void *data) {
     struct leat_error err = LEAT_ERROR_INIT;
+    struct test_daemon *test = data;
 
-    (void)leat_daemon_run(data, &err);
+    test->result = leat_daemon_run(test->daemon, &err);
     return NULL;
 }
 
 void test_daemon_start(struct test_daemon *test, unsigned n_records, const char *settings) {
     char config[256], log[256];
     struct leat_error err = LEAT_ERROR_INIT;
-    struct leat_daemon_options options = {.config_file = config, .socket_dir = test->folder};
+    struct leat_daemon_options options = {
+        .config_file = config, .socket_dir = test->folder, .stop_ms = 1000 * TEST_HANG_S};
 
     *test = (struct test_daemon){.folder = "/tmp/leat-test-XXXXXX"};
     assert_non_null(mkdtemp(test->folder));
@@ -83,7 +86,7 @@ void test_daemon_start(struct test_daemon *test, unsigned n_records, const char 
     options.log_fd = test->log_fd;
     if (leat_daemon_new(&options, &test->daemon, &err) < 0)
         fail_msg("%s", err.message);
-    assert_int_equal(pthread_create(&test->thread, NULL, run_daemon, test->daemon), 0);
+    assert_int_equal(pthread_create(&test->thread, NULL, run_daemon, test), 0);
 }
 
 void test_daemon_stop(struct test_daemon *test) {
@@ -96,6 +99,7 @@ void test_daemon_join(struct test_daemon *test) {
     char path[256];
 
     assert_int_equal(pthread_join(test->thread, NULL), 0);
+    assert_int_equal(test->result, 0);
     test->daemon = leat_daemon_free(test->daemon);
     (void)close(test->log_fd);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -146,24 +150,37 @@ void test_daemon_status(const struct test_daemon *test, Leat__StatusReply **ret_
     leat__control_reply__free_unpacked(reply, NULL);
 }
 
-void test_daemon_wait_idle(const struct test_daemon *test) {
-    for (int i = 0; i < 1000; i++) {
+void test_daemon_wait(const struct test_daemon *test,
+                      bool (*holds)(const Leat__StatusReply *status, uint64_t number),
+                      uint64_t number, const char *what) {
+    uint64_t start_ns = leat_daemon_now_ns();
+    bool is_so = false;
+
+    while (!is_so) {
         Leat__StatusReply *status;
-        bool is_idle;
 
         test_daemon_status(test, &status);
-        is_idle = status->n_sessions == 0 && status->n_slots == 0 && status->ring_bytes == 0;
+        is_so = holds(status, number);
         leat__status_reply__free_unpacked(status, NULL);
-        if (is_idle)
-            return;
-        (void)usleep(5000);
+        if (!is_so && leat_daemon_now_ns() - start_ns > TEST_HANG_S * UINT64_C(1000000000))
+            fail_msg("not within %d seconds: %s", TEST_HANG_S, what);
+        if (!is_so)
+            (void)usleep(5000);
     }
-    fail_msg("the daemon is not idle after 5 seconds");
+}
+
+static bool is_idle(const Leat__StatusReply *status, uint64_t number) {
+    (void)number;
+    return status->n_sessions == 0 && status->n_slots == 0 && status->ring_bytes == 0;
+}
+
+void test_daemon_wait_idle(const struct test_daemon *test) {
+    test_daemon_wait(test, is_idle, 0, "the daemon is idle");
 }
 
 int test_connect(const struct test_daemon *test, const char *socket_name, int type) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct timeval timeout = {.tv_sec = 20};
+    struct timeval timeout = {.tv_sec = TEST_HANG_S};
     int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 
     assert_true(fd >= 0);

@@ -13,21 +13,28 @@ struct test_daemon {
     int log_fd;
     struct leat_daemon *daemon;
     pthread_t thread;
+    int result; /* of its run */
 };
 
+#define TEST_HANG_S 120 /* nothing that goes on at all takes so long */
+
 #define TEST_N_LISTS        120
-#define TEST_LIST_LENGTH(i) (1 + 2 * (i) * (i))
+#define TEST_LIST_LENGTH(i) (1 + (i) * (i) / 2)
 
 /* Stream "numbers": one int64 column, n_records of them, 4 a batch. Stream "lists": ever longer
  * lists, 2 a batch, padded to the longest. settings: further YAML lines. */
 void test_daemon_start(struct test_daemon *test, unsigned n_records, const char *settings);
 void test_daemon_stop(struct test_daemon *test);
-/* Waits until it ends by itself. */
+/* Waits until it ends by itself; it must, and leave nothing behind. */
 void test_daemon_join(struct test_daemon *test);
 /* What it logged so far; free it. */
 char *test_daemon_log(const struct test_daemon *test);
 /* Asks for its status on the control socket. */
 void test_daemon_status(const struct test_daemon *test, Leat__StatusReply **ret_status);
+/* Waits until this holds; `what` says what did not. */
+void test_daemon_wait(const struct test_daemon *test,
+                      bool (*holds)(const Leat__StatusReply *status, uint64_t number),
+                      uint64_t number, const char *what);
 /* Waits until the daemon says that no session is left and no slot taken. */
 void test_daemon_wait_idle(const struct test_daemon *test);
 

@@ -19,7 +19,7 @@ import traceback
 BIN = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("LEAT_BIN", "build/bin")).resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SLOW = float(os.environ.get("LEAT_TEST_SLOW", "1"))  # how much slower a sanitizer makes things
-HANG_S = 120 * SLOW  # nothing that goes on at all takes so long, on whatever machine
+HANG_S = 120 * max(1, SLOW / 2)  # nothing that goes on at all takes so long, on whatever machine
 
 
 class Skip(Exception):

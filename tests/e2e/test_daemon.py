@@ -73,6 +73,20 @@ def test_stop_under_load(folder):
             process.wait()
 
 
+def test_stop_while_a_job_hangs(folder):
+    """On a FIFO that nobody writes to: told, and left to the system."""
+    os.mkfifo(folder / "fifo.csv")
+    with Daemon(folder, data.yaml_text({"s": data.numbers_stream([str(folder / "fifo.csv")])}, workers=2)) as daemon:
+        client = subprocess.Popen([BIN / "leatctl", "pull", "s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                  env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+        wait_until(lambda: any(session["pid"] == client.pid for session in daemon.sessions()), "it is asked for")
+        daemon.stop()
+        assert client.wait(HANG_S) != 0
+        last = daemon.log.splitlines()[-1]
+        assert "event=stopped" in last and " jobs=" in last, daemon.log
+    assert not list(daemon.sockets.glob("*.sock")), "sockets are left behind"
+
+
 def test_killed_daemon_can_start_again(folder):
     with Daemon(folder, config(folder)) as daemon:
         daemon.stop(signal.SIGKILL)

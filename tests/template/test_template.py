@@ -24,7 +24,7 @@ streams:
 
 
 def leatctl(*args, status=0):
-    done = subprocess.run([BIN / "leatctl", *map(str, args)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([BIN / "leatctl", *map(str, args)], capture_output=True, text=True, timeout=600)
     assert done.returncode == status, (args, done)
     return done.stdout + done.stderr
 
