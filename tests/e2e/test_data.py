@@ -107,6 +107,7 @@ def test_bad_record_fails(folder):
     file = bad_stream(folder)
     for mode in (["--no-daemon"], []):
         done = ctl("run", file, *mode, check=False)
+        assert done.stderr.count(b"bad.csv:3") == 1, done.stderr
         assert done.returncode not in (0, 2, 130) and done.returncode > 0, done
         message = done.stderr.decode()
         assert "bad.csv:3" in message, f"names no line: {message}"
@@ -116,6 +117,12 @@ def test_bad_records_are_skipped(folder):
     expected = good_digest(folder)
     file = bad_stream(folder, on_error="skip")
     assert leat_harness.run_digest(file, "--no-daemon") == expected
+    for mode in (["--no-daemon"], []):
+        told = ctl("run", file, *mode).stdout.decode()
+        assert f"{len(BAD_LINES)} bad records; the last: " in told and f"bad.csv:{BAD_LINES[-1]}" in told, told
+    for n, told in ((1, 0), (2, 1), (100, len(BAD_LINES))):  # who looks for a record sees why it is not there
+        head = ctl("head", file, "-n", n, "--after", "cast")
+        assert (f"{told} bad record" in head.stderr.decode()) == (told > 0) and bool(head.stderr) == (told > 0), head
     with Daemon(folder, file) as daemon:
         assert daemon.digest("s") == expected
         stats = json.loads(daemon.ctl("stats", "--json").stdout)
@@ -132,6 +139,14 @@ def test_bad_records_in_quarantine(folder):
         records = [json.loads(line) for line in aside.read_text().splitlines()]
         assert sorted(record["line"] for record in records) == BAD_LINES, records
         assert all(record["file"].endswith("bad.csv") for record in records), records
+
+
+def test_a_quarantine_that_cannot_be_written(folder):
+    """The end of an epoch is not told before its bad records are in their file: here nobody misses that they are not."""
+    file = bad_stream(folder, on_error="quarantine", quarantine="/proc/no/such/aside.jsonl")
+    for mode in (["--no-daemon"], [], ["--workers", "1"], ["--batches", "1000"]):
+        done = ctl("run", file, *mode, check=False)
+        assert done.returncode == 3 and b"cannot write bad records" in done.stderr, done
 
 
 def test_too_many_errors(folder):
@@ -151,6 +166,23 @@ def test_errors_name_their_place(folder):
         done = ctl("check", file, check=False)
         message = (done.stdout + done.stderr).decode()
         assert done.returncode == 1 and f"wrong.yaml{place}" in message and word in message, (text, done)
+        run = ctl("run", file, check=False)
+        assert run.stderr.count(b"wrong.yaml:") == 1, run.stderr  # once, not in the words of a log as well
+
+
+def test_reference(folder):
+    """What `leatctl stages` tells of each source, stage and option; in lines that fit."""
+    kinds = {entry["name"]: entry["kind"] for entry in json.loads(ctl("stages", "--json").stdout)}
+    assert kinds["csv"] == "source" and kinds["pack"] == "order" and kinds["options"] == "options"
+    for name in kinds:
+        text = ctl("stages", name).stdout.decode()
+        assert text.startswith(f"{name} ({kinds[name]}): "), text
+        wide = [line for line in text.splitlines() if len(line) > 100 and line.startswith(" " * 20)]
+        assert not wide, wide
+    assert b"cache.max_age" in ctl("stages", "cache").stdout and b"the longest" not in ctl("stages", "cache").stdout
+    assert json.loads(ctl("stages", "max_errors", "--json").stdout)["kind"] == "option"
+    wrong = ctl("stages", "max_erors", check=False)
+    assert wrong.returncode == 2 and b'did you mean "max_errors"?' in wrong.stderr
 
 
 if __name__ == "__main__":
