@@ -14,6 +14,7 @@ static void forget(struct leat_run *run) {
 
     leat_span_table_deinit(&spans->table);
     leat_span_table_init(&spans->table, run->plan->blocks.block_size);
+    spans->table_bytes = 0;
     spans->is_counted = false;
 }
 
@@ -23,7 +24,7 @@ void leat_run_spans_deinit(struct leat_run *run) {
 }
 
 uint64_t leat_run_spans_bytes(const struct leat_run *run) {
-    return leat_span_table_bytes(&run->spans.table) +
+    return run->spans.table_bytes +
            (run->spans.order ? run->spans.table.n_spans * sizeof(*run->spans.order) : 0);
 }
 
@@ -119,6 +120,7 @@ bool leat_run_spans_end_scan(struct leat_run *run, const struct leat_scan_job *s
     }
     if (!run->scan.counts)
         return false;
+    spans->table_bytes = leat_span_table_bytes(&spans->table);
     if (scan->has_ended) {
         spans->is_counted = true;
         restart(run);
@@ -151,6 +153,7 @@ static int take_numbers(struct leat_run *run) {
         leat_run_fail(run, &err);
         return r;
     }
+    spans->table_bytes = leat_span_table_bytes(&spans->table);
     spans->is_counted = spans->is_of_cache = true;
     spans->generation = run->cache.generation;
     return 0;

@@ -16,9 +16,10 @@
 struct leat_run;
 
 struct leat_run_spans {
-    struct leat_span_table table;
-    bool is_counted;  /* the table is complete, */
-    bool is_of_cache; /* of that generation of the run's cache, without places */
+    struct leat_span_table table; /* the SCAN job's, while one is out that counts */
+    uint64_t table_bytes;         /* of it, when no job was out */
+    bool is_counted;              /* the table is complete, */
+    bool is_of_cache;             /* of that generation of the run's cache, without places */
     uint64_t generation;
     bool is_building; /* what is scanned is for the cache alone */
     uint32_t *order;  /* [table.n_spans]: of the pass that is read; NULL: not drawn yet */

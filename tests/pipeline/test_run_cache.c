@@ -69,6 +69,7 @@ static void test_one_digest(void **state) {
     static const char *const tails[] = {
         "- batch: {batch_size: 7}",
         "- shuffle: {buffer_size: 500, seed: 3}\n- batch: {batch_size: 32}",
+        "- shuffle: {blocks: true, block_size: 90, buffer_size: 100}\n- batch: {batch_size: 32}",
         "- skip: {count: 100}\n- take: {count: 1500}\n- batch: {batch_size: 10}",
         "- filter: {input: age, min: 30}\n- batch: {batch_size: 10}",
         "- shuffle: {buffer_size: 50}\n- filter: {input: age, min: 30}\n- batch: {batch_size: 10}",

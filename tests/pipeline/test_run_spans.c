@@ -111,7 +111,10 @@ static void check_epoch(const int64_t *n_records, int64_t block_size, int64_t bu
                    (long long)block_size, (long long)buffer_size, reshuffles ? "true" : "false");
     order_simulate(&chain, &read, 5, drawn_in, false, 1, &expected);
     ids = run_ids(options, order,
-                  (struct drive){.options = epochs, .n_jobs = 1 + (unsigned)below(4), .random = 3});
+                  (struct drive){.options = epochs,
+                                 .n_jobs = 1 + (unsigned)below(4),
+                                 .random = 3,
+                                 .grows = below(2) == 0});
     assert_int_equal(ids.n_values, expected.n_values);
     assert_memory_equal(ids.values, expected.values, ids.n_values * sizeof(*ids.values));
     collected_free(&ids);
@@ -165,6 +168,7 @@ static void test_one_sequence(void **state) {
         for (int k = 0; k < 3; k++) {
             how.random = (uint64_t)k;
             how.n_jobs = 1 + 2 * (unsigned)k;
+            how.grows = k % 2 == 1;
             cached = drive_stream(CSV, "on_error: skip\n    block_bytes: 4096\n    " CACHE, stages,
                                   &how);
             assert_string_equal(cached.error.message, "");
