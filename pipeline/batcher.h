@@ -79,9 +79,6 @@ struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher);
 void leat_batcher_cut(struct leat_batcher *batcher, struct leat_batch_refs *first);
 void leat_batch_refs_free(struct leat_batch_refs *batch);
 
-/* Batches that wait for their round to be whole, at most. */
-uint64_t leat_batcher_round_max(const struct leat_plan *plan, uint64_t n_ranks,
-                                uint64_t world_size);
 /* Rows that wait in open batches and windows, at most. */
 uint64_t leat_batcher_holds(const struct leat_plan *plan);
 /* Bytes of references: what it has by now, and what that and n_closed batches take at most. */

@@ -324,13 +324,3 @@ void leat_batcher_deinit_line(struct leat_batcher *batcher) {
     empty(&batcher->round);
     empty(&batcher->beyond);
 }
-
-uint64_t leat_batcher_round_max(const struct leat_plan *plan, uint64_t n_ranks,
-                                uint64_t world_size) {
-    uint64_t n_fill = plan->options.uneven == LEAT_UNEVEN_PAD ? (world_size + 1) / 2 : 0;
-    uint64_t n = n_ranks + n_fill;
-
-    if (world_size <= 1)
-        return 0;
-    return n < world_size ? n : world_size;
-}

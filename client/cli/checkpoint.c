@@ -106,7 +106,7 @@ static int take_position(const char *text, bool accepts_changes, struct leat_cla
     memcpy(claim->spec, position.spec, sizeof(claim->spec));
     memcpy(claim->data, position.data, sizeof(claim->data));
     options->first_epoch = position.epoch;
-    options->first_step = position.step;
+    options->first_step = options->round_phase = position.step;
     options->seed = options->has_seed ? options->seed : position.seed;
     options->has_seed = true;
     return 0;
