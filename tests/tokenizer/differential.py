@@ -2,13 +2,14 @@
 """Differential fuzzing of the tokenizer against the oracle: random texts that tokenizers get wrong
 (texts.py), through every shipped tokenizer and those given. What differs is made as small as it gets.
 
-    differential.py BIN [--seconds N] [--seed N] [--only WORD] [TOKENIZER.json ...]
+    differential.py BIN [--seconds N | --rounds N] [--seed N] [--only WORD] [TOKENIZER.json ...]
 
-BIN is the folder of leatctl. With TOKENIZER.json only those are tried; --only takes the shipped ones
+BIN is the folder of leatctl. With --rounds what is tried depends on the seed alone. With TOKENIZER.json only those are tried; --only takes the shipped ones
 whose name holds the word. Status 1: something differs; 77: the oracle is not here.
 """
 import argparse
 import json
+import math
 import os
 import pathlib
 import random
@@ -222,12 +223,13 @@ def show_failure(way, subject, case):
     print(f"    {type(way).__name__} {json.dumps(small, ensure_ascii=True)[:600]}\n      {differs(way, subject, small)}"[:2500], flush=True)
 
 
-def fuzz(subjects, rng, seconds):
+def fuzz(subjects, rng, seconds, rounds):
     """(cases tried, name -> failing cases). Every tokenizer has its turn, those of a kind more."""
     end = time.monotonic() + seconds
     n_tried = 0
     bad = {}
-    while time.monotonic() < end:
+    while rounds > 0 and time.monotonic() < end:
+        rounds -= 1
         for subject in rng.sample(subjects, len(subjects)):
             if time.monotonic() > end:
                 break
@@ -246,7 +248,8 @@ def fuzz(subjects, rng, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("bin", type=pathlib.Path)
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--rounds", type=int)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little"))
     parser.add_argument("--only", default="")
     parser.add_argument("tokenizers", nargs="*", type=pathlib.Path)
@@ -258,7 +261,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="leat-differential-") as folder:
         given = {str(path): path for path in arguments.tokenizers}
         subjects = list(open_subjects(given or shipped(folder, arguments.only)))
-        n_tried, bad = fuzz(subjects, rng, arguments.seconds)
+        seconds = arguments.seconds or (math.inf if arguments.rounds else 60)
+        n_tried, bad = fuzz(subjects, rng, seconds, arguments.rounds or math.inf)
     print(f"{len(subjects)} tokenizers, {n_tried} cases, {len(bad)} tokenizers differ (seed {arguments.seed})")
     sys.exit(1 if bad or not n_tried else 0)
 

@@ -5,6 +5,7 @@ status 77: all were skipped.
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 DATA = HERE / "data"
 SLOW = float(os.environ.get("LEAT_TEST_SLOW", "1"))
+HANG_S = 600  # nothing that goes on at all takes so long, on whatever machine
 SHARE = 3 if SLOW > 1 else 1  # of what is tried again and again a slow build does one in so many
 
 
@@ -37,10 +39,12 @@ class Failed(Exception):
         return self.status < 0 or self.status >= 128 or "Sanitizer" in self.message
 
 
-def run(arguments, data=b"", timeout=120, check=True, bin_folder=None):
-    """leatctl with these arguments: its standard output; raises Failed."""
+def run(arguments, data=b"", check=True, bin_folder=None, cpu_s=None):
+    """leatctl with these arguments: its standard output; raises Failed. With cpu_s a signal ends one that
+    takes more of the processor's time than that."""
     command = [str((bin_folder or BIN) / "leatctl"), *map(str, arguments)]
-    done = subprocess.run(command, input=data, capture_output=True, timeout=timeout * SLOW)
+    done = subprocess.run(command, input=data, capture_output=True, timeout=HANG_S,
+                          preexec_fn=cpu_s and (lambda: resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s), int(cpu_s) + 1))))
     if check and done.returncode != 0:
         raise Failed(done.returncode, done.stderr.decode(errors="replace"))
     return done
