@@ -41,7 +41,9 @@ static void add_stages(const struct leat_plan *plan, struct leat_memory_plan *me
 /* Names of files, and what is kept of each. */
 static uint64_t names_bytes(const struct leat_plan *plan) {
     const struct leat_files *files = &plan->source->files;
-    uint64_t n_bytes = files->n_paths * (sizeof(char *) * 4 + 2 * sizeof(struct leat_data_identity) + LEAT_DATA_DIGEST_BYTES);
+    uint64_t n_bytes =
+        files->n_paths *
+        (sizeof(char *) * 4 + 2 * sizeof(struct leat_data_identity) + LEAT_DATA_DIGEST_BYTES);
 
     for (size_t i = 0; i < files->n_paths; i++)
         n_bytes += strlen(files->paths[i]);
