@@ -267,13 +267,14 @@ static void describe(struct leat_slot_tensor *descriptor, const struct leat_plan
     descriptor->size_bytes = n * leat_dtype_size(tensor->dtype);
 }
 
-/* Writes one tensor at `target`; returns the elements of its rows, padding and what is made with
- * the batch not counted. */
+/* Writes one tensor at `target`; returns the tokens of its rows: not padding, nor what is made with
+ * the batch, nor what only says something of the tokens of another tensor. */
 static uint64_t write_tensor(uint8_t *target, const struct leat_plan *plan,
                              const struct leat_plan_tensor *tensor,
                              const struct leat_batch_refs *batch, size_t length) {
     const struct leat_field *field = &plan->fields[tensor->column];
     size_t size = leat_dtype_size(tensor->dtype);
+    uint64_t n = 0;
 
     switch (field->made) {
     case LEAT_MADE_OF_RECORDS:
@@ -282,15 +283,15 @@ static uint64_t write_tensor(uint8_t *target, const struct leat_plan *plan,
         if (!field->is_list)
             copy_scalars(target, batch, tensor->column, size);
         else if (batch->refs[0].row == LEAT_REF_BUNDLE)
-            return copy_documents(target, batch, field, tensor->column, size, length);
+            n = copy_documents(target, batch, field, tensor->column, size, length);
         else
-            return copy_rows(target, batch, field, tensor->column, size, length);
+            n = copy_rows(target, batch, field, tensor->column, size, length);
         break;
     default:
         write_made((int32_t *)(void *)target, plan, field, batch, length);
         break;
     }
-    return 0;
+    return field->is_annotation || field->made == LEAT_MADE_AS_LABELS ? 0 : n;
 }
 
 static void collate(const struct leat_plan *plan, struct leat_collate_item *item) {

@@ -274,7 +274,7 @@ struct leat_collate_item {
     struct leat_batch_refs *batch;
     struct leat_slot slot;
     uint64_t used_bytes; /* out */
-    uint64_t n_elements; /* out: of lists that are no masks */
+    uint64_t n_elements; /* out: of lists that are neither masks nor annotations */
     struct leat_output_entry *output;
 };
 

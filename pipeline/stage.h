@@ -53,6 +53,7 @@ struct leat_field {
     uint64_t width;      /* of a list: elements of every row; 0: they differ */
     bool has_pad_value;  /* the stage that made it knows what it is padded with (a tokenizer) */
     double pad_value;
+    bool is_annotation; /* of a list: says something of each token of another one (labels, types) */
     /* Of a text or of token ids: the hidden column that says on what there may be loss, see
      * stages/shared_loss.h; -1: none */
     int32_t loss_column;

@@ -112,6 +112,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     field->width = ids->width;
     field->has_pad_value = true;
     field->pad_value = (double)self->ignore_index;
+    field->is_annotation = true;
     field->is_padded = ids->is_padded;
     field->pad_length = ids->pad_length;
     field->pad_multiple = ids->pad_multiple;

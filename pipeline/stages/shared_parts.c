@@ -54,6 +54,7 @@ int leat_parts_add(struct leat_parts *parts, struct leat_planner *planner,
     (*ret_field)->of = parts->of[i];
     (*ret_field)->has_pad_value = from.has_pad_value;
     (*ret_field)->pad_value = from.pad_value;
+    (*ret_field)->is_annotation = from.is_annotation;
     return 0;
 }
 

@@ -235,7 +235,7 @@ static int plan_loss(struct leat_tokenize *self, struct leat_planner *planner,
     if (r < 0)
         return r;
     field->max_length = (uint64_t)self->max_length;
-    field->has_pad_value = true;
+    field->has_pad_value = field->is_annotation = true;
     return 0;
 }
 
@@ -253,7 +253,7 @@ static int plan(struct leat_tokenize *self, struct leat_planner *planner, struct
         if (r < 0)
             return r;
         field->max_length = (uint64_t)self->max_length;
-        field->has_pad_value = true;
+        field->has_pad_value = field->is_annotation = true;
         field->pad_value = padding->is_on ? padding->pad_type_id : 0;
     }
     if (r == 0 && self->return_offsets_mapping) {
@@ -262,7 +262,7 @@ static int plan(struct leat_tokenize *self, struct leat_planner *planner, struct
         if (r < 0)
             return r;
         field->max_length = 2 * (uint64_t)self->max_length;
-        field->has_pad_value = true;
+        field->has_pad_value = field->is_annotation = true;
     }
     return r;
 }

@@ -126,6 +126,7 @@ static void check_padding(const char *pads) {
     assert_memory_equal(tensors.labels, labels, sizeof(labels));
     assert_memory_equal(tensors.ids, ids, sizeof(ids));
     assert_memory_equal(tensors.masks, masks, sizeof(masks));
+    assert_int_equal(driven.stats.n_elements, 11); /* ids; labels and masks are no tokens */
 }
 
 #define LABELS "- causal_labels: {input: ids, loss_on: assistant, ignore_index: -7}\n"

@@ -181,6 +181,7 @@ static void check_packing(const char *args, struct packed packed) {
         n_elements += packed.n_seen[i];
     }
     assert_int_equal(packed.n_elements, n_elements);
+    assert_int_equal(driven.stats.n_elements, n_elements * (packed.copies ? 2 : 1)); /* no labels */
     if (packed.splits && packed.keeps_order)
         assert_int_equal(packed.n_rows, (n_elements + packed.length - 1) / packed.length);
     else if (!packed.keeps_order)
