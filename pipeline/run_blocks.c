@@ -195,18 +195,27 @@ int leat_run_meet_bad_before(struct leat_run *run, struct leat_queue_entry *entr
 
 /* ---- ends ---- */
 
+static int fail_without_batches(const struct leat_run *run, struct leat_error *err) {
+    char text[LEAT_ERROR_PRINT_MAX] = "";
+
+    if (run->n_epoch_bad > 0)
+        (void)leat_error_print(&run->last_bad, text, sizeof(text));
+    return leat_error_set(
+        err, -ENODATA,
+        "epoch %llu has no batches: %llu records were read, %llu of them were bad, and filters "
+        "left %llu%s%s%.300s",
+        (unsigned long long)run->epoch, (unsigned long long)run->n_epoch_records,
+        (unsigned long long)run->n_epoch_bad, (unsigned long long)run->n_epoch_rows,
+        run->n_epoch_rows ? ", of which `skip`, other filters or `drop_last` left none" : "",
+        text[0] ? "; the last bad one is " : "", text);
+}
+
 static int check_epoch(struct leat_run *run, struct leat_error *err) {
     const struct leat_batcher *batcher = &run->order.batcher;
     bool is_first = run->epoch == batcher->first_epoch;
 
     if (batcher->n_closed == 0)
-        return leat_error_set(
-            err, -ENODATA,
-            "epoch %llu has no batches: %llu records were read, %llu of them were "
-            "bad, and filters left %llu%s",
-            (unsigned long long)run->epoch, (unsigned long long)run->n_epoch_records,
-            (unsigned long long)run->n_epoch_bad, (unsigned long long)run->n_epoch_rows,
-            run->n_epoch_rows ? ", of which `skip`, other filters or `drop_last` left none" : "");
+        return fail_without_batches(run, err);
     if (batcher->n_rounds == 0 && !(is_first && batcher->first_step > 0))
         return leat_error_set(
             err, -ENODATA,

@@ -171,6 +171,8 @@ static void take_stats(const struct leat_run *run, struct leat_cli_report *repor
     report->has_tokens = true;
     report->n_tokens = stats.n_elements;
     report->n_bad_records = stats.n_bad_records;
+    if (stats.last_bad && stats.last_bad->code)
+        (void)leat_error_print(stats.last_bad, report->last_bad, sizeof(report->last_bad));
     if (profile)
         leat_cli_report_profile(report, profile);
     leat_cli_profile_free(profile);

@@ -130,8 +130,10 @@ static bool read_counters(const struct pull *pull, struct leat_cli_report *repor
         *ret_counters = (struct counters){.n_batches = stream->n_batches,
                                           .n_elements = stream->n_elements,
                                           .n_bad_records = stream->n_bad_records};
-        if (report)
+        if (report) {
             leat_cli_report_profile(report, stream);
+            (void)snprintf(report->last_bad, sizeof(report->last_bad), "%s", stream->last_error);
+        }
     }
     leat__control_reply__free_unpacked(reply, NULL);
     return is_found;

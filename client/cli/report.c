@@ -179,6 +179,10 @@ static void add_json_summary(const struct leat_cli_report *report, const char *d
                       ", \"tokens\": %" PRIu64 ", \"tokens_per_second\": %" PRIu64
                       ", \"bad_records\": %" PRIu64,
                       report->n_tokens, per_second(report->n_tokens, ns), report->n_bad_records);
+    if (report->n_bad_records > 0 && report->last_bad[0]) {
+        leat_text_add(text, ", \"last_bad\": ");
+        leat_text_add_json(text, report->last_bad, strlen(report->last_bad));
+    }
     if (digest)
         leat_text_add(text, ", \"digest\": \"%s\"", digest);
     if (report->first.data)
@@ -193,10 +197,13 @@ static void add_text_summary(const struct leat_cli_report *report, const char *d
     uint64_t ns = report->end_ns - report->start_ns;
     char buffer[LEAT_CLI_UNIT_MAX];
 
-    leat_text_add(text, "%s batches, ", leat_cli_count(report->n_batches, buffer));
-    leat_text_add(text, "%s rows", leat_cli_count(report->n_rows, buffer));
+    leat_text_add(text, "%s batch%s, ", leat_cli_count(report->n_batches, buffer),
+                  report->n_batches == 1 ? "" : "es");
+    leat_text_add(text, "%s row%s", leat_cli_count(report->n_rows, buffer),
+                  report->n_rows == 1 ? "" : "s");
     if (report->n_tokens > 0)
-        leat_text_add(text, ", %s tokens", leat_cli_count(report->n_tokens, buffer));
+        leat_text_add(text, ", %s token%s", leat_cli_count(report->n_tokens, buffer),
+                      report->n_tokens == 1 ? "" : "s");
     leat_text_add(text, " in %s (%s)\n", leat_cli_duration(ns, buffer), report->how);
     leat_text_add(text, "%s batches/s, ",
                   leat_cli_count(per_second(report->n_batches, ns), buffer));
@@ -206,7 +213,9 @@ static void add_text_summary(const struct leat_cli_report *report, const char *d
                       leat_cli_count(per_second(report->n_tokens, ns), buffer));
     leat_text_add(text, "\n");
     if (report->n_bad_records > 0)
-        leat_text_add(text, "%s bad records\n", leat_cli_count(report->n_bad_records, buffer));
+        leat_text_add(text, "%s bad record%s%s%s\n", leat_cli_count(report->n_bad_records, buffer),
+                      report->n_bad_records == 1 ? "" : "s",
+                      report->last_bad[0] ? "; the last: " : "", report->last_bad);
     if (digest)
         leat_text_add(text, "digest %s\n", digest);
     if (report->profile.data)

@@ -9,6 +9,7 @@
 #include "client/cli/arguments.h"
 #include "client/view.h"
 #include "proto/blake2b.h"
+#include "proto/error.h"
 #include "proto/leat.pb-c.h"
 
 struct leat_cli_report {
@@ -22,6 +23,7 @@ struct leat_cli_report {
     uint64_t start_ns, end_ns;
     bool has_tokens; /* known from the counters of whoever made them */
     uint64_t n_tokens, n_bad_records;
+    char last_bad[LEAT_ERROR_PRINT_MAX]; /* where the last of those was, and why; "": not told */
     bool wants_profile;
     struct leat_text profile; /* what takes the time: text, or members of a JSON object */
 };

@@ -71,7 +71,7 @@ static void test_digest(void **state) {
     capture(slot, n_bytes, 1, LEAT_CLI_TEXT, once, sizeof(once));
     assert_non_null(strstr(once, hex));
     assert_non_null(strstr(once, "[2, 3]"));
-    assert_non_null(strstr(once, "1 batches, 2 rows"));
+    assert_non_null(strstr(once, "1 batch, 2 rows"));
     capture(slot, n_bytes, 1, LEAT_CLI_JSON, other, sizeof(other));
     assert_non_null(strstr(other, hex));
     capture(slot, n_bytes, 2, LEAT_CLI_JSONL, twice, sizeof(twice));
