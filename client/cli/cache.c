@@ -9,6 +9,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/units.h"
+#include "pipeline/cache/cache_merge.h"
 #include "pipeline/tokenizer/json.h"
 
 #define KEY_DIGITS 12
@@ -25,6 +26,19 @@ static void add_place(struct leat_text *text, const struct leat_cli_cache *cache
     leat_text_add(text, "{\"folder\": ");
     leat_text_add_json(text, cache->folder, strlen(cache->folder));
     leat_text_add(text, ", \"file\": \"%s\"", cache->entry.name);
+}
+
+/* Where nothing is, that is told, so that no answer is not taken for a good one. */
+static void add_none(struct leat_text *text, const struct leat_cli_caches *caches) {
+    for (size_t i = 0; i < caches->n_folders; i++) {
+        size_t n = leat_cache_merge_count(caches->folders[i]);
+
+        leat_text_add(text, "%s: no caches", caches->folders[i]);
+        if (n > 0)
+            leat_text_add(text, ", but %zu shard%s, which `leatctl cache merge` joins", n,
+                          n == 1 ? "" : "s");
+        leat_text_add(text, "\n");
+    }
 }
 
 /* ---- ls ---- */
@@ -136,6 +150,8 @@ int leat_cli_cache_ls(const struct leat_cli_arguments *arguments, struct leat_er
         return status;
     if (arguments->json)
         leat_text_add(&text, "[");
+    else if (caches.n_items == 0)
+        add_none(&text, &caches);
     else
         leat_text_add(&text, "%-*s %-11s %10s %14s %16s  %s\n", KEY_DIGITS, "key", "state", "size",
                       "records", "last used, ago", "stream, files");
@@ -250,6 +266,8 @@ int leat_cli_cache_verify(const struct leat_cli_arguments *arguments, struct lea
         return status;
     leat_cli_interrupt_watch();
     leat_text_add(&text, arguments->json ? "[" : "");
+    if (caches.n_items == 0 && !arguments->json)
+        add_none(&text, &caches);
     for (size_t i = 0; i < caches.n_items && !leat_cli_interrupt_seen(); i++) {
         leat_text_add(&text, arguments->json && i > 0 ? ",\n " : "");
         if (!verify(&caches.items[i], &text, arguments->json))
@@ -296,6 +314,8 @@ int leat_cli_cache_rm(const struct leat_cli_arguments *arguments, struct leat_er
     if (status != LEAT_CLI_OK)
         return status;
     leat_text_add(&text, arguments->json ? "[" : "");
+    if (caches.n_items == 0 && !arguments->json)
+        add_none(&text, &caches);
     for (size_t i = 0; i < caches.n_items; i++) {
         struct leat_error own = LEAT_ERROR_INIT;
 

@@ -101,6 +101,17 @@ static int add_folder(struct merge *merge, const char *folder) {
     return r;
 }
 
+size_t leat_cache_merge_count(const char *folder) {
+    struct dirent **entries;
+    int n = scandir(folder, &entries, is_shard_name, NULL);
+
+    for (int i = 0; i < n; i++)
+        free(entries[i]);
+    if (n >= 0)
+        free(entries);
+    return n > 0 ? (size_t)n : 0;
+}
+
 static int add_path(struct merge *merge, const char *path) {
     struct stat info;
 
@@ -135,7 +146,9 @@ static int check_all(const struct merge *merge) {
     }
     for (uint32_t i = 0; i < n; i++)
         if (i >= merge->n_shards || merge->shards[i].file->identity.shard != i)
-            return leat_error_set(merge->err, -EINVAL, "shard %u/%u is missing", i, n);
+            return leat_error_set(
+                merge->err, -EINVAL,
+                "shard %u/%u is missing: `leatctl prepare --shard %u/%u` makes it", i, n, i, n);
     return 0;
 }
 

@@ -22,3 +22,6 @@ struct leat_cache_merged {
 int leat_cache_merge(const struct leat_plan *plan, const struct leat_opener *opener,
                      const char *folder, const char *const *paths, size_t n_paths,
                      struct leat_cache_merged *ret_merged, struct leat_error *err);
+
+/* Files in a folder that are called like shards; 0 as well if it cannot be read. May block. */
+size_t leat_cache_merge_count(const char *folder);

@@ -309,6 +309,8 @@ def test_commands(folder):
         trainer.wait()
     ctl("cache", "rm", cached, key)
     assert listed(cached) == []
+    for what in (["ls"], ["verify"], ["rm", "--all"]):  # an answer, and none that could be taken for a good one
+        assert ctl("cache", what[0], cached, *what[1:]).stdout.decode().endswith("caches: no caches\n")
 
 
 def test_shards(folder):
@@ -322,7 +324,8 @@ def test_shards(folder):
                                stdout=subprocess.DEVNULL) for i in range(5)]
     assert [shard.wait(leat_harness.HANG_S) for shard in shards] == [0] * 5
     refused = ctl("cache", "merge", cached, *sorted((folder / "shards").iterdir())[1:], check=False)
-    assert refused.returncode == 1 and b"shard 0/5 is missing" in refused.stderr
+    assert refused.returncode == 1 and b"shard 0/5 is missing: `leatctl prepare --shard 0/5` makes it" in refused.stderr
+    assert b": no caches, but 5 shards, which `leatctl cache merge` joins\n" in ctl("cache", "ls", folder / "shards").stdout
     ctl("cache", "merge", cached, folder / "shards")
     assert built.read_bytes() == whole
     assert leat_harness.run_digest(cached) == leat_harness.run_digest(plain)
