@@ -98,10 +98,12 @@ static const char *advice(const struct leat_memory_plan *memory, uint64_t ring, 
                           uint64_t most) {
     if (least <= most && memory->order_bytes < least / 2 && ring < least / 2)
         return "it would fit alone: try again when others have ended, or raise memory_limit";
+    if (memory->order_bytes >= least / 3 && ring >= least / 3)
+        return "make its batches smaller, let its order stages hold fewer rows (buffer_size, "
+               "window, max_bytes, max_records), or raise memory_limit";
     if (memory->order_bytes >= ring && memory->order_bytes >= least / 3)
         return "let its order stages hold fewer rows (buffer_size, window, max_bytes, "
-               "max_records), "
-               "or raise memory_limit";
+               "max_records), or raise memory_limit";
     if (ring >= least / 3)
         return "make its batches smaller, or prefetch_size and window, or raise memory_limit";
     return "make block_bytes smaller, or raise memory_limit";

@@ -7,6 +7,7 @@
 
 #include "pipeline/batcher.h"
 #include "pipeline/graph_draw.h"
+#include "pipeline/memory_plan.h"
 
 static const char *kind_name(enum leat_stage_kind kind) {
     static const char *const names[] = {[LEAT_STAGE_SOURCE] = "source",
@@ -65,6 +66,7 @@ static const char *remark(const struct leat_plan *plan, const struct leat_plan_s
 
 /* Memory that the run may take, by part; shared by both forms. */
 struct memory {
+    struct leat_memory_plan budget; /* what a `memory_limit` is asked for */
     uint64_t blocks, ring, loaded, workspaces, order;
     uint64_t n_waiting; /* rows in ORDER stages and open batches, at most */
     uint32_t n_blocks;
@@ -97,6 +99,12 @@ static void add_order(struct memory *memory, const struct leat_plan *plan) {
     }
 }
 
+/* Batches that a trainer may hold which does not ask for another number, by the daemon's defaults.
+ */
+static uint32_t window_of(const struct leat_plan *plan) {
+    return plan->is_bounded && plan->n_slots / 2 > 4 ? plan->n_slots / 2 : 4;
+}
+
 static struct memory plan_memory(const struct leat_plan *plan, uint32_t n_workers) {
     uint32_t n_lanes = plan->mixing ? (uint32_t)plan->mixing->n_lanes : 0;
     struct memory memory = {.n_blocks = 2 * n_workers + 3 + 2 * n_lanes};
@@ -106,7 +114,27 @@ static struct memory plan_memory(const struct leat_plan *plan, uint32_t n_worker
     memory.ring = (uint64_t)plan->n_slots * plan->slot_bytes;
     add_stages(&memory, plan, n_workers);
     add_order(&memory, plan);
+    leat_memory_plan(plan, window_of(plan), memory.n_blocks, n_workers, &memory.budget);
     return memory;
+}
+
+static uint64_t least_ring(const struct leat_memory_plan *budget) {
+    return budget->n_min_slots * budget->slot_bytes;
+}
+
+static void add_least(struct leat_text *text, const struct leat_memory_plan *budget) {
+    static const double mib = 1048576;
+
+    leat_text_add(text,
+                  "  least    %.1f MiB of a `memory_limit`, besides the daemon itself: ring %.1f, "
+                  "blocks %.1f, order %.1f,\n           loaded %.1f, workspace %.1f\n",
+                  (double)(leat_memory_plan_least(budget) + least_ring(budget)) / mib,
+                  (double)least_ring(budget) / mib,
+                  (double)(budget->n_min_blocks * budget->block_bytes + budget->scratch_bytes +
+                           budget->decoder_bytes) /
+                      mib,
+                  (double)budget->order_bytes / mib, (double)budget->loaded_bytes / mib,
+                  (double)budget->workspace_bytes / mib);
 }
 
 static void add_shape(struct leat_text *text, const struct leat_plan_tensor *tensor,
@@ -308,14 +336,16 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
     leat_text_add(
         text,
         "  order    up to %.2f MiB: at most %llu rows wait, and with them the blocks that "
-        "they are in\n",
-        (double)memory.order / 1048576, (unsigned long long)memory.n_waiting);
+        "they are in,\n           %.1f MiB at most\n",
+        (double)memory.order / 1048576, (unsigned long long)memory.n_waiting,
+        (double)memory.budget.order_bytes / 1048576);
     leat_text_add(text,
                   "  ring     %.2f MiB: %u slots of %zu bytes%s, and one for each batch that a "
                   "trainer may hold\n",
                   (double)memory.ring / 1048576, plan->n_slots, plan->slot_bytes,
                   plan->is_bounded ? ""
                                    : " to begin with (lengths are not bounded: set max_length)");
+    add_least(text, &memory.budget);
     leat_forecast_text(text, forecast);
 }
 
@@ -360,20 +390,23 @@ static void explain_json(struct leat_text *text, const struct leat_graph *graph,
         add_shape(text, &plan->tensors[i], "-1");
         leat_text_add(text, "}");
     }
-    leat_text_add(text,
-                  "], \"batch_size\": %llu, \"max_tokens\": %llu, \"slot_bytes\": %zu, "
-                  "\"n_slots\": %u, \"is_bounded\": "
-                  "%s, \"memory\": "
-                  "{\"blocks_bytes\": %llu, \"n_blocks\": %u, \"loaded_bytes\": %llu, "
-                  "\"workspaces_bytes\": %llu, \"order_bytes\": %llu, \"n_waiting_rows\": %llu, "
-                  "\"ring_bytes\": %llu, \"decode_ahead_bytes\": %lld}, \"graph\": ",
-                  (unsigned long long)plan->batch_size, (unsigned long long)plan->max_tokens,
-                  plan->slot_bytes, plan->n_slots, plan->is_bounded ? "true" : "false",
-                  (unsigned long long)memory.blocks, memory.n_blocks,
-                  (unsigned long long)memory.loaded, (unsigned long long)memory.workspaces,
-                  (unsigned long long)memory.order, (unsigned long long)memory.n_waiting,
-                  (unsigned long long)memory.ring,
-                  plan->is_compressed ? (long long)plan->options.decode_ahead : 0);
+    leat_text_add(
+        text,
+        "], \"batch_size\": %llu, \"max_tokens\": %llu, \"slot_bytes\": %zu, "
+        "\"n_slots\": %u, \"is_bounded\": "
+        "%s, \"memory\": "
+        "{\"blocks_bytes\": %llu, \"n_blocks\": %u, \"loaded_bytes\": %llu, "
+        "\"workspaces_bytes\": %llu, \"order_bytes\": %llu, \"n_waiting_rows\": %llu, "
+        "\"ring_bytes\": %llu, \"decode_ahead_bytes\": %lld, \"held_bytes\": %llu, "
+        "\"least_bytes\": %llu}, \"graph\": ",
+        (unsigned long long)plan->batch_size, (unsigned long long)plan->max_tokens,
+        plan->slot_bytes, plan->n_slots, plan->is_bounded ? "true" : "false",
+        (unsigned long long)memory.blocks, memory.n_blocks, (unsigned long long)memory.loaded,
+        (unsigned long long)memory.workspaces, (unsigned long long)memory.order,
+        (unsigned long long)memory.n_waiting, (unsigned long long)memory.ring,
+        plan->is_compressed ? (long long)plan->options.decode_ahead : 0,
+        (unsigned long long)memory.budget.order_bytes,
+        (unsigned long long)(leat_memory_plan_least(&memory.budget) + least_ring(&memory.budget)));
     leat_graph_json(text, graph, forecast);
     add_json_ranks(text, plan);
     leat_text_add(text, ", \"forecast\": ");

@@ -48,6 +48,8 @@ void leat_graph_add_count(struct leat_text *text, double n) {
         leat_text_add(text, "%.3g M", n / 1e6);
     else if (n >= 1e4)
         leat_text_add(text, "%.3g k", n / 1e3);
+    else if (n >= 99.5)
+        leat_text_add(text, "%.0f", n);
     else
         leat_text_add(text, "%.3g", n);
 }

@@ -9,6 +9,7 @@ The same with more of all: tests/bench/memory_bench.py.
 import ctypes
 import json
 import random
+import re
 import subprocess
 
 import data
@@ -167,6 +168,9 @@ def test_what_does_not_fit_is_refused(folder):
         for part in ("does not fit into memory_limit (96.0 MiB)", "it needs at least", "ring", "blocks",
                      "tokenizers", "workspace", "MiB are free"):
             assert part in message, message
+        told = re.search(r"at least ([0-9.]+) MiB .*order stages ([0-9.]+)", message)
+        plan = json.loads(daemon.ctl("explain", folder / "leatd.yaml", "large", "--no-measure", "--json").stdout)["memory"]
+        assert abs(plan["least_bytes"] / MIB - float(told[1])) < 0.5 and abs(plan["held_bytes"] / MIB - float(told[2])) < 0.1
         daemon.pull("small", "--epochs", "1")  # others are none the worse
         assert daemon.status()["memory_used_bytes"] < 96 * MIB
 
