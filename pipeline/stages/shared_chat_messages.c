@@ -151,8 +151,10 @@ int leat_chat_messages_read(struct leat_chat_messages *messages,
     if (r < 0)
         return r;
     n = leat_json_n_items(root);
-    if (n == 0 || n > LEAT_CHAT_MESSAGES_MAX)
-        return leat_error_set(err, -EINVAL, "%zu messages are outside 1..%d", n,
+    if (n == 0)
+        return leat_error_set(err, -EINVAL, "there is no message in it");
+    if (n > LEAT_CHAT_MESSAGES_MAX)
+        return leat_error_set(err, -EINVAL, "%zu messages are more than %d", n,
                               LEAT_CHAT_MESSAGES_MAX);
     if (reserve(messages, n) < 0)
         return leat_error_oom(err);
