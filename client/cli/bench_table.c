@@ -200,9 +200,16 @@ void leat_bench_table(const struct leat_bench *bench, struct leat_text *text) {
 
 /* ---- two ---- */
 
+/* Who reads a cache reads no source, which is neither better nor worse. */
+static bool has_no_source(const struct leat_bench_summary *ratios, enum leat_bench_figure figure) {
+    return figure == LEAT_BENCH_SOURCE_RATE && ratios->high <= 0;
+}
+
 static void add_verdict(struct leat_cli_grid *grid, const struct leat_bench_summary *ratios,
-                        const struct leat_bench_figure_info *info) {
-    if (ratios->n_values == 0)
+                        enum leat_bench_figure figure) {
+    const struct leat_bench_figure_info *info = &leat_bench_figures[figure];
+
+    if (ratios->n_values == 0 || has_no_source(ratios, figure))
         leat_cli_grid_add(grid, "");
     else if (leat_bench_covers_one(ratios))
         leat_cli_grid_add(grid, "no difference seen");
@@ -225,7 +232,7 @@ static void add_pair(struct leat_cli_grid *grid, const struct leat_bench_case *a
     add_figure(grid, leat_bench_case_summary(b, figure).median, figure);
     leat_cli_grid_add(grid, ratio);
     leat_cli_grid_add(grid, range);
-    add_verdict(grid, &ratios, &leat_bench_figures[figure]);
+    add_verdict(grid, &ratios, figure);
 }
 
 void leat_bench_comparison(const struct leat_bench *bench, const struct leat_bench_case *a,
