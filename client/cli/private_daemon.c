@@ -307,9 +307,10 @@ static void wait_for_end(struct leat_cli_daemon *daemon) {
         ;
 }
 
-/* What it warned of, such as a cache that cannot be used; why a stream failed is told otherwise. */
+/* What it warned of, such as a cache that cannot be used; why a stream was refused, or failed, is
+ * told otherwise. */
 static void show_warnings(const struct leat_cli_daemon *daemon) {
-    static const char mark[] = " warning event=";
+    static const char mark[] = " warning event=", refused[] = "refused ";
     char path[sizeof(daemon->directory) + sizeof(LOG_NAME) + 1], *line = NULL, *at;
     size_t capacity = 0;
     int n_shown = 0;
@@ -319,7 +320,7 @@ static void show_warnings(const struct leat_cli_daemon *daemon) {
     log = fopen(path, "re");
     while (log && n_shown < MAX_WARNINGS && getline(&line, &capacity, log) > 0) {
         at = strstr(line, mark);
-        if (!at)
+        if (!at || strncmp(at + strlen(mark), refused, strlen(refused)) == 0)
             continue;
         (void)fprintf(stderr, "leatd: %s", at + 1);
         n_shown++;

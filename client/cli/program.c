@@ -55,12 +55,11 @@ static bool help_group(const char *word, FILE *file) {
 
     for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++)
         if (strncmp(command->name, word, n) == 0 && command->name[n] == ' ')
-            leat_text_add(&text, "%s  %-12s %s\n",
-                          text.n_bytes ? "" : "usage: leatctl COMMAND [ARGUMENT...]\n\n",
+            leat_text_add(&text, "%s  leatctl %-12s  %s\n", text.n_bytes ? "" : "usage:\n",
                           command->name, command->summary);
     if (!text.data)
         return false;
-    leat_text_add(&text, "\nleatctl COMMAND --help tells more.\n");
+    leat_text_add(&text, "\nleatctl %s COMMAND --help tells more.\n", word);
     print_text(&text, file);
     return true;
 }

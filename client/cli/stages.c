@@ -93,6 +93,24 @@ static void add_default(struct leat_text *text, const struct leat_arg *arg) {
         leat_text_add(text, "-");
 }
 
+#define HELP_INDENT  21
+#define HELP_COLUMNS 100
+
+/* In lines of at most HELP_COLUMNS, cut at blanks. */
+static void add_help(struct leat_text *text, const char *help) {
+    const size_t room = HELP_COLUMNS - HELP_INDENT;
+
+    while (*help) {
+        size_t n = strlen(help);
+
+        for (size_t i = 0, end = n; end > room && help[i]; i++)
+            if (help[i] == ' ' && (i <= room || n == end)) /* the last that fits, or the first */
+                n = i;
+        leat_text_add(text, "%*s%.*s\n", HELP_INDENT, "", (int)n, help);
+        help += n + (help[n] == ' ');
+    }
+}
+
 /* Those of a group stand behind it, as group.name. */
 static void add_args_text(struct leat_text *text, const struct leat_arg *args, const char *group) {
     for (const struct leat_arg *arg = args; arg->name; arg++) {
@@ -106,7 +124,7 @@ static void add_args_text(struct leat_text *text, const struct leat_arg *args, c
                       range.data ? " (" : "", range.data ? range.data : "", range.data ? ")" : "");
         leat_text_add(text, "  %-18s %s%s\n", "",
                       arg->is_required ? "" : "default: ", standard.data ? standard.data : "");
-        leat_text_add(text, "  %-18s %s\n", "", arg->help);
+        add_help(text, arg->help);
         free(range.data);
         free(standard.data);
         if (arg->group)
@@ -217,40 +235,77 @@ static void add_all(struct leat_text *text, const struct entry *entries, size_t 
         else if (arguments->markdown)
             add_entry_markdown(text, &entries[i]);
         else
-            leat_text_add(text, "  %-10s %-8s %s\n", entries[i].name, entries[i].kind,
+            leat_text_add(text, "  %-13s %-8s %s\n", entries[i].name, entries[i].kind,
                           entries[i].summary);
     }
     if (arguments->json)
         leat_text_add(text, "]\n");
     else if (!arguments->markdown)
-        leat_text_add(text, "\nleatctl stages NAME tells the arguments.\n");
+        leat_text_add(text, "\nleatctl stages NAME tells the arguments of one, or of an option of "
+                            "a stream (`options`: of all).\n");
+}
+
+static void add_entry(struct leat_text *text, const struct entry *entry,
+                      const struct leat_cli_arguments *arguments) {
+    if (arguments->json)
+        add_entry_json(text, entry);
+    else if (arguments->markdown)
+        add_entry_markdown(text, entry);
+    else
+        add_entry_text(text, entry);
+    leat_text_add(text, arguments->json ? "\n" : "");
+}
+
+/* One option of a stream; false: it has none of that name. */
+static bool add_option(struct leat_text *text, const struct leat_cli_arguments *arguments) {
+    struct leat_arg args[2] = {[1] = LEAT_ARGS_END};
+
+    for (const struct leat_arg *arg = leat_stream_args; arg->name; arg++) {
+        if (strcmp(arg->name, arguments->operand) != 0)
+            continue;
+        args[0] = *arg;
+        add_entry(text,
+                  &(struct entry){.name = arg->name,
+                                  .kind = "option",
+                                  .summary = "of a stream, beside `source` and `stages`",
+                                  .args = args},
+                  arguments);
+        return true;
+    }
+    return false;
+}
+
+static void set_unknown(const char *name, const struct entry *entries, size_t n,
+                        struct leat_error *err) {
+    size_t n_names = n;
+    const char **names, *nearest;
+
+    for (const struct leat_arg *arg = leat_stream_args; arg->name; arg++)
+        n_names++;
+    names = calloc(n_names, sizeof(*names));
+    n_names = 0;
+    for (size_t i = 0; names && i < n; i++)
+        names[n_names++] = entries[i].name;
+    for (const struct leat_arg *arg = leat_stream_args; names && arg->name; arg++)
+        names[n_names++] = arg->name;
+    nearest = names ? leat_nearest(name, names, n_names) : NULL;
+    leat_error_set(err, -ENOENT, "there is no source, stage or option \"%.64s\"%s%s%s", name,
+                   nearest ? "; did you mean \"" : "; `leatctl stages` lists them",
+                   nearest ? nearest : "", nearest ? "\"?" : "");
+    free(names);
 }
 
 static int add_one(struct leat_text *text, const struct entry *entries, size_t n,
                    const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    const char **names = calloc(n, sizeof(*names));
-    const char *nearest;
-
     for (size_t i = 0; i < n; i++) {
-        if (names)
-            names[i] = entries[i].name;
-        if (strcmp(entries[i].name, arguments->operand) != 0)
-            continue;
-        if (arguments->json)
-            add_entry_json(text, &entries[i]);
-        else if (arguments->markdown)
-            add_entry_markdown(text, &entries[i]);
-        else
-            add_entry_text(text, &entries[i]);
-        leat_text_add(text, arguments->json ? "\n" : "");
-        free(names);
-        return LEAT_CLI_OK;
+        if (strcmp(entries[i].name, arguments->operand) == 0) {
+            add_entry(text, &entries[i], arguments);
+            return LEAT_CLI_OK;
+        }
     }
-    nearest = names ? leat_nearest(arguments->operand, names, n) : NULL;
-    leat_error_set(err, -ENOENT, "there is no source or stage \"%.64s\"%s%s%s", arguments->operand,
-                   nearest ? "; did you mean \"" : "; `leatctl stages` lists them",
-                   nearest ? nearest : "", nearest ? "\"?" : "");
-    free(names);
+    if (add_option(text, arguments))
+        return LEAT_CLI_OK;
+    set_unknown(arguments->operand, entries, n, err);
     return LEAT_CLI_USAGE;
 }
 

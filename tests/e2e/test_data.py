@@ -107,6 +107,7 @@ def test_bad_record_fails(folder):
     file = bad_stream(folder)
     for mode in (["--no-daemon"], []):
         done = ctl("run", file, *mode, check=False)
+        assert done.stderr.count(b"bad.csv:3") == 1, done.stderr
         assert done.returncode not in (0, 2, 130) and done.returncode > 0, done
         message = done.stderr.decode()
         assert "bad.csv:3" in message, f"names no line: {message}"
@@ -116,6 +117,9 @@ def test_bad_records_are_skipped(folder):
     expected = good_digest(folder)
     file = bad_stream(folder, on_error="skip")
     assert leat_harness.run_digest(file, "--no-daemon") == expected
+    for mode in (["--no-daemon"], []):
+        told = ctl("run", file, *mode).stdout.decode()
+        assert f"{len(BAD_LINES)} bad records; the last: " in told and f"bad.csv:{BAD_LINES[-1]}" in told, told
     with Daemon(folder, file) as daemon:
         assert daemon.digest("s") == expected
         stats = json.loads(daemon.ctl("stats", "--json").stdout)
@@ -151,6 +155,23 @@ def test_errors_name_their_place(folder):
         done = ctl("check", file, check=False)
         message = (done.stdout + done.stderr).decode()
         assert done.returncode == 1 and f"wrong.yaml{place}" in message and word in message, (text, done)
+        run = ctl("run", file, check=False)
+        assert run.stderr.count(b"wrong.yaml:") == 1, run.stderr  # once, not in the words of a log as well
+
+
+def test_reference(folder):
+    """What `leatctl stages` tells of each source, stage and option; in lines that fit."""
+    kinds = {entry["name"]: entry["kind"] for entry in json.loads(ctl("stages", "--json").stdout)}
+    assert kinds["csv"] == "source" and kinds["pack"] == "order" and kinds["options"] == "options"
+    for name in kinds:
+        text = ctl("stages", name).stdout.decode()
+        assert text.startswith(f"{name} ({kinds[name]}): "), text
+        wide = [line for line in text.splitlines() if len(line) > 100 and line.startswith(" " * 20)]
+        assert not wide, wide
+    assert b"cache.max_age" in ctl("stages", "cache").stdout and b"the longest" not in ctl("stages", "cache").stdout
+    assert json.loads(ctl("stages", "max_errors", "--json").stdout)["kind"] == "option"
+    wrong = ctl("stages", "max_erors", check=False)
+    assert wrong.returncode == 2 and b'did you mean "max_errors"?' in wrong.stderr
 
 
 if __name__ == "__main__":
