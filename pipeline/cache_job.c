@@ -73,6 +73,15 @@ static int check_sources(struct leat_cache_job *job, struct leat_error *err) {
     return r;
 }
 
+/* The file knows no name of its own. */
+static int write_item(const struct leat_cache_job *job, const struct leat_cache_item *item,
+                      struct leat_error *err) {
+    struct leat_error own = LEAT_ERROR_INIT;
+    int r = leat_cache_file_write(job->file->fd, job->file->seed, &item->frame, item->bytes, &own);
+
+    return r < 0 ? leat_error_set(err, r, "%.300s: %s", job->folder, own.message) : 0;
+}
+
 static int write_items(struct leat_cache_job *job, struct leat_error *err) {
     struct leat_cache_limits limits = limits_of(job);
     uint64_t end = job->items->frame.position;
@@ -81,7 +90,7 @@ static int write_items(struct leat_cache_job *job, struct leat_error *err) {
     if (r == 0)
         r = leat_cache_store_make_room(job->folder, &limits, count_bytes(job), err);
     for (const struct leat_cache_item *item = job->items; r == 0 && item; item = item->next) {
-        r = leat_cache_file_write(job->file->fd, job->file->seed, &item->frame, item->bytes, err);
+        r = write_item(job, item, err);
         job->n_written += r == 0;
         end += r == 0 ? leat_cache_frame_size(&item->frame) : 0;
     }

@@ -207,7 +207,6 @@ static void complete_open(struct leat_run *run, struct leat_job *job) {
 static void complete_write(struct leat_run *run, struct leat_job *job) {
     struct leat_run_cache *cache = &run->cache;
     size_t n_written = job->cache.n_written;
-    struct leat_error err = LEAT_ERROR_INIT;
     int r = 0;
 
     for (struct leat_cache_item *item = job->cache.items, *next; item; item = next) {
@@ -225,8 +224,7 @@ static void complete_write(struct leat_run *run, struct leat_job *job) {
     if (!job->error.code)
         return;
     stop_building(run);
-    leat_error_set(&err, job->error.code, "%.300s: %s", folder_of(run), job->error.message);
-    note(run, &err);
+    note(run, &job->error);
 }
 
 void leat_run_cache_complete(struct leat_run *run, struct leat_job *job) {

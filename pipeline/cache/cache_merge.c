@@ -18,6 +18,7 @@ struct shard {
 
 struct merge {
     struct leat_cache_identity identity; /* of the source as it is here */
+    const char *folder;                  /* of the cache */
     struct shard *shards;
     size_t n_shards;
     struct leat_error *err;
@@ -172,6 +173,8 @@ static int copy_frame(struct merge *merge, const struct shard *shard, size_t i,
     memset(stored + frame.n_stored, 0, (8 - frame.n_stored % 8) % 8);
     leat_cache_file_place(target, &frame);
     r = leat_cache_file_write(target->fd, target->seed, &frame, stored, merge->err);
+    if (r < 0)
+        leat_error_prefix(merge->err, "%s", merge->folder);
     if (r == 0 && leat_cache_file_add(target, &frame) < 0)
         r = leat_error_oom(merge->err);
     return r;
@@ -264,7 +267,7 @@ static void free_shards(struct merge *merge) {
 int leat_cache_merge(const struct leat_plan *plan, const struct leat_opener *opener,
                      const char *folder, const char *const *paths, size_t n_paths,
                      struct leat_cache_merged *ret_merged, struct leat_error *err) {
-    struct merge merge = {.err = err};
+    struct merge merge = {.err = err, .folder = folder};
     struct leat_cache_data data = {.sources = NULL};
     int r = leat_cache_key(plan, opener, &data, &merge.identity, err);
 

@@ -248,7 +248,7 @@ def test_disk_is_full(folder):
         expected = leat_harness.run_digest(plain, "--epochs", 2)
         with Daemon(folder, cached) as daemon:
             assert daemon.digest("s", "--epochs", 2) == expected
-            assert "No space left on device" in daemon.log, daemon.log
+            assert f"{disk}/caches: cannot write: No space left on device" in daemon.log, daemon.log
             assert daemon.log.count("event=cache") == 1, daemon.log
         for entry in verify(cached):
             assert entry["n_damaged"] == 0
