@@ -1,4 +1,5 @@
 /* describe.c: `leatctl describe`: what the columns of a stream, or of a file of data, hold. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,22 @@ static int describe_data(const struct leat_cli_arguments *arguments, const struc
     return status;
 }
 
+/* Of a file that is neither called like data nor a file of streams, what may be told apart. */
+static void add_hint(struct leat_error *err) {
+    static const char hint[] = "; or is it data? What ends in .csv, .tsv, .jsonl, .ndjson, .txt or "
+                               ".md, compressed or not, is read as such";
+    size_t n = strlen(err->message);
+
+    if (err->code != -ENOENT)
+        (void)snprintf(err->message + n, sizeof(err->message) - n, "%s", hint);
+}
+
+static bool is_yaml(const char *file) {
+    size_t n = strlen(file);
+
+    return ends_with(file, n, ".yaml") || ends_with(file, n, ".yml");
+}
+
 int leat_cli_describe(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     const struct kind *kind = kind_of(arguments->operand);
     const struct leat_spec *spec = NULL;
@@ -110,7 +127,10 @@ int leat_cli_describe(const struct leat_cli_arguments *arguments, struct leat_er
 
     if (kind)
         return describe_data(arguments, kind, err);
-    if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
+    if (leat_cli_streams_load(arguments->operand, &streams, err) < 0 &&
+        !is_yaml(arguments->operand))
+        add_hint(err);
+    if (!err->code)
         spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
     status = spec ? describe(spec, arguments, err) : leat_cli_error_status(err);
     leat_cli_streams_deinit(&streams);

@@ -125,6 +125,14 @@ def test_describe(folder):
     assert "100 records" in text and "int64" in text, text
 
 
+def test_describe_of_neither(folder):
+    (folder / "data.svg").write_text("<svg>a: b: c</svg>\n")
+    wrong = ctl("describe", folder / "data.svg", check=False)
+    assert wrong.returncode == 3 and b"or is it data? What ends in .csv, " in wrong.stderr, wrong
+    wrong = ctl("describe", folder / "none.csvv", check=False)
+    assert wrong.returncode != 0 and wrong.stderr.endswith(b"No such file or directory\n"), wrong
+
+
 def test_describe_is_what_normalize_reads(folder):
     (folder / "data.jsonl").write_bytes(records(200))
     file = folder / "norm.yaml"
