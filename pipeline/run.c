@@ -161,7 +161,7 @@ void leat_run_cancel(struct leat_run *run) {
 /* ---- state ---- */
 
 const struct leat_error *leat_run_error(const struct leat_run *run) {
-    return run->has_failed && !run->first_output && !run->order.batcher.first ? &run->error : NULL;
+    return run->has_failed && !run->first_output && !leat_run_has_line(run) ? &run->error : NULL;
 }
 
 void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_stats) {
@@ -660,6 +660,7 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
         break;
     case LEAT_JOB_QUARANTINE:
         run->quarantine_is_out = false;
+        run->quarantine_has_failed |= take_job->error.code != 0;
         run->quarantine_fd = take_job->quarantine.fd;
         run->quarantine_offset += take_job->quarantine.n_bytes;
         free(take_job->quarantine.text);

@@ -154,6 +154,7 @@ struct leat_run {
     /* bad records */
     struct leat_text quarantine;
     bool quarantine_is_out;
+    bool quarantine_has_failed;
     int quarantine_fd; /* -1: not open yet */
     uint64_t quarantine_offset;
     struct leat_error last_bad;
@@ -243,6 +244,8 @@ struct leat_output_entry *leat_run_add_output(struct leat_run *run,
                                               const struct leat_output *output, bool is_done);
 /* Ends of epochs that are next in line go straight to the outputs. */
 void leat_run_move_ends(struct leat_run *run);
+/* Whether what is in line may still come out. */
+bool leat_run_has_line(const struct leat_run *run);
 /* How many batches may be put into slots now. */
 size_t leat_run_slot_room(const struct leat_run *run);
 

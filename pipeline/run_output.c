@@ -50,11 +50,25 @@ struct leat_output_entry *leat_run_add_output(struct leat_run *run,
     return entry;
 }
 
+/* Who is told of an epoch's end finds all of its bad records in their file, or is told why not: an
+ * end waits for them, and if they cannot be written nothing comes behind them. */
+static bool may_end(const struct leat_run *run) {
+    return !run->quarantine_is_out && !run->quarantine_has_failed && run->quarantine.n_bytes == 0;
+}
+
+bool leat_run_has_line(const struct leat_run *run) {
+    const struct leat_batch_refs *first = run->order.batcher.first;
+
+    bool has_failed = run->quarantine_has_failed || run->quarantine.failed;
+
+    return first && !(has_failed && first->kind == LEAT_OUTPUT_EPOCH_END);
+}
+
 /* Ends of epochs that are next in line go straight to the outputs. */
 void leat_run_move_ends(struct leat_run *run) {
     struct leat_batcher *batcher = &run->order.batcher;
 
-    while (batcher->first && batcher->first->kind == LEAT_OUTPUT_EPOCH_END) {
+    while (may_end(run) && batcher->first && batcher->first->kind == LEAT_OUTPUT_EPOCH_END) {
         struct leat_batch_refs *end = leat_residents_pop(run);
         struct leat_output output = {.kind = LEAT_OUTPUT_EPOCH_END,
                                      .epoch = end->epoch,

@@ -138,6 +138,14 @@ def test_bad_records_in_quarantine(folder):
         assert all(record["file"].endswith("bad.csv") for record in records), records
 
 
+def test_a_quarantine_that_cannot_be_written(folder):
+    """The end of an epoch is not told before its bad records are in their file: here nobody misses that they are not."""
+    file = bad_stream(folder, on_error="quarantine", quarantine="/proc/no/such/aside.jsonl")
+    for mode in (["--no-daemon"], [], ["--workers", "1"], ["--batches", "1000"]):
+        done = ctl("run", file, *mode, check=False)
+        assert done.returncode == 3 and b"cannot write bad records" in done.stderr, done
+
+
 def test_too_many_errors(folder):
     file = bad_stream(folder, on_error="skip", max_errors=3)
     done = ctl("run", file, "--no-daemon", check=False)
