@@ -67,11 +67,24 @@ static void print_records(const struct leat_text *text, bool as_json) {
     }
 }
 
+/* Beside the records: whoever looks for one that is missing sees why. */
+static void tell_bad(const struct leat_head_bad *bad) {
+    char line[LEAT_ERROR_PRINT_MAX];
+
+    if (bad->n_skipped == 0)
+        return;
+    (void)leat_error_print(&bad->first, line, sizeof(line));
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "leatctl: %llu bad record%s passed over; the first: %s\n",
+                  (unsigned long long)bad->n_skipped, bad->n_skipped == 1 ? " is" : "s are", line);
+}
+
 static int head(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
                 struct leat_error *err) {
     struct leat_text text = {.data = NULL};
     int stage = (int)spec->n_stages - 1;
     int status = LEAT_CLI_OK;
+    struct leat_head_bad bad;
     int r;
 
     if (arguments->after)
@@ -80,8 +93,10 @@ static int head(const struct leat_spec *spec, const struct leat_cli_arguments *a
         return status;
     r = leat_head(spec, &leat_opener_operator, stage,
                   arguments->records.is_given ? arguments->records.value : DEFAULT_RECORDS, &text,
-                  err);
+                  &bad, err);
     print_records(&text, arguments->json);
+    if (r == 0)
+        tell_bad(&bad);
     free(text.data);
     return r < 0 ? leat_cli_error_status(err) : LEAT_CLI_OK;
 }

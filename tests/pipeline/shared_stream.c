@@ -141,7 +141,8 @@ char *stream_head(const char *source, const char *options, const char *stages, i
     struct leat_text text = {.data = NULL};
     struct leat_error err = LEAT_ERROR_INIT;
     char printed[LEAT_ERROR_PRINT_MAX];
-    int r = leat_head(spec, &leat_opener_operator, after_stage, n, &text, &err);
+    struct leat_head_bad bad;
+    int r = leat_head(spec, &leat_opener_operator, after_stage, n, &text, &bad, &err);
 
     assert_int_equal(r, err.code);
     if (r < 0) {
