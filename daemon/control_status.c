@@ -84,7 +84,7 @@ static Leat__Session *describe_session(const struct leat_session *session,
     message->step = session->next_step;
     message->rank = session->rank;
     message->world_size = session->world_size;
-    message->n_held = session->n_holds;
+    message->n_held = session->hub.n_holds;
     message->window = session->window;
     message->n_batches = session->n_batches;
     message->state = (char *)(uintptr_t)leat_session_state_name(session->state);

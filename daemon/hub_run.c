@@ -219,6 +219,13 @@ bool leat_hub_place_session(struct leat_hub_session *session) {
     return false;
 }
 
+bool leat_hub_could_place(const struct leat_hub_session *session) {
+    for (const struct leat_hub_run *run = session->hub->runs; run; run = run->next)
+        if (has_next(run, session))
+            return true;
+    return false;
+}
+
 void leat_hub_started(struct leat_hub_session *session, struct leat_hub_run *run,
                       uint64_t first_rank, uint64_t n_ranks, uint32_t n_slots) {
     struct leat_hub *hub = session->hub;

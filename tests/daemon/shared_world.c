@@ -123,7 +123,7 @@ static const char *fail_trainer(struct world *world, struct world_trainer *train
         trainer->step >= it->fail_step + it->world_size)
         return "a stream failed where it should not";
     trainer->state = WORLD_DONE;
-    leat_hub_leave(&trainer->session, true);
+    leat_hub_leave(&trainer->session);
     world_counts.n_failed++;
     return NULL;
 }
@@ -195,7 +195,7 @@ static const char *release(const struct world *world, struct world_trainer *trai
 
 static void lose(struct world *world, struct world_trainer *trainer) {
     if (trainer->state == WORLD_JOINED)
-        leat_hub_leave(&trainer->session, true);
+        leat_hub_leave(&trainer->session);
     world_counts.n_quarantined += trainer->n_held > 0;
     trainer->state = WORLD_LOST;
     world->n_losses++;
@@ -667,7 +667,7 @@ const char *world_check_end(struct world *world) {
         struct world_trainer *trainer = &world->trainers[i];
 
         if (trainer->state == WORLD_JOINED)
-            leat_hub_leave(&trainer->session, true);
+            leat_hub_leave(&trainer->session);
         leat_hub_release_all(&trainer->session);
         wrong = act(world);
     }
