@@ -108,7 +108,7 @@ def catch(root, folder, number):
     others = [folder / f"{pathlib.Path(other).stem}.o" for other in (TAKE, RUN) if other != source]
     program = mutant.with_suffix("")
     subprocess.run([os.environ.get("LEAT_CC", "cc"), target, *others, folder / "shared_world.o",
-                    folder / "test_hub_model.o", "-lcmocka", "-o", program], check=True)
+                    folder / "shared_world_check.o", folder / "test_hub_model.o", "-lcmocka", "-o", program], check=True)
     try:
         status = run([program], folder, timeout=120).returncode
     except subprocess.TimeoutExpired:
@@ -122,7 +122,8 @@ def main():
     root, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     numbers = [int(sys.argv[3])] if len(sys.argv) > 3 else range(len(MUTANTS))
     folder.mkdir(parents=True, exist_ok=True)
-    for source in (TAKE, RUN, "tests/daemon/shared_world.c", "tests/daemon/test_hub_model.c"):
+    for source in (TAKE, RUN, "tests/daemon/shared_world.c", "tests/daemon/shared_world_check.c",
+                   "tests/daemon/test_hub_model.c"):
         compile_object(root, root / source, folder / f"{pathlib.Path(source).stem}.o")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         failures = [found for found in pool.map(lambda number: catch(root, folder, number), numbers) if found]
