@@ -177,8 +177,7 @@ static void pump(struct leat_feed *feed) {
     leat_feed_tuner_step(feed);
     if (feed->ring->n_slots < feed->min_slots)
         leat_feed_fit_ring(feed, feed->min_slots, false);
-    if (feed->state == LEAT_FEED_RUNNING)
-        leat_feed_give_slots(feed);
+    leat_feed_give_slots(feed); /* while a larger ring is made too: nobody waits for that */
     is_starved = pump_jobs(feed) && feed->ring->n_in_state[LEAT_SLOT_FREE] == 0;
     leat_hub_set_starved(&feed->hub_run, is_starved);
 }

@@ -108,7 +108,6 @@ static void install_ring(struct leat_feed *feed, struct leat_ring *ring) {
     leat_feed_retire_ring(feed);
     ring->next = feed->rings;
     feed->rings = feed->ring = ring;
-    feed->hub_run.n_slots = ring->n_slots;
 }
 
 static void make_ring_done(struct leat_task *task) {

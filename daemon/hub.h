@@ -175,7 +175,7 @@ void leat_hub_unpin(struct leat_hub_item *item);
 /* The answers to START: a run that begins there, in memory of the caller's until it is CLOSEd and
  * has no items; or there was no room. */
 void leat_hub_started(struct leat_hub_session *session, struct leat_hub_run *run,
-                      uint64_t first_rank, uint64_t n_ranks, uint32_t n_slots);
+                      uint64_t first_rank, uint64_t n_ranks);
 void leat_hub_not_started(struct leat_hub_session *session);
 /* There may be room now. */
 void leat_hub_retry(struct leat_hub_session *session);

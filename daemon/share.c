@@ -107,8 +107,7 @@ static void start(struct leat_share *share, const struct leat_hub_action *action
     options.n_epochs = action->n_epochs;
     options.n_steps = action->n_batches == LEAT_HUB_NO_LIMIT ? 0 : action->n_batches;
     if (leat_feed_new(share, &options, action->session->window, &feed, &err) == 0)
-        leat_hub_started(action->session, &feed->hub_run, action->first_rank, action->n_ranks,
-                         feed->n_slots);
+        leat_hub_started(action->session, &feed->hub_run, action->first_rank, action->n_ranks);
     else
         not_started(share, action->session, &err);
 }

@@ -331,8 +331,7 @@ static const char *start(struct world *world, const struct leat_hub_action *acti
     run->end_epoch =
         action->n_epochs > 0 ? action->place.epoch + action->n_epochs : LEAT_HUB_NO_LIMIT;
     run->n_wanted = action->n_batches;
-    leat_hub_started(action->session, &run->run, action->first_rank, action->n_ranks,
-                     world->it->n_slots);
+    leat_hub_started(action->session, &run->run, action->first_rank, action->n_ranks);
     pass_others(world, run);
     world_counts.n_starts++;
     return NULL;

@@ -107,7 +107,7 @@ def test_one_slot_for_all(folder):
             for trainer in trainers:
                 if trainer.held:
                     trainer.give_back()
-            assert trainers[0].is_done or len(runs(daemon)) == 1, stream(daemon)
+            assert len(runs(daemon)) <= 1, stream(daemon)
         stats = json.loads(daemon.ctl("stats", "s", "--json").stdout)[0]
         assert stats["n_batches"] == 2 * N_STEPS, stats
 
