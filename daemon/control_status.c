@@ -8,6 +8,7 @@
 #include "daemon/daemon.h"
 #include "daemon/process.h"
 #include "daemon/session.h"
+#include "daemon/share.h"
 #include "daemon/stats.h"
 
 #define STREAMS_TOLD_ALL 16
@@ -84,12 +85,64 @@ static Leat__Session *describe_session(const struct leat_session *session,
     message->step = session->next_step;
     message->rank = session->rank;
     message->world_size = session->world_size;
-    message->n_held = session->n_holds;
+    message->n_held = session->hub.n_holds;
     message->window = session->window;
     message->n_batches = session->n_batches;
     message->state = (char *)(uintptr_t)leat_session_state_name(session->state);
     message->age_ns = leat_daemon_now_ns() - session->start_ns;
+    message->run = session->hub.run ? leat_feed_of(session->hub.run)->number : 0;
     return message;
+}
+
+static const char *run_state(const struct leat_feed *feed) {
+    static const char *const names[] = {
+        [LEAT_FEED_STARTING] = "starting",
+        [LEAT_FEED_RUNNING] = "running",
+        [LEAT_FEED_GROWING] = "growing",
+        [LEAT_FEED_CLOSING] = "closing",
+    };
+
+    return feed->hub_run.successor && !feed->hub_run.is_closed ? "joining" : names[feed->state];
+}
+
+static Leat__Run *describe_run(const struct leat_feed *feed, struct leat_arena *arena) {
+    const struct leat_hub_run *run = &feed->hub_run;
+    Leat__Run *message = leat_arena_alloc(arena, sizeof(*message));
+
+    if (!message)
+        return NULL;
+    leat__run__init(message);
+    message->number = feed->number;
+    message->n_sessions = run->n_sessions;
+    message->epoch = run->head.epoch;
+    message->step = run->head.step;
+    message->first_rank = (uint32_t)run->first_rank;
+    message->n_ranks = (uint32_t)run->n_ranks;
+    message->world_size = (uint32_t)feed->share->hub.world_size;
+    leat_stats_feed_slots(feed, &message->n_slots, &message->n_slots_free);
+    message->n_batches = run->n_batches;
+    message->state = (char *)(uintptr_t)run_state(feed);
+    message->joins = run->successor ? leat_feed_of(run->successor)->number : 0;
+    return message;
+}
+
+static int describe_runs(const struct leat_daemon *daemon, const struct leat_stream *stream,
+                         Leat__Stream *message, struct leat_arena *arena) {
+    size_t n = 0;
+
+    for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
+        n += feed->stream == stream;
+    message->runs = leat_arena_alloc(arena, n * sizeof(*message->runs));
+    if (!message->runs)
+        return -ENOMEM;
+    for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next) {
+        if (feed->stream != stream)
+            continue;
+        message->runs[message->n_runs] = describe_run(feed, arena);
+        if (!message->runs[message->n_runs++])
+            return -ENOMEM;
+    }
+    return 0;
 }
 
 static int describe_sessions(const struct leat_daemon *daemon, const struct leat_stream *stream,
@@ -129,6 +182,8 @@ static Leat__Stream *describe_stream(const struct leat_daemon *daemon,
         return NULL;
     for (size_t i = 0; i < spec->n_stages; i++)
         message->stages[message->n_stages++] = spec->stages[i].kind;
+    if (describe_runs(daemon, stream, message, arena) < 0)
+        return NULL;
     return describe_sessions(daemon, stream, message, arena) < 0 ? NULL : message;
 }
 

@@ -40,6 +40,7 @@ struct leat_daemon_options {
 };
 
 struct leat_session;
+struct leat_share;
 struct leat_feed;
 struct leat_control;
 
@@ -63,6 +64,8 @@ struct leat_daemon {
     struct leat_session *sessions;
     struct leat_feed *feeds;
     struct leat_feed *dirty_feeds;
+    struct leat_session *dirty_sessions;
+    struct leat_share *shares;
     uint32_t n_feeds;
     struct leat_budget budget; /* of all memory */
     struct leat_account base;  /* of the process itself */
@@ -73,7 +76,7 @@ struct leat_daemon {
     uint32_t n_tracings;
     uint32_t n_sessions; /* closing ones included */
     uint64_t n_batches, n_rows, n_refused;
-    uint64_t next_session, next_generation;
+    uint64_t next_session, next_generation, next_feed;
 
     uv_signal_t signals[2];
     uv_async_t stop_async;

@@ -7,15 +7,15 @@
 #include "proto/error_message.h"
 #include "proto/frame.h"
 
-void leat_delivery_batch_packet(const struct leat_feed_output *output, uint64_t generation,
+void leat_delivery_batch_packet(const struct leat_feed_output *output,
                                 struct leat_packet *ret_packet) {
     *ret_packet = (struct leat_packet){
         .kind = LEAT_PACKET_BATCH,
-        .batch = {.generation = generation,
+        .batch = {.generation = output->item->hub.generation,
                   .epoch = output->epoch,
                   .step = output->step,
-                  .used_bytes = output->used_bytes,
-                  .slot = output->slot},
+                  .used_bytes = output->item->used_bytes,
+                  .slot = output->item->hub.slot},
     };
 }
 

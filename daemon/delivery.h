@@ -25,8 +25,8 @@ struct leat_delivery_ops {
     int (*start)(struct leat_delivery *delivery, uint32_t window);
     /* Announces outputs in order. How many were taken (the others must be offered again, after
      * leat_session_on_writable), or -errno. */
-    int (*deliver)(struct leat_delivery *delivery, struct leat_feed *feed,
-                   const struct leat_feed_output *outputs, size_t n_outputs);
+    int (*deliver)(struct leat_delivery *delivery, const struct leat_feed_output *outputs,
+                   size_t n_outputs);
     /* Sends what deliver only put in line; the session has accounted for it by then. May be NULL.
      */
     void (*flush)(struct leat_delivery *delivery);
@@ -46,7 +46,7 @@ extern const struct leat_delivery_ops leat_delivery_shared;
 extern const struct leat_delivery_ops leat_delivery_copy;
 
 /* The packets of outputs. */
-void leat_delivery_batch_packet(const struct leat_feed_output *output, uint64_t generation,
+void leat_delivery_batch_packet(const struct leat_feed_output *output,
                                 struct leat_packet *ret_packet);
 void leat_delivery_end_packet(const struct leat_feed_output *output,
                               struct leat_packet *ret_packet);

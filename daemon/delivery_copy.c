@@ -16,6 +16,7 @@
 #include "daemon/daemon.h"
 #include "daemon/delivery.h"
 #include "daemon/session.h"
+#include "daemon/share.h"
 
 #define CONTROL_BYTES_MAX (4U * LEAT_PACKET_PAYLOAD_MAX) /* of packets that are no batches */
 
@@ -26,9 +27,7 @@ struct entry {
     struct copy *copy;
     enum { ENTRY_FREE, ENTRY_COMPRESSING, ENTRY_FAILED, ENTRY_READY, ENTRY_SENDING } state;
     struct leat_packet packet;
-    struct leat_feed *feed;
-    struct leat_ring *ring;
-    uint32_t slot;
+    struct leat_feed_item *item; /* pinned while it is compressed */
     const char *source;
     size_t source_bytes;
     char *buffer; /* kept for the next batch */
@@ -241,7 +240,8 @@ static void compress_done(struct leat_task *task) {
 
     copy->n_tasks--;
     entry->state = entry->error ? ENTRY_FAILED : ENTRY_READY;
-    leat_feed_release(entry->feed, entry->ring, entry->slot);
+    leat_hub_unpin(&entry->item->hub);
+    leat_share_act(copy->base.session->share);
     if (copy->is_closing)
         finish_if_closed(copy);
     else if (entry->error)
@@ -250,25 +250,25 @@ static void compress_done(struct leat_task *task) {
         send_ready(copy);
 }
 
-static void start_compressing(struct copy *copy, struct entry *entry, struct leat_feed *feed,
+static void start_compressing(struct copy *copy, struct entry *entry,
                               const struct leat_feed_output *output) {
+    struct leat_feed_item *item = output->item;
+
     entry->state = ENTRY_COMPRESSING;
-    entry->feed = feed;
-    entry->ring = output->ring;
-    entry->slot = output->slot;
-    entry->source = leat_ring_slot_memory(output->ring, output->slot);
-    entry->source_bytes = (size_t)output->used_bytes;
+    entry->item = item;
+    entry->source = leat_ring_slot_memory(item->ring, item->hub.slot);
+    entry->source_bytes = (size_t)item->used_bytes;
     entry->task.class = LEAT_TASK_URGENT;
     entry->task.work = compress_work;
     entry->task.done = compress_done;
-    leat_delivery_batch_packet(output, output->ring->generation, &entry->packet);
-    leat_feed_hold(feed, output->ring, output->slot);
+    leat_delivery_batch_packet(output, &entry->packet);
+    leat_hub_pin(&item->hub);
     copy->n_tasks++;
-    leat_scheduler_add(&feed->daemon->scheduler, NULL, &entry->task);
+    leat_scheduler_add(&copy->base.session->daemon->scheduler, NULL, &entry->task);
 }
 
-static int copy_deliver(struct leat_delivery *delivery, struct leat_feed *feed,
-                        const struct leat_feed_output *outputs, size_t n_outputs) {
+static int copy_deliver(struct leat_delivery *delivery, const struct leat_feed_output *outputs,
+                        size_t n_outputs) {
     struct copy *copy = (struct copy *)delivery;
     size_t n_done = 0;
 
@@ -277,12 +277,12 @@ static int copy_deliver(struct leat_delivery *delivery, struct leat_feed *feed,
 
         assert(entry->state == ENTRY_FREE);
         entry->copy = copy;
-        if (outputs[n_done].kind == LEAT_OUTPUT_BATCH) {
-            int r = make_room(copy, entry, outputs[n_done].used_bytes);
+        if (!outputs[n_done].is_end) {
+            int r = make_room(copy, entry, outputs[n_done].item->used_bytes);
 
             if (r < 0)
                 return n_done > 0 ? (int)n_done : r;
-            start_compressing(copy, entry, feed, &outputs[n_done]);
+            start_compressing(copy, entry, &outputs[n_done]);
         } else {
             leat_delivery_end_packet(&outputs[n_done], &entry->packet);
             entry->state = ENTRY_READY;

@@ -220,10 +220,10 @@ static int send_many(struct shared *shared, const struct leat_feed_output *outpu
     int r;
 
     for (size_t i = 0; i < n; i++) {
-        if (outputs[i].kind == LEAT_OUTPUT_BATCH)
-            leat_delivery_batch_packet(&outputs[i], outputs[i].ring->generation, &packets[i]);
-        else
+        if (outputs[i].is_end)
             leat_delivery_end_packet(&outputs[i], &packets[i]);
+        else
+            leat_delivery_batch_packet(&outputs[i], &packets[i]);
         parts[i] = (struct iovec){.iov_base = &packets[i], .iov_len = sizeof(packets[i])};
         messages[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &parts[i], .msg_iovlen = 1}};
     }
@@ -234,19 +234,18 @@ static int send_many(struct shared *shared, const struct leat_feed_output *outpu
 }
 
 static bool needs_ring(const struct shared *shared, const struct leat_feed_output *output) {
-    return output->kind == LEAT_OUTPUT_BATCH && output->ring->generation != shared->generation;
+    return !output->is_end && output->item->hub.generation != shared->generation;
 }
 
-static int shared_deliver(struct leat_delivery *delivery, struct leat_feed *feed,
-                          const struct leat_feed_output *outputs, size_t n_outputs) {
+static int shared_deliver(struct leat_delivery *delivery, const struct leat_feed_output *outputs,
+                          size_t n_outputs) {
     struct shared *shared = (struct shared *)delivery;
     size_t n_done = 0, n;
     int r = 0;
 
-    (void)feed;
     while (n_done < n_outputs && r >= 0) {
         if (needs_ring(shared, &outputs[n_done])) {
-            r = send_ring(shared, outputs[n_done].ring);
+            r = send_ring(shared, outputs[n_done].item->ring);
             if (r < 0)
                 break;
         }

@@ -7,11 +7,21 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/session.h"
+#include "daemon/share.h"
 
-static void finish_if_idle(struct leat_feed *feed);
+void leat_feed_add_task(struct leat_feed *feed, struct leat_task *task) {
+    feed->n_tasks++;
+    leat_scheduler_add(&feed->daemon->scheduler, NULL, task);
+}
+
+void leat_feed_task_done(struct leat_feed *feed) {
+    feed->n_tasks--;
+    leat_feed_finish_if_idle(feed);
+}
 
 /* The one setter of the state. */
-static void set_state(struct leat_feed *feed, enum leat_feed_state state) {
+void leat_feed_set_state(struct leat_feed *feed, enum leat_feed_state state) {
     static const uint8_t moves[] = {
         [LEAT_FEED_STARTING] = 1 << LEAT_FEED_RUNNING | 1 << LEAT_FEED_CLOSING,
         [LEAT_FEED_RUNNING] = 1 << LEAT_FEED_GROWING | 1 << LEAT_FEED_CLOSING,
@@ -32,207 +42,12 @@ void leat_feed_mark(struct leat_feed *feed) {
     feed->daemon->dirty_feeds = feed;
 }
 
-static void fail(struct leat_feed *feed, const struct leat_error *err) {
+void leat_feed_fail(struct leat_feed *feed, const struct leat_error *err) {
     if (!feed->error.code) {
         feed->error = *err;
         leat_error_prefix(&feed->error, "streams.%s", feed->plan->spec->name);
     }
     leat_feed_mark(feed);
-}
-
-/* ---- rings ---- */
-
-/* A ring is charged to the user, and counted in the account. */
-static int charge_ring(struct leat_feed *feed, uint64_t bytes, struct leat_error *err) {
-    int r;
-
-    if (!leat_account_must_grow(&feed->account, bytes))
-        return leat_admission_refuse_growth(&feed->account, "larger slots for its batches", bytes,
-                                            err);
-    r = leat_user_charge(feed->user, LEAT_CHARGE_RING_BYTES, bytes, err);
-    if (r < 0)
-        return r;
-    leat_account_count(&feed->account, LEAT_MEMORY_RING, false);
-    leat_account_change(&feed->account, LEAT_MEMORY_RING, 0, bytes);
-    return 0;
-}
-
-static void discharge_ring(struct leat_feed *feed, uint64_t bytes) {
-    leat_account_change(&feed->account, LEAT_MEMORY_RING, bytes, 0);
-    leat_user_discharge(feed->user, LEAT_CHARGE_RING_BYTES, bytes);
-}
-
-void leat_feed_add_task(struct leat_feed *feed, struct leat_task *task) {
-    feed->n_tasks++;
-    leat_scheduler_add(&feed->daemon->scheduler, NULL, task);
-}
-
-void leat_feed_task_done(struct leat_feed *feed) {
-    feed->n_tasks--;
-    finish_if_idle(feed);
-}
-
-static void drop_ring_task(struct leat_ring_task *task) {
-    task->feed->n_tasks--;
-    free(task);
-}
-
-static void add_ring_task(struct leat_feed *feed, struct leat_ring_task *task,
-                          void (*work)(struct leat_task *), void (*done)(struct leat_task *)) {
-    task->feed = feed;
-    task->task.class = LEAT_TASK_SLOW;
-    task->task.work = work;
-    task->task.done = done;
-    leat_feed_add_task(feed, &task->task);
-}
-
-static void free_ring_work(struct leat_task *task) {
-    struct leat_ring_task *ring_task = (struct leat_ring_task *)task;
-
-    ring_task->ring = leat_ring_free(ring_task->ring);
-}
-
-static void free_ring_done(struct leat_task *task) {
-    struct leat_ring_task *ring_task = (struct leat_ring_task *)task;
-    struct leat_feed *feed = ring_task->feed;
-
-    discharge_ring(feed, ring_task->charged_bytes);
-    drop_ring_task(ring_task);
-    finish_if_idle(feed);
-}
-
-/* Gives the memory of a ring back that nobody uses. */
-static void free_ring(struct leat_feed *feed, struct leat_ring *ring) {
-    struct leat_ring_task *task = calloc(1, sizeof(*task));
-    struct leat_ring **link = &feed->rings;
-
-    while (*link != ring)
-        link = &(*link)->next;
-    *link = ring->next;
-    if (feed->ring == ring)
-        feed->ring = NULL;
-    if (!task) { /* then here, although it takes a while */
-        discharge_ring(feed, ring->size_bytes);
-        leat_ring_free(ring);
-        return;
-    }
-    task->ring = ring;
-    task->charged_bytes = ring->size_bytes;
-    add_ring_task(feed, task, free_ring_work, free_ring_done);
-}
-
-static void free_ring_if_idle(struct leat_feed *feed, struct leat_ring *ring) {
-    if (ring != feed->ring && leat_ring_is_idle(ring))
-        free_ring(feed, ring);
-}
-
-/* All slots that were given come back; the ring goes when what is under way has come back too. */
-static void retire_ring(struct leat_feed *feed) {
-    struct leat_ring *ring = feed->ring;
-    struct leat_slot slot;
-
-    if (!ring)
-        return;
-    while (feed->run && leat_run_take_slot_back(feed->run, &slot))
-        leat_ring_take_back(ring, slot.index);
-    feed->ring = NULL;
-    free_ring_if_idle(feed, ring);
-}
-
-static void make_ring_work(struct leat_task *task) {
-    struct leat_ring_task *ring_task = (struct leat_ring_task *)task;
-
-    (void)leat_ring_new(ring_task->generation, ring_task->slot_bytes, ring_task->n_slots,
-                        &ring_task->ring, &ring_task->error);
-}
-
-static void install_ring(struct leat_feed *feed, struct leat_ring *ring) {
-    retire_ring(feed);
-    ring->next = feed->rings;
-    feed->rings = feed->ring = ring;
-}
-
-static void make_ring_done(struct leat_task *task) {
-    struct leat_ring_task *ring_task = (struct leat_ring_task *)task;
-    struct leat_feed *feed = ring_task->feed;
-    struct leat_error err = ring_task->error;
-    bool is_first = feed->state == LEAT_FEED_STARTING;
-
-    if (ring_task->ring)
-        install_ring(feed, ring_task->ring);
-    else
-        discharge_ring(feed, ring_task->charged_bytes);
-    drop_ring_task(ring_task);
-    if (feed->state == LEAT_FEED_CLOSING) {
-        retire_ring(feed);
-        finish_if_idle(feed);
-        return;
-    }
-    if (err.code)
-        fail(feed, &err);
-    set_state(feed, LEAT_FEED_RUNNING);
-    leat_feed_mark(feed);
-    if (is_first)
-        feed->ops->on_started(feed->subscriber, err.code ? &err : NULL);
-}
-
-static int make_ring(struct leat_feed *feed, size_t min_slot_bytes, uint32_t n_slots,
-                     struct leat_error *err) {
-    struct leat_ring_task *task = calloc(1, sizeof(*task));
-    int r;
-
-    if (!task)
-        return leat_error_oom(err);
-    r = leat_ring_size(min_slot_bytes, n_slots, &task->slot_bytes, &task->charged_bytes);
-    if (r < 0)
-        r = leat_error_set(err, r, "%u slots of %zu bytes are more than an address space", n_slots,
-                           min_slot_bytes);
-    else
-        r = charge_ring(feed, task->charged_bytes, err);
-    if (r < 0) {
-        free(task);
-        return r;
-    }
-    task->n_slots = n_slots;
-    task->generation = ++feed->daemon->next_generation;
-    add_ring_task(feed, task, make_ring_work, make_ring_done);
-    return 0;
-}
-
-/* A batch does not fit: slots with an eighth more than it needs, so that the next ones do; fewer of
- * them, where there were many because they were small. */
-static void grow(struct leat_feed *feed, size_t need) {
-    struct leat_error err = LEAT_ERROR_INIT;
-    size_t slot_bytes = need + need / 8, limit = (size_t)feed->plan->options.max_batch_bytes;
-    size_t n_slots = 2 * feed->ring->size_bytes / slot_bytes;
-
-    if (slot_bytes > limit && need <= limit)
-        slot_bytes = limit;
-    if (n_slots < feed->min_slots)
-        n_slots = feed->min_slots;
-    if (n_slots > feed->ring->n_slots)
-        n_slots = feed->ring->n_slots;
-    set_state(feed, LEAT_FEED_GROWING);
-    if (make_ring(feed, slot_bytes, (uint32_t)n_slots, &err) == 0)
-        return;
-    set_state(feed, LEAT_FEED_RUNNING);
-    fail(feed, &err);
-}
-
-void leat_feed_fit_ring(struct leat_feed *feed, uint32_t n_slots, bool may_shrink) {
-    struct leat_error err = LEAT_ERROR_INIT;
-    uint64_t bytes = n_slots * (uint64_t)(feed->ring ? feed->ring->slot_bytes : 0);
-
-    if (n_slots < feed->n_slots)
-        n_slots = feed->n_slots;
-    if (feed->state != LEAT_FEED_RUNNING || feed->error.code || !feed->ring ||
-        n_slots == feed->ring->n_slots || feed->ring->slot_bytes > feed->plan->slot_bytes * 2 ||
-        (n_slots < feed->ring->n_slots && !may_shrink) ||
-        (n_slots > feed->ring->n_slots && !leat_account_may_grow(&feed->account, bytes)))
-        return;
-    set_state(feed, LEAT_FEED_GROWING);
-    if (make_ring(feed, feed->ring->slot_bytes, n_slots, &err) < 0)
-        set_state(feed, LEAT_FEED_RUNNING);
 }
 
 /* ---- jobs ---- */
@@ -297,7 +112,7 @@ static void job_done(struct leat_task *task) {
     feed->free_jobs = feed_job;
     feed->n_jobs--;
     if (feed->state == LEAT_FEED_CLOSING)
-        finish_if_idle(feed);
+        leat_feed_finish_if_idle(feed);
     else
         leat_feed_mark(feed);
 }
@@ -329,29 +144,15 @@ static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struc
     leat_scheduler_add(&feed->daemon->scheduler, &feed->queue, &feed_job->task);
 }
 
-static void give_slots(struct leat_feed *feed) {
-    struct leat_ring *ring = feed->ring;
-
-    while (ring->n_in_state[LEAT_SLOT_FREE] > 0) {
-        struct leat_slot slot = {.index = leat_ring_next_free(ring)};
-
-        slot.memory = leat_ring_slot_memory(ring, slot.index);
-        slot.size_bytes = ring->slot_bytes;
-        slot.generation = ring->generation;
-        if (leat_run_give_slot(feed->run, &slot) < 0)
-            break;
-        leat_ring_give(ring, slot.index);
-    }
-}
-
-static void pump_jobs(struct leat_feed *feed) {
+/* Hands out what can be done; whether a batch is left that needs a slot. */
+static bool pump_jobs(struct leat_feed *feed) {
     for (;;) {
         struct leat_feed_job *feed_job = take_job(feed);
         struct leat_job *job;
         int r;
 
         if (!feed_job)
-            return; /* the next completion tries again */
+            return false; /* the next completion tries again */
         r = leat_run_next_job(feed->run, &job);
         if (r == LEAT_RUN_JOB) {
             submit(feed, feed_job, job);
@@ -359,20 +160,26 @@ static void pump_jobs(struct leat_feed *feed) {
         }
         feed_job->next = feed->free_jobs;
         feed->free_jobs = feed_job;
-        if (r == LEAT_RUN_NEEDS_SLOT && feed->state == LEAT_FEED_RUNNING &&
-            leat_run_slot_need(feed->run) > feed->ring->slot_bytes)
-            grow(feed, leat_run_slot_need(feed->run));
-        return;
+        if (r != LEAT_RUN_NEEDS_SLOT || feed->state != LEAT_FEED_RUNNING)
+            return false;
+        if (leat_run_slot_need(feed->run) <= feed->ring->slot_bytes)
+            return true;
+        leat_feed_grow_slots(feed, leat_run_slot_need(feed->run));
+        return false;
     }
 }
 
 static void pump(struct leat_feed *feed) {
+    bool is_starved;
+
     if (feed->state == LEAT_FEED_CLOSING || feed->error.code || !feed->ring)
         return;
     leat_feed_tuner_step(feed);
-    if (feed->state == LEAT_FEED_RUNNING)
-        give_slots(feed);
-    pump_jobs(feed);
+    if (feed->ring->n_slots < feed->min_slots)
+        leat_feed_fit_ring(feed, feed->min_slots, false);
+    leat_feed_give_slots(feed); /* while a larger ring is made too: nobody waits for that */
+    is_starved = pump_jobs(feed) && feed->ring->n_in_state[LEAT_SLOT_FREE] == 0;
+    leat_hub_set_starved(&feed->hub_run, is_starved);
 }
 
 void leat_feeds_trim(struct leat_daemon *daemon) {
@@ -387,15 +194,30 @@ void leat_feeds_tick(struct leat_daemon *daemon) {
             leat_feed_mark(feed);
 }
 
+/* What is ready goes to those who wait for it. */
+static void serve(struct leat_feed *feed) {
+    bool is_hungry = feed->hub_run.n_hungry > 0;
+
+    while (feed->hub_run.n_hungry > 0 && leat_feed_pull(feed))
+        ;
+    if (is_hungry && feed->hub_run.n_hungry == 0)
+        leat_feed_tuner_set_starved(feed, false, leat_daemon_now_ns());
+    leat_share_act(feed->share);
+}
+
 void leat_feeds_flush(struct leat_daemon *daemon) {
-    while (daemon->dirty_feeds) {
+    while (daemon->dirty_feeds || daemon->dirty_sessions) {
         struct leat_feed *feed = daemon->dirty_feeds;
 
+        if (!feed) {
+            leat_session_flush_next(daemon);
+            continue;
+        }
         daemon->dirty_feeds = feed->next_dirty;
         feed->is_dirty = false;
         pump(feed);
-        if (feed->subscriber && feed->state != LEAT_FEED_STARTING)
-            feed->ops->on_changed(feed->subscriber);
+        if (feed->state != LEAT_FEED_STARTING && feed->state != LEAT_FEED_CLOSING)
+            serve(feed);
     }
 }
 
@@ -409,53 +231,95 @@ static struct leat_ring *find_ring(const struct leat_feed *feed, uint64_t genera
     return ring;
 }
 
-bool leat_feed_take(struct leat_feed *feed, struct leat_feed_output *ret_output) {
+static struct leat_feed_item *take_item(struct leat_feed *feed) {
+    struct leat_feed_item *item = feed->free_items;
+
+    if (!item)
+        return calloc(1, sizeof(*item));
+    feed->free_items = item->next_free;
+    return item;
+}
+
+static void fill_item(struct leat_feed *feed, const struct leat_output *output,
+                      struct leat_feed_item *item) {
+    *item = (struct leat_feed_item){
+        .hub = {.is_end = output->kind == LEAT_OUTPUT_EPOCH_END,
+                .is_last = output->is_last,
+                .epoch = output->epoch,
+                .step = output->step,
+                .generation = output->slot.generation,
+                .slot = output->slot.index},
+        .n_rows = output->n_rows,
+        .used_bytes = output->used_bytes,
+    };
+    if (item->hub.is_end)
+        return;
+    item->ring = find_ring(feed, output->slot.generation);
+    assert(item->ring);
+    leat_ring_ready(item->ring, item->hub.slot);
+    if (leat_run_is_ready(feed->run)) /* this one was in its way */
+        leat_feed_mark(feed);
+}
+
+bool leat_feed_pull(struct leat_feed *feed) {
+    struct leat_feed_item *item;
     struct leat_output output;
 
-    if (feed->state == LEAT_FEED_CLOSING || !leat_run_take_output(feed->run, &output))
+    if (feed->state == LEAT_FEED_CLOSING || feed->hub_run.has_ended)
         return false;
-    *ret_output = (struct leat_feed_output){
-        .kind = output.kind,
-        .slot = output.slot.index,
-        .n_rows = output.n_rows,
-        .epoch = output.epoch,
-        .step = output.step,
-        .used_bytes = output.used_bytes,
-        .is_last = output.is_last,
-    };
-    if (output.kind == LEAT_OUTPUT_BATCH) {
-        ret_output->ring = find_ring(feed, output.slot.generation);
-        assert(ret_output->ring);
-        leat_ring_ready(ret_output->ring, ret_output->slot);
-        if (leat_run_is_ready(feed->run)) /* this one was in its way */
-            leat_feed_mark(feed);
+    item = take_item(feed);
+    if (item && leat_run_take_output(feed->run, &output)) {
+        fill_item(feed, &output, item);
+        leat_hub_output(&feed->hub_run, &item->hub);
+        return true;
     }
+    if (item) {
+        item->next_free = feed->free_items;
+        feed->free_items = item;
+    }
+    if (!leat_feed_error(feed))
+        return false;
+    leat_hub_fail(&feed->hub_run);
     return true;
 }
 
 static void slot_is_free(struct leat_feed *feed, struct leat_ring *ring) {
-    if (ring == feed->ring)
+    if (ring == feed->ring) {
+        leat_hub_set_starved(&feed->hub_run, false);
         leat_feed_mark(feed);
-    else
-        free_ring_if_idle(feed, ring);
-    finish_if_idle(feed);
+    } else {
+        leat_feed_free_ring_if_idle(feed, ring);
+    }
+    leat_feed_finish_if_idle(feed);
 }
 
-void leat_feed_untake(struct leat_feed *feed, const struct leat_feed_output *output) {
-    if (output->kind != LEAT_OUTPUT_BATCH)
+void leat_feed_free_item(struct leat_feed_item *item) {
+    struct leat_feed *feed = leat_feed_of(item->hub.run);
+    struct leat_ring *ring = item->ring;
+
+    item->next_free = feed->free_items;
+    feed->free_items = item;
+    if (!ring)
         return;
-    leat_ring_take_back(output->ring, output->slot);
-    slot_is_free(feed, output->ring);
+    if (ring->slots[item->hub.slot].state == LEAT_SLOT_READY)
+        leat_ring_take_back(ring, item->hub.slot);
+    else
+        (void)leat_ring_release(ring, item->hub.slot);
+    slot_is_free(feed, ring);
 }
 
-void leat_feed_hold(struct leat_feed *feed, struct leat_ring *ring, uint32_t slot) {
-    (void)feed;
-    leat_ring_hold(ring, slot);
-}
+void leat_feed_extend(struct leat_feed *feed) {
+    const struct leat_hub_run *run = &feed->hub_run;
+    uint64_t n_epochs =
+        run->end_epoch == LEAT_HUB_NO_LIMIT ? 0 : run->end_epoch - feed->first_epoch;
+    uint64_t n_steps = run->n_wanted == LEAT_HUB_NO_LIMIT ? 0 : run->n_wanted;
+    struct leat_error err = LEAT_ERROR_INIT;
 
-void leat_feed_release(struct leat_feed *feed, struct leat_ring *ring, uint32_t slot) {
-    if (leat_ring_release(ring, slot))
-        slot_is_free(feed, ring);
+    if (feed->state == LEAT_FEED_CLOSING || run->has_ended)
+        return;
+    if (leat_run_extend(feed->run, n_epochs, n_steps, &err) < 0)
+        leat_feed_fail(feed, &err);
+    leat_feed_mark(feed);
 }
 
 const struct leat_error *leat_feed_error(const struct leat_feed *feed) {
@@ -510,47 +374,47 @@ static int start_run(struct leat_feed *feed, const struct leat_run_options *opti
     return 0;
 }
 
-int leat_feed_new(struct leat_daemon *daemon, struct leat_user *user, struct leat_plan *plan,
-                  const struct leat_run_options *options, uint32_t window,
-                  const struct leat_feed_ops *ops, void *subscriber, struct leat_stream *stream,
+int leat_feed_new(struct leat_share *share, const struct leat_run_options *options, uint32_t window,
                   struct leat_feed **ret_feed, struct leat_error *err) {
     struct leat_feed *feed = calloc(1, sizeof(*feed));
+    struct leat_daemon *daemon = share->daemon;
     struct leat_admission admission;
     int r;
 
     if (!feed)
         return leat_error_oom(err);
     feed->daemon = daemon;
-    feed->plan = plan;
-    r = start_run(feed, options, stream, window, &admission, err);
+    feed->plan = share->plan;
+    r = start_run(feed, options, share->stream, window, &admission, err);
     if (r < 0) {
         free(feed);
         return r;
     }
-    feed->ops = ops;
-    feed->subscriber = subscriber;
+    feed->share = leat_share_ref(share);
+    feed->number = ++daemon->next_feed;
+    feed->first_epoch = options->first_epoch;
     feed->min_slots = admission.n_min_slots;
     feed->n_slots = admission.n_slots;
-    (void)leat_plan_ref(plan);
-    feed->user = leat_user_ref(user);
-    feed->stream = leat_stream_ref(stream);
+    (void)leat_plan_ref(share->plan);
+    feed->user = leat_user_ref(share->user);
+    feed->stream = leat_stream_ref(share->stream);
     leat_task_queue_init(&feed->queue);
     link_feed(daemon, feed);
-    r = make_ring(feed, plan->slot_bytes, admission.n_slots, err);
+    r = leat_feed_make_ring(feed, share->plan->slot_bytes, admission.n_slots, false, err);
     if (r < 0) {
         leat_feed_close(feed);
         return r;
     }
+    leat_feed_tuner_start(feed, &share->kept);
     *ret_feed = feed;
     return 0;
 }
 
 void leat_feed_close(struct leat_feed *feed) {
-    feed->subscriber = NULL;
     leat_run_cancel(feed->run);
     (void)leat_account_guarantee(&feed->account, 0); /* it takes no more */
-    set_state(feed, LEAT_FEED_CLOSING);
-    finish_if_idle(feed);
+    leat_feed_set_state(feed, LEAT_FEED_CLOSING);
+    leat_feed_finish_if_idle(feed);
 }
 
 /* Ends the run: batches that nobody took are forgotten, and their slots free. */
@@ -561,14 +425,14 @@ static void end_run(struct leat_feed *feed) {
     while (leat_run_take_output(feed->run, &output))
         if (output.kind == LEAT_OUTPUT_BATCH)
             leat_ring_take_back(find_ring(feed, output.slot.generation), output.slot.index);
-    retire_ring(feed);
+    leat_feed_retire_ring(feed);
     leat_feed_tuner_end(feed);
     leat_run_get_stats(feed->run, &stats);
     leat_stream_totals_add(&feed->stream->totals, &stats);
     feed->run = leat_run_free(feed->run);
     for (struct leat_ring *ring = feed->rings, *next; ring; ring = next) {
         next = ring->next;
-        free_ring_if_idle(feed, ring);
+        leat_feed_free_ring_if_idle(feed, ring);
     }
 }
 
@@ -593,12 +457,19 @@ static void free_feed(struct leat_feed *feed) {
         feed->free_jobs = feed_job->next;
         free(feed_job);
     }
+    while (feed->free_items) {
+        struct leat_feed_item *item = feed->free_items;
+
+        feed->free_items = item->next_free;
+        free(item);
+    }
     leat_plan_unref(feed->plan);
     leat_account_change(&feed->account, LEAT_MEMORY_LOADED, feed->loaded_bytes, 0);
     leat_pool_stats_keep(feed->stream->totals.pools, feed->account.pools);
     leat_account_close(&feed->account);
     leat_user_unref(feed->user);
     leat_streams_unref(&daemon->streams, feed->stream);
+    leat_share_unref(feed->share);
     free(feed);
     leat_heap_freed(&daemon->heap);
     leat_daemon_on_ended(daemon);
@@ -620,7 +491,7 @@ static bool has_last_job(struct leat_feed *feed) {
     return false;
 }
 
-static void finish_if_idle(struct leat_feed *feed) {
+void leat_feed_finish_if_idle(struct leat_feed *feed) {
     if (feed->state != LEAT_FEED_CLOSING)
         return;
     if (feed->run && feed->n_jobs == 0 && !has_last_job(feed))

@@ -1,10 +1,10 @@
-/* feed.h: drives one run: its jobs go to the scheduler, its batches into a ring, from which whoever
- * subscribed takes them.
+/* feed.h: drives one run: its jobs go to the scheduler, its batches into a ring, and from there to
+ * the hub of its share, which knows who wants and who holds them.
  *
  * A feed makes larger slots when a batch does not fit: the new ring has another generation, the old
- * one lives until its last batch is given back. It outlives its subscriber: it is freed when no job
- * is out and every slot is free, which may be long after, if a process that lost its connection
- * still lives (quarantine). Holds are counted by slot, so that several sessions may share a feed.
+ * one lives until its last batch is given back. Once its hub has closed its run, it is freed when
+ * no job is out and every slot is free, which may be long after, if a process that lost its
+ * connection still lives (quarantine).
  *
  *     STARTING (first ring is made) -> RUNNING <-> GROWING -> CLOSING (jobs come back) -> freed
  *
@@ -13,6 +13,7 @@
 #pragma once
 
 #include "daemon/feed_tuner.h"
+#include "daemon/hub.h"
 #include "daemon/ring.h"
 #include "daemon/scheduler.h"
 #include "daemon/user.h"
@@ -20,6 +21,7 @@
 #include "pipeline/run.h"
 
 struct leat_daemon;
+struct leat_share;
 struct leat_stream;
 struct leat_feed;
 
@@ -46,25 +48,25 @@ struct leat_ring_task {
     uint64_t generation;
     size_t slot_bytes, charged_bytes;
     uint32_t n_slots;
+    bool may_do_without; /* the one that is there will do */
     struct leat_error error;
 };
 
-struct leat_feed_output {
-    enum leat_output_kind kind;
-    struct leat_ring *ring; /* BATCH */
-    uint32_t slot;
+/* A batch in a slot, or the end of an epoch. */
+struct leat_feed_item {
+    struct leat_hub_item hub; /* first */
+    struct leat_feed_item *next_free;
+    struct leat_ring *ring;
     uint32_t n_rows;
-    uint64_t epoch, step; /* EPOCH_END: step is the number of steps of the epoch */
     uint64_t used_bytes;
-    bool is_last;
 };
 
-struct leat_feed_ops {
-    /* The first ring is there (err NULL), or could not be made. Called once, never from within
-     * leat_feed_new. */
-    void (*on_started)(void *subscriber, const struct leat_error *err);
-    /* Something changed: outputs may be there, or the stream failed. */
-    void (*on_changed)(void *subscriber);
+/* What a session took, on its way to its trainer. */
+struct leat_feed_output {
+    bool is_end;
+    bool is_last; /* of the ends */
+    struct leat_feed_item *item;
+    uint64_t epoch, step; /* of an end: step is the number of steps of the epoch */
 };
 
 struct leat_feed {
@@ -82,42 +84,53 @@ struct leat_feed {
     struct leat_feed_job *free_jobs;
     uint32_t n_jobs;         /* out */
     uint32_t n_tasks;        /* of its own that are out: it does not end before */
-    uint32_t min_slots;      /* of a ring that grows: those asked for */
+    uint32_t min_slots;      /* without which it does not serve its sessions */
     struct leat_ring *ring;  /* the one that is filled; in `rings` too */
     struct leat_ring *rings; /* all that have memory */
     uint64_t n_cache_notes;  /* that were seen */
     struct leat_error error; /* of the feed itself; code 0: none */
-    const struct leat_feed_ops *ops;
-    void *subscriber;           /* NULL: gone */
+    struct leat_share *share;
+    struct leat_hub_run hub_run;
+    struct leat_feed_item *free_items;
+    uint64_t number;            /* for operators */
+    uint64_t first_epoch;       /* of its run */
     struct leat_stream *stream; /* gets the run's counters in the end */
     uint32_t n_slots;           /* of its first ring */
     struct leat_feed_tuner tuner;
 };
 
-/* Starts a run of that plan; without waiting for its first ring. window: batches that the
- * subscriber may hold. options: of the run; max_map_jobs and now_ns are set here. Refers to plan,
- * user and stream. */
-int leat_feed_new(struct leat_daemon *daemon, struct leat_user *user, struct leat_plan *plan,
-                  const struct leat_run_options *options, uint32_t window,
-                  const struct leat_feed_ops *ops, void *subscriber, struct leat_stream *stream,
+static inline struct leat_feed *leat_feed_of(const struct leat_hub_run *run) {
+    return (struct leat_feed *)(uintptr_t)((const char *)run - offsetof(struct leat_feed, hub_run));
+}
+
+/* Starts a run of the share's plan; without waiting for its first ring, with which comes
+ * leat_share_on_started. window: batches that its first trainer may hold. options: of the run;
+ * max_map_jobs and now_ns are set here. */
+int leat_feed_new(struct leat_share *share, const struct leat_run_options *options, uint32_t window,
                   struct leat_feed **ret_feed, struct leat_error *err);
-/* The subscriber goes; it must have released or quarantined what it took. */
+/* Nobody wants what it makes any more. */
 void leat_feed_close(struct leat_feed *feed);
 
-/* The next output, in order. A batch's slot is READY then: hold it, or take it back. */
-bool leat_feed_take(struct leat_feed *feed, struct leat_feed_output *ret_output);
-void leat_feed_untake(struct leat_feed *feed, const struct leat_feed_output *output);
-void leat_feed_hold(struct leat_feed *feed, struct leat_ring *ring, uint32_t slot);
-void leat_feed_release(struct leat_feed *feed, struct leat_ring *ring, uint32_t slot);
+/* Gives the hub the next output, or tells it that the stream failed; false: there is nothing. */
+bool leat_feed_pull(struct leat_feed *feed);
+/* An item is not in use any more. */
+void leat_feed_free_item(struct leat_feed_item *item);
+/* Ends of the run are further off. */
+void leat_feed_extend(struct leat_feed *feed);
 
-/* For its tuner: a task without which it does not end, and that it is done; a ring with so many
- * slots, if there is room, or one with fewer again if it may shrink. */
+/* Whether its ring may have at least so many slots; if it has not, a larger one is made. */
+bool leat_feed_make_room(struct leat_feed *feed, uint32_t n_slots);
+/* So many, if there is room, or fewer again if it may shrink; for its tuner. */
+void leat_feed_fit_ring(struct leat_feed *feed, uint32_t n_slots, bool may_shrink);
+
+/* A task without which it does not end, and that it is done. */
 void leat_feed_add_task(struct leat_feed *feed, struct leat_task *task);
 void leat_feed_task_done(struct leat_feed *feed);
-void leat_feed_fit_ring(struct leat_feed *feed, uint32_t n_slots, bool may_shrink);
 
 /* Why nothing more comes, or NULL. */
 const struct leat_error *leat_feed_error(const struct leat_feed *feed);
+/* Nothing more will come, for this reason. */
+void leat_feed_fail(struct leat_feed *feed, const struct leat_error *err);
 
 /* Drives all feeds to which something happened since the last call. */
 void leat_feeds_flush(struct leat_daemon *daemon);
@@ -127,3 +140,13 @@ void leat_feed_mark(struct leat_feed *feed);
 void leat_feeds_tick(struct leat_daemon *daemon);
 /* Somebody needs memory: what is not in use and beyond guarantees is given back. */
 void leat_feeds_trim(struct leat_daemon *daemon);
+
+/* Its rings (feed_ring.c). */
+void leat_feed_set_state(struct leat_feed *feed, enum leat_feed_state state);
+void leat_feed_finish_if_idle(struct leat_feed *feed);
+int leat_feed_make_ring(struct leat_feed *feed, size_t min_slot_bytes, uint32_t n_slots,
+                        bool may_do_without, struct leat_error *err);
+void leat_feed_grow_slots(struct leat_feed *feed, size_t need);
+void leat_feed_retire_ring(struct leat_feed *feed);
+void leat_feed_free_ring_if_idle(struct leat_feed *feed, struct leat_ring *ring);
+void leat_feed_give_slots(struct leat_feed *feed);

@@ -333,14 +333,22 @@ void leat_hub_release_all(struct leat_hub_session *session) {
         remove_hold(session, session->n_holds - 1);
 }
 
-void leat_hub_leave(struct leat_hub_session *session, bool keeps) {
+void leat_hub_release_copies(struct leat_hub_session *session) {
+    for (uint32_t i = session->n_holds; i > 0; i--)
+        if (!session->holds[i - 1].item)
+            remove_hold(session, i - 1);
+}
+
+void leat_hub_leave(struct leat_hub_session *session) {
+    if (session->has_left)
+        return;
+    session->has_left = true;
     if (!session->is_finished)
         leat_hub_detach(session);
     session->is_finished = true;
     leat_hub_forget(session);
-    for (uint32_t i = session->n_holds; i > 0; i--)
-        if (!keeps || i > session->n_announced || !session->holds[i - 1].item)
-            remove_hold(session, i - 1);
+    while (session->n_holds > session->n_announced)
+        remove_hold(session, session->n_holds - 1);
     session->hub->n_sessions--;
 }
 

@@ -107,8 +107,9 @@ struct leat_hub_session {
     uint32_t n_holds, n_announced; /* the first ones of holds */
     bool is_hungry;                /* it has credit, and there is nothing for it */
     bool is_finished;              /* it has had its last end */
-    bool is_woken, is_asking;      /* in the hub's lists */
-    bool is_waiting;               /* there was no room for a run */
+    bool has_left;
+    bool is_woken, is_asking; /* in the hub's lists */
+    bool is_waiting;          /* there was no room for a run */
 };
 
 struct leat_hub_ops {
@@ -149,6 +150,8 @@ struct leat_hub_taken {
 };
 
 void leat_hub_join(struct leat_hub *hub, struct leat_hub_session *session);
+/* Whether a run has what it wants next; it may yet be that there is no room. */
+bool leat_hub_could_place(const struct leat_hub_session *session);
 enum leat_hub_taken_kind leat_hub_take(struct leat_hub_session *session,
                                        struct leat_hub_taken *ret_taken);
 /* It has credit, and took nothing: when there is something, it is woken. */
@@ -159,8 +162,9 @@ void leat_hub_announce(struct leat_hub_session *session, uint32_t n_batches, boo
 /* Whether the client held that. */
 bool leat_hub_release(struct leat_hub_session *session, uint64_t generation, uint32_t slot,
                       uint64_t epoch, uint64_t step);
-/* It takes no more. With keeps, what was announced stays held, until leat_hub_release_all. */
-void leat_hub_leave(struct leat_hub_session *session, bool keeps);
+/* It takes no more; what was announced stays held. */
+void leat_hub_leave(struct leat_hub_session *session);
+void leat_hub_release_copies(struct leat_hub_session *session); /* those without a slot */
 void leat_hub_release_all(struct leat_hub_session *session);
 /* One more holder, or one less, that is no session. */
 void leat_hub_pin(struct leat_hub_item *item);
@@ -171,7 +175,7 @@ void leat_hub_unpin(struct leat_hub_item *item);
 /* The answers to START: a run that begins there, in memory of the caller's until it is CLOSEd and
  * has no items; or there was no room. */
 void leat_hub_started(struct leat_hub_session *session, struct leat_hub_run *run,
-                      uint64_t first_rank, uint64_t n_ranks, uint32_t n_slots);
+                      uint64_t first_rank, uint64_t n_ranks);
 void leat_hub_not_started(struct leat_hub_session *session);
 /* There may be room now. */
 void leat_hub_retry(struct leat_hub_session *session);

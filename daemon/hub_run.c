@@ -4,6 +4,7 @@
 #include "daemon/hub_internal.h"
 
 #define BACKOFF_LEAST 16U
+#define LAG_MOST      2048 /* items that are kept for those who come */
 #define BACKOFF_MOST  (1U << 20)
 
 static uint64_t larger(uint64_t a, uint64_t b) {
@@ -219,15 +220,21 @@ bool leat_hub_place_session(struct leat_hub_session *session) {
     return false;
 }
 
+bool leat_hub_could_place(const struct leat_hub_session *session) {
+    for (const struct leat_hub_run *run = session->hub->runs; run; run = run->next)
+        if (has_next(run, session))
+            return true;
+    return false;
+}
+
 void leat_hub_started(struct leat_hub_session *session, struct leat_hub_run *run,
-                      uint64_t first_rank, uint64_t n_ranks, uint32_t n_slots) {
+                      uint64_t first_rank, uint64_t n_ranks) {
     struct leat_hub *hub = session->hub;
 
     *run = (struct leat_hub_run){.hub = hub,
                                  .next = hub->runs,
                                  .first_rank = first_rank,
                                  .n_ranks = n_ranks,
-                                 .n_slots = n_slots,
                                  .end_epoch = session->end_epoch};
     run->n_wanted =
         session->n_left == LEAT_HUB_NO_LIMIT ? LEAT_HUB_NO_LIMIT : session->n_left * n_ranks;
@@ -370,12 +377,11 @@ static uint32_t windows_of(const struct leat_hub_run *run) {
     return n;
 }
 
-/* Half of what is free of claims, so that they do not part again at once. */
+/* Twice as many slots as need be, so that they do not part again at once. */
 static bool is_close(struct leat_hub_run *run, const struct leat_hub_run *other) {
-    uint64_t n_claimed = claimed_slots(run) + windows_of(other);
+    uint64_t n = n_kept(run, other);
 
-    return run->n_slots > n_claimed && n_kept(run, other) <= (run->n_slots - n_claimed) / 2 &&
-           make_room(run, windows_of(other));
+    return n <= LAG_MOST && make_room(run, windows_of(other) + 2 * (uint32_t)n);
 }
 
 static bool may_follow(const struct leat_hub_run *run, const struct leat_hub_run *other) {

@@ -10,6 +10,7 @@
 #include "daemon/daemon.h"
 #include "daemon/opening.h"
 #include "daemon/session_log.h"
+#include "daemon/share.h"
 
 #define HELLO_NS      UINT64_C(10000000000) /* for HELLO and for OPEN, each */
 #define SESSION_BYTES (UINT64_C(128) << 10) /* itself, its socket, what it may say */
@@ -35,8 +36,8 @@ static void set_state(struct leat_session *session, enum leat_session_state stat
 
 /* ---- telling ---- */
 
-static void log_session(struct leat_session *session, enum leat_event event,
-                        const struct leat_error *err) {
+void leat_session_log(struct leat_session *session, enum leat_event event,
+                      const struct leat_error *err) {
     struct leat_daemon *daemon = session->daemon;
     char text[LEAT_ERROR_PRINT_MAX] = "";
     uint32_t n_dropped = 0;
@@ -70,55 +71,6 @@ static void send_error(struct leat_session *session, const struct leat_error *er
         (void)session->delivery->ops->send(session->delivery, &packet, payload);
 }
 
-/* ---- holds ---- */
-
-static void release_hold(struct leat_hold *hold) {
-    if (hold->ring)
-        leat_feed_release(hold->feed, hold->ring, hold->slot);
-}
-
-static void release_all(struct leat_session *session) {
-    for (uint32_t i = 0; i < session->n_holds; i++)
-        release_hold(&session->holds[i]);
-    session->n_holds = 0;
-}
-
-static void add_hold(struct leat_session *session, const struct leat_feed_output *output) {
-    bool keeps_slot = session->delivery->ops->keeps_slot;
-    struct leat_hold *hold = &session->holds[session->n_holds++];
-
-    *hold = (struct leat_hold){
-        .feed = session->feed,
-        .ring = keeps_slot ? output->ring : NULL,
-        .generation = output->ring->generation,
-        .epoch = output->epoch,
-        .step = output->step,
-        .slot = output->slot,
-    };
-    if (keeps_slot)
-        leat_feed_hold(session->feed, output->ring, output->slot);
-}
-
-/* A process that lost its connection may still read what it held; one that is gone cannot. Copies
- * do not keep a slot. */
-static void quarantine_or_release(struct leat_session *session) {
-    uint32_t n_kept = 0;
-
-    if (session->peer.is_dead || session->peer.pidfd < 0) {
-        release_all(session);
-        return;
-    }
-    for (uint32_t i = 0; i < session->n_holds; i++) {
-        if (!session->holds[i].ring)
-            continue;
-        leat_ring_quarantine(session->holds[i].ring, session->holds[i].slot);
-        session->holds[n_kept++] = session->holds[i];
-    }
-    session->n_holds = n_kept;
-    if (n_kept > 0)
-        log_session(session, LEAT_EVENT_QUARANTINED, NULL);
-}
-
 /* ---- end ---- */
 
 static void finish_if_closed(struct leat_session *session);
@@ -139,6 +91,8 @@ static void free_session(struct leat_session *session) {
         leat_pool_stats_keep(session->stream->totals.pools, session->copies.pools);
     leat_account_close(&session->copies);
     leat_streams_unref(&daemon->streams, session->stream);
+    leat_session_unmark(session);
+    leat_share_unref(session->share);
     free(session);
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
         leat_listener_resume(&daemon->listeners[i]);
@@ -156,26 +110,12 @@ static void on_peer_closed(struct leat_peer *peer) {
 /* The delivery is gone, no slot is held: then the process need not be watched any longer, and after
  * that nothing keeps the session. */
 static void finish_if_closed(struct leat_session *session) {
-    if (session->state != LEAT_SESSION_CLOSING || session->delivery || session->n_holds > 0)
+    if (session->state != LEAT_SESSION_CLOSING || session->delivery || session->hub.n_holds > 0)
         return;
     if (session->is_peer_closed)
         free_session(session);
     else
         leat_peer_close(&session->peer, on_peer_closed);
-}
-
-static void drop_feed(struct leat_session *session) {
-    struct leat_feed *feed = session->feed;
-
-    for (uint32_t i = 0; i < session->n_outbox; i++)
-        leat_feed_untake(feed, &session->outbox[i]);
-    session->n_outbox = 0;
-    session->feed = NULL;
-    if (session->wait_start_ns)
-        session->stream->totals.wait_ns += leat_daemon_now_ns() - session->wait_start_ns;
-    session->wait_start_ns = 0;
-    if (feed)
-        leat_feed_close(feed);
 }
 
 static void drop_opening(struct leat_session *session) {
@@ -195,10 +135,13 @@ void leat_session_close(struct leat_session *session) {
     if (session->state == LEAT_SESSION_CLOSING)
         return;
     set_state(session, LEAT_SESSION_CLOSING);
-    quarantine_or_release(session);
-    drop_feed(session);
+    leat_session_stop(session);
+    if (session->peer.is_dead || session->peer.pidfd < 0)
+        leat_session_release_all(session);
+    else
+        leat_session_keep_holds(session);
     drop_opening(session);
-    log_session(session, LEAT_EVENT_CLOSED, NULL);
+    leat_session_log(session, LEAT_EVENT_CLOSED, NULL);
     session->delivery->ops->close(session->delivery);
 }
 
@@ -206,7 +149,7 @@ void leat_session_abandon(struct leat_session *session, const struct leat_error 
     if (session->state < LEAT_SESSION_LEAVING)
         send_error(session, why);
     leat_session_close(session);
-    release_all(session);
+    leat_session_release_all(session);
     finish_if_closed(session);
 }
 
@@ -220,155 +163,32 @@ void leat_session_leave(struct leat_session *session, const struct leat_error *w
     }
     set_state(session, LEAT_SESSION_LEAVING);
     session->deadline_ns = leat_daemon_now_ns() + LEAVING_NS;
-    drop_feed(session);
+    leat_session_stop(session);
 }
 
 /* The client broke a rule. */
 static void punish(struct leat_session *session, const struct leat_error *err) {
     session->daemon->n_refused++;
-    log_session(session, LEAT_EVENT_BAD_CLIENT, err);
+    leat_session_log(session, LEAT_EVENT_BAD_CLIENT, err);
     send_error(session, err);
     leat_session_close(session);
 }
 
 /* The client asked for what it cannot have. */
-static void refuse(struct leat_session *session, const struct leat_error *err) {
+void leat_session_refuse(struct leat_session *session, const struct leat_error *err) {
     session->daemon->n_refused++;
-    log_session(session, LEAT_EVENT_REFUSED, err);
+    leat_session_log(session, LEAT_EVENT_REFUSED, err);
     send_error(session, err);
     leat_session_close(session);
 }
 
-static void stream_failed(struct leat_session *session, const struct leat_error *err) {
-    struct leat_error copy = *err;
-
-    (void)leat_error_print(err, session->stream->totals.last_error,
-                           sizeof(session->stream->totals.last_error));
-    log_session(session, LEAT_EVENT_STREAM_FAILED, err);
-    leat_session_leave(session, &copy);
-}
-
-/* ---- batches out ---- */
-
-static uint32_t count_batches(const struct leat_session *session) {
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < session->n_outbox; i++)
-        n += session->outbox[i].kind == LEAT_OUTPUT_BATCH;
-    return n;
-}
-
-static void count_wait(struct leat_session *session, bool is_waiting) {
-    uint64_t now_ns;
-
-    if (is_waiting == (session->wait_start_ns != 0))
-        return;
-    now_ns = leat_daemon_now_ns();
-    leat_feed_tuner_set_starved(session->feed, is_waiting, now_ns);
-    if (is_waiting) {
-        session->stream->totals.n_waits++;
-        session->wait_start_ns = now_ns;
-    } else {
-        session->stream->totals.wait_ns += now_ns - session->wait_start_ns;
-        session->wait_start_ns = 0;
-    }
-}
-
-static void fill_outbox(struct leat_session *session) {
-    uint32_t n_taken = session->n_holds + count_batches(session);
-
-    while (session->n_outbox < LEAT_SESSION_OUTBOX && n_taken < session->window) {
-        struct leat_feed_output *output = &session->outbox[session->n_outbox];
-
-        if (!leat_feed_take(session->feed, output))
-            break;
-        session->n_outbox++;
-        n_taken += output->kind == LEAT_OUTPUT_BATCH;
-    }
-    count_wait(session,
-               session->n_outbox == 0 && n_taken < session->window && !session->is_finished);
-}
-
-static void account(struct leat_session *session, const struct leat_feed_output *output) {
-    if (output->kind == LEAT_OUTPUT_EPOCH_END) {
-        session->next_epoch = output->epoch + 1;
-        session->next_step = session->rank;
-        session->is_finished = output->is_last;
-        return;
-    }
-    add_hold(session, output);
-    session->n_batches++;
-    session->daemon->n_batches++;
-    session->daemon->n_rows += output->n_rows;
-    session->next_epoch = output->epoch;
-    session->next_step = output->step + session->world_size;
-}
-
-/* Announces what is in the outbox: 1: all of it, 0: not all, -errno. */
-static int empty_outbox(struct leat_session *session) {
-    const struct leat_delivery_ops *ops = session->delivery->ops;
-    int n = ops->deliver(session->delivery, session->feed, session->outbox, session->n_outbox);
-
-    if (n < 0)
-        return n;
-    for (int i = 0; i < n; i++)
-        account(session, &session->outbox[i]);
-    session->n_outbox -= (uint32_t)n;
-    memmove(session->outbox, session->outbox + n, session->n_outbox * sizeof(*session->outbox));
-    if (ops->flush)
-        ops->flush(session->delivery);
-    return session->n_outbox == 0;
-}
-
-static void delivery_failed(struct leat_session *session, int r) {
-    struct leat_error err = LEAT_ERROR_INIT;
-
-    if (r == -EPIPE || r == -ECONNRESET)
-        return; /* it has gone; its last words are still to be read, then comes the end of file */
-    leat_error_set(&err, r, "sending a batch: %s",
-                   r == -EDQUOT ? "its copy would be over the limit of this user's, or all users' "
-                                  "memory (max_user_ring_bytes, max_ring_bytes, memory_limit)"
-                                : strerror(-r));
-    refuse(session, &err);
-}
-
-static void tell_failure(struct leat_session *session) {
-    const struct leat_error *err = leat_feed_error(session->feed);
-    const struct leat_delivery_ops *ops = session->delivery->ops;
-
-    if (err && (!ops->is_idle || ops->is_idle(session->delivery)))
-        stream_failed(session, err);
-}
-
-static void flush(struct leat_session *session) {
-    while (session->state == LEAT_SESSION_SERVING) {
-        int r;
-
-        fill_outbox(session);
-        if (session->n_outbox == 0) {
-            if (session->n_holds < session->window)
-                tell_failure(session);
-            return;
-        }
-        r = empty_outbox(session);
-        if (r < 0)
-            delivery_failed(session, r);
-        if (r <= 0)
-            return;
-    }
-}
-
-/* ---- from the feed ---- */
-
-static void on_feed_changed(void *subscriber) {
-    flush(subscriber);
-}
+/* ---- opening ---- */
 
 static int send_opened(struct leat_session *session, struct leat_error *err) {
     struct leat_packet packet = {.kind = LEAT_PACKET_OPENED};
     uint8_t *payload = session->daemon->payload;
     size_t n_bytes;
-    int r = leat_opening_reply(session->feed->plan, session->seed, session->window, payload,
+    int r = leat_opening_reply(session->share->plan, session->seed, session->window, payload,
                                LEAT_PACKET_PAYLOAD_MAX, &n_bytes);
 
     if (r < 0)
@@ -380,22 +200,70 @@ static int send_opened(struct leat_session *session, struct leat_error *err) {
     return r < 0 ? leat_error_set(err, r, "answering OPEN: %s", strerror(-r)) : 0;
 }
 
-static void on_feed_started(void *subscriber, const struct leat_error *failure) {
-    struct leat_session *session = subscriber;
+void leat_session_on_started(struct leat_session *session, const struct leat_error *failure) {
     struct leat_error err = LEAT_ERROR_INIT;
 
+    if (session->state != LEAT_SESSION_OPENED)
+        return;
     if (failure || send_opened(session, &err) < 0) {
-        refuse(session, failure ? failure : &err);
+        leat_session_refuse(session, failure ? failure : &err);
         return;
     }
     set_state(session, LEAT_SESSION_SERVING);
     leat_session_log_opened(session);
+    leat_session_mark(session);
 }
 
-static const struct leat_feed_ops feed_ops = {.on_started = on_feed_started,
-                                              .on_changed = on_feed_changed};
+void leat_session_fail(struct leat_session *session, const struct leat_error *err) {
+    struct leat_error copy = *err;
 
-static void start_feed(struct leat_session *session, struct leat_opening *opening) {
+    if (session->state == LEAT_SESSION_OPENED) {
+        leat_session_refuse(session, &copy);
+        return;
+    }
+    (void)leat_error_print(err, session->stream->totals.last_error,
+                           sizeof(session->stream->totals.last_error));
+    leat_session_log(session, LEAT_EVENT_STREAM_FAILED, &copy);
+    leat_session_leave(session, &copy);
+}
+
+bool leat_session_may_wait(const struct leat_session *session) {
+    return session->state == LEAT_SESSION_SERVING;
+}
+
+/* Ranks of one machine follow each other; where they do not, as nobody says or a launcher deals
+ * them out in another way, each is alone. */
+static void choose_ranks(const struct leat_session *session, struct leat_hub_session *hub) {
+    uint32_t n = session->local_world_size, first = session->rank - session->local_rank;
+    bool is_known = n > 0 && session->local_rank < n && session->local_rank <= session->rank &&
+                    n <= session->world_size && first <= session->world_size - n;
+
+    hub->rank = session->rank;
+    hub->first_rank = is_known ? first : session->rank;
+    hub->n_ranks = is_known ? n : 1;
+}
+
+static void join_share(struct leat_session *session, struct leat_opening *opening) {
+    const struct leat_run_options *options = &opening->run_options;
+
+    session->share = leat_share_get(opening);
+    if (!session->share) {
+        leat_error_oom(&opening->error);
+        return;
+    }
+    session->hub = (struct leat_hub_session){
+        .next = {options->first_epoch, options->first_step},
+        .n_epochs = options->n_epochs,
+        .n_left = options->n_steps ? options->n_steps : LEAT_HUB_NO_LIMIT,
+        .window = session->window,
+        .holds = session->holds,
+    };
+    choose_ranks(session, &session->hub);
+    leat_hub_join(&session->share->hub, &session->hub);
+}
+
+/* On a run that is there, or its own. */
+static void begin(struct leat_session *session, struct leat_opening *opening) {
     struct leat_error err = opening->error;
 
     leat_opening_count(opening, 0);
@@ -404,15 +272,15 @@ static void start_feed(struct leat_session *session, struct leat_opening *openin
     if (!err.code && !session->delivery->ops->keeps_slot)
         (void)leat_admission_open_copies(session->daemon, opening->plan, session->window,
                                          &session->copies, &err);
-    if (!err.code)
-        (void)leat_feed_new(session->daemon, session->user, opening->plan, &opening->run_options,
-                            session->window, &feed_ops, session, session->stream, &session->feed,
-                            &err);
-    if (!err.code)
-        leat_feed_tuner_start(session->feed, &opening->kept);
     leat_opening_free(opening);
-    if (err.code)
-        refuse(session, &err);
+    if (err.code) {
+        leat_session_refuse(session, &err);
+        return;
+    }
+    leat_hub_wait(&session->hub);
+    leat_share_act(session->share);
+    if (session->hub.run && leat_feed_of(session->hub.run)->state != LEAT_FEED_STARTING)
+        leat_session_on_started(session, NULL);
 }
 
 static void on_memory(struct leat_daemon *daemon, struct leat_memory_wait *wait) {
@@ -420,7 +288,16 @@ static void on_memory(struct leat_daemon *daemon, struct leat_memory_wait *wait)
         (struct leat_opening *)((char *)wait - offsetof(struct leat_opening, wait));
 
     (void)daemon;
-    start_feed(opening->session, opening);
+    begin(opening->session, opening);
+}
+
+/* Memory that is worth waiting for; where a run is there, only that of copies. */
+static uint64_t bytes_to_wait_for(const struct leat_session *session,
+                                  const struct leat_opening *opening, uint64_t *ret_loaded) {
+    if (leat_hub_could_place(&session->hub))
+        return 0;
+    return leat_admission_wait_bytes(session->daemon, opening->plan, session->window,
+                                     !session->delivery->ops->keeps_slot, ret_loaded);
 }
 
 void leat_session_on_planned(struct leat_session *session, struct leat_opening *opening) {
@@ -428,11 +305,12 @@ void leat_session_on_planned(struct leat_session *session, struct leat_opening *
 
     if (!opening->error.code) {
         leat_opening_fit_window(opening, session);
-        bytes = leat_admission_wait_bytes(session->daemon, opening->plan, session->window,
-                                          !session->delivery->ops->keeps_slot, &loaded_bytes);
+        join_share(session, opening);
     }
+    if (!opening->error.code)
+        bytes = bytes_to_wait_for(session, opening, &loaded_bytes);
     if (bytes == 0) {
-        start_feed(session, opening);
+        begin(session, opening);
         return;
     }
     leat_opening_count(opening, loaded_bytes);
@@ -480,26 +358,16 @@ static int on_open(struct leat_session *session, const struct leat_packet *packe
  * a second RELEASE cannot free a later batch in the same slot. */
 static int on_release(struct leat_session *session, const struct leat_packet *packet,
                       const void *payload, struct leat_error *err) {
-    uint32_t i = 0;
-
     (void)payload;
-    while (i < session->n_holds && (session->holds[i].slot != packet->batch.slot ||
-                                    session->holds[i].step != packet->batch.step ||
-                                    session->holds[i].epoch != packet->batch.epoch ||
-                                    session->holds[i].generation != packet->batch.generation))
-        i++;
-    if (i == session->n_holds)
+    if (!leat_hub_release(&session->hub, packet->batch.generation, packet->batch.slot,
+                          packet->batch.epoch, packet->batch.step))
         return leat_error_set(
             err, -EPROTO,
             "RELEASE of generation %llu, slot %u, epoch %llu, step %llu, which is not held",
             (unsigned long long)packet->batch.generation, packet->batch.slot,
             (unsigned long long)packet->batch.epoch, (unsigned long long)packet->batch.step);
-    release_hold(&session->holds[i]);
-    session->n_holds--;
-    memmove(&session->holds[i], &session->holds[i + 1],
-            (session->n_holds - i) * sizeof(session->holds[0]));
-    if (session->feed)
-        leat_feed_mark(session->feed);
+    leat_share_act(session->share);
+    leat_session_mark(session);
     return 0;
 }
 
@@ -509,7 +377,7 @@ static int on_bye(struct leat_session *session, const struct leat_packet *packet
     (void)packet;
     (void)payload;
     (void)err;
-    release_all(session);
+    leat_session_release_all(session);
     leat_session_close(session);
     return 0;
 }
@@ -566,7 +434,7 @@ void leat_session_on_packet(struct leat_session *session, const struct leat_pack
     if (r == -EPROTO || r == -EPROTONOSUPPORT)
         punish(session, &err);
     else if (r < 0)
-        refuse(session, &err);
+        leat_session_refuse(session, &err);
 }
 
 /* ---- from the delivery and the process ---- */
@@ -581,8 +449,7 @@ void leat_session_on_end(struct leat_session *session, const struct leat_error *
 }
 
 void leat_session_on_writable(struct leat_session *session) {
-    if (session->feed)
-        leat_feed_mark(session->feed);
+    leat_session_mark(session);
 }
 
 void leat_session_on_delivery_closed(struct leat_session *session) {
@@ -596,13 +463,17 @@ static void on_peer_death(struct leat_peer *peer) {
         (struct leat_session *)((char *)peer - offsetof(struct leat_session, peer));
 
     leat_session_close(session);
-    release_all(session);
+    leat_session_release_all(session);
     finish_if_closed(session);
 }
 
 void leat_session_tick(struct leat_session *session, uint64_t now_ns) {
     struct leat_error err = LEAT_ERROR_INIT;
 
+    if (session->hub.is_waiting) {
+        leat_hub_retry(&session->hub);
+        leat_share_act(session->share);
+    }
     if (session->deadline_ns == 0 || now_ns < session->deadline_ns)
         return;
     session->deadline_ns = 0;
@@ -611,7 +482,7 @@ void leat_session_tick(struct leat_session *session, uint64_t now_ns) {
     } else if (session->state <= LEAT_SESSION_WELCOMED) {
         leat_error_set(&err, -ETIMEDOUT, "nothing was said for 10 seconds in state %s",
                        state_names[session->state]);
-        refuse(session, &err);
+        leat_session_refuse(session, &err);
     }
 }
 
@@ -688,7 +559,7 @@ int leat_session_accept(struct leat_daemon *daemon, int take_fd,
         if (r >= 0)
             return r > 0 ? -EMFILE : 0;
         if (session->user)
-            log_session(session, LEAT_EVENT_REFUSED, &err);
+            leat_session_log(session, LEAT_EVENT_REFUSED, &err);
         leat_user_unref(session->user);
         free(session);
     } else {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "daemon/delivery.h"
+#include "daemon/log.h"
 #include "daemon/peer.h"
 #include "daemon/settings.h"
 #include "daemon/stream.h"
@@ -29,22 +30,17 @@ enum leat_session_state {
     LEAT_N_SESSION_STATES,
 };
 
-/* A batch that was announced and not released. */
-struct leat_hold {
-    struct leat_feed *feed;
-    struct leat_ring *ring; /* NULL: its slot is not in use any more (copy delivery) */
-    uint64_t generation, epoch, step;
-    uint32_t slot;
-};
-
 #define LEAT_SESSION_OUTBOX      32
 #define LEAT_SESSION_CLIENT_NAME 64
 #define LEAT_SESSION_RANK_SOURCE 16
 
 struct leat_opening;
+struct leat_share;
 
 struct leat_session {
     struct leat_session *next, **link; /* of the daemon's sessions */
+    struct leat_session *next_dirty;
+    bool is_dirty;
     struct leat_daemon *daemon;
     uint64_t id;
     enum leat_session_state state;
@@ -53,19 +49,20 @@ struct leat_session {
     struct leat_delivery *delivery;
     struct leat_opening *opening; /* on the pool */
     struct leat_stream *stream;
-    struct leat_feed *feed;
-    struct leat_account copies; /* memory of copies of batches, with copy delivery */
-    bool refuses_descriptors;   /* the kernel lets none through */
-    bool has_own_stream;        /* charged for it */
+    struct leat_share *share;    /* once it is planned */
+    struct leat_hub_session hub; /* what it wants of that, and holds */
+    struct leat_account copies;  /* memory of copies of batches, with copy delivery */
+    bool refuses_descriptors;    /* the kernel lets none through */
+    bool has_own_stream;         /* charged for it */
     bool is_peer_closed;
     bool is_finished; /* the last END was sent */
     uint64_t start_ns, deadline_ns;
 
     uint32_t window, rank, world_size;
-    uint32_t local_rank, local_world_size; /* on this machine; size 0: unknown */
-    uint32_t n_holds;                      /* in the order of announcement */
-    struct leat_hold holds[LEAT_SETTINGS_MAX_WINDOW];
-    uint32_t n_outbox; /* taken from the feed, not yet announced */
+    uint32_t local_rank, local_world_size;                /* on this machine; size 0: unknown */
+    struct leat_hub_hold holds[LEAT_SETTINGS_MAX_WINDOW]; /* of hub */
+    bool has_failed;   /* its run has, and it had all that was made */
+    uint32_t n_outbox; /* taken from the hub, not yet announced */
     struct leat_feed_output outbox[LEAT_SESSION_OUTBOX];
 
     uint64_t n_batches, next_epoch, next_step;
@@ -103,3 +100,30 @@ bool leat_session_is_serving(const struct leat_session *session);
 
 /* From the opening. */
 void leat_session_on_planned(struct leat_session *session, struct leat_opening *opening);
+
+/* From its share: the run that it begins with has slots, or (err) could not have any. */
+void leat_session_on_started(struct leat_session *session, const struct leat_error *err);
+/* There is no run for it. */
+void leat_session_fail(struct leat_session *session, const struct leat_error *err);
+/* It has had batches: it may wait until there is room for a run. */
+bool leat_session_may_wait(const struct leat_session *session);
+
+static inline struct leat_session *leat_session_of(const struct leat_hub_session *hub) {
+    return (struct leat_session *)(uintptr_t)((const char *)hub -
+                                              offsetof(struct leat_session, hub));
+}
+
+/* Batches out (session_serve.c). Something may be there for it, soon it is looked. */
+void leat_session_mark(struct leat_session *session);
+void leat_session_unmark(struct leat_session *session);
+/* Looks for the session that was marked last. */
+void leat_session_flush_next(struct leat_daemon *daemon);
+/* It takes no more batches; those that it was not told of are given back. */
+void leat_session_stop(struct leat_session *session);
+/* Forgets what the client holds, or keeps it until the process has ended. */
+void leat_session_release_all(struct leat_session *session);
+void leat_session_keep_holds(struct leat_session *session);
+/* What session.c tells for it. */
+void leat_session_refuse(struct leat_session *session, const struct leat_error *err);
+void leat_session_log(struct leat_session *session, enum leat_event event,
+                      const struct leat_error *err);

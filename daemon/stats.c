@@ -13,6 +13,12 @@ static void add_slots(const struct leat_feed *feed, uint32_t *n_slots, uint32_t 
     }
 }
 
+void leat_stats_feed_slots(const struct leat_feed *feed, uint32_t *ret_n_slots,
+                           uint32_t *ret_n_free) {
+    *ret_n_slots = *ret_n_free = 0;
+    add_slots(feed, ret_n_slots, ret_n_free);
+}
+
 static void add_feed(struct leat_stats *stats, const struct leat_feed *feed) {
     struct leat_run_stats run_stats;
 

@@ -5,6 +5,7 @@
 #include "daemon/stream.h"
 
 struct leat_daemon;
+struct leat_feed;
 
 struct leat_stats {
     struct leat_stream_totals totals;
@@ -18,3 +19,6 @@ void leat_stats_deinit(struct leat_stats *stats);
 /* Slots of all rings there are. */
 void leat_stats_slots(const struct leat_daemon *daemon, uint32_t *ret_n_slots,
                       uint32_t *ret_n_free);
+/* The same of one run. */
+void leat_stats_feed_slots(const struct leat_feed *feed, uint32_t *ret_n_slots,
+                           uint32_t *ret_n_free);

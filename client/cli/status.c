@@ -103,6 +103,23 @@ static const struct member session_members[] = {
     MEMBER(Leat__Session, window, MEMBER_U32, "window"),
     MEMBER(Leat__Session, n_batches, MEMBER_U64, "batches"),
     MEMBER(Leat__Session, age_ns, MEMBER_NS, "age"),
+    MEMBER(Leat__Session, run, MEMBER_U64, "run"),
+    MEMBERS_END,
+};
+
+static const struct member run_members[] = {
+    MEMBER(Leat__Run, number, MEMBER_U64, "run"),
+    MEMBER(Leat__Run, state, MEMBER_TEXT, "state"),
+    MEMBER(Leat__Run, n_sessions, MEMBER_U32, "sessions"),
+    MEMBER(Leat__Run, first_rank, MEMBER_U32, "first rank"),
+    MEMBER(Leat__Run, n_ranks, MEMBER_U32, "ranks"),
+    MEMBER(Leat__Run, world_size, MEMBER_U32, "world"),
+    MEMBER(Leat__Run, epoch, MEMBER_U64, "epoch"),
+    MEMBER(Leat__Run, step, MEMBER_U64, "step"),
+    MEMBER(Leat__Run, n_slots, MEMBER_U32, "slots"),
+    MEMBER(Leat__Run, n_slots_free, MEMBER_U32, "slots free"),
+    MEMBER(Leat__Run, n_batches, MEMBER_U64, "batches"),
+    MEMBER(Leat__Run, joins, MEMBER_U64, "joins"),
     MEMBERS_END,
 };
 
@@ -281,6 +298,12 @@ static void add_stream_json(struct leat_text *text, const Leat__Stream *stream) 
         add_json(text, session_members, stream->sessions[i]);
         leat_text_add(text, "}");
     }
+    leat_text_add(text, "], \"runs\": [");
+    for (size_t i = 0; i < stream->n_runs; i++) {
+        leat_text_add(text, i ? ", " : "");
+        add_json(text, run_members, stream->runs[i]);
+        leat_text_add(text, "}");
+    }
     leat_text_add(text, "]}");
 }
 
@@ -294,6 +317,8 @@ static void add_stream_text(struct leat_text *text, const Leat__Stream *stream) 
     leat_text_add(text, "\n");
     if (stream->n_sessions > 0)
         add_table(text, session_members, (const void *const *)stream->sessions, stream->n_sessions);
+    if (stream->n_runs > 0)
+        add_table(text, run_members, (const void *const *)stream->runs, stream->n_runs);
 }
 
 int leat_cli_streams(const struct leat_cli_arguments *arguments, struct leat_error *err) {

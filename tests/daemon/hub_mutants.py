@@ -26,7 +26,8 @@ MUTANTS = [
     ("a release does not name the epoch", TAKE, "hold->epoch == epoch && ", ""),
     ("what was not announced can be released", TAKE,
      "for (uint32_t i = 0; i < session->n_announced; i++)", "for (uint32_t i = 0; i < session->n_holds; i++)"),
-    ("no quarantine", TAKE, "if (!keeps || i > session->n_announced", "if (keeps || i > session->n_announced"),
+    ("no quarantine", TAKE, "while (session->n_holds > session->n_announced)", "while (session->n_holds > 0)"),
+    ("what was not announced stays held", TAKE, "while (session->n_holds > session->n_announced)", "while (false)"),
     ("no window", TAKE, "if (session->n_holds >= session->window)\n        return LEAT_HUB_NOTHING;", ""),
     ("a session takes what is not its rank's", TAKE,
      "session->cursor = leat_hub_find_wanted(session, item->next);\n    item->n_wants--;\n    item->n_holds++;",
@@ -107,7 +108,7 @@ def catch(root, folder, number):
     others = [folder / f"{pathlib.Path(other).stem}.o" for other in (TAKE, RUN) if other != source]
     program = mutant.with_suffix("")
     subprocess.run([os.environ.get("LEAT_CC", "cc"), target, *others, folder / "shared_world.o",
-                    folder / "test_hub_model.o", "-lcmocka", "-o", program], check=True)
+                    folder / "shared_world_check.o", folder / "test_hub_model.o", "-lcmocka", "-o", program], check=True)
     try:
         status = run([program], folder, timeout=120).returncode
     except subprocess.TimeoutExpired:
@@ -121,7 +122,8 @@ def main():
     root, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     numbers = [int(sys.argv[3])] if len(sys.argv) > 3 else range(len(MUTANTS))
     folder.mkdir(parents=True, exist_ok=True)
-    for source in (TAKE, RUN, "tests/daemon/shared_world.c", "tests/daemon/test_hub_model.c"):
+    for source in (TAKE, RUN, "tests/daemon/shared_world.c", "tests/daemon/shared_world_check.c",
+                   "tests/daemon/test_hub_model.c"):
         compile_object(root, root / source, folder / f"{pathlib.Path(source).stem}.o")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         failures = [found for found in pool.map(lambda number: catch(root, folder, number), numbers) if found]

@@ -110,6 +110,9 @@ void world_init(struct world *world, const struct world_case *it);
 uint32_t world_events(const struct world *world, struct world_event *ret_events);
 /* NULL, or what is wrong. If *ret_is_void, the event's refusals were not asked for: as without. */
 const char *world_step(struct world *world, const struct world_event *event, bool *ret_is_void);
+/* Does what the hub says. */
+const char *world_act(struct world *world);
+uint32_t world_run_index(const struct world *world, const struct leat_hub_run *run);
 /* What holds in every state. */
 const char *world_check(struct world *world);
 /* With all others stopped, that trainer gets all that it wants. Changes the world. */

@@ -25,9 +25,21 @@ def varint(value):
     return out + bytes([value])
 
 
-def open_request(stream, window=4, n_epochs=0):
+def field(number, value):
+    """Of a protobuf message: an integer."""
+    return varint(number << 3) + varint(value)
+
+
+def open_request(stream, window=4, n_epochs=0, epoch=0, step=0, rank=0, world_size=0, n_steps=0, local_rank=0,
+                 local_world_size=0):
     name = stream.encode()
-    return packet(OPEN, payload=b"\x0a" + varint(len(name)) + name + b"\x20" + varint(n_epochs) + b"\x38" + varint(window))
+    start = field(1, epoch) + field(2, step)
+    payload = (b"\x0a" + varint(len(name)) + name + b"\x1a" + varint(len(start)) + start + field(4, n_epochs) +
+               field(5, rank) + field(6, world_size) + field(7, window) + field(20, local_rank) +
+               field(21, local_world_size))
+    if n_steps > 0:
+        payload += field(11, 1) + field(12, n_steps)
+    return packet(OPEN, payload=payload)
 
 
 def release(generation, epoch, step, slot):
@@ -78,11 +90,11 @@ class RawClient:
             if got[0] in kinds:
                 return got
 
-    def opened(self, stream="s", window=4):
+    def opened(self, stream="s", window=4, **options):
         """Says hello and opens a stream."""
         self.send(hello())
         self.receive_kind(WELCOME)
-        self.send(open_request(stream, window))
+        self.send(open_request(stream, window, **options))
         self.receive_kind(OPENED)
         return self
 

@@ -1,0 +1,206 @@
+/* session_serve.c: batches out: taken from the hub of the session's share, announced, held. */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/daemon.h"
+#include "daemon/session.h"
+#include "daemon/share.h"
+
+/* ---- marks ---- */
+
+void leat_session_mark(struct leat_session *session) {
+    if (session->is_dirty)
+        return;
+    session->is_dirty = true;
+    session->next_dirty = session->daemon->dirty_sessions;
+    session->daemon->dirty_sessions = session;
+}
+
+void leat_session_unmark(struct leat_session *session) {
+    struct leat_session **link = &session->daemon->dirty_sessions;
+
+    if (!session->is_dirty)
+        return;
+    while (*link != session)
+        link = &(*link)->next_dirty;
+    *link = session->next_dirty;
+    session->is_dirty = false;
+}
+
+/* ---- holds ---- */
+
+void leat_session_release_all(struct leat_session *session) {
+    if (!session->share)
+        return;
+    leat_hub_release_all(&session->hub);
+    leat_share_act(session->share);
+}
+
+/* A process that lost its connection may still read what it held; copies it has of its own. */
+void leat_session_keep_holds(struct leat_session *session) {
+    if (!session->share)
+        return;
+    leat_hub_release_copies(&session->hub);
+    for (uint32_t i = 0; i < session->hub.n_holds; i++) {
+        struct leat_feed_item *item = (struct leat_feed_item *)session->holds[i].item;
+
+        leat_ring_quarantine(item->ring, item->hub.slot);
+    }
+    if (session->hub.n_holds > 0)
+        leat_session_log(session, LEAT_EVENT_QUARANTINED, NULL);
+}
+
+/* ---- waiting ---- */
+
+static void count_wait(struct leat_session *session, bool is_waiting) {
+    struct leat_hub_run *run = session->hub.run;
+    uint64_t now_ns;
+
+    if (is_waiting == (session->wait_start_ns != 0))
+        return;
+    now_ns = leat_daemon_now_ns();
+    if (run)
+        leat_feed_tuner_set_starved(leat_feed_of(run), run->n_hungry > 0, now_ns);
+    if (is_waiting) {
+        session->stream->totals.n_waits++;
+        session->wait_start_ns = now_ns;
+    } else {
+        session->stream->totals.wait_ns += now_ns - session->wait_start_ns;
+        session->wait_start_ns = 0;
+    }
+}
+
+void leat_session_stop(struct leat_session *session) {
+    session->n_outbox = 0;
+    if (session->wait_start_ns)
+        session->stream->totals.wait_ns += leat_daemon_now_ns() - session->wait_start_ns;
+    session->wait_start_ns = 0;
+    if (!session->share)
+        return;
+    leat_hub_leave(&session->hub);
+    leat_share_act(session->share);
+}
+
+/* ---- taking ---- */
+
+static void put_into_outbox(struct leat_session *session, enum leat_hub_taken_kind kind,
+                            const struct leat_hub_taken *taken) {
+    struct leat_feed_item *item = (struct leat_feed_item *)taken->item;
+
+    session->outbox[session->n_outbox++] = (struct leat_feed_output){
+        .is_end = kind == LEAT_HUB_END,
+        .is_last = taken->is_last,
+        .item = item,
+        .epoch = taken->epoch,
+        .step = taken->step,
+    };
+    if (item && item->ring->slots[item->hub.slot].state == LEAT_SLOT_READY)
+        leat_ring_hold(item->ring, item->hub.slot);
+}
+
+/* What its run has made and nobody has taken yet comes from there. */
+static bool take(struct leat_session *session) {
+    enum leat_hub_taken_kind kind;
+    struct leat_hub_taken taken;
+
+    do {
+        kind = leat_hub_take(&session->hub, &taken);
+    } while (kind == LEAT_HUB_NOTHING && session->hub.run &&
+             leat_feed_pull(leat_feed_of(session->hub.run)));
+    session->has_failed = kind == LEAT_HUB_FAILED;
+    if (kind == LEAT_HUB_BATCH || kind == LEAT_HUB_END)
+        put_into_outbox(session, kind, &taken);
+    return kind == LEAT_HUB_BATCH || kind == LEAT_HUB_END;
+}
+
+static void fill_outbox(struct leat_session *session) {
+    struct leat_hub_session *hub = &session->hub;
+    bool has_credit = hub->n_holds < session->window;
+
+    while (session->n_outbox < LEAT_SESSION_OUTBOX && has_credit && take(session))
+        has_credit = hub->n_holds < session->window;
+    if (session->n_outbox == 0 && has_credit && !session->has_failed)
+        leat_hub_wait(hub);
+    count_wait(session, session->n_outbox == 0 && has_credit && !session->is_finished);
+}
+
+/* ---- telling ---- */
+
+static void account(struct leat_session *session, const struct leat_feed_output *output) {
+    if (output->is_end) {
+        session->next_epoch = output->epoch + 1;
+        session->next_step = session->rank;
+        session->is_finished = output->is_last;
+        return;
+    }
+    session->daemon->n_rows += output->item->n_rows;
+    leat_hub_announce(&session->hub, 1, session->delivery->ops->keeps_slot);
+    session->n_batches++;
+    session->daemon->n_batches++;
+    session->next_epoch = output->epoch;
+    session->next_step = output->step + session->world_size;
+}
+
+/* Announces what is in the outbox: 1: all of it, 0: not all, -errno. */
+static int empty_outbox(struct leat_session *session) {
+    const struct leat_delivery_ops *ops = session->delivery->ops;
+    int n = ops->deliver(session->delivery, session->outbox, session->n_outbox);
+
+    if (n < 0)
+        return n;
+    for (int i = 0; i < n; i++)
+        account(session, &session->outbox[i]);
+    session->n_outbox -= (uint32_t)n;
+    memmove(session->outbox, session->outbox + n, session->n_outbox * sizeof(*session->outbox));
+    if (ops->flush)
+        ops->flush(session->delivery);
+    return session->n_outbox == 0;
+}
+
+static void delivery_failed(struct leat_session *session, int r) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (r == -EPIPE || r == -ECONNRESET)
+        return; /* it has gone; its last words are still to be read, then comes the end of file */
+    leat_error_set(&err, r, "sending a batch: %s",
+                   r == -EDQUOT ? "its copy would be over the limit of this user's, or all users' "
+                                  "memory (max_user_ring_bytes, max_ring_bytes, memory_limit)"
+                                : strerror(-r));
+    leat_session_refuse(session, &err);
+}
+
+static void tell_failure(struct leat_session *session) {
+    const struct leat_delivery_ops *ops = session->delivery->ops;
+
+    if (session->has_failed && session->hub.run &&
+        (!ops->is_idle || ops->is_idle(session->delivery)))
+        leat_session_fail(session, leat_feed_error(leat_feed_of(session->hub.run)));
+}
+
+static void flush(struct leat_session *session) {
+    while (session->state == LEAT_SESSION_SERVING) {
+        int r;
+
+        fill_outbox(session);
+        if (session->n_outbox == 0) {
+            tell_failure(session);
+            return;
+        }
+        r = empty_outbox(session);
+        if (r < 0)
+            delivery_failed(session, r);
+        if (r <= 0)
+            return;
+    }
+}
+
+void leat_session_flush_next(struct leat_daemon *daemon) {
+    struct leat_session *session = daemon->dirty_sessions;
+
+    daemon->dirty_sessions = session->next_dirty;
+    session->is_dirty = false;
+    if (session->state != LEAT_SESSION_SERVING)
+        return;
+    flush(session);
+    leat_share_act(session->share);
+}
