@@ -7,12 +7,29 @@
 
 #include "pipeline/job.h"
 
+#define INDEX_BYTES (INT64_C(1) << 30)
+#define INDEX_FILES 4096
+
 static struct leat_cache_limits limits_of(const struct leat_cache_job *job) {
     struct leat_cache_limits none = {.max_size = 0};
 
-    return job->n_shards > 0 ? none
-                             : (struct leat_cache_limits){job->plan->options.cache.max_size,
-                                                          job->plan->options.cache.max_age};
+    if (job->is_index)
+        return (struct leat_cache_limits){.max_size = INDEX_BYTES, .max_files = INDEX_FILES};
+    if (job->n_shards > 0)
+        return none;
+    return (struct leat_cache_limits){.max_size = job->plan->options.cache.max_size,
+                                      .max_age = job->plan->options.cache.max_age};
+}
+
+/* An index is another file than a cache of the same, and one for an order that looks at no row has
+ * less in it. */
+static void set_index_key(const struct leat_cache_job *job, struct leat_cache_identity *identity) {
+    struct leat_blake2b state;
+
+    leat_blake2b_init(&state);
+    leat_blake2b_text(&state, job->has_columns ? "leat index 1, columns" : "leat index 1, rows");
+    leat_blake2b_update(&state, identity->key, sizeof(identity->key));
+    leat_blake2b_final(&state, identity->key);
 }
 
 static int find_identity(struct leat_cache_job *job, struct leat_cache_identity *ret_identity,
@@ -23,6 +40,8 @@ static int find_identity(struct leat_cache_job *job, struct leat_cache_identity 
         ret_identity->shard = job->shard;
         ret_identity->n_shards = job->n_shards;
     }
+    if (r == 0 && job->is_index)
+        set_index_key(job, ret_identity);
     return r;
 }
 
@@ -48,6 +67,10 @@ static int open_cache(struct leat_cache_job *job, struct leat_error *err) {
                                             job->may_build, &job->found, err)
                     : leat_error_oom(err);
     free(description);
+    if (r == 0 && job->found.file)
+        job->found.file->is_cheap = job->is_index;
+    if (r == 0 && job->begins_anew && job->found.is_builder)
+        r = leat_cache_file_clear(job->found.file, err);
     return r;
 }
 

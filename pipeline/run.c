@@ -95,6 +95,7 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
     if (options->only_builds)
         run->options.n_epochs = 1;
     r = leat_order_init(&run->order, plan, options, err);
+    run->order.may_evict = run->residents.max_bytes > 0;
     if (r == 0)
         r = leat_order_start_epoch(&run->order, run->epoch, err);
     if (r == 0)

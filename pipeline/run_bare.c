@@ -57,6 +57,7 @@ static void give_buffer(struct leat_bare *bare) {
 }
 
 static bool attach(struct leat_run *run, const struct leat_queue_entry *entry) {
+    bool is_cached = entry->file && !run->cache.is_index;
     struct leat_bare *bare = malloc(sizeof(*bare));
 
     if (!bare)
@@ -67,8 +68,8 @@ static bool attach(struct leat_run *run, const struct leat_queue_entry *entry) {
         .piece = {.span = entry->piece.span,
                   .record = entry->piece.record,
                   .n_marks = entry->piece.n_marks},
-        .file = entry->file ? leat_cache_file_ref(entry->file) : NULL,
-        .frame = entry->frame,
+        .file = is_cached ? leat_cache_file_ref(entry->file) : NULL,
+        .frame = is_cached ? entry->frame : (struct leat_cache_frame){.n_bytes = 0},
         .epoch = entry->epoch,
         .error = LEAT_ERROR_INIT,
     };
@@ -90,6 +91,13 @@ bool leat_run_make_bare(struct leat_run *run, struct leat_queue_entry *entry, ui
         return false;
     keep_buffer(run, entry);
     entry->state = LEAT_ENTRY_MAPPED;
+    return true;
+}
+
+bool leat_run_know_bare(struct leat_run *run, struct leat_queue_entry *entry) {
+    if (!attach(run, entry))
+        return false;
+    entry->block->bare->is_known = true;
     return true;
 }
 
@@ -167,6 +175,7 @@ static int fill_job(struct leat_bare *bare, uint64_t large_bytes, struct leat_jo
     job->map = (struct leat_map_job){
         .plan = run->plan,
         .bare = bare,
+        .bare_schema = leat_run_cache_schema(run),
         .opener = run->options.opener,
         .piece = bare->piece,
         .block = leat_block_pool_take(&run->blocks),
@@ -230,9 +239,13 @@ int leat_bare_execute(struct leat_map_job *job, struct leat_error *err) {
 
     if (r == -ENOMEM)
         return leat_error_oom(err);
-    if (r == 0 && job->block->n_bad > 0 && job->block->n_rows != job->bare->block->n_rows)
+    if (r == 0 && job->bare->is_known &&
+        leat_bare_is_of(job->bare_schema, job->bare->block, job->block))
+        return 0;
+    if (r == 0 && !job->bare->is_known && job->block->n_bad > 0 &&
+        job->block->n_rows != job->bare->block->n_rows)
         return 0; /* the run says which record is bad */
-    if (r < 0 || job->block->n_rows != job->bare->block->n_rows)
+    if (r < 0 || job->bare->is_known || job->block->n_rows != job->bare->block->n_rows)
         return fail_other(job, &fault, err);
     return 0;
 }
@@ -242,6 +255,8 @@ static void fill(struct leat_block *block, struct leat_block *made) {
     block->columns = made->columns;
     block->n_columns = made->n_columns;
     block->records = made->records;
+    if (block->bare->is_known)
+        block->bad = made->bad;
     leat_block_take_over(block, made);
     leat_bare_forget(block);
 }

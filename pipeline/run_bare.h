@@ -23,6 +23,7 @@ struct leat_bare {
     struct leat_cache_file *file; /* with the frame; NULL: it is made from the piece */
     struct leat_cache_frame frame;
     uint64_t epoch;
+    bool is_known;           /* its columns are those of an index */
     bool is_out;             /* it is being filled */
     struct leat_error error; /* why it could not be; code 0: nothing is wrong */
 };
@@ -42,7 +43,9 @@ bool leat_run_may_count(const struct leat_run *run, const struct leat_piece *pie
 /* Makes the entry, whose piece or frame is known, a bare block of so many rows; false: no memory.
  */
 bool leat_run_make_bare(struct leat_run *run, struct leat_queue_entry *entry, uint32_t n_rows);
-/* The block goes. */
+/* Makes the entry's block, whose columns are those of an index, a bare one. */
+bool leat_run_know_bare(struct leat_run *run, struct leat_queue_entry *entry);
+/* The block goes, or is bare no more. */
 void leat_bare_forget(struct leat_block *block);
 
 /* Whether the first batch in line has no row of a bare block. */
