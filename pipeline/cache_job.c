@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/index_key.h"
 #include "pipeline/job.h"
+#include "pipeline/state_folder.h"
 
 #define INDEX_BYTES (INT64_C(1) << 30)
 #define INDEX_FILES 4096
@@ -21,17 +23,6 @@ static struct leat_cache_limits limits_of(const struct leat_cache_job *job) {
                                       .max_age = job->plan->options.cache.max_age};
 }
 
-/* An index is another file than a cache of the same, and one for an order that looks at no row has
- * less in it. */
-static void set_index_key(const struct leat_cache_job *job, struct leat_cache_identity *identity) {
-    struct leat_blake2b state;
-
-    leat_blake2b_init(&state);
-    leat_blake2b_text(&state, job->has_columns ? "leat index 1, columns" : "leat index 1, rows");
-    leat_blake2b_update(&state, identity->key, sizeof(identity->key));
-    leat_blake2b_final(&state, identity->key);
-}
-
 static int find_identity(struct leat_cache_job *job, struct leat_cache_identity *ret_identity,
                          struct leat_error *err) {
     int r = leat_cache_key(job->plan, job->opener, &job->data, ret_identity, err);
@@ -41,7 +32,7 @@ static int find_identity(struct leat_cache_job *job, struct leat_cache_identity 
         ret_identity->n_shards = job->n_shards;
     }
     if (r == 0 && job->is_index)
-        set_index_key(job, ret_identity);
+        leat_index_key(job->has_columns, ret_identity);
     return r;
 }
 
@@ -62,6 +53,8 @@ static int open_cache(struct leat_cache_job *job, struct leat_error *err) {
         return 0;
     if (job->is_builder) /* the data changed: who knows from where on */
         leat_cache_store_discard(job->folder, job->file);
+    if (job->is_index && !job->plan->index_path)
+        (void)leat_state_folder_make(job->folder);
     description = leat_cache_describe(job->plan);
     r = description ? leat_cache_store_open(job->folder, &identity, description, &limits,
                                             job->may_build, &job->found, err)

@@ -143,6 +143,8 @@ struct leat_plan {
     bool has_repeat;
     size_t repeat_at;      /* index in `order` */
     uint64_t repeat_count; /* 0: without end */
+    bool has_n_rows;       /* once somebody has looked (steps.h) and found: */
+    uint64_t n_rows;       /* of a pass, in front of the order */
 
     struct leat_skips skips; /* what is taken out of the sequence at its end */
     size_t slot_bytes; /* of a full batch; if not is_bounded, what the first ring is made with */

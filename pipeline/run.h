@@ -190,6 +190,9 @@ bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output);
  * kept. */
 char *leat_run_take_note(struct leat_run *run);
 
+/* Why all before the first step is made again: a text to be freed, or NULL: it is not. Once. */
+char *leat_run_take_replay(struct leat_run *run);
+
 /* To be called about once a second, so that what is costly to hold is given up while nothing is
  * done. True: leat_run_next_job is to be asked. */
 bool leat_run_tick(struct leat_run *run);

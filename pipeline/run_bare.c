@@ -21,6 +21,32 @@ void leat_bares_init(struct leat_run *run) {
     run->bares.may_skip = passing.is_blind;
 }
 
+void leat_bares_note(struct leat_run *run) {
+    const struct leat_run_cache *cache = &run->cache;
+    struct leat_text text = {.data = NULL};
+    struct leat_passing passing;
+
+    if (run->options.first_step == 0 || run->options.only_builds || run->bares.may_count ||
+        run->bares.replay || (cache->file && cache->file->n_frames > 0))
+        return;
+    leat_plan_passing(run->plan, &passing);
+    leat_text_add(&text, "a start at step %llu makes all before it again, because of `%s`",
+                  (unsigned long long)run->options.first_step,
+                  passing.looks   ? passing.looks
+                  : passing.drops ? passing.drops
+                                  : "shuffle: {global: true}");
+    if (cache->is_index)
+        leat_text_add(&text, ": there is no index of an earlier pass yet");
+    run->bares.replay = text.data;
+}
+
+char *leat_run_take_replay(struct leat_run *run) {
+    char *text = run->bares.replay;
+
+    run->bares.replay = NULL;
+    return text;
+}
+
 bool leat_run_is_passing(const struct leat_run *run) {
     const struct leat_run *whole = run->whole ? run->whole : run;
 

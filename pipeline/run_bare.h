@@ -33,9 +33,12 @@ struct leat_bares {
     bool may_skip;         /* a frame of the cache: it says how many rows there are */
     size_t n_blocks;       /* of the whole: bare ones that are left, */
     uint64_t n_kept_bytes; /* and buffers that they have */
+    char *replay;          /* why all is made again; NULL: it is not, or that was told */
 };
 
 void leat_bares_init(struct leat_run *run);
+/* Says so, if all before the first step is to be made again. */
+void leat_bares_note(struct leat_run *run);
 /* Whether what is read now lies before the first step. */
 bool leat_run_is_passing(const struct leat_run *run);
 /* Whether that piece is to be passed over. */

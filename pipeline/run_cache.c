@@ -209,6 +209,8 @@ static void complete_open(struct leat_run *run, struct leat_job *job) {
     if (job->cache.is_same)
         return;
     take_file(run, &job->cache.found);
+    if (leat_run_is_passing(run))
+        leat_bares_note(run);
     set_shard(run);
     if (!run->options.only_builds || job->error.code || cache->is_builder ||
         (cache->file && cache->file->is_complete))
