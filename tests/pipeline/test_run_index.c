@@ -73,7 +73,7 @@ static const char *const tails[] = {
 
 static void test_any_start_of_documents(void **state) {
     (void)state;
-    write_documents(700, 400);
+    write_documents(350, 400);
     for (size_t i = 0; i < N_TAILS; i++) {
         struct starts starts = indexed(DOCUMENTS, "", tails[i]);
         bool is_bounded = strstr(tails[i], "max_bytes") != NULL;
@@ -83,7 +83,7 @@ static void test_any_start_of_documents(void **state) {
         remove_caches();
         check_starts(&starts, 2); /* the first builds it, or a part */
         (void)build(DOCUMENTS, is_bounded ? "index: ." : "block_bytes: 10000", tails[i]);
-        check_starts(&starts, 5);
+        check_starts(&starts, 4);
     }
 }
 
@@ -94,7 +94,7 @@ static void test_any_start_of_records(void **state) {
 
         write_data("data.csv", 0, 1000, i % 2 ? 97 : 0);
         (void)build(CSV, starts.base, starts.stages);
-        check_starts(&starts, 4);
+        check_starts(&starts, 3);
     }
 }
 
@@ -122,7 +122,7 @@ static void damage(void) {
 
 static void test_damaged(void **state) {
     (void)state;
-    write_documents(700, 400);
+    write_documents(350, 400);
     for (size_t i = 0; i < N_TAILS; i++) {
         struct starts starts = indexed(DOCUMENTS, "index: .", tails[i]);
 
@@ -143,17 +143,17 @@ static const char *option_of_block(uint64_t n) {
 /* Runs that end anywhere leave a part of it, which others use, go on with, or begin anew. */
 static void test_parts(void **state) {
     (void)state;
-    write_documents(700, 400);
+    write_documents(350, 400);
     for (size_t i = 0; i < 7; i++) {
         struct starts starts = indexed(DOCUMENTS, "", tails[i]);
 
         remove_caches();
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 2; k++) {
             struct drive how = {.options = {.n_epochs = 1, .index_folder = folder()},
-                                .cancel_after = 1 + draw(40)};
+                                .cancel_after = 1 + draw(20)};
 
             (void)drive_stream(DOCUMENTS, option_of_block(8000 + draw(3) * 1000), tails[i], &how);
-            check_starts(&starts, 3);
+            check_starts(&starts, 2);
         }
     }
 }
@@ -163,9 +163,9 @@ static void test_other_data(void **state) {
     for (size_t i = 0; i < 7; i++) {
         struct starts starts = indexed(DOCUMENTS, "", tails[i]);
 
-        write_documents(700, 400);
+        write_documents(350, 400);
         (void)build(DOCUMENTS, "", tails[i]);
-        write_documents(500 + draw(400), 300);
+        write_documents(250 + draw(200), 300);
         check_starts(&starts, 3);
     }
 }
@@ -173,7 +173,7 @@ static void test_other_data(void **state) {
 /* An index of one order is none of another. */
 static void test_other_stages(void **state) {
     (void)state;
-    write_documents(700, 400);
+    write_documents(350, 400);
     remove_caches();
     for (int n = 0; n < 2; n++)
         for (size_t i = 0; i < 7; i++) {
@@ -194,7 +194,7 @@ static void test_cost(void **state) {
     write_documents(2000, 400);
     for (size_t i = 0; i < 4; i++) {
         whole = build(DOCUMENTS, "block_bytes: 8000", tails[i]);
-        assert_true(whole.n_batches > 90);
+        assert_true(whole.n_batches > 40);
         assert_non_null(cache_name());
         assert_non_null(strstr(cache_name(), ".leat"));
         how.options.first_step = whole.n_batches - 4;
@@ -285,14 +285,14 @@ static void test_none(void **state) {
 
 /* Where it cannot be kept, the stream goes on without. */
 static void test_no_folder(void **state) {
-    struct drive how = {.options = {.n_epochs = 1, .first_step = 9}};
+    struct drive how = {.options = {.n_epochs = 1, .first_step = 4}};
     struct driven driven;
 
     (void)state;
-    write_documents(700, 400);
+    write_documents(350, 400);
     driven = drive_stream(DOCUMENTS, "index: no/such/folder", tails[0], &how);
     assert_string_equal(driven.error.message, "");
-    assert_true(driven.n_batches > 9);
+    assert_true(driven.n_batches > 4);
     assert_non_null(strstr(driven.cache_note.message, "no/such/folder"));
 }
 
