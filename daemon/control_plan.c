@@ -12,6 +12,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "pipeline/explain.h"
+#include "pipeline/steps.h"
 
 struct leat_control_plan {
     struct leat_task task;
@@ -52,6 +53,8 @@ static void plan_work(struct leat_task *task) {
     if (leat_loading_check(&plan->loading, plan->spec, &plan->error) < 0 ||
         leat_plan_new(plan->spec, plan->opener, &plan->plan, &plan->error) < 0 || !plan->wants_text)
         return;
+    options.has_index = leat_daemon_index_folder(plan->daemon) != NULL;
+    leat_steps_look(plan->plan, plan->opener, leat_daemon_index_folder(plan->daemon));
     options.format = plan->format;
     plan->text = leat_explain(plan->plan, &options);
     options.format = LEAT_EXPLAIN_JSON;

@@ -29,6 +29,10 @@
 #define SPARE_FDS        64 /* of the process itself */
 #define FDS_A_SESSION    5  /* socket, pidfd, two rings, a data file */
 
+const char *leat_daemon_index_folder(const struct leat_daemon *daemon) {
+    return daemon->indexes.path[0] ? daemon->indexes.path : NULL;
+}
+
 uint64_t leat_daemon_now_ns(void) {
     return uv_hrtime();
 }
@@ -331,6 +335,7 @@ static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
     leat_tuner_store_init(&daemon->tuners, settings->state_directory, daemon->n_workers,
                           (uint64_t)settings->memory_limit);
     leat_descriptions_init(&daemon->descriptions, settings->state_directory);
+    leat_state_folder_init(&daemon->indexes, settings->state_directory, "index", ".leat", 0, 0);
     leat_scheduler_init(&daemon->scheduler, &daemon->loop, daemon->n_workers);
     daemon->has_roots = settings->roots.n_items > 0;
     return leat_roots_init(&daemon->roots, (const char *const *)settings->roots.items,

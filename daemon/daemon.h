@@ -58,6 +58,7 @@ struct leat_daemon {
     bool has_roots; /* given in the settings */
     struct leat_streams streams;
     struct leat_tuner_store tuners;        /* what they keep */
+    struct leat_state_folder indexes;      /* of streams without a cache: its path */
     struct leat_descriptions descriptions; /* of what was served, for positions that do not fit */
     struct leat_listener listeners[LEAT_N_ENDPOINTS];
 
@@ -114,3 +115,5 @@ void leat_daemon_begin_drain(struct leat_daemon *daemon, uint32_t timeout_ms);
 /* Something ended: perhaps it was what a stop or a drain waited for. */
 void leat_daemon_on_ended(struct leat_daemon *daemon);
 uint64_t leat_daemon_now_ns(void);
+/* Where indexes of blocks are kept of streams that do not say; NULL: nowhere. */
+const char *leat_daemon_index_folder(const struct leat_daemon *daemon);

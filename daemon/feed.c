@@ -101,6 +101,19 @@ static void log_notes(struct leat_feed *feed) {
     }
 }
 
+static void log_replay(struct leat_feed *feed) {
+    char *why = leat_run_take_replay(feed->run);
+
+    if (why)
+        leat_log_write(&feed->daemon->log, LEAT_EVENT_REPLAY,
+                       (struct leat_log_field[]){
+                           LEAT_LOG_F("stream", feed->plan->spec->name),
+                           LEAT_LOG_T("text", why),
+                           LEAT_LOG_FIELDS_END,
+                       });
+    free(why);
+}
+
 static void job_done(struct leat_task *task) {
     struct leat_feed_job *feed_job = (struct leat_feed_job *)task;
     struct leat_feed *feed = feed_job->feed;
@@ -108,6 +121,7 @@ static void job_done(struct leat_task *task) {
     leat_run_complete(feed->run, feed_job->job);
     log_cache(feed);
     log_notes(feed);
+    log_replay(feed);
     feed_job->next = feed->free_jobs;
     feed->free_jobs = feed_job;
     feed->n_jobs--;
@@ -362,6 +376,7 @@ static int start_run(struct leat_feed *feed, const struct leat_run_options *opti
     run_options.n_map_threads = daemon->scheduler.max_long;
     run_options.now_ns = leat_daemon_now_ns;
     run_options.account = &feed->account;
+    run_options.index_folder = leat_daemon_index_folder(daemon);
     run_options.is_unfused = daemon->options.is_unfused;
     r = leat_run_new(feed->plan, &run_options, &feed->run, err);
     if (r < 0) {

@@ -9,6 +9,7 @@
 #include "daemon/daemon.h"
 #include "daemon/session.h"
 #include "pipeline/data_digest.h"
+#include "pipeline/steps.h"
 #include "proto/leat.pb-c.h"
 #include "proto/message.h"
 
@@ -36,6 +37,7 @@ struct leat_opening *leat_opening_free(struct leat_opening *opening) {
 /* A spec of a trainer must not make the daemon write, and must have a name that can be shown. */
 static int check_own_spec(struct leat_spec *spec, struct leat_error *err) {
     const struct leat_value *on_error = leat_value_get(&spec->options, "on_error");
+    const struct leat_value *index = leat_value_get(&spec->options, "index");
     size_t n = strlen(spec->name);
 
     if (n < 1 || n > LEAT_NAME_MAX)
@@ -44,6 +46,11 @@ static int check_own_spec(struct leat_spec *spec, struct leat_error *err) {
     if (leat_value_get(&spec->options, "cache"))
         return leat_error_set(err, -EACCES,
                               "only streams of the daemon's settings may have a `cache`");
+    if (index && (index->kind != LEAT_VALUE_SCALAR ||
+                  (strcmp(index->text, "auto") != 0 && strcmp(index->text, "off") != 0)))
+        return leat_error_set(err, -EACCES,
+                              "only streams of the daemon's settings may name a folder for their "
+                              "`index`; use index: auto or off");
     if (leat_value_get(&spec->options, "quarantine") ||
         (on_error && on_error->kind == LEAT_VALUE_SCALAR &&
          strcmp(on_error->text, "quarantine") == 0))
@@ -251,6 +258,7 @@ static void plan_work(struct leat_task *task) {
     if (!opening->plan)
         return;
     (void)identify(opening);
+    leat_steps_look(opening->plan, opening->opener, leat_daemon_index_folder(opening->daemon));
     leat_feed_tuner_look(opening->daemon, opening->plan, &opening->kept);
 }
 
@@ -341,8 +349,9 @@ int leat_opening_start(struct leat_session *session, const uint8_t *payload, siz
 /* ---- the reply ---- */
 
 int leat_opening_reply(const struct leat_plan *plan, uint64_t seed, uint32_t window,
-                       uint8_t *buffer, size_t size, size_t *ret_n_bytes) {
+                       uint64_t world_size, uint8_t *buffer, size_t size, size_t *ret_n_bytes) {
     Leat__Opened opened = LEAT__OPENED__INIT;
+    struct leat_steps steps;
     Leat__Tensor tensors[LEAT_SLOT_MAX_TENSORS], *pointers[LEAT_SLOT_MAX_TENSORS];
 
     if (plan->n_tensors > LEAT_SLOT_MAX_TENSORS)
@@ -366,6 +375,10 @@ int leat_opening_reply(const struct leat_plan *plan, uint64_t seed, uint32_t win
     opened.batch_size = plan->batch_size;
     opened.slot_bytes = plan->slot_bytes;
     opened.seed = seed;
+    leat_steps_of(plan, world_size, &steps);
+    opened.has_n_steps = steps.is_known;
+    opened.n_steps = steps.n;
+    opened.steps_reason = steps.reason;
     if (plan->data)
         opened.data_digest = (ProtobufCBinaryData){.len = LEAT_DIGEST_BYTES,
                                                    .data = (uint8_t *)(uintptr_t)plan->data_digest};

@@ -51,4 +51,4 @@ void leat_opening_fit_window(const struct leat_opening *opening, struct leat_ses
 
 /* The Opened message of a plan into `buffer`: 0 or -EMSGSIZE. seed: of the run. */
 int leat_opening_reply(const struct leat_plan *plan, uint64_t seed, uint32_t window,
-                       uint8_t *buffer, size_t size, size_t *ret_n_bytes);
+                       uint64_t world_size, uint8_t *buffer, size_t size, size_t *ret_n_bytes);

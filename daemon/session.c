@@ -188,8 +188,8 @@ static int send_opened(struct leat_session *session, struct leat_error *err) {
     struct leat_packet packet = {.kind = LEAT_PACKET_OPENED};
     uint8_t *payload = session->daemon->payload;
     size_t n_bytes;
-    int r = leat_opening_reply(session->share->plan, session->seed, session->window, payload,
-                               LEAT_PACKET_PAYLOAD_MAX, &n_bytes);
+    int r = leat_opening_reply(session->share->plan, session->seed, session->window,
+                               session->world_size, payload, LEAT_PACKET_PAYLOAD_MAX, &n_bytes);
 
     if (r < 0)
         return leat_error_set(err, r, "the stream has more tensors than OPENED can describe");

@@ -5,14 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/index_key.h"
 #include "pipeline/job.h"
+#include "pipeline/state_folder.h"
+
+#define INDEX_BYTES (INT64_C(1) << 30)
+#define INDEX_FILES 4096
 
 static struct leat_cache_limits limits_of(const struct leat_cache_job *job) {
     struct leat_cache_limits none = {.max_size = 0};
 
-    return job->n_shards > 0 ? none
-                             : (struct leat_cache_limits){job->plan->options.cache.max_size,
-                                                          job->plan->options.cache.max_age};
+    if (job->is_index)
+        return (struct leat_cache_limits){.max_size = INDEX_BYTES, .max_files = INDEX_FILES};
+    if (job->n_shards > 0)
+        return none;
+    return (struct leat_cache_limits){.max_size = job->plan->options.cache.max_size,
+                                      .max_age = job->plan->options.cache.max_age};
 }
 
 static int find_identity(struct leat_cache_job *job, struct leat_cache_identity *ret_identity,
@@ -23,6 +31,8 @@ static int find_identity(struct leat_cache_job *job, struct leat_cache_identity 
         ret_identity->shard = job->shard;
         ret_identity->n_shards = job->n_shards;
     }
+    if (r == 0 && job->is_index)
+        leat_index_key(job->has_columns, ret_identity);
     return r;
 }
 
@@ -43,11 +53,17 @@ static int open_cache(struct leat_cache_job *job, struct leat_error *err) {
         return 0;
     if (job->is_builder) /* the data changed: who knows from where on */
         leat_cache_store_discard(job->folder, job->file);
+    if (job->is_index && !job->plan->index_path)
+        (void)leat_state_folder_make(job->folder);
     description = leat_cache_describe(job->plan);
     r = description ? leat_cache_store_open(job->folder, &identity, description, &limits,
                                             job->may_build, &job->found, err)
                     : leat_error_oom(err);
     free(description);
+    if (r == 0 && job->found.file)
+        job->found.file->is_cheap = job->is_index;
+    if (r == 0 && job->begins_anew && job->found.is_builder)
+        r = leat_cache_file_clear(job->found.file, err);
     return r;
 }
 

@@ -1,6 +1,7 @@
 /* explain.c: see explain.h. In words and as JSON: the schema after each stage as written, how they
  * are executed, tensors, memory, time. Run sizes come from the same plan. */
 #include "pipeline/explain.h"
+#include "pipeline/steps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,38 @@ static void add_cache_json(struct leat_text *text, const struct leat_plan *plan)
     leat_text_add(text, ", \"record_digest\": \"%s\"}", hex);
 }
 
+/* What a start in mid-epoch costs, and how many steps there are. */
+static void add_starts(struct leat_text *text, const struct leat_plan *plan, bool has_index) {
+    struct leat_steps steps;
+    char start[256];
+
+    leat_steps_describe_start(plan, has_index, start, sizeof(start));
+    leat_steps_of(plan, 1, &steps);
+    leat_text_add(text, "\na start in mid-epoch:  %s\nsteps of an epoch:     ", start);
+    if (steps.is_known)
+        leat_text_add(text, "%llu, of %llu rows of a pass", (unsigned long long)steps.n,
+                      (unsigned long long)plan->n_rows);
+    else
+        leat_text_add(text, "unknown: %s", steps.reason);
+}
+
+static void add_starts_json(struct leat_text *text, const struct leat_plan *plan, bool has_index) {
+    struct leat_steps steps;
+    char start[256];
+
+    leat_steps_describe_start(plan, has_index, start, sizeof(start));
+    leat_steps_of(plan, 1, &steps);
+    leat_text_add(text, ", \"start\": ");
+    leat_text_add_json(text, start, strlen(start));
+    if (steps.is_known)
+        leat_text_add(text, ", \"n_steps\": %llu, \"steps_reason\": null",
+                      (unsigned long long)steps.n);
+    else
+        leat_text_add(text, ", \"n_steps\": null, \"steps_reason\": ");
+    if (!steps.is_known)
+        leat_text_add_json(text, steps.reason, strlen(steps.reason));
+}
+
 /* Those that the source is composed of. */
 static void add_sources(struct leat_text *text, const struct leat_plan *plan) {
     for (size_t i = 0; plan->source_ops->is_composite && i < plan->n_sources; i++) {
@@ -271,7 +304,8 @@ static void add_json_ranks(struct leat_text *text, const struct leat_plan *plan)
 }
 
 static void explain_text(struct leat_text *text, const struct leat_graph *graph,
-                         const struct leat_forecast *forecast) {
+                         const struct leat_explain_options *options) {
+    const struct leat_forecast *forecast = options->forecast;
     const struct leat_plan *plan = graph->plan;
     uint32_t n_workers = graph->n_workers;
     struct memory memory = plan_memory(plan, n_workers);
@@ -301,7 +335,9 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
     leat_text_add(text, "\non references:         ");
     for (size_t i = 0; i < plan->n_order; i++)
         leat_text_add(text, "%s > ", plan->order[i]->ops->name);
-    leat_text_add(text, "batch\n\nas it is executed%s\n\n", graph->is_unfused ? ", not fused" : "");
+    leat_text_add(text, "batch");
+    add_starts(text, plan, options->has_index);
+    leat_text_add(text, "\n\nas it is executed%s\n\n", graph->is_unfused ? ", not fused" : "");
     leat_graph_text(text, graph, forecast);
     leat_text_add(text, "\ntensors of a batch of ");
     if (plan->max_tokens > 0)
@@ -350,7 +386,8 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
 }
 
 static void explain_json(struct leat_text *text, const struct leat_graph *graph,
-                         const struct leat_forecast *forecast) {
+                         const struct leat_explain_options *options) {
+    const struct leat_forecast *forecast = options->forecast;
     const struct leat_plan *plan = graph->plan;
     uint32_t n_workers = graph->n_workers;
     struct memory memory = plan_memory(plan, n_workers);
@@ -381,6 +418,7 @@ static void explain_json(struct leat_text *text, const struct leat_graph *graph,
         leat_text_add(text, ", \"%s\"", plan->map[i]->ops->name);
     leat_text_add(text, "], \"cache\": ");
     add_cache_json(text, plan);
+    add_starts_json(text, plan, options->has_index);
     leat_text_add(text, ", \"tensors\": [");
     for (size_t i = 0; i < plan->n_tensors; i++) {
         leat_text_add(text, "%s{\"name\": ", i ? ", " : "");
@@ -416,15 +454,19 @@ static void explain_json(struct leat_text *text, const struct leat_graph *graph,
 
 static void draw(struct leat_text *text, const struct leat_graph *graph,
                  const struct leat_explain_options *options) {
-    static void (*const drawers[])(struct leat_text *, const struct leat_graph *,
-                                   const struct leat_forecast *) = {
-        [LEAT_EXPLAIN_TEXT] = explain_text,
-        [LEAT_EXPLAIN_JSON] = explain_json,
-        [LEAT_EXPLAIN_DOT] = leat_graph_dot,
-        [LEAT_EXPLAIN_SVG] = leat_graph_svg,
-    };
-
-    drawers[options->format](text, graph, options->forecast);
+    switch (options->format) {
+    case LEAT_EXPLAIN_JSON:
+        explain_json(text, graph, options);
+        break;
+    case LEAT_EXPLAIN_DOT:
+        leat_graph_dot(text, graph, options->forecast);
+        break;
+    case LEAT_EXPLAIN_SVG:
+        leat_graph_svg(text, graph, options->forecast);
+        break;
+    default:
+        explain_text(text, graph, options);
+    }
 }
 
 char *leat_explain(const struct leat_plan *plan, const struct leat_explain_options *options) {

@@ -14,6 +14,7 @@ struct leat_explain_options {
     enum leat_explain_format format;
     uint32_t n_workers; /* for memory */
     bool is_unfused;
+    bool has_index; /* there is a folder for indexes of streams that name none */
     const struct leat_forecast *forecast; /* NULL: nobody asked */
 };
 

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "pipeline/bare_schema.h"
 #include "pipeline/cache/cache_block.h"
 #include "pipeline/cache/cache_key.h"
 #include "pipeline/cache/cache_store.h"
@@ -218,6 +219,7 @@ struct leat_map_job {
     struct leat_bare *bare;           /* which is to fill this one; NULL: it is new */
     const struct leat_opener *opener; /* for what is damaged */
     struct leat_piece piece;
+    const struct leat_bare_schema *bare_schema; /* of `load` and `item`; NULL: whole blocks */
     struct leat_cache_load load;
     struct leat_cache_item *item; /* filled for the cache; NULL: it is not wanted there */
     struct leat_error item_error; /* out: why it could not be filled */
@@ -254,6 +256,9 @@ int leat_load_make(struct leat_map_job *job, struct leat_error *err);
 /* Whether a block that was made again is the same; and if it is in a cache, to its place there. */
 void leat_load_repair(struct leat_map_job *job);
 struct leat_cache_schema leat_map_schema(const struct leat_plan *plan);
+/* The block as the bytes of a cache, or of an index. */
+int leat_load_encode(const struct leat_map_job *job, struct leat_cache_bytes *bytes,
+                     struct leat_error *err);
 
 /* ---- COLLATE: batches into slots ---- */
 
@@ -324,13 +329,16 @@ struct leat_cache_job {
     uint32_t shard, n_shards;           /* n_shards 0: all of the source, within the limits */
     const struct leat_cache_file *file; /* that the run has; its frames count for FINISH alone */
     bool is_builder;                    /* of that file */
-    struct leat_cache_data data;        /* lent by the run */
-    bool is_settled;                    /* OPEN: the file is good as long as the data is the same */
-    bool may_build;                     /* OPEN */
-    bool is_same;                       /* OPEN, out: so it is; else: */
-    struct leat_cache_found found;      /* OPEN, out */
-    struct leat_cache_item *items;      /* WRITE, placed */
-    size_t n_written;                   /* WRITE, out */
+    bool is_index, has_columns;         /* it is an index, of so much */
+    bool begins_anew; /* OPEN: what a builder left of it is of no use: frames are made from the
+                         first on */
+    struct leat_cache_data data;   /* lent by the run */
+    bool is_settled;               /* OPEN: the file is good as long as the data is the same */
+    bool may_build;                /* OPEN */
+    bool is_same;                  /* OPEN, out: so it is; else: */
+    struct leat_cache_found found; /* OPEN, out */
+    struct leat_cache_item *items; /* WRITE, placed */
+    size_t n_written;              /* WRITE, out */
 };
 
 int leat_cache_execute(struct leat_cache_job *job, struct leat_error *err);

@@ -18,6 +18,15 @@ struct leat_cache_schema leat_map_schema(const struct leat_plan *plan) {
         .fields = plan->fields, .is_kept = plan->is_kept, .n_columns = plan->n_columns};
 }
 
+int leat_load_encode(const struct leat_map_job *job, struct leat_cache_bytes *bytes,
+                     struct leat_error *err) {
+    struct leat_cache_schema schema = leat_map_schema(job->plan);
+
+    if (job->bare_schema)
+        return leat_bare_encode(job->bare_schema, job->block, job->scratch, bytes, err);
+    return leat_cache_block_encode(&schema, job->block, bytes, err);
+}
+
 /* The bytes of the block, which live as long as it does. */
 static int read_block(struct leat_map_job *job, const uint8_t **ret_data, struct leat_error *err) {
     const struct leat_cache_frame *frame = &job->load.frame;
@@ -41,20 +50,22 @@ int leat_load_execute(struct leat_map_job *job, struct leat_error *err) {
     const uint8_t *data = NULL;
     int r = read_block(job, &data, err);
 
-    if (r == 0)
+    if (r == 0 && job->bare_schema)
+        r = leat_bare_decode(job->bare_schema, data, (size_t)frame->n_bytes, frame->span.n_records,
+                             job->block, err);
+    else if (r == 0)
         r = leat_cache_block_decode(&schema, data, (size_t)frame->n_bytes, frame->span.n_records,
                                     job->block, err);
     return r;
 }
 
 int leat_load_make(struct leat_map_job *job, struct leat_error *err) {
-    struct leat_cache_schema schema = leat_map_schema(job->plan);
     struct leat_cache_item *item = job->item;
 
     item->block.n_bytes = 0;
     item->frame.span = job->piece.span;
     item->frame.n_rows = job->block->n_rows;
-    if (leat_cache_block_encode(&schema, job->block, &item->block, err) < 0)
+    if (leat_load_encode(job, &item->block, err) < 0)
         return -1;
     return leat_cache_frame_store(&item->frame,
                                   (enum leat_cache_compression)job->plan->options.cache.compression,
@@ -71,13 +82,12 @@ static int reopen(int fd) {
 
 void leat_load_repair(struct leat_map_job *job) {
     const struct leat_cache_frame *frame = &job->load.frame;
-    struct leat_cache_schema schema = leat_map_schema(job->plan);
     struct leat_cache_bytes block = {.data = NULL}, stored = {.data = NULL};
     struct leat_cache_frame made = *frame;
     const uint8_t *bytes = NULL;
     int fd = -1;
 
-    if (leat_cache_block_encode(&schema, job->block, &block, NULL) == 0 &&
+    if (leat_load_encode(job, &block, NULL) == 0 &&
         leat_cache_frame_store(&made, frame->is_lz4 ? LEAT_CACHE_LZ4 : LEAT_CACHE_RAW, &block,
                                &stored, &bytes, NULL) == 0 &&
         made.n_stored == frame->n_stored &&

@@ -234,7 +234,8 @@ static int begin_pass(struct leat_map_job *job, struct leat_error *err) {
         .max_fields = (uint64_t)plan->options.max_fields,
         .max_tokens = (uint64_t)plan->options.max_tokens,
         .n_marks = plan->n_marks,
-        .keeps_bad_bytes = plan->options.on_error == LEAT_ON_ERROR_QUARANTINE || plan->cache_path,
+        .keeps_bad_bytes = plan->options.on_error == LEAT_ON_ERROR_QUARANTINE || plan->cache_path ||
+                           job->bare_schema,
         .n_at_once = job->n_at_once,
         .notes = &job->notes,
     };

@@ -70,7 +70,7 @@ static int start_nodes(struct leat_order *order, size_t end, uint64_t epoch, uin
                                      .epoch = epoch,
                                      .pass = pass,
                                      .index = node->stage->kind_index,
-                                     .may_evict = order->plan->cache_path != NULL};
+                                     .may_evict = order->may_evict};
         int r = 0;
 
         if (node->stage->filter_column >= 0)

@@ -14,6 +14,7 @@ struct leat_order {
     struct leat_order_node *nodes; /* [plan->n_order] */
     struct leat_batcher batcher;
     uint64_t seed;
+    bool may_evict; /* see leat_order_key */
     /* of this pass: rows that `repeat` passed on, and those of them that were dropped behind it;
      * where a row becomes several, it counts as dropped, and they as passed on */
     uint64_t n_repeated, n_filtered;

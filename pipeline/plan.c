@@ -167,6 +167,14 @@ const struct leat_arg leat_stream_args[] = {
      .choices = verify_choices,
      .help = "how it is found out, when a stream goes on at a position, that the data is the same: "
              "by sizes and some of the bytes of each file, or by all of them"},
+    {.name = "index",
+     .is_aside = true,
+     .type = LEAT_ARG_TEXT,
+     .offset = offsetof(struct leat_stream_options, index),
+     .fallback = "auto",
+     .help = "where it is kept what the order of records needs of each block, so that a start in "
+             "mid-epoch need not make what lies before: auto (with the daemon's state), off, or a "
+             "folder; a stream with a `cache` has it there. Changes speed, never the batches"},
     {.name = "cache",
      .is_aside = true,
      .type = LEAT_ARG_GROUP,
@@ -282,6 +290,11 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
     if (plan->options.cache.path) {
         plan->cache_path = leat_config_path(config, plan->options.cache.path);
         if (!plan->cache_path)
+            return leat_error_oom(err);
+    }
+    if (strcmp(plan->options.index, "auto") != 0 && strcmp(plan->options.index, "off") != 0) {
+        plan->index_path = leat_config_path(config, plan->options.index);
+        if (!plan->index_path)
             return leat_error_oom(err);
     }
     return 0;
@@ -509,8 +522,17 @@ static int check_passes(const struct leat_plan *plan, struct leat_error *err) {
     return 0;
 }
 
+const struct leat_plan_stage *leat_plan_find_varying(const struct leat_plan *plan) {
+    for (size_t i = 0; i < plan->n_map; i++)
+        if (plan->map[i]->ops->varies && plan->map[i]->ops->varies(plan->map[i]->config))
+            return plan->map[i];
+    return NULL;
+}
+
 /* A cache gives every epoch the same records, in the order of the data. */
 static int check_cache(const struct leat_plan *plan, struct leat_error *err) {
+    const struct leat_plan_stage *stage;
+
     if (plan->cache_path && plan->mixing) {
         leat_config_error(&plan->source->base, NULL, err,
                           "cannot be cached, as a cache has its records in one order: take `cache` "
@@ -518,11 +540,8 @@ static int check_cache(const struct leat_plan *plan, struct leat_error *err) {
         leat_error_prefix(err, "source.%s", plan->source_ops->name);
         return -EINVAL;
     }
-    for (size_t i = 0; plan->cache_path && i < plan->n_map; i++) {
-        const struct leat_plan_stage *stage = plan->map[i];
-
-        if (!stage->ops->varies || !stage->ops->varies(stage->config))
-            continue;
+    stage = plan->cache_path ? leat_plan_find_varying(plan) : NULL;
+    if (stage) {
         leat_config_error(stage->config, NULL, err,
                           "gives other values in each epoch, which a cache would not: take "
                           "`cache` away, or the chance");
@@ -655,6 +674,7 @@ struct leat_plan *leat_plan_unref(struct leat_plan *plan) {
     free(plan->cache_path);
     free(plan->spec_text);
     leat_data_unref(plan->data);
+    free(plan->index_path);
     leat_spec_free(plan->spec);
     free(plan);
     return NULL;

@@ -43,6 +43,7 @@ struct leat_stream_options {
     int64_t max_batch_bytes;
     int64_t max_window_bytes, max_expansion, decode_ahead; /* of compressed files */
     int verify;                                            /* enum leat_verify */
+    const char *index;                                     /* "auto", "off", or a folder */
     struct leat_cache_options cache;                       /* path NULL: none */
 };
 
@@ -109,6 +110,7 @@ struct leat_plan {
     struct leat_input *first_input; /* with what was read of it; NULL once a run has taken it */
     char *quarantine_path;
     char *cache_path; /* NULL: no cache */
+    char *index_path; /* NULL: none is given */
 
     struct leat_field *fields; /* [n_columns] */
     uint32_t n_columns;
@@ -141,6 +143,8 @@ struct leat_plan {
     bool has_repeat;
     size_t repeat_at;      /* index in `order` */
     uint64_t repeat_count; /* 0: without end */
+    bool has_n_rows;       /* once somebody has looked (steps.h) and found: */
+    uint64_t n_rows;       /* of a pass, in front of the order */
 
     struct leat_skips skips; /* what is taken out of the sequence at its end */
     size_t slot_bytes; /* of a full batch; if not is_bounded, what the first ring is made with */
@@ -165,6 +169,8 @@ int leat_plan_new(const struct leat_spec *spec, const struct leat_opener *opener
  * asked, and there are no tensors and slots. */
 int leat_plan_new_of_rows(const struct leat_spec *spec, const struct leat_opener *opener,
                           struct leat_plan **ret_plan, struct leat_error *err);
+/* The first stage that gives other values in each epoch, or with another seed; NULL: none does. */
+const struct leat_plan_stage *leat_plan_find_varying(const struct leat_plan *plan);
 /* The source that the file is of. */
 const struct leat_plan_source *leat_plan_source_of(const struct leat_plan *plan, size_t file);
 /* The files of one of the sources that are mixed: *ret_first up to *ret_end. */

@@ -95,12 +95,15 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
     if (options->only_builds)
         run->options.n_epochs = 1;
     r = leat_order_init(&run->order, plan, options, err);
+    run->order.may_evict = run->residents.max_bytes > 0;
     if (r == 0)
         r = leat_order_start_epoch(&run->order, run->epoch, err);
     if (r == 0)
         r = leat_run_profile_init(run, err);
     if (r == 0 && plan->mixing)
         r = leat_run_mix_init(run, err);
+    if (r == 0 && run->cache.state != LEAT_RUN_CACHE_CLOSED)
+        leat_bares_note(run);
     if (r < 0) {
         leat_run_free(run);
         return r;
@@ -141,6 +144,7 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     leat_run_cache_deinit(run);
     leat_residents_deinit(run);
     leat_run_spans_deinit(run);
+    free(run->bares.replay);
     leat_run_pools_deinit(run);
     free(run->slots.slots);
     free(run->quarantine.data);

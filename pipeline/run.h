@@ -61,9 +61,12 @@ struct leat_run_options {
         only_builds; /* no batches: the cache of the source, and the run ends when it is complete */
     bool only_places;         /* no batches: where the rows of the first one come from (places.h) */
     const char *cache_folder; /* in place of the stream's own; NULL: that */
-    uint32_t shard, n_shards; /* only_builds: that part of it alone; n_shards 0: all */
-    uint64_t (*now_ns)(void); /* for busy times; NULL: they stay 0 */
-    uint32_t n_map_threads;   /* that execute MAP jobs; 0: unknown */
+    /* Where indexes of blocks are kept of streams that have no cache (run_index.h), unless the
+     * stream says where; NULL: nowhere. */
+    const char *index_folder;
+    uint32_t shard, n_shards;         /* only_builds: that part of it alone; n_shards 0: all */
+    uint64_t (*now_ns)(void);         /* for busy times; NULL: they stay 0 */
+    uint32_t n_map_threads;           /* that execute MAP jobs; 0: unknown */
     const struct leat_opener *opener; /* outlives the run */
     struct leat_account *account;     /* outlives the run; NULL: nobody limits it */
     bool is_unfused;                  /* each per-record stage is a job of its own; same batches */
@@ -186,6 +189,9 @@ bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output);
 /* What the operator should know besides: a text to be freed, or NULL. A limited number of them is
  * kept. */
 char *leat_run_take_note(struct leat_run *run);
+
+/* Why all before the first step is made again: a text to be freed, or NULL: it is not. Once. */
+char *leat_run_take_replay(struct leat_run *run);
 
 /* To be called about once a second, so that what is costly to hold is given up while nothing is
  * done. True: leat_run_next_job is to be asked. */

@@ -21,6 +21,32 @@ void leat_bares_init(struct leat_run *run) {
     run->bares.may_skip = passing.is_blind;
 }
 
+void leat_bares_note(struct leat_run *run) {
+    const struct leat_run_cache *cache = &run->cache;
+    struct leat_text text = {.data = NULL};
+    struct leat_passing passing;
+
+    if (run->options.first_step == 0 || run->options.only_builds || run->bares.may_count ||
+        run->bares.replay || (cache->file && cache->file->n_frames > 0))
+        return;
+    leat_plan_passing(run->plan, &passing);
+    leat_text_add(&text, "a start at step %llu makes all before it again, because of `%s`",
+                  (unsigned long long)run->options.first_step,
+                  passing.looks   ? passing.looks
+                  : passing.drops ? passing.drops
+                                  : "shuffle: {global: true}");
+    if (cache->is_index)
+        leat_text_add(&text, ": there is no index of an earlier pass yet");
+    run->bares.replay = text.data;
+}
+
+char *leat_run_take_replay(struct leat_run *run) {
+    char *text = run->bares.replay;
+
+    run->bares.replay = NULL;
+    return text;
+}
+
 bool leat_run_is_passing(const struct leat_run *run) {
     const struct leat_run *whole = run->whole ? run->whole : run;
 
@@ -57,6 +83,7 @@ static void give_buffer(struct leat_bare *bare) {
 }
 
 static bool attach(struct leat_run *run, const struct leat_queue_entry *entry) {
+    bool is_cached = entry->file && !run->cache.is_index;
     struct leat_bare *bare = malloc(sizeof(*bare));
 
     if (!bare)
@@ -67,8 +94,8 @@ static bool attach(struct leat_run *run, const struct leat_queue_entry *entry) {
         .piece = {.span = entry->piece.span,
                   .record = entry->piece.record,
                   .n_marks = entry->piece.n_marks},
-        .file = entry->file ? leat_cache_file_ref(entry->file) : NULL,
-        .frame = entry->frame,
+        .file = is_cached ? leat_cache_file_ref(entry->file) : NULL,
+        .frame = is_cached ? entry->frame : (struct leat_cache_frame){.n_bytes = 0},
         .epoch = entry->epoch,
         .error = LEAT_ERROR_INIT,
     };
@@ -90,6 +117,13 @@ bool leat_run_make_bare(struct leat_run *run, struct leat_queue_entry *entry, ui
         return false;
     keep_buffer(run, entry);
     entry->state = LEAT_ENTRY_MAPPED;
+    return true;
+}
+
+bool leat_run_know_bare(struct leat_run *run, struct leat_queue_entry *entry) {
+    if (!attach(run, entry))
+        return false;
+    entry->block->bare->is_known = true;
     return true;
 }
 
@@ -167,6 +201,7 @@ static int fill_job(struct leat_bare *bare, uint64_t large_bytes, struct leat_jo
     job->map = (struct leat_map_job){
         .plan = run->plan,
         .bare = bare,
+        .bare_schema = leat_run_cache_schema(run),
         .opener = run->options.opener,
         .piece = bare->piece,
         .block = leat_block_pool_take(&run->blocks),
@@ -230,9 +265,13 @@ int leat_bare_execute(struct leat_map_job *job, struct leat_error *err) {
 
     if (r == -ENOMEM)
         return leat_error_oom(err);
-    if (r == 0 && job->block->n_bad > 0 && job->block->n_rows != job->bare->block->n_rows)
+    if (r == 0 && job->bare->is_known &&
+        leat_bare_is_of(job->bare_schema, job->bare->block, job->block))
+        return 0;
+    if (r == 0 && !job->bare->is_known && job->block->n_bad > 0 &&
+        job->block->n_rows != job->bare->block->n_rows)
         return 0; /* the run says which record is bad */
-    if (r < 0 || job->block->n_rows != job->bare->block->n_rows)
+    if (r < 0 || job->bare->is_known || job->block->n_rows != job->bare->block->n_rows)
         return fail_other(job, &fault, err);
     return 0;
 }
@@ -242,6 +281,8 @@ static void fill(struct leat_block *block, struct leat_block *made) {
     block->columns = made->columns;
     block->n_columns = made->n_columns;
     block->records = made->records;
+    if (block->bare->is_known)
+        block->bad = made->bad;
     leat_block_take_over(block, made);
     leat_bare_forget(block);
 }

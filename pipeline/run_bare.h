@@ -23,6 +23,7 @@ struct leat_bare {
     struct leat_cache_file *file; /* with the frame; NULL: it is made from the piece */
     struct leat_cache_frame frame;
     uint64_t epoch;
+    bool is_known;           /* its columns are those of an index */
     bool is_out;             /* it is being filled */
     struct leat_error error; /* why it could not be; code 0: nothing is wrong */
 };
@@ -32,9 +33,12 @@ struct leat_bares {
     bool may_skip;         /* a frame of the cache: it says how many rows there are */
     size_t n_blocks;       /* of the whole: bare ones that are left, */
     uint64_t n_kept_bytes; /* and buffers that they have */
+    char *replay;          /* why all is made again; NULL: it is not, or that was told */
 };
 
 void leat_bares_init(struct leat_run *run);
+/* Says so, if all before the first step is to be made again. */
+void leat_bares_note(struct leat_run *run);
 /* Whether what is read now lies before the first step. */
 bool leat_run_is_passing(const struct leat_run *run);
 /* Whether that piece is to be passed over. */
@@ -42,7 +46,9 @@ bool leat_run_may_count(const struct leat_run *run, const struct leat_piece *pie
 /* Makes the entry, whose piece or frame is known, a bare block of so many rows; false: no memory.
  */
 bool leat_run_make_bare(struct leat_run *run, struct leat_queue_entry *entry, uint32_t n_rows);
-/* The block goes. */
+/* Makes the entry's block, whose columns are those of an index, a bare one. */
+bool leat_run_know_bare(struct leat_run *run, struct leat_queue_entry *entry);
+/* The block goes, or is bare no more. */
 void leat_bare_forget(struct leat_block *block);
 
 /* Whether the first batch in line has no row of a bare block. */

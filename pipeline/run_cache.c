@@ -5,18 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/run_index.h"
 #include "pipeline/run_internal.h"
 
 #define WAITING_BYTES (32U << 20) /* that are to be written: a slow disk stops the scanner */
 
 static const char *folder_of(const struct leat_run *run) {
+    if (run->cache.is_index)
+        return leat_run_index_folder(run);
     return run->options.cache_folder ? run->options.cache_folder : run->plan->cache_path;
+}
+
+const struct leat_bare_schema *leat_run_cache_schema(const struct leat_run *run) {
+    return run->cache.is_index ? &run->cache.bare_schema : NULL;
 }
 
 /* ---- life ---- */
 
 void leat_run_cache_init(struct leat_run *run) {
     run->cache.last = &run->cache.first;
+    leat_run_index_init(run);
     run->cache.state = folder_of(run) ? LEAT_RUN_CACHE_CLOSED : LEAT_RUN_CACHE_SCANNED;
 }
 
@@ -66,6 +74,7 @@ void leat_run_cache_deinit(struct leat_run *run) {
     }
     leat_cache_file_unref(cache->file);
     leat_cache_data_deinit(&cache->data);
+    leat_bare_schema_deinit(&cache->bare_schema);
 }
 
 void leat_run_cache_forget(struct leat_run *run, struct leat_queue_entry *entry) {
@@ -78,7 +87,7 @@ void leat_run_cache_forget(struct leat_run *run, struct leat_queue_entry *entry)
 /* Something went wrong: the stream goes on, but who came for the cache alone cannot. */
 static void note(struct leat_run *run, const struct leat_error *err) {
     run->cache.note = *err;
-    leat_error_prefix(&run->cache.note, "cache");
+    leat_error_prefix(&run->cache.note, run->cache.is_index ? "index" : "cache");
     run->cache.n_notes++;
     if (run->options.only_builds)
         leat_run_fail(run, &run->cache.note);
@@ -109,6 +118,9 @@ static int make_job(struct leat_run *run, enum leat_cache_task task, struct leat
         .n_shards = run->options.n_shards,
         .file = cache->file,
         .is_builder = cache->is_builder,
+        .is_index = cache->is_index,
+        .has_columns = cache->bare_schema.has_columns,
+        .begins_anew = !leat_run_index_is_read(run),
         .data = cache->data,
         .is_settled = cache->file &&
                       (cache->is_builder || cache->file->is_complete || cache->has_failed_to_write),
@@ -143,7 +155,8 @@ int leat_run_cache_job(struct leat_run *run, struct leat_job **ret_job) {
 
     if (cache->job_is_out)
         return 0;
-    if (cache->is_builder && cache->first && (cache->is_whole || !run->is_cancelled))
+    if (cache->is_builder && cache->first && (cache->is_whole || !run->is_cancelled) &&
+        (!cache->is_index || cache->is_whole || cache->n_bytes >= LEAT_INDEX_WRITE_BYTES))
         return write_job(run, ret_job);
     if (cache->is_builder && cache->is_whole) {
         cache->file->is_complete = true; /* for this run it is, whatever comes of it on the disk */
@@ -196,6 +209,8 @@ static void complete_open(struct leat_run *run, struct leat_job *job) {
     if (job->cache.is_same)
         return;
     take_file(run, &job->cache.found);
+    if (leat_run_is_passing(run))
+        leat_bares_note(run);
     set_shard(run);
     if (!run->options.only_builds || job->error.code || cache->is_builder ||
         (cache->file && cache->file->is_complete))
@@ -254,7 +269,7 @@ void leat_run_cache_complete(struct leat_run *run, struct leat_job *job) {
 /* ---- for people ---- */
 
 const struct leat_cache_file *leat_run_get_cache(const struct leat_run *run) {
-    return run->cache.file;
+    return run->cache.is_index ? NULL : run->cache.file;
 }
 
 /* Where the last frame ends among all bytes of the source. */
@@ -300,7 +315,7 @@ uint64_t leat_run_cache_n_bytes(const struct leat_run *run) {
 void leat_run_cache_get_stats(const struct leat_run *run, struct leat_run_stats *stats) {
     const struct leat_run_cache *cache = &run->cache;
 
-    stats->n_cache_written_bytes = cache->n_written_bytes;
+    stats->n_cache_written_bytes = cache->is_index ? 0 : cache->n_written_bytes;
     stats->n_cache_notes = cache->n_notes;
     stats->cache_note = &cache->note;
     if (!run->options.only_builds || (cache->job_is_out && cache->state == LEAT_RUN_CACHE_CLOSED))
@@ -315,7 +330,7 @@ void leat_run_cache_get_stats(const struct leat_run *run, struct leat_run_stats 
 void leat_run_cache_next_pass(struct leat_run *run) {
     if (!folder_of(run))
         return;
-    run->cache.state = LEAT_RUN_CACHE_CLOSED;
+    run->cache.state = leat_run_index_is_read(run) ? LEAT_RUN_CACHE_CLOSED : LEAT_RUN_CACHE_SCANNED;
     run->cache.next_frame = 0;
 }
 
@@ -359,7 +374,7 @@ static bool add_frames(struct leat_run *run, size_t max_entries) {
 
     if (run->options.only_builds)
         cache->next_frame = cache->file->n_frames;
-    while (cache->next_frame < cache->file->n_frames) {
+    while (cache->next_frame < cache->file->n_frames && leat_run_index_is_read(run)) {
         if (run->n_entries >= max_entries ||
             !leat_run_cache_add_frame(run, &cache->file->frames[cache->next_frame], false))
             return false;
@@ -407,16 +422,19 @@ static void start_shard(struct leat_run *run) {
     run->scan.file = shard->file;
 }
 
+/* Goes on behind the last frame that was put in line. */
 static void start_scanner(struct leat_run *run) {
-    const struct leat_cache_file *file = run->cache.file;
+    const struct leat_run_cache *cache = &run->cache;
+    const struct leat_cache_frame *last =
+        cache->next_frame > 0 ? &cache->file->frames[cache->next_frame - 1] : NULL;
 
     run->cache.state = LEAT_RUN_CACHE_SCANNED;
     if (run->options.n_shards > 0)
         start_shard(run);
-    run->scan_end_record = file ? file->n_records : 0;
-    if (file && file->n_frames > 0)
-        leat_scan_start_behind(&run->scan, run->plan, run->options.opener,
-                               &file->frames[file->n_frames - 1].span, file->n_records);
+    run->scan_end_record = last ? last->record + last->span.n_records : 0;
+    if (last)
+        leat_scan_start_behind(&run->scan, run->plan, run->options.opener, &last->span,
+                               run->scan_end_record);
 }
 
 /* What is not built cannot be gone on behind: blocks are read from all over the source. */
@@ -442,11 +460,11 @@ bool leat_run_cache_lets_scan(struct leat_run *run, size_t max_entries) {
         return lets_scan_blocks(run, max_entries);
     if (cache->file && !add_frames(run, max_entries))
         return false;
-    if (cache->file && cache->file->is_complete) {
+    if (cache->file && cache->file->is_complete && cache->next_frame == cache->file->n_frames) {
         leat_run_end_scan(run, cache->file->n_records);
         return false;
     }
-    if (has_more_to_come(run))
+    if (leat_run_index_is_read(run) && has_more_to_come(run))
         return false;
     start_scanner(run);
     return true;
@@ -484,6 +502,7 @@ void leat_run_cache_start_map(struct leat_run *run, const struct leat_queue_entr
     struct leat_run_cache *cache = &run->cache;
 
     job->load.fd = -1;
+    job->bare_schema = leat_run_cache_schema(run);
     job->opener = run->options.opener;
     if (entry->file) {
         job->load.fd = entry->file->fd;
@@ -507,10 +526,17 @@ static void note_damage(struct leat_run *run, const struct leat_map_job *job) {
     note(run, &err);
 }
 
+/* What was read has no values. */
+static bool cache_is_bare(const struct leat_run *run, const struct leat_job *job) {
+    return run->cache.is_index && !job->error.code && !job->map.load.damage.code;
+}
+
 void leat_run_cache_end_map(struct leat_run *run, struct leat_queue_entry *entry,
                             struct leat_job *job) {
     if (job->map.load.damage.code && !job->error.code)
         note_damage(run, &job->map);
+    if (entry && entry->file && cache_is_bare(run, job) && !leat_run_know_bare(run, entry))
+        leat_run_out_of_memory(run);
     if (!job->map.item)
         return;
     if (job->error.code || job->map.item_error.code) {

@@ -35,6 +35,8 @@ enum leat_run_cache_sifted {
 
 struct leat_run_cache {
     enum leat_run_cache_state state;
+    bool is_index;                       /* see run_index.h */
+    struct leat_bare_schema bare_schema; /* of its blocks */
     struct leat_cache_data data;
     struct leat_cache_file *file; /* NULL: none */
     bool is_builder;
@@ -57,6 +59,9 @@ struct leat_run_cache {
 
 void leat_run_cache_init(struct leat_run *run);
 void leat_run_cache_deinit(struct leat_run *run);
+
+/* What the file has of a block: NULL: all. */
+const struct leat_bare_schema *leat_run_cache_schema(const struct leat_run *run);
 
 /* OPEN, WRITE, FINISH or PASS, if one is due. */
 int leat_run_cache_job(struct leat_run *run, struct leat_job **ret_job);

@@ -144,7 +144,7 @@ static size_t next_pieces(struct leat_residents *all, struct leat_resident **ret
         if (resident->first_want == SIZE_MAX)
             continue;
         ret_residents[n++] = resident;
-        n_bytes += resident->frame.n_bytes;
+        n_bytes += resident->file ? resident->frame.n_bytes : resident->frame.span.n_bytes;
         for (size_t i = resident->first_want; i != SIZE_MAX; i = all->wants[i].next)
             ++*ret_n_wants;
     }
@@ -156,7 +156,7 @@ static void find_frame(struct leat_run *run, struct leat_resident *resident) {
     struct leat_cache_file *file = run->cache.file;
     const struct leat_cache_frame *frame;
 
-    if (resident->file || !file)
+    if (resident->file || !file || run->cache.is_index)
         return;
     frame = leat_cache_file_find(file, resident->frame.record);
     if (!frame || frame->record != resident->frame.record ||
@@ -414,6 +414,7 @@ int leat_run_gather_job(struct leat_run *run, struct leat_job **ret_job) {
     job->map = (struct leat_map_job){
         .plan = run->plan,
         .opener = run->options.opener,
+        .bare_schema = leat_run_cache_schema(run),
         .gather = new_gather(run, residents, n, n_wants),
         .block = leat_block_pool_take(&run->blocks),
         .large_bytes = large_bytes(run, residents, n),

@@ -41,6 +41,10 @@ static void add_role(struct leat_run_profile *profile, enum leat_role role, cons
     add_line(profile, role, name);
 }
 
+static bool has_cache(const struct leat_run *run) {
+    return run->plan->cache_path || run->options.cache_folder;
+}
+
 int leat_run_profile_init(struct leat_run *run, struct leat_error *err) {
     struct leat_run_profile *profile = &run->profile;
     const struct leat_plan *plan = run->plan;
@@ -50,13 +54,13 @@ int leat_run_profile_init(struct leat_run *run, struct leat_error *err) {
         return leat_error_oom(err);
     add_role(profile, LEAT_ROLE_SCAN, NULL);
     add_role(profile, LEAT_ROLE_DECODE, NULL);
-    if (plan->cache_path || run->options.cache_folder)
+    if (has_cache(run))
         add_role(profile, LEAT_ROLE_CACHE, NULL);
     add_role(profile, LEAT_ROLE_SOURCE, plan->source_ops->name);
     profile->line_of[LEAT_ROLE_MAP] = (uint16_t)profile->n_lines;
     for (size_t i = 0; i < plan->n_map; i++)
         add_line(profile, LEAT_ROLE_MAP, plan->map[i]->ops->name);
-    if (plan->cache_path || run->options.cache_folder)
+    if (has_cache(run))
         add_role(profile, LEAT_ROLE_CACHE_WRITE, NULL);
     add_role(profile, LEAT_ROLE_ORDER, NULL);
     add_role(profile, LEAT_ROLE_COLLATE, NULL);
@@ -106,8 +110,10 @@ static void add_scan(struct leat_run *run, const struct leat_job *job) {
 static void add_map(struct leat_run *run, const struct leat_map_job *map) {
     if (!map->counts)
         return;
-    add_count(line_of(run, LEAT_ROLE_CACHE), &map->counts[LEAT_COUNT_LOAD]);
-    add_count(line_of(run, LEAT_ROLE_CACHE_WRITE), &map->counts[LEAT_COUNT_STORE]);
+    if (has_cache(run)) {
+        add_count(line_of(run, LEAT_ROLE_CACHE), &map->counts[LEAT_COUNT_LOAD]);
+        add_count(line_of(run, LEAT_ROLE_CACHE_WRITE), &map->counts[LEAT_COUNT_STORE]);
+    }
     add_count(line_of(run, LEAT_ROLE_SOURCE), &map->counts[LEAT_COUNT_SOURCE]);
     for (size_t i = 0; i < run->plan->n_map; i++)
         add_count(line_of(run, LEAT_ROLE_MAP) + i, &map->counts[LEAT_COUNT_STAGES + i]);
@@ -138,7 +144,8 @@ void leat_run_profile_job(struct leat_run *run, const struct leat_job *job) {
         add_collate(run, job);
         return;
     case LEAT_JOB_CACHE:
-        add_job(run, LEAT_ROLE_CACHE_WRITE, job, 0, 0);
+        if (has_cache(run))
+            add_job(run, LEAT_ROLE_CACHE_WRITE, job, 0, 0);
         return;
     case LEAT_JOB_QUARANTINE:
         add_job(run, LEAT_ROLE_QUARANTINE, job, 0, job->quarantine.n_bytes);

@@ -58,7 +58,7 @@ void leat_residents_init(struct leat_run *run) {
     uint64_t least = 0;
 
     run->blocks.forget = forget;
-    for (size_t i = 0; plan->cache_path && i < plan->n_order; i++) {
+    for (size_t i = 0; (plan->cache_path || run->cache.is_index) && i < plan->n_order; i++) {
         const struct leat_plan_stage *stage = plan->order[i];
         uint64_t bytes = stage->ops->evicts_above ? stage->ops->evicts_above(stage->config) : 0;
 
@@ -129,14 +129,12 @@ static int make_bare(const struct leat_run *run, const struct leat_block *block,
 }
 
 /* Without memory for what it keeps, the block stays as it is. */
-static bool evict(struct leat_run *run, struct leat_resident *resident) {
-    struct leat_residents *all = &run->residents;
-    struct leat_block *block = resident->block;
+static bool strip(const struct leat_run *run, struct leat_block *block) {
     struct leat_column *columns;
     struct leat_arena arena;
     uint32_t *records;
 
-    if (block->n_pins > 0 || make_bare(run, block, &arena, &columns, &records) < 0)
+    if (make_bare(run, block, &arena, &columns, &records) < 0)
         return false;
     leat_block_replace(block, &arena);
     block->columns = columns;
@@ -144,6 +142,14 @@ static bool evict(struct leat_run *run, struct leat_resident *resident) {
     block->bad = NULL;
     block->n_bad = 0;
     block->is_evicted = true;
+    return true;
+}
+
+static bool evict(struct leat_run *run, struct leat_resident *resident) {
+    struct leat_residents *all = &run->residents;
+
+    if (resident->block->n_pins > 0 || !strip(run, resident->block))
+        return false;
     take_out(&all->here, resident);
     append(&all->evicted, resident);
     all->here_bytes -= resident->n_bytes;
@@ -173,26 +179,36 @@ static bool may_be_evicted(const struct leat_run *run, const struct leat_queue_e
     const struct leat_block *block = entry->block;
 
     return run->residents.max_bytes > 0 && block && block->is_held && !block->resident &&
-           block->n_refs > 1 && entry->frame.n_bytes > 0;
+           block->n_refs > 1 && entry->frame.n_bytes > 0 && (!block->bare || !block->bare->is_out);
 }
 
 void leat_residents_add(struct leat_run *run, const struct leat_queue_entry *entry) {
     struct leat_residents *all = &run->residents;
     struct leat_resident *resident = may_be_evicted(run, entry) ? malloc(sizeof(*resident)) : NULL;
+    bool is_bare = entry->block && entry->block->bare;
 
-    if (!resident)
+    /* what an index has of it is what an evicted one keeps */
+    if (!resident || (is_bare && !strip(run, entry->block))) {
+        free(resident);
         return;
+    }
     *resident = (struct leat_resident){
         .run = run,
         .block = entry->block,
-        .file = entry->file ? leat_cache_file_ref(entry->file) : NULL,
+        .file = entry->file && !run->cache.is_index ? leat_cache_file_ref(entry->file) : NULL,
         .frame = entry->frame,
-        .n_bytes = entry->block->counted_bytes,
+        .n_bytes = is_bare ? 0 : entry->block->counted_bytes,
         .first_want = SIZE_MAX,
     };
     entry->block->resident = resident;
-    append(&all->here, resident);
     all->n_all++;
+    if (is_bare) {
+        leat_bare_forget(entry->block);
+        append(&all->evicted, resident);
+        all->is_evicting = true;
+        return;
+    }
+    append(&all->here, resident);
     all->here_bytes += resident->n_bytes;
     if (all->here_bytes > all->max_bytes)
         all->is_evicting = true;

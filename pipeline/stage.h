@@ -330,7 +330,11 @@ struct leat_stage_ops {
     bool is_filter; /* MAP that drops rows: evaluated where it stands, even behind ORDER stages */
 
     /* ORDER */
-    bool is_blind;     /* it looks at no column: rows without values may go through it */
+    bool is_blind; /* it looks at no column: rows without values may go through it */
+    /* Of a blind one: rows that leave it where so many come; UINT64_MAX: without end. NULL: as
+     * many.
+     */
+    uint64_t (*rows_behind)(const struct leat_config *config, uint64_t n_rows);
     bool expands;      /* a row becomes several, or none */
     bool is_last;      /* no ORDER stage may follow: it says how rows come together in batches */
     size_t state_size; /* zeroed before start */

@@ -38,7 +38,7 @@ void leat_state_folder_init(struct leat_state_folder *folder, const char *direct
 }
 
 /* Those above it too. */
-static int make_directories(const char *path) {
+int leat_state_folder_make(const char *path) {
     char copy[PATH_SIZE];
 
     (void)snprintf(copy, sizeof(copy), "%s", path);
@@ -214,7 +214,7 @@ int leat_state_folder_write(const struct leat_state_folder *folder, const char *
     path_of(folder, name, path);
     (void)snprintf(temporary, sizeof(temporary), "%s/.%s%s.%ld", folder->path, name, folder->suffix,
                    (long)gettid());
-    r = make_directories(folder->path);
+    r = leat_state_folder_make(folder->path);
     if (r == 0)
         r = write_new(temporary, data, n_bytes);
     if (r == 0 && rename(temporary, path) < 0)

@@ -25,6 +25,8 @@ struct leat_state_folder {
 void leat_state_folder_init(struct leat_state_folder *folder, const char *directory,
                             const char *name, const char *suffix, size_t max_files,
                             size_t max_bytes);
+/* Makes that folder, and those above it: 0 or -errno. */
+int leat_state_folder_make(const char *path);
 /* What the file holds: malloc'ed, terminated. 0; -ENOENT: there is none; -EFBIG: it has more than
  * max_bytes; else why it cannot be read. Errors name it. */
 int leat_state_folder_read(const struct leat_state_folder *folder, const char *name,

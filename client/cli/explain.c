@@ -15,6 +15,7 @@
 #include "client/cli/stream_file.h"
 #include "pipeline/explain.h"
 #include "pipeline/measure.h"
+#include "pipeline/steps.h"
 
 static bool is_file(const char *operand) {
     struct stat status;
@@ -113,6 +114,7 @@ static int explain_spec(const struct leat_spec *spec, const struct leat_cli_argu
 
     if (r < 0)
         return leat_cli_error_status(err);
+    leat_steps_look(plan, &leat_opener_operator, NULL);
     text = explain_plan(plan, arguments);
     leat_plan_unref(plan);
     if (!text) {

@@ -94,6 +94,10 @@ static void print_notes(struct leat_run *run) {
         (void)fprintf(stderr, "leatctl: %s\n", note);
         free(note);
     }
+    note = leat_run_take_replay(run);
+    if (note)
+        (void)fprintf(stderr, "leatctl: %s\n", note);
+    free(note);
 }
 
 /* One turn: 0: go on, 1: ended, -errno. */

@@ -329,7 +329,7 @@ int leat_cache_file_finish(const struct leat_cache_file *file, struct leat_error
     free(bytes);
     if (r == 0 && ftruncate(file->fd, (off_t)(file->end + n_index + sizeof(footer))) < 0)
         r = leat_error_set(err, -errno, "cannot write: %s", strerror(errno));
-    if (r == 0 && fsync(file->fd) < 0)
+    if (r == 0 && !file->is_cheap && fsync(file->fd) < 0)
         r = leat_error_set(err, -errno, "cannot write: %s", strerror(errno));
     return r;
 }
@@ -436,6 +436,15 @@ int leat_cache_file_trim(struct leat_cache_file *file, struct leat_error *err) {
         return leat_error_set(err, -errno, "cannot write: %s", strerror(errno));
     file->n_dropped = 0;
     return 0;
+}
+
+int leat_cache_file_clear(struct leat_cache_file *file, struct leat_error *err) {
+    if (file->n_frames == 0)
+        return 0;
+    file->end = file->frames[0].position;
+    file->n_frames = 0;
+    file->n_records = file->n_rows = 0;
+    return leat_cache_file_trim(file, err);
 }
 
 const struct leat_cache_frame *leat_cache_file_find(const struct leat_cache_file *file,

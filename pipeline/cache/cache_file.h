@@ -35,6 +35,7 @@ struct leat_cache_file {
     uint64_t n_records, n_rows;
     uint64_t end;       /* where the next frame goes */
     bool is_complete;   /* all of the source is in */
+    bool is_cheap;      /* to make again: nobody waits until it is on the disk */
     uint64_t n_dropped; /* bytes behind the last whole frame, met when it was opened */
     uint32_t n_refs;    /* of the run */
 };
@@ -58,6 +59,8 @@ int leat_cache_file_write(int fd, uint64_t seed, const struct leat_cache_frame *
                           const uint8_t *stored, struct leat_error *err);
 /* Cuts off what is behind the last frame. */
 int leat_cache_file_trim(struct leat_cache_file *file, struct leat_error *err);
+/* The builder's file has no frame any more. */
+int leat_cache_file_clear(struct leat_cache_file *file, struct leat_error *err);
 /* Index and footer, and all of it to the disk. is_complete is the caller's to set. */
 int leat_cache_file_finish(const struct leat_cache_file *file, struct leat_error *err);
 

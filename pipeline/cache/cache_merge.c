@@ -194,7 +194,8 @@ static int copy_all(struct merge *merge, struct leat_cache_file *target) {
 /* The builder's empty file; what another left half is thrown away. NULL and 0: it is complete. */
 static int open_target(struct merge *merge, const struct leat_plan *plan, const char *folder,
                        struct leat_cache_found *found) {
-    struct leat_cache_limits limits = {plan->options.cache.max_size, plan->options.cache.max_age};
+    struct leat_cache_limits limits = {.max_size = plan->options.cache.max_size,
+                                       .max_age = plan->options.cache.max_age};
     char *description = leat_cache_describe(plan);
     int r = 0;
 
@@ -219,7 +220,8 @@ static int open_target(struct merge *merge, const struct leat_plan *plan, const 
 
 static int write_target(struct merge *merge, const struct leat_plan *plan, const char *folder,
                         struct leat_cache_file *target) {
-    struct leat_cache_limits limits = {plan->options.cache.max_size, plan->options.cache.max_age};
+    struct leat_cache_limits limits = {.max_size = plan->options.cache.max_size,
+                                       .max_age = plan->options.cache.max_age};
     uint64_t n_bytes = 0;
     int r;
 

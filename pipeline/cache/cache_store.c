@@ -247,7 +247,7 @@ int leat_cache_store_finish(const char *folder, const struct leat_cache_file *fi
     else if (renameat(fd, partial, fd, complete) < 0)
         r = leat_error_set(err, -errno, "%s/%s: cannot be renamed: %s", folder, partial,
                            strerror(errno));
-    else
+    else if (!file->is_cheap)
         (void)fsync(fd);
     (void)close(fd);
     if (r == 0)

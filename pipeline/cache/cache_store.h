@@ -19,8 +19,9 @@
 #define LEAT_CACHE_NAME_MAX 128
 
 struct leat_cache_limits {
-    int64_t max_size; /* bytes of the folder; 0: any */
-    int64_t max_age;  /* seconds since the last use; 0: any */
+    int64_t max_size;   /* bytes of the folder; 0: any */
+    int64_t max_age;    /* seconds since the last use; 0: any */
+    uint64_t max_files; /* 0: any number */
 };
 
 struct leat_cache_found {

@@ -145,17 +145,25 @@ int leat_cache_store_make_room(const char *folder, const struct leat_cache_limit
         limits->max_age > 0 ? ((int64_t)time(NULL) - limits->max_age) * SECOND_NS : INT64_MIN;
     uint64_t n_bytes = n_more, max = limits->max_size > 0 ? (uint64_t)limits->max_size : UINT64_MAX;
     struct leat_cache_entry *entries;
-    size_t n_entries;
+    size_t n_entries, n_files;
     int r;
 
-    if (limits->max_age == 0 && limits->max_size == 0)
+    if (limits->max_age == 0 && limits->max_size == 0 && limits->max_files == 0)
         return 0;
     r = leat_cache_store_list(folder, false, &entries, &n_entries, err);
     for (size_t i = 0; i < n_entries; i++)
         n_bytes += entries[i].n_bytes;
-    for (size_t i = 0; i < n_entries && (n_bytes > max || entries[i].used_ns < oldest_ns); i++)
-        if (leat_cache_store_remove(folder, entries[i].name, NULL) == 0)
-            n_bytes -= entries[i].n_bytes;
+    n_files = n_entries;
+    for (size_t i = 0; i < n_entries; i++) {
+        bool is_too_much = n_bytes > max || (limits->max_files > 0 && n_files > limits->max_files);
+
+        if (!is_too_much && entries[i].used_ns >= oldest_ns)
+            break;
+        if (leat_cache_store_remove(folder, entries[i].name, NULL) < 0)
+            continue;
+        n_bytes -= entries[i].n_bytes;
+        n_files--;
+    }
     free(entries);
     if (r == 0 && n_bytes > max)
         r = leat_error_set(err, -EDQUOT,

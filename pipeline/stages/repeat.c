@@ -39,12 +39,21 @@ static int push(const struct leat_config *config, void *state, struct leat_ref r
     return leat_order_push(down, ref, err);
 }
 
+static uint64_t rows_behind(const struct leat_config *config, uint64_t n_rows) {
+    uint64_t count = (uint64_t)((const struct repeat *)config)->count, n;
+
+    if (n_rows == 0)
+        return 0;
+    return count == 0 || __builtin_mul_overflow(n_rows, count, &n) ? UINT64_MAX : n;
+}
+
 const struct leat_stage_ops leat_stage_repeat = {
     .name = "repeat",
     .summary = "passes over the data several times within one epoch",
     .example = "{ count: 3 }",
     .kind = LEAT_STAGE_ORDER,
     .is_blind = true,
+    .rows_behind = rows_behind,
     .args = args,
     .config_size = sizeof(struct repeat),
     .plan = plan,

@@ -34,12 +34,21 @@ static int push(const struct leat_config *config, void *state, struct leat_ref r
     return leat_order_push(down, ref, err);
 }
 
+static uint64_t rows_behind(const struct leat_config *config, uint64_t n_rows) {
+    uint64_t count = (uint64_t)((const struct skip *)config)->count;
+
+    if (n_rows == UINT64_MAX)
+        return n_rows;
+    return n_rows > count ? n_rows - count : 0;
+}
+
 const struct leat_stage_ops leat_stage_skip = {
     .name = "skip",
     .summary = "leaves out the first records of an epoch",
     .example = "{ count: 1000 }",
     .kind = LEAT_STAGE_ORDER,
     .is_blind = true,
+    .rows_behind = rows_behind,
     .args = args,
     .config_size = sizeof(struct skip),
     .state_size = sizeof(struct skip_state),

@@ -36,12 +36,19 @@ static int push(const struct leat_config *config, void *state, struct leat_ref r
     return r == 0 && taken->n_taken == (uint64_t)self->count ? LEAT_ORDER_DONE : r;
 }
 
+static uint64_t rows_behind(const struct leat_config *config, uint64_t n_rows) {
+    uint64_t count = (uint64_t)((const struct take *)config)->count;
+
+    return n_rows < count ? n_rows : count;
+}
+
 const struct leat_stage_ops leat_stage_take = {
     .name = "take",
     .summary = "keeps the first records of an epoch",
     .example = "{ count: 1000 }",
     .kind = LEAT_STAGE_ORDER,
     .is_blind = true,
+    .rows_behind = rows_behind,
     .args = args,
     .config_size = sizeof(struct take),
     .state_size = sizeof(struct take_state),

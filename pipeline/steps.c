@@ -1,0 +1,122 @@
+/* steps.c: see steps.h. */
+#include "pipeline/steps.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "pipeline/cache/cache_key.h"
+#include "pipeline/cache/cache_store.h"
+#include "pipeline/index_key.h"
+#include "pipeline/passing.h"
+
+#define FILES_MAX 4096 /* of which each is looked at for it */
+
+/* ---- rows of a pass ---- */
+
+static void take_rows(struct leat_plan *plan, const char *folder,
+                      const struct leat_cache_identity *identity) {
+    struct leat_cache_file *file = NULL;
+    char name[LEAT_CACHE_NAME_MAX];
+
+    leat_cache_store_name(identity, name);
+    if (leat_cache_store_peek(folder, name, &file, NULL) < 0)
+        return;
+    if (file->is_complete && memcmp(&file->identity, identity, sizeof(*identity)) == 0) {
+        plan->has_n_rows = true;
+        plan->n_rows = file->n_rows;
+    }
+    leat_cache_file_unref(file);
+}
+
+void leat_steps_look(struct leat_plan *plan, const struct leat_opener *opener,
+                     const char *index_folder) {
+    const char *folder =
+        plan->cache_path ? plan->cache_path : leat_index_folder(plan, index_folder);
+    struct leat_cache_identity identity;
+    struct leat_cache_data data = {.sources = NULL};
+    struct leat_passing passing;
+
+    leat_plan_passing(plan, &passing);
+    if (!passing.is_blind || !folder || plan->source->files.n_paths > FILES_MAX)
+        return;
+    if (leat_cache_key(plan, opener, &data, &identity, NULL) == 0) {
+        if (!plan->cache_path)
+            leat_index_key(leat_index_has_columns(plan), &identity);
+        take_rows(plan, folder, &identity);
+    }
+    leat_cache_data_deinit(&data);
+}
+
+/* ---- steps ---- */
+
+/* UINT64_MAX: without end. */
+static uint64_t rows_behind(const struct leat_plan *plan) {
+    uint64_t n = plan->n_rows;
+
+    for (size_t i = 0; i < plan->n_order; i++)
+        if (plan->order[i]->ops->rows_behind)
+            n = plan->order[i]->ops->rows_behind(plan->order[i]->config, n);
+    return n;
+}
+
+static bool has_end(const struct leat_plan *plan) {
+    struct leat_plan other = *plan;
+
+    other.n_rows = 1;
+    return rows_behind(&other) < UINT64_MAX;
+}
+
+void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
+                   struct leat_steps *ret_steps) {
+    struct leat_passing passing;
+    uint64_t n;
+
+    (void)world_size;
+    *ret_steps = (struct leat_steps){.n = 0};
+    leat_plan_passing(plan, &passing);
+    if (!passing.is_blind) {
+        (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
+                       "it depends on what records hold, because of `%s`", passing.looks);
+        return;
+    }
+    if (!has_end(plan)) {
+        (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
+                       "an epoch has no end, because of `repeat`");
+        return;
+    }
+    if (!plan->has_n_rows) {
+        (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
+                       "records were not counted yet: that is known once a pass was read with a "
+                       "`cache` or an `index`");
+        return;
+    }
+    n = rows_behind(plan);
+    ret_steps->is_known = true;
+    ret_steps->n = n / plan->batch_size + (!plan->drop_last && n % plan->batch_size > 0);
+}
+
+/* ---- starts ---- */
+
+void leat_steps_describe_start(const struct leat_plan *plan, bool has_index, char *text,
+                               size_t size) {
+    struct leat_passing passing;
+    const char *because;
+
+    leat_plan_passing(plan, &passing);
+    because = passing.looks ? passing.looks : passing.drops;
+    if (plan->is_one_pass)
+        (void)snprintf(text, size, "none, as it comes through a FIFO");
+    else if (plan->cache_path)
+        (void)snprintf(text, size, "%s",
+                       passing.is_blind ? "by the cache, which says how many rows there are"
+                                        : "by the cache, whose rows are read again");
+    else if (passing.are_counted)
+        (void)snprintf(text, size, "by counting records");
+    else if (leat_index_folder(plan, has_index ? "" : NULL))
+        (void)snprintf(text, size,
+                       "by the index of an earlier pass, because of `%s`; before there is one, by "
+                       "making all before it again",
+                       because);
+    else
+        (void)snprintf(text, size, "by making all before it again, because of `%s`", because);
+}

@@ -1,0 +1,28 @@
+/* steps.h: how many steps an epoch has, where that can be known before it has ended.
+ *
+ * It follows from the number of rows of a pass where no order stage looks at what rows hold
+ * (passing.h). That number is known once a cache or an index has all of the source.
+ */
+#pragma once
+
+#include "pipeline/plan.h"
+
+#define LEAT_STEPS_REASON_MAX 192
+
+struct leat_steps {
+    bool is_known;
+    uint64_t n;                         /* over all ranks */
+    char reason[LEAT_STEPS_REASON_MAX]; /* why it is not known; else "" */
+};
+
+/* Looks for the rows of a pass in the plan's cache, or in its index (index_folder: of streams that
+ * name none; NULL: there is none): plan->n_rows, before the plan is shared. Blocks. */
+void leat_steps_look(struct leat_plan *plan, const struct leat_opener *opener,
+                     const char *index_folder);
+/* Pure. */
+void leat_steps_of(const struct leat_plan *plan, uint64_t world_size, struct leat_steps *ret_steps);
+
+/* "by counting records": how what lies before a step in mid-epoch is passed over; a part of a
+ * sentence. has_index: there is a folder for indexes. */
+void leat_steps_describe_start(const struct leat_plan *plan, bool has_index, char *text,
+                               size_t size);
