@@ -1,13 +1,15 @@
 /* steady: a trainer for the end-to-end tests, made to outlive its daemon.
  *
- *     steady STREAM RANK WORLD_SIZE HOLD PACE_US SECONDS EPOCHS [copy]
+ *     steady STREAM RANK WORLD_SIZE HOLD PACE_US EPOCHS [copy]
  *
- * Pulls STREAM at $LEAT_SOCKET with a window of 4: for so many epochs, or, if EPOCHS is 0, until an
- * epoch ends behind SECONDS. HOLD batches (0 to 4) are kept while it rests for PACE_US after each.
- * What is held must not change. Prints a line "epoch E STEPS DIGEST" for each, and at the end
- * "longest_ms N lost N back N", the longest call of leat_stream_next().
+ * Pulls STREAM at $LEAT_SOCKET with a window of 4: for so many epochs, or, if EPOCHS is 0, until
+ * the end of the one in which SIGTERM comes. HOLD batches (0 to 4) are kept while it rests for
+ * PACE_US after each. What is held must not change. Prints a line "epoch E STEPS DIGEST" for each,
+ * and at the end "longest_ms N lost N back N", the longest call of leat_stream_next().
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +34,13 @@ struct trainer {
     struct leat_blake2b epoch;
     uint64_t n_steps; /* of this rank, in the epoch */
 };
+
+static volatile sig_atomic_t is_enough;
+
+static void on_signal(int number) {
+    (void)number;
+    is_enough = 1;
+}
 
 static uint64_t now_ns(void) {
     struct timespec now;
@@ -93,7 +102,9 @@ static int next(struct trainer *trainer, struct leat_batch **ret_batch) {
 
     if (trainer->n_held == WINDOW)
         release_oldest(trainer);
-    r = leat_stream_next(trainer->stream, -1, ret_batch);
+    do {
+        r = leat_stream_next(trainer->stream, -1, ret_batch);
+    } while (r == -EINTR);
     if (now_ns() - start_ns > trainer->longest_ns)
         trainer->longest_ns = now_ns() - start_ns;
     if (r < 0) {
@@ -146,18 +157,17 @@ static struct leat_client *open_stream(struct trainer *trainer, char **argv, boo
 int main(int argc, char **argv) {
     struct trainer trainer = {.stream = NULL};
     struct leat_client *client;
-    uint64_t end_ns, n_epochs;
+    uint64_t n_epochs;
 
-    if (argc < 8 || number(argv[4]) > WINDOW) {
-        fprintf(stderr,
-                "usage: steady STREAM RANK WORLD_SIZE HOLD PACE_US SECONDS EPOCHS [copy]\n");
+    if (argc < 7 || number(argv[4]) > WINDOW) {
+        fprintf(stderr, "usage: steady STREAM RANK WORLD_SIZE HOLD PACE_US EPOCHS [copy]\n");
         return 2;
     }
     trainer.n_hold = number(argv[4]);
-    end_ns = now_ns() + number(argv[6]) * UINT64_C(1000000000);
-    n_epochs = number(argv[7]);
-    client = open_stream(&trainer, argv, argc > 8);
-    for (uint64_t epoch = 0; n_epochs ? epoch < n_epochs : now_ns() < end_ns; epoch++)
+    n_epochs = number(argv[6]);
+    (void)signal(SIGTERM, on_signal);
+    client = open_stream(&trainer, argv, argc > 7);
+    for (uint64_t epoch = 0; n_epochs ? epoch < n_epochs : !is_enough; epoch++)
         pull_epoch(&trainer, epoch, number(argv[5]));
     while (trainer.n_held > 0)
         release_oldest(&trainer);

@@ -4,25 +4,23 @@ they see is what they see of a daemon that nobody disturbs.
 
     test_restart.py BIN [PATTERN]
 
-LEAT_TEST_RESTART_S: for how many seconds the daemon is killed (default 4; from 30 on, every 2 s).
+LEAT_TEST_RESTARTS: how many times the daemon is ended (default 6).
 """
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
-import threading
 import time
 
 import data
 import leat_harness
-from leat_harness import BIN, HANG_S, SLOW, Daemon, ctl, find_digest, wait_until
+from leat_harness import BIN, HANG_S, Daemon, ctl, find_digest, wait_until
 from test_systemd import LAUNCHER, TYPES
 
 STEADY = BIN.parent / "tests" / "e2e" / "steady"
-SECONDS = float(os.environ.get("LEAT_TEST_RESTART_S", "4"))
-PERIOD_S = 2.0 if SECONDS >= 30 else 0.8
-RESTART_S = 0.25  # RestartSec= of the service
+N_RESTARTS = int(os.environ.get("LEAT_TEST_RESTARTS", "6"))
 # rank r: batches held, microseconds between two, delivery
 PACES = [(0, 0, ()), (1, 300, ()), (3, 2000, ("copy",)), (4, 5000, ())]
 
@@ -33,45 +31,23 @@ def config(folder, n_rows=6000):
 
 
 class Trainer:
-    def __init__(self, daemon, rank, seconds=0, epochs=0, pace=None):
+    def __init__(self, daemon, rank, epochs=0, pace=None):
         hold, pause_us, more = PACES[rank] if pace is None else pace
+        self.is_endless = epochs == 0
         self.process = subprocess.Popen(
-            [STEADY, "s", *map(str, [rank, len(PACES), hold, pause_us, int(seconds), epochs]), *more],
+            [STEADY, "s", *map(str, [rank, len(PACES), hold, pause_us, epochs]), *more],
             env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def finish(self):
-        """Its epochs as (number, steps, digest), and what else it says."""
-        out, err = self.process.communicate(timeout=HANG_S + SECONDS)
+        """Its epochs as (number, steps, digest), and what else it says; without an end of its own, when the
+        epoch ends that it is in."""
+        if self.is_endless:
+            self.process.terminate()
+        out, err = self.process.communicate(timeout=HANG_S)
         assert self.process.returncode == 0, err.decode()
         *epochs, last = out.decode().splitlines()
         words = last.split()
         return [tuple(line.split()[1:]) for line in epochs], dict(zip(words[::2], map(int, words[1::2])))
-
-
-class Supervisor:
-    """Ends the daemon every period, and starts it again after a while, until it is told to stop."""
-
-    def __init__(self, daemon, end):
-        self.daemon, self.end, self.n_restarts, self.failure = daemon, end, 0, None
-        self.stopped = threading.Event()
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
-
-    def run(self):
-        try:
-            while not self.stopped.wait(PERIOD_S * SLOW):
-                self.end(self.daemon)
-                time.sleep(RESTART_S)
-                self.daemon.start()
-                self.n_restarts += 1
-        except Exception as failure:  # noqa: told by stop()
-            self.failure = failure
-
-    def stop(self):
-        self.stopped.set()
-        self.thread.join()
-        if self.failure:
-            raise self.failure
 
 
 def kill(daemon):
@@ -85,47 +61,61 @@ def drain(daemon):
     assert daemon.process.wait(HANG_S) == 0
 
 
-def disturb(folder, end, seconds):
-    """Each rank sees of a daemon that is ended over and over what it sees of one that is not."""
+def all_go_on(daemon):
+    """Whether each of the trainers got something of this daemon."""
+    return sum(session["n_batches"] > 0 for session in daemon.sessions()) == len(PACES)
+
+
+def disturb(folder, end, n_restarts):
+    """Each rank sees of a daemon that is ended over and over what it sees of one that is not. It is ended when all
+    have got something of it, at some moment; now and then once more, whatever they are at then."""
+    rng = random.Random(5)
     with Daemon(folder, config(folder)) as daemon:
-        trainers = [Trainer(daemon, rank, seconds * SLOW) for rank in range(len(PACES))]
-        supervisor = Supervisor(daemon, end)
+        trainers = [Trainer(daemon, rank) for rank in range(len(PACES))]
         try:
+            for i in range(n_restarts):
+                wait_until(lambda: all_go_on(daemon), "all trainers get batches")
+                for _ in range(1 + i % 2):
+                    time.sleep(rng.uniform(0, 0.3))
+                    end(daemon)
+                    daemon.start()
+            wait_until(lambda: all_go_on(daemon), "all trainers get batches")
             disturbed = [trainer.finish() for trainer in trainers]
         finally:
-            supervisor.stop()
             for trainer in trainers:
                 trainer.process.kill()
         others = [Trainer(daemon, rank, epochs=len(epochs), pace=(1, 0, ())) for rank, (epochs, _) in enumerate(disturbed)]
         for rank, (epochs, said) in enumerate(disturbed):
             expected, _ = others[rank].finish()
             assert epochs == expected, f"rank {rank}: {epochs} is not {expected}"
-            assert said["lost"] == said["back"] and said["lost"] > 0, said
+            assert said["lost"] == said["back"] >= n_restarts, said
     longest_ms = max(said["longest_ms"] for _, said in disturbed)
-    print(f"{supervisor.n_restarts} restarts, {sum(len(epochs) for epochs, _ in disturbed)} epochs, "
-          f"longest pause {longest_ms} ms with {RESTART_S * 1000:g} ms to restart")
+    print(f"{n_restarts} restarts, {sum(len(epochs) for epochs, _ in disturbed)} epochs, longest pause {longest_ms} ms")
 
 
 def test_killed_over_and_over(folder):
-    disturb(folder, kill, SECONDS)
+    disturb(folder, kill, N_RESTARTS)
 
 
 def test_drained_over_and_over(folder):
-    disturb(folder, drain, SECONDS / 2)
+    disturb(folder, drain, N_RESTARTS // 2)
 
 
 def test_leatctl_goes_on(folder):
     """It says that it lost the connection, and prints the same digest."""
     with Daemon(folder, config(folder)) as daemon:
-        expected = daemon.digest("s", "--epochs", 20)
-        client = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "20", "--digest"], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+        client = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "0", "--digest", "--json"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
         wait_until(lambda: any(session["n_batches"] for session in daemon.sessions()), "it has got batches")
         daemon.stop()
         daemon.start()
+        wait_until(lambda: any(session["n_batches"] for session in daemon.sessions()), "it gets more")
+        client.send_signal(signal.SIGINT)
         out, err = client.communicate(timeout=HANG_S)
-        assert client.returncode == 0 and b"connected again" in err, err
-        assert find_digest(out) == expected
+        assert client.returncode == 130 and b"connected again" in err, err
+        report = json.loads(out)
+        assert report["digest"] == daemon.digest("s", "--epochs", 0, "--batches", report["batches"])
 
 
 def launch(folder, listeners, log):
@@ -149,7 +139,7 @@ def test_who_comes_between_two_waits(folder):
     with open(folder / "leatd.log", "wb") as log:
         daemon = launch(folder, listeners, log)
         expected = find_digest(ctl("pull", "s", "--digest", env=env).stdout)
-        trainer = subprocess.Popen([STEADY, "s", "0", "1", "4", "0", "0", "100"], stdout=subprocess.PIPE,
+        trainer = subprocess.Popen([STEADY, "s", "0", "1", "4", "0", "100"], stdout=subprocess.PIPE,
                                    env={**os.environ, **env})
         wait_until(lambda: json.loads(ctl("status", "--json", env=env).stdout)["n_sessions"], "it is there")
         ctl("drain", "--timeout", 600, env=env)
