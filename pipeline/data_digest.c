@@ -8,16 +8,16 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define END_BYTES    (64U << 10) /* of head and tail */
-#define SAMPLE_BYTES (4U << 10)  /* of each of those between them */
-#define CHUNK_BYTES  (256U << 10)
+#define END_BYTES    (64U << 10)  /* of head and tail */
+#define SAMPLE_BYTES (4U << 10)   /* of each of those between them */
+#define CHUNK_BYTES  (256U << 10) /* at a time: a small file, of which all bytes count, is one */
 
 /* ---- a file ---- */
 
 struct leat_data_range leat_data_range(uint64_t n_bytes, bool is_full, size_t index) {
     uint64_t part = n_bytes / LEAT_DATA_RANGES + 1, offset = index * part;
 
-    if (is_full || n_bytes <= 4 * END_BYTES) {
+    if (is_full || n_bytes <= CHUNK_BYTES) {
         if (offset >= n_bytes)
             return (struct leat_data_range){n_bytes, 0};
         return (struct leat_data_range){offset, n_bytes - offset < part ? n_bytes - offset : part};
@@ -38,11 +38,13 @@ struct reading {
     struct leat_error *err;
 };
 
-/* As far as the file goes. */
-static int hash_range(struct reading *reading, struct leat_data_range range) {
-    while (range.n_bytes > 0) {
-        size_t n_wanted = range.n_bytes < CHUNK_BYTES ? (size_t)range.n_bytes : CHUNK_BYTES;
-        ssize_t n = pread(reading->fd, reading->chunk, n_wanted, (off_t)range.offset);
+/* Bytes that were read: fewer than wanted only at the end of the file. */
+static ssize_t read_chunk(const struct reading *reading, size_t n_wanted, uint64_t offset) {
+    size_t n_bytes = 0;
+
+    while (n_bytes < n_wanted) {
+        ssize_t n = pread(reading->fd, reading->chunk + n_bytes, n_wanted - n_bytes,
+                          (off_t)(offset + n_bytes));
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -50,27 +52,59 @@ static int hash_range(struct reading *reading, struct leat_data_range range) {
             return leat_error_set(reading->err, -errno, "%s: cannot read: %s", reading->path,
                                   strerror(errno));
         if (n == 0)
-            return 0;
+            break;
+        n_bytes += (size_t)n;
+    }
+    return (ssize_t)n_bytes;
+}
+
+static int hash_range(const struct reading *reading, struct leat_data_range range,
+                      XXH128_hash_t *ret_hash) {
+    (void)XXH3_128bits_reset(reading->hash);
+    while (range.n_bytes > 0) {
+        size_t n_wanted = range.n_bytes < CHUNK_BYTES ? (size_t)range.n_bytes : CHUNK_BYTES;
+        ssize_t n = read_chunk(reading, n_wanted, range.offset);
+
+        if (n < 0)
+            return (int)n;
+        if (n == 0)
+            break;
         (void)XXH3_128bits_update(reading->hash, reading->chunk, (size_t)n);
         range.offset += (uint64_t)n;
         range.n_bytes -= (uint64_t)n;
     }
+    *ret_hash = XXH3_128bits_digest(reading->hash);
     return 0;
 }
 
-static int hash_ranges(struct reading *reading, uint64_t n_bytes, bool is_full,
+/* The whole file is in the chunk, or its first n_there bytes, if it has become shorter. */
+static XXH128_hash_t hash_part(const struct reading *reading, struct leat_data_range range,
+                               size_t n_there) {
+    size_t offset = range.offset < n_there ? (size_t)range.offset : n_there;
+    size_t n = range.n_bytes < n_there - offset ? (size_t)range.n_bytes : n_there - offset;
+
+    return XXH3_128bits(reading->chunk + offset, n);
+}
+
+static int hash_ranges(const struct reading *reading, uint64_t n_bytes, bool is_full,
                        struct leat_data_hash *hash) {
+    bool is_small = n_bytes <= CHUNK_BYTES;
+    ssize_t n_there = is_small ? read_chunk(reading, (size_t)n_bytes, 0) : 0;
     XXH128_canonical_t canonical[LEAT_DATA_RANGES], all;
 
+    if (n_there < 0)
+        return (int)n_there;
     for (size_t i = 0; i < LEAT_DATA_RANGES; i++) {
+        struct leat_data_range range = leat_data_range(n_bytes, is_full, i);
         XXH128_hash_t value;
-        int r;
+        int r = 0;
 
-        (void)XXH3_128bits_reset(reading->hash);
-        r = hash_range(reading, leat_data_range(n_bytes, is_full, i));
+        if (is_small)
+            value = hash_part(reading, range, (size_t)n_there);
+        else
+            r = hash_range(reading, range, &value);
         if (r < 0)
             return r;
-        value = XXH3_128bits_digest(reading->hash);
         hash->ranges[i] = value.low64;
         XXH128_canonicalFromHash(&canonical[i], value);
     }
@@ -81,13 +115,15 @@ static int hash_ranges(struct reading *reading, uint64_t n_bytes, bool is_full,
 
 int leat_data_hash(int fd, const char *path, uint64_t n_bytes, bool is_full,
                    struct leat_data_hash *ret_hash, struct leat_error *err) {
+    bool is_small = n_bytes <= CHUNK_BYTES;
     struct reading reading = {.fd = fd,
                               .path = path,
-                              .hash = XXH3_createState(),
-                              .chunk = malloc(CHUNK_BYTES),
+                              .hash = is_small ? NULL : XXH3_createState(),
+                              .chunk = malloc(is_small ? (size_t)n_bytes + 1 : CHUNK_BYTES),
                               .err = err};
-    int r = reading.hash && reading.chunk ? hash_ranges(&reading, n_bytes, is_full, ret_hash)
-                                          : leat_error_oom(err);
+    int r = reading.chunk && (is_small || reading.hash)
+                ? hash_ranges(&reading, n_bytes, is_full, ret_hash)
+                : leat_error_oom(err);
 
     (void)XXH3_freeState(reading.hash);
     free(reading.chunk);
