@@ -442,9 +442,10 @@ static void test_options_are_checked(void **state) {
     assert_string_equal(drive_stream(CSV, "", BAD_STAGES, &how).error.message,
                         "3 ranks from rank 1 on: there are 3");
     how.options = (struct leat_run_options){.n_epochs = 1, .first_rank = 1, .world_size = 2};
-    assert_string_equal(drive_stream(CSV, "", BAD_STAGES, &how).error.message,
-                        "no rank of 2 gets a batch: epoch 0 has only 1 steps; `uneven: pad` gives all "
-                        "of them one");
+    assert_string_equal(
+        drive_stream(CSV, "", BAD_STAGES, &how).error.message,
+        "no rank of 2 gets a batch: epoch 0 has only 1 steps; `uneven: pad` gives all "
+        "of them one");
 }
 
 /* What waits for slots is bounded by what the slots hold, not by a number of batches: large batches
