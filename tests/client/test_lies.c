@@ -133,10 +133,14 @@ static void lie_wrong_slot(int fd, void *argument) {
     lie_batch(fd, (struct leat_packet){.batch = {.generation = 1, .used_bytes = 216, .slot = 1}});
 }
 
+/* Steps may be left out, but none comes behind a later one. */
 static void lie_wrong_step(int fd, void *argument) {
     (void)argument;
-    lie_batch(fd, (struct leat_packet){
-                      .batch = {.generation = 1, .used_bytes = 216, .slot = 1, .step = 1}});
+    fake_open(fd, 2);
+    fake_ring(fd, fake_memfd(2, 0, 0, FAKE_ALL_SEALS), 1, 2);
+    fake_batch(fd, 1, 1, 0, 1);
+    fake_batch(fd, 1, 0, 0, 0);
+    fake_wait_for_end(fd);
 }
 
 static void lie_held_slot(int fd, void *argument) {

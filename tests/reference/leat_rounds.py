@@ -1,4 +1,5 @@
 """Which steps the ranks of a world see, and what `skip_steps` and `skip_records` take out."""
+import pathlib
 
 
 def parse_range(text):
@@ -24,11 +25,14 @@ class Skips:
         return any(of in (None, epoch) and first <= step <= last for of, first, last in self.steps)
 
     def has_record(self, number, record):
-        """number: in the pass; record.place is FILE:LINE of its first line."""
+        """number: in the pass; record.place is FILE@OFFSET, of a file that is not compressed."""
         if any(first <= number <= last for first, last in self.numbers):
             return True
-        path, _, line = str(record.place).rpartition(":")
-        return any(path.endswith(file) and int(line) <= last and int(line) + record.raw.count(b"\n") >= first
+        path, _, offset = str(record.place).rpartition("@")
+        if not any(path.endswith(file) for file, _, _ in self.lines):
+            return False
+        line = 1 + pathlib.Path(path).read_bytes().count(b"\n", 0, int(offset))
+        return any(path.endswith(file) and line <= last and line + record.raw.count(b"\n") >= first
                    for file, first, last in self.lines)
 
 
