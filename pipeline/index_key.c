@@ -9,7 +9,7 @@ const char *leat_index_folder(const struct leat_plan *plan, const char *given) {
     const char *folder = plan->index_path ? plan->index_path : given;
 
     if (plan->cache_path || strcmp(plan->options.index, "off") == 0 || plan->mixing ||
-        plan->is_one_pass || leat_plan_find_varying(plan))
+        plan->is_one_pass || plan->blocks.block_size > 0 || leat_plan_find_varying(plan))
         return NULL;
     return folder;
 }

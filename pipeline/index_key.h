@@ -5,7 +5,8 @@
 #include "pipeline/plan.h"
 
 /* Where: the plan's own folder, or the given one (NULL: there is none); NULL: it has none, since it
- * has a cache, is to have none, is mixed, comes through a FIFO, or has other records each epoch. */
+ * has a cache, is to have none, is mixed, comes through a FIFO, is read in blocks in random order,
+ * or has other records each epoch. */
 const char *leat_index_folder(const struct leat_plan *plan, const char *given);
 /* Whether the order looks at rows, or holds all of them: what it sees is kept. */
 bool leat_index_has_columns(const struct leat_plan *plan);

@@ -156,7 +156,8 @@ int leat_run_cache_job(struct leat_run *run, struct leat_job **ret_job) {
     if (cache->job_is_out)
         return 0;
     if (cache->is_builder && cache->first && (cache->is_whole || !run->is_cancelled) &&
-        (!cache->is_index || cache->is_whole || cache->n_bytes >= LEAT_INDEX_WRITE_BYTES))
+        (!cache->is_index || cache->is_whole || cache->state != LEAT_RUN_CACHE_SCANNED ||
+         cache->n_bytes >= LEAT_INDEX_WRITE_BYTES))
         return write_job(run, ret_job);
     if (cache->is_builder && cache->is_whole) {
         cache->file->is_complete = true; /* for this run it is, whatever comes of it on the disk */
@@ -443,8 +444,10 @@ static bool lets_scan_blocks(struct leat_run *run, size_t max_entries) {
         return false;
     if (!leat_run_spans_let_scan(run, max_entries))
         return false;
-    if (run->spans.is_building)
+    if (run->spans.is_building) {
+        run->cache.next_frame = run->cache.file->n_frames;
         start_scanner(run);
+    }
     run->cache.state = LEAT_RUN_CACHE_SCANNED;
     return true;
 }

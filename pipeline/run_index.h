@@ -9,8 +9,8 @@
  *     (run_resident.h).
  * Elsewhere the source is read as if there were none. The key of an index is that of a cache, so it
  * is never taken for other data or other stages; a damaged block of it is made from the source.
- * Streams whose records differ from epoch to epoch, that are mixed, or that come through a FIFO
- * have none. Part of run_cache.c's inside.
+ * Streams whose records differ from epoch to epoch, that are mixed, read in blocks in random order,
+ * or that come through a FIFO have none. Part of run_cache.c's inside.
  */
 #pragma once
 

@@ -66,12 +66,29 @@ static bool has_end(const struct leat_plan *plan) {
     return rows_behind(&other) < UINT64_MAX;
 }
 
+/* All ranks have as many. */
+static void even_out(const struct leat_plan *plan, uint64_t world_size, struct leat_steps *steps) {
+    uint64_t rest = world_size > 1 ? steps->n % world_size : 0;
+
+    if (rest == 0)
+        return;
+    if (plan->options.uneven == LEAT_UNEVEN_ERROR) {
+        steps->is_known = false;
+        (void)snprintf(steps->reason, sizeof(steps->reason),
+                       "the epoch will fail: %llu steps are not even over %llu ranks",
+                       (unsigned long long)steps->n, (unsigned long long)world_size);
+        return;
+    }
+    steps->n -= rest;
+    if (plan->options.uneven == LEAT_UNEVEN_PAD)
+        steps->n += world_size;
+}
+
 void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
                    struct leat_steps *ret_steps) {
     struct leat_passing passing;
     uint64_t n;
 
-    (void)world_size;
     *ret_steps = (struct leat_steps){.n = 0};
     leat_plan_passing(plan, &passing);
     if (!passing.is_blind) {
@@ -93,6 +110,7 @@ void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
     n = rows_behind(plan);
     ret_steps->is_known = true;
     ret_steps->n = n / plan->batch_size + (!plan->drop_last && n % plan->batch_size > 0);
+    even_out(plan, world_size, ret_steps);
 }
 
 /* ---- starts ---- */

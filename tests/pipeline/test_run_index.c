@@ -68,6 +68,9 @@ static const char *const tails[] = {
     "- pack: {fields: ids, length: 700, value: 0}\n- batch: {batch_size: 3}",
     "- pad: {input: ids, longest: true, value: 0}\n- pad: {input: also, longest: true, value: 0}\n"
     "- shuffle: {global: true, max_bytes: 1MiB}\n- batch: {batch_size: 7}",
+    "- take: {count: 200}\n- pad: {input: ids, longest: true, value: 0}\n"
+    "- pad: {input: also, longest: true, value: 0}\n"
+    "- shuffle: {global: true, max_bytes: 1MiB}\n- batch: {batch_size: 7}",
 };
 #define N_TAILS (sizeof(tails) / sizeof(tails[0]))
 

@@ -1,0 +1,172 @@
+/* test_steps.c: pipeline/steps.c: the number of steps that is known before an epoch is the one that
+ * it has, over random stages, ranks and batches; and why it is not known where it is not. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/steps.h"
+#include "tests/pipeline/shared_cache_folder.h"
+#include "tests/pipeline/shared_order.h"
+#include "tests/pipeline/shared_records.h"
+
+static const char *folder(void) {
+    static char path[256];
+
+    (void)snprintf(path, sizeof(path), "%s", folder_path("."));
+    return path;
+}
+
+struct last {
+    uint64_t n_steps; /* one more than the last */
+};
+
+static void see(const struct leat_output *output, void *user) {
+    ((struct last *)user)->n_steps = output->step + 1;
+}
+
+static struct order_chain random_chain(void) {
+    struct order_chain chain = {.n_stages = draw(5)};
+    bool has_repeat = false;
+
+    for (size_t i = 0; i < chain.n_stages; i++) {
+        struct order_stage *stage = &chain.stages[i];
+
+        stage->op = (enum order_op)draw(has_repeat ? 3 : 4);
+        stage->n = stage->op == ORDER_REPEAT ? 1 + (int64_t)draw(3) : 1 + (int64_t)draw(300);
+        has_repeat |= stage->op == ORDER_REPEAT;
+    }
+    return chain;
+}
+
+/* What is said before: of the plan that the next run would be of. */
+static struct leat_steps look(const char *options, const char *stages, uint64_t world_size) {
+    struct leat_plan *plan = stream_plan(CSV, options, stages);
+    struct leat_steps steps;
+
+    leat_steps_look(plan, &leat_opener_operator, folder());
+    leat_steps_of(plan, world_size, &steps);
+    leat_plan_unref(plan);
+    return steps;
+}
+
+static bool check_chain(const char *options, const char *stages, uint64_t world_size) {
+    struct last last = {.n_steps = 0};
+    struct drive how = {.options = {.n_epochs = 1,
+                                    .index_folder = folder(),
+                                    .world_size = world_size,
+                                    .n_ranks = world_size},
+                        .on_batch = see,
+                        .user = &last};
+    struct leat_steps steps;
+
+    (void)drive_stream(CSV, options, stages, &how);
+    steps = look(options, stages, world_size);
+    if (!steps.is_known) /* it ended before the data did, or fails */
+        return false;
+    assert_string_equal(steps.reason, "");
+    assert_int_equal(steps.n, last.n_steps);
+    return true;
+}
+
+static void test_as_many(void **state) {
+    static const char *const unevens[] = {"drop", "pad", "error"};
+    static const char *const keepers[] = {"index: auto", "cache: {path: .}"};
+    int n_known = 0;
+
+    (void)state;
+    for (int i = 0; i < 150; i++) {
+        struct order_chain chain = random_chain();
+        char lines[512], stages[2048], options[128];
+
+        if (i % 10 == 0) {
+            write_data("data.csv", 0, 1 + (int64_t)draw(700), 0);
+            remove_caches();
+        }
+        order_yaml(&chain, lines, sizeof(lines));
+        (void)snprintf(stages, sizeof(stages),
+                       CASTS "- select: {fields: [id, age]}\n%s- batch: {batch_size: %d, "
+                             "drop_last: %s}",
+                       lines, 1 + (int)draw(60), draw(2) ? "true" : "false");
+        (void)snprintf(options, sizeof(options), "uneven: %s\n    %s", unevens[draw(3)],
+                       keepers[draw(2)]);
+        n_known += check_chain(options, stages, 1 + draw(4));
+    }
+    assert_true(n_known > 50);
+    remove_caches();
+}
+
+static void assert_unknown(const char *options, const char *stages, const char *why) {
+    struct leat_steps steps = look(options, stages, 1);
+
+    assert_false(steps.is_known);
+    assert_non_null(strstr(steps.reason, why));
+}
+
+static void test_unknown(void **state) {
+    static const char plain[] = CASTS "- select: {fields: [id]}\n- batch: {batch_size: 5}";
+    struct drive how = {.options = {.n_epochs = 1, .index_folder = folder()}};
+    struct leat_steps steps;
+
+    (void)state;
+    write_data("data.csv", 0, 101, 0);
+    remove_caches();
+    assert_unknown("", plain, "were not counted yet");
+    (void)drive_stream(CSV, "", plain, &how);
+    steps = look("", plain, 1);
+    assert_true(steps.is_known);
+    assert_int_equal(steps.n, 21);
+    write_data("data.csv", 0, 99, 0); /* of other data nothing is known */
+    assert_unknown("", plain, "were not counted yet");
+    assert_unknown("",
+                   CASTS "- select: {fields: [id]}\n- repeat: {count: 0}\n"
+                         "- batch: {batch_size: 5}",
+                   "no end");
+    assert_unknown("",
+                   CASTS "- select: {fields: [id]}\n- shuffle: {buffer_size: 5}\n"
+                         "- filter: {input: id, min: 3}\n- batch: {batch_size: 5}",
+                   "`filter`");
+    assert_unknown("",
+                   CASTS "- select: {fields: [id]}\n- dedup: {input: id}\n"
+                         "- batch: {batch_size: 5}",
+                   "`dedup`");
+    remove_caches();
+}
+
+static void assert_start(const char *options, const char *stages, bool has_index,
+                         const char *expected) {
+    struct leat_plan *plan = stream_plan(CSV, options, stages);
+    char text[256];
+
+    leat_steps_describe_start(plan, has_index, text, sizeof(text));
+    assert_non_null(strstr(text, expected));
+    leat_plan_unref(plan);
+}
+
+static void test_starts(void **state) {
+    static const char plain[] = CASTS "- select: {fields: [id]}\n- batch: {batch_size: 5}";
+    static const char filtered[] =
+        CASTS "- filter: {input: id, min: 3}\n- select: {fields: [id]}\n- batch: {batch_size: 5}";
+
+    (void)state;
+    write_data("data.csv", 0, 101, 0);
+    assert_start("", plain, true, "by counting records");
+    assert_start("", filtered, true, "by the index of an earlier pass, because of `filter`");
+    assert_start("", filtered, false, "by making all before it again, because of `filter`");
+    assert_start("index: off", filtered, true, "by making all before it again");
+    assert_start("on_error: skip", plain, true, "because of `on_error`");
+    assert_start("cache: {path: .}", plain, true, "by the cache, which says");
+    assert_start("cache: {path: .}",
+                 CASTS "- dedup: {input: id}\n- select: {fields: [id]}\n"
+                       "- batch: {batch_size: 5}",
+                 true, "by the cache, whose rows are read again");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_as_many),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_starts),
+    };
+
+    return cmocka_run_group_tests(tests, folder_open, folder_close);
+}
