@@ -223,7 +223,8 @@ static int check_epoch(struct leat_run *run, struct leat_error *err) {
             "of them one",
             (unsigned long long)batcher->world_size, (unsigned long long)run->epoch,
             (unsigned long long)batcher->n_closed);
-    if (is_first && batcher->first_step > batcher->n_closed)
+    /* A rank's own first step may lie behind the end, in the round in which the epoch ends. */
+    if (is_first && batcher->first_step >= batcher->n_closed + batcher->world_size)
         return leat_error_set(
             err, -EINVAL, "step %llu was asked for, but epoch %llu has only %llu steps",
             (unsigned long long)batcher->first_step, (unsigned long long)run->epoch,

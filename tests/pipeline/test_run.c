@@ -184,7 +184,7 @@ static void expect_epoch(const struct order_numbers *ids, uint64_t batch_size, b
         return;
     expected->fails = is_cut || n_all == 0;
     if (epoch == options->first_epoch && options->first_step > 0)
-        expected->fails |= options->first_step > n_all;
+        expected->fails |= options->first_step >= n_all + world;
     else
         expected->fails |= n_steps == 0;
 }
