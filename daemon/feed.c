@@ -297,13 +297,13 @@ bool leat_feed_pull(struct leat_feed *feed) {
     return true;
 }
 
+/* One of an older ring is of no use to the run, which may still want one. */
 static void slot_is_free(struct leat_feed *feed, struct leat_ring *ring) {
-    if (ring == feed->ring) {
+    if (ring == feed->ring)
         leat_hub_set_starved(&feed->hub_run, false);
-        leat_feed_mark(feed);
-    } else {
+    else
         leat_feed_free_ring_if_idle(feed, ring);
-    }
+    leat_feed_mark(feed);
     leat_feed_finish_if_idle(feed);
 }
 
