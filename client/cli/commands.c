@@ -660,8 +660,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .options = trace_options,
      .run = leat_cli_trace},
     {.name = "drain",
-     .summary =
-         "let trainers go to the next daemon or give back what they hold, then stop this one",
+     .summary = "let trainers leave for the next daemon, then stop this one",
      .description = SOCKET_TEXT,
      .examples = "  leatctl drain --timeout 60\n",
      .options = drain_options,

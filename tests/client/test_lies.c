@@ -138,9 +138,14 @@ static void lie_wrong_step(int fd, void *argument) {
     (void)argument;
     fake_open(fd, 2);
     fake_ring(fd, fake_memfd(2, 0, 0, FAKE_ALL_SEALS), 1, 2);
-    fake_batch(fd, 1, 1, 0, 1);
-    fake_batch(fd, 1, 0, 0, 0);
+    fake_batch(fd, 1, 1, 0, 1); /* steps may be left out, */
+    fake_batch(fd, 1, 0, 0, 0); /* but do not come again */
     fake_wait_for_end(fd);
+}
+
+static void lie_wrong_epoch(int fd, void *argument) {
+    (void)argument;
+    lie_batch(fd, (struct leat_packet){.batch = {.generation = 1, .used_bytes = 216, .epoch = 1}});
 }
 
 static void lie_held_slot(int fd, void *argument) {
@@ -216,6 +221,7 @@ static const struct lie lies[] = {
     {"too few bytes", lie_too_few_bytes, -EPROTO},
     {"another batch's slot", lie_wrong_slot, -EPROTO},
     {"wrong step", lie_wrong_step, -EPROTO},
+    {"wrong epoch", lie_wrong_epoch, -EPROTO},
     {"held slot", lie_held_slot, -EPROTO},
     {"end of another epoch", lie_wrong_epoch_end, -EPROTO},
     {"unknown kind", lie_unknown_kind, -EPROTO},

@@ -1,11 +1,12 @@
 /* steady: a trainer for the end-to-end tests, made to outlive its daemon.
  *
- *     steady STREAM RANK WORLD_SIZE HOLD PACE_US EPOCHS [copy]
+ *     steady STREAM RANK WORLD_SIZE HOLD PACE_US EPOCHS [copy | backwards]
  *
  * Pulls STREAM at $LEAT_SOCKET with a window of 4: for so many epochs, or, if EPOCHS is 0, until
  * the end of the one in which SIGTERM comes. HOLD batches (0 to 4) are kept while it rests for
- * PACE_US after each. What is held must not change. Prints a line "epoch E STEPS DIGEST" for each,
- * and at the end "longest_ms N lost N back N", the longest call of leat_stream_next().
+ * PACE_US after each. With `backwards` it seeks each of the EPOCHS, the last first. What is held
+ * must not change. Prints a line "epoch E STEPS DIGEST" for each, and at the end "longest_ms N lost
+ * N back N", the longest call of leat_stream_next().
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -131,6 +132,19 @@ static void pull_epoch(struct trainer *trainer, uint64_t epoch, unsigned pace_us
     printf("epoch %" PRIu64 " %" PRIu64 " %s\n", epoch, trainer->n_steps, hex);
 }
 
+static void release_all(struct trainer *trainer) {
+    while (trainer->n_held > 0)
+        release_oldest(trainer);
+}
+
+static void seek(struct trainer *trainer, uint64_t epoch) {
+    release_all(trainer);
+    if (leat_stream_seek(trainer->stream, epoch, 0) < 0) {
+        fprintf(stderr, "%s\n", leat_error_text(leat_stream_error(trainer->stream)));
+        exit(1);
+    }
+}
+
 static unsigned number(const char *text) {
     return (unsigned)strtoul(text, NULL, 10);
 }
@@ -158,19 +172,27 @@ int main(int argc, char **argv) {
     struct trainer trainer = {.stream = NULL};
     struct leat_client *client;
     uint64_t n_epochs;
+    const char *mode;
 
     if (argc < 7 || number(argv[4]) > WINDOW) {
-        fprintf(stderr, "usage: steady STREAM RANK WORLD_SIZE HOLD PACE_US EPOCHS [copy]\n");
+        fprintf(stderr,
+                "usage: steady STREAM RANK WORLD_SIZE HOLD PACE_US EPOCHS [copy | backwards]\n");
         return 2;
     }
     trainer.n_hold = number(argv[4]);
     n_epochs = number(argv[6]);
+    mode = argc > 7 ? argv[7] : "";
     (void)signal(SIGTERM, on_signal);
-    client = open_stream(&trainer, argv, argc > 7);
-    for (uint64_t epoch = 0; n_epochs ? epoch < n_epochs : !is_enough; epoch++)
-        pull_epoch(&trainer, epoch, number(argv[5]));
-    while (trainer.n_held > 0)
-        release_oldest(&trainer);
+    client = open_stream(&trainer, argv, strcmp(mode, "copy") == 0);
+    for (uint64_t epoch = 0; n_epochs ? epoch < n_epochs : !is_enough; epoch++) {
+        bool is_backwards = strcmp(mode, "backwards") == 0;
+        uint64_t place = is_backwards ? n_epochs - 1 - epoch : epoch;
+
+        if (is_backwards)
+            seek(&trainer, place);
+        pull_epoch(&trainer, place, number(argv[5]));
+    }
+    release_all(&trainer);
     printf("longest_ms %" PRIu64 " lost %u back %u\n", trainer.longest_ns / 1000000U,
            trainer.n_lost, trainer.n_back);
     leat_stream_close(trainer.stream);

@@ -31,11 +31,11 @@ def config(folder, n_rows=6000):
 
 
 class Trainer:
-    def __init__(self, daemon, rank, epochs=0, pace=None):
+    def __init__(self, daemon, rank, epochs=0, pace=None, world_size=len(PACES)):
         hold, pause_us, more = PACES[rank] if pace is None else pace
         self.is_endless = epochs == 0
         self.process = subprocess.Popen(
-            [STEADY, "s", *map(str, [rank, len(PACES), hold, pause_us, epochs]), *more],
+            [STEADY, "s", *map(str, [rank, world_size, hold, pause_us, epochs]), *more],
             env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def finish(self):
@@ -173,6 +173,18 @@ def test_ranks_of_launchers(folder):
         assert "rank=1 world_size=3 source=arguments" in daemon.log
         for args in (["--rank", 1], ["--world-size", 3]):
             assert daemon.pull("s", *args, check=False).returncode == 2
+
+
+def test_epochs_do_not_mix(folder):
+    """Some epochs fit into the ring at once; each is the same as if it were the only one, in whatever order."""
+    csv = data.titanic(folder, 100)
+    text = data.yaml_text({"s": data.titanic_stream(csv, batch_size=32, shuffle=50)}, workers=2)
+    with Daemon(folder, text) as daemon:
+        forwards, _ = Trainer(daemon, 0, epochs=30, pace=(0, 0, ()), world_size=1).finish()
+        backwards, _ = Trainer(daemon, 0, epochs=30, pace=(2, 0, ("backwards",)), world_size=1).finish()
+        assert len(set(digest for _, _, digest in forwards)) == 30
+        assert forwards == backwards[::-1]
+        assert {n_steps for _, n_steps, _ in forwards} == {"4"}
 
 
 def test_changed_meanwhile(folder):
