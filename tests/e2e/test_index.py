@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Starts in mid-epoch with the real daemon: what they make again, what the log says of it, and that
+it is the same batches; and steps that are known beforehand.
+
+    test_index.py BIN [PATTERN]
+"""
+import json
+
+import data
+import leat_harness
+from leat_harness import Daemon
+
+N_ROWS = 20000
+
+
+def write_config(folder, stages, **options):
+    csv = data.titanic(folder, N_ROWS)
+    stream = data.titanic_stream(csv, block_bytes=16384, **options)
+    stream["stages"] = stages(stream["stages"])
+    config = folder / "s.yaml"
+    config.write_text(data.yaml_text({"s": stream}))
+    return config
+
+
+def with_filter(stages):
+    """Behind the shuffle, so that the order looks at rows."""
+    at = [i for i, stage in enumerate(stages) if "shuffle" in stage][0]
+    return stages[:at + 1] + [{"filter": {"input": "labels", "equals": 1}}] + stages[at + 1:]
+
+
+def rows_made(daemon):
+    stats = json.loads(daemon.ctl("stats", "--json").stdout)
+    return sum(stage["n_records"] for stream in stats for stage in stream["stages"] if stage["name"] == "csv")
+
+
+def pull(daemon, *args):
+    return [json.loads(line) for line in
+            daemon.pull("s", "--format", "jsonl", "--epochs", 1, *args).stdout.splitlines()]
+
+
+def starts(daemon):
+    return json.loads(daemon.ctl("explain", "s", "--json").stdout)
+
+
+def check(folder, config, may_replay):
+    position = folder / "position"
+    with Daemon(folder, config) as daemon:
+        whole = pull(daemon)
+    with Daemon(folder, config) as daemon:
+        n = len(whole) // 10 * 9
+        assert pull(daemon, "--batches", n, "--save-position", position) == whole[:n]
+    with Daemon(folder, config) as daemon:
+        assert pull(daemon, "--position", f"@{position}") == whole[n:]
+        assert rows_made(daemon) < N_ROWS / 2 or may_replay
+        assert (" replay " in daemon.log.replace("event=", " ")) == may_replay
+
+
+def test_by_counting(folder):
+    config = write_config(folder, lambda stages: stages)
+    check(folder, config, False)
+    with Daemon(folder, config) as daemon:
+        explained = starts(daemon)
+        assert explained["start"] == "by counting records"
+        assert explained["n_steps"] == -(-N_ROWS // explained["batch_size"]), explained
+
+
+def test_by_index(folder):
+    config = write_config(folder, with_filter)
+    check(folder, config, False)
+    with Daemon(folder, config) as daemon:
+        explained = starts(daemon)
+        assert "by the index" in explained["start"]
+        assert explained["n_steps"] is None and "`filter`" in explained["steps_reason"]
+
+
+def test_without(folder):
+    check(folder, write_config(folder, with_filter, index="off"), True)
+
+
+if __name__ == "__main__":
+    leat_harness.main(globals())
