@@ -53,7 +53,7 @@ static void tell(struct leat_stream *stream, enum leat_reconnect_kind kind, uint
     const struct leat_request *request = &stream->request;
     struct leat_reconnect_event event = {
         .struct_size = sizeof(event),
-        .kind = kind,
+        .kind = (int32_t)kind,
         .attempt = stream->outage.attempt,
         .waited_ns = now_ns - stream->outage.start_ns,
         .reason = stream->outage.error.message,
