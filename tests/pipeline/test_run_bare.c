@@ -50,8 +50,8 @@ static void test_any_start_with_cache(void **state) {
 
 static void test_any_start_of_mixed(void **state) {
     static const char *const mixes[] = {
-        "mix: {sources: [{csv: {paths: [a.csv]}}, {csv: {paths: [b.csv]}}], weights: [1, 1], "
-        "exhausted: repeat}",
+        ("mix: {sources: [{csv: {paths: [a.csv]}}, {csv: {paths: [b.csv]}}], weights: [1, 1], "
+         "exhausted: repeat}"),
         "mix: {sources: [{csv: {paths: [a.csv]}}, {csv: {paths: [b.csv]}}], weights: [4, 1]}",
         "concat: {sources: [{csv: {paths: [a.csv]}}, {csv: {paths: [b.csv]}}]}",
     };
