@@ -66,12 +66,19 @@ static bool has_end(const struct leat_plan *plan) {
     return rows_behind(&other) < UINT64_MAX;
 }
 
+static uint64_t whole_rounds(const struct leat_plan *plan, uint64_t n, uint64_t world_size) {
+    uint64_t n_left = n % world_size;
+
+    if (n_left == 0 || plan->options.uneven == LEAT_UNEVEN_ERROR)
+        return n;
+    return plan->options.uneven == LEAT_UNEVEN_PAD ? n - n_left + world_size : n - n_left;
+}
+
 void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
                    struct leat_steps *ret_steps) {
     struct leat_passing passing;
     uint64_t n;
 
-    (void)world_size;
     *ret_steps = (struct leat_steps){.n = 0};
     leat_plan_passing(plan, &passing);
     if (!passing.is_blind) {
@@ -91,8 +98,15 @@ void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
         return;
     }
     n = rows_behind(plan);
-    ret_steps->is_known = true;
-    ret_steps->n = n / plan->batch_size + (!plan->drop_last && n % plan->batch_size > 0);
+    n = n / plan->batch_size + (!plan->drop_last && n % plan->batch_size > 0);
+    ret_steps->n = whole_rounds(plan, n, world_size);
+    ret_steps->is_known = ret_steps->n % world_size == 0;
+    if (!ret_steps->is_known)
+        (void)snprintf(
+            ret_steps->reason, sizeof(ret_steps->reason),
+            "its %llu steps are no rounds of %llu ranks, at which it fails as `uneven` is "
+            "error",
+            (unsigned long long)n, (unsigned long long)world_size);
 }
 
 /* ---- starts ---- */
