@@ -18,6 +18,17 @@ static bool has_same_data(const struct leat_plan *a, const struct leat_plan *b) 
                   a->data->n_files * sizeof(a->data->identities[0])) == 0;
 }
 
+/* Rounds of an epoch that was begun in its midst are others than those of the same epoch from its
+ * start, or of later ones. */
+static uint64_t round_phase(const struct leat_run_options *options) {
+    return options->round_phase % options->world_size;
+}
+
+static bool has_same_rounds(const struct leat_run_options *a, const struct leat_run_options *b) {
+    return round_phase(a) == round_phase(b) &&
+           (round_phase(a) == 0 || a->first_epoch == b->first_epoch);
+}
+
 static bool is_same(const struct leat_share *share, const struct leat_opening *opening) {
     const struct leat_session *session = opening->session;
 
@@ -26,7 +37,9 @@ static bool is_same(const struct leat_share *share, const struct leat_opening *o
            share->options.opener == opening->run_options.opener &&
            share->options.has_seed == opening->run_options.has_seed &&
            strcmp(share->plan->spec->name, opening->plan->spec->name) == 0 &&
+           has_same_rounds(&share->options, &opening->run_options) &&
            memcmp(share->plan->spec_digest, opening->plan->spec_digest, LEAT_DIGEST_BYTES) == 0 &&
+           memcmp(share->plan->skips_digest, opening->plan->skips_digest, LEAT_DIGEST_BYTES) == 0 &&
            has_same_data(share->plan, opening->plan);
 }
 
@@ -100,6 +113,8 @@ static void start(struct leat_share *share, const struct leat_hub_action *action
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_feed *feed;
 
+    if (action->place.epoch != options.first_epoch)
+        options.round_phase = 0;
     options.first_epoch = action->place.epoch;
     options.first_step = action->place.step;
     options.first_rank = action->first_rank;

@@ -262,6 +262,29 @@ static void add_skipped(struct leat_text *text, const struct leat_skip_list *lis
                       list->n_ranges, list->n_ranges == 1 ? "" : "s");
 }
 
+/* In numbers, for worlds that are usual. */
+static void add_worlds(struct leat_text *text, const struct leat_plan *plan) {
+    struct leat_steps all, steps;
+
+    leat_steps_of(plan, 1, &all);
+    for (uint64_t world_size = 2; all.is_known && world_size <= 8; world_size *= 2) {
+        leat_steps_of(plan, world_size, &steps);
+        leat_text_add(text, "  %llu ranks  ", (unsigned long long)world_size);
+        if (!steps.is_known)
+            leat_text_add(text, "fail at the end of an epoch of %llu steps",
+                          (unsigned long long)all.n);
+        else
+            leat_text_add(text, "%llu steps each", (unsigned long long)(steps.n / world_size));
+        if (steps.is_known && steps.n < all.n)
+            leat_text_add(text, "; %llu of %llu are left out",
+                          (unsigned long long)(all.n - steps.n), (unsigned long long)all.n);
+        if (steps.is_known && steps.n > all.n)
+            leat_text_add(text, "; %llu of %llu come again", (unsigned long long)(steps.n - all.n),
+                          (unsigned long long)all.n);
+        leat_text_add(text, "\n");
+    }
+}
+
 static void add_ranks(struct leat_text *text, const struct leat_plan *plan) {
     static const char *const words[] = {
         "each of W ranks gets n / W steps of an epoch of n, rounded down; the last n % W are left "
@@ -275,6 +298,7 @@ static void add_ranks(struct leat_text *text, const struct leat_plan *plan) {
                   uneven_names[plan->options.uneven]);
     leat_text_add(text, "%s", words[plan->options.uneven]);
     leat_text_add(text, "\n");
+    add_worlds(text, plan);
     add_skipped(text, &plan->skips.steps, "steps");
     add_skipped(text, &plan->skips.records, "records");
 }

@@ -11,7 +11,8 @@
 
 struct leat_steps {
     bool is_known;
-    uint64_t n;                         /* over all ranks */
+    uint64_t n;                         /* over all ranks, as `uneven` leaves them; with those that
+                                           are skipped */
     char reason[LEAT_STEPS_REASON_MAX]; /* why it is not known; else "" */
 };
 
@@ -19,7 +20,7 @@ struct leat_steps {
  * name none; NULL: there is none): plan->n_rows, before the plan is shared. Blocks. */
 void leat_steps_look(struct leat_plan *plan, const struct leat_opener *opener,
                      const char *index_folder);
-/* Pure. */
+/* Pure. Of an epoch from its start, with so many ranks. */
 void leat_steps_of(const struct leat_plan *plan, uint64_t world_size, struct leat_steps *ret_steps);
 
 /* "by counting records": how what lies before a step in mid-epoch is passed over; a part of a
