@@ -25,7 +25,10 @@ static inline struct leat_hub_place leat_hub_place_behind(const struct leat_hub_
 /* Runs begin with a round: one batch for each rank of the world. */
 static inline struct leat_hub_place leat_hub_round_of(const struct leat_hub *hub,
                                                       struct leat_hub_place place) {
-    return (struct leat_hub_place){place.epoch, place.step - place.step % hub->world_size};
+    uint64_t phase = place.epoch == hub->round_epoch ? hub->round_phase : 0;
+    uint64_t n_behind = place.step < phase ? place.step : (place.step - phase) % hub->world_size;
+
+    return (struct leat_hub_place){place.epoch, place.step - n_behind};
 }
 
 static inline bool leat_hub_wants(const struct leat_hub_session *session,

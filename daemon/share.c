@@ -64,6 +64,8 @@ static struct leat_share *add(struct leat_opening *opening) {
     share->kept = opening->kept;
     share->seed = opening->session->seed;
     leat_hub_init(&share->hub, opening->session->world_size, &hub_ops, share);
+    share->hub.round_epoch = share->options.first_epoch;
+    share->hub.round_phase = round_phase(&share->options);
     share->next = daemon->shares;
     share->link = &daemon->shares;
     if (share->next)

@@ -52,7 +52,7 @@ class Trainer(RawClient):
         step = rank if step is None else step
         self.epoch, self.step, self.rank, self.world_size = epoch, step, rank, world_size
         self.held, self.is_done = [], False
-        self.opened("s", window, epoch=epoch, step=step, rank=rank, world_size=world_size, **options)
+        self.opened("s", window, epoch=epoch, step=step - step % world_size, rank=rank, world_size=world_size, **options)
 
     def next(self):
         """(generation, slot) of the next batch; None at the end of an epoch."""
