@@ -120,8 +120,8 @@ struct leat_hub_ops {
 
 struct leat_hub {
     uint64_t world_size;
-    /* Rounds of that epoch, of one step for each rank, begin at steps that are congruent to the phase
-     * modulo world_size; those of others at 0. */
+    /* Rounds of that epoch, of one step for each rank, begin at steps that are congruent to the
+     * phase modulo world_size; those of others at 0. */
     uint64_t round_epoch, round_phase;
     const struct leat_hub_ops *ops;
     void *user;
