@@ -247,18 +247,31 @@ static void take_arguments(const struct launcher *launcher, struct leat_ranks *r
     ranks->local_world_size = said.local_world_size;
 }
 
+/* One that says how many ranks there are, but not which this is. (Slurm does so in the script that
+ * starts them.) */
+static const struct launcher *find_half(void) {
+    for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
+        const char *size = get(launchers[i].sizes[0]);
+
+        if (size && strcmp(size, "1") != 0 && !launchers[i].is_absent)
+            return &launchers[i];
+    }
+    return NULL;
+}
+
 static int be_alone(const struct leat_ranks *given, struct leat_ranks *ranks,
                     struct leat_error *err) {
+    const struct launcher *launcher = find_half();
+
     if (given->rank == LEAT_RANK_LAUNCHER)
         return leat_error_set(err, -EINVAL,
                               "the rank is to be the launcher's, but no launcher has set any: give "
                               "a rank, or set LEAT_RANK and " OWN_SIZE);
-    if (get(OWN_SIZE) && strcmp(get(OWN_SIZE), "1") != 0)
+    if (launcher)
         return leat_error_set(err, -EINVAL,
-                              "the variable " OWN_SIZE
-                              " is \"%.32s\", but none says which rank this "
-                              "is: set LEAT_RANK",
-                              get(OWN_SIZE));
+                              "the variable %s is \"%.32s\", but none says which rank this is: set "
+                              "%s, or give world_size (1: this is the only one)",
+                              launcher->sizes[0], get(launcher->sizes[0]), launcher->rank);
     *ranks = (struct leat_ranks){.world_size = 1, .source = ""};
     return 0;
 }

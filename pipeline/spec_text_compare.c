@@ -11,6 +11,10 @@
 #define VALUE_MAX 60 /* bytes of a value that is told */
 #define NO_STAGE  SIZE_MAX
 
+/* Of long values, what stands before the first difference and, at least, from it on. */
+#define VIEW_BEFORE 16
+#define VIEW_REST   20
+
 struct piece {
     const char *bytes;
     size_t n_bytes;
@@ -131,32 +135,56 @@ static bool begin(struct comparison *comparison) {
     return true;
 }
 
-static void add_piece(struct leat_text *text, struct piece piece) {
-    size_t n = piece.n_bytes;
+/* The first byte of the character that has the byte `at`. */
+static size_t character_at(struct piece piece, size_t at) {
+    while (at > 0 && at < piece.n_bytes && ((unsigned char)piece.bytes[at] & 0xc0) == 0x80)
+        at--;
+    return at;
+}
 
-    if (n > VALUE_MAX)
-        for (n = VALUE_MAX; n > 0 && ((unsigned char)piece.bytes[n] & 0xc0) == 0x80;)
-            n--;
-    leat_text_add_bytes(text, piece.bytes, n);
-    if (n < piece.n_bytes)
+/* From the byte `from` on, as much as is told of a value. */
+static void add_part(struct leat_text *text, struct piece piece, size_t from) {
+    size_t first = character_at(piece, from), end = piece.n_bytes;
+
+    if (end - first > VALUE_MAX)
+        end = character_at(piece, first + VALUE_MAX);
+    if (first > 0)
         leat_text_add(text, "..");
+    leat_text_add_bytes(text, piece.bytes + first, end - first);
+    if (end < piece.n_bytes)
+        leat_text_add(text, "..");
+}
+
+static void add_piece(struct leat_text *text, struct piece piece) {
+    add_part(text, piece, 0);
+}
+
+/* Where to begin telling two values so that what differs is seen: at their beginning, if it differs
+ * there, else a little before the first difference. */
+static size_t find_view(struct piece a, struct piece b) {
+    size_t n = a.n_bytes < b.n_bytes ? a.n_bytes : b.n_bytes, at = 0;
+
+    while (at < n && a.bytes[at] == b.bytes[at])
+        at++;
+    return at + VIEW_REST <= VALUE_MAX ? 0 : at - VIEW_BEFORE;
 }
 
 static void tell(struct comparison *comparison, struct piece key, const struct piece *old,
                  const struct piece *new) {
     struct leat_text *text = comparison->text;
+    size_t from = old && new ? find_view(*old, *new) : 0;
 
     if (!begin(comparison))
         return;
     add_piece(text, key);
     leat_text_add(text, " was ");
     if (old)
-        add_piece(text, *old);
+        add_part(text, *old, from);
     else
         leat_text_add(text, "not given");
     leat_text_add(text, ", is ");
     if (new)
-        add_piece(text, *new);
+        add_part(text, *new, from);
     else
         leat_text_add(text, "not given");
 }

@@ -104,7 +104,8 @@ void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
     if (!plan->has_n_rows) {
         (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
                        "records were not counted yet: that is known once a pass was read with a "
-                       "`cache` or an `index`");
+                       "`cache`%s",
+                       leat_index_folder(plan, "") ? " or an `index`" : "");
         return;
     }
     n = rows_behind(plan);

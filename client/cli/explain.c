@@ -15,6 +15,7 @@
 #include "client/cli/stream_file.h"
 #include "pipeline/explain.h"
 #include "pipeline/measure.h"
+#include "pipeline/state_folder.h"
 #include "pipeline/steps.h"
 
 static bool is_file(const char *operand) {
@@ -88,8 +89,8 @@ static void predict(const struct leat_plan *plan, const struct leat_cli_argument
     ret_forecast->reason = reason;
 }
 
-static char *explain_plan(const struct leat_plan *plan,
-                          const struct leat_cli_arguments *arguments) {
+/* Of a FILE: as the daemons of who asks would have it, which keep indexes in that user's state. */
+static char *explain_plan(struct leat_plan *plan, const struct leat_cli_arguments *arguments) {
     uint32_t n_workers =
         arguments->workers.is_given ? (uint32_t)arguments->workers.value : default_workers();
     struct leat_measurement measurement = {.step_ns = NULL};
@@ -99,7 +100,11 @@ static char *explain_plan(const struct leat_plan *plan,
                                            .is_unfused = arguments->no_fuse,
                                            .forecast = &forecast};
     char reason[LEAT_ERROR_PRINT_MAX], *text;
+    struct leat_state_folder indexes;
 
+    leat_state_folder_init(&indexes, NULL, "index", ".leat", 0, 0);
+    options.has_index = indexes.path[0] != '\0';
+    leat_steps_look(plan, &leat_opener_operator, options.has_index ? indexes.path : NULL);
     predict(plan, arguments, n_workers, &measurement, &forecast, reason);
     text = leat_explain(plan, &options);
     leat_measurement_deinit(&measurement);
@@ -114,7 +119,6 @@ static int explain_spec(const struct leat_spec *spec, const struct leat_cli_argu
 
     if (r < 0)
         return leat_cli_error_status(err);
-    leat_steps_look(plan, &leat_opener_operator, NULL);
     text = explain_plan(plan, arguments);
     leat_plan_unref(plan);
     if (!text) {

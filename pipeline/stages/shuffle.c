@@ -81,10 +81,10 @@ static const struct leat_arg args[] = {
      .fallback = "1GiB",
      .min = 1 << 20,
      .max = 1e15,
-     .help =
-         "with `global`: what a pass may take in memory; of a larger one the stream, if it has a "
-         "`cache`, keeps lengths alone, and reads the rest from there as batches need it, so "
-         "that it is read about as often as it is larger; without a `cache` it fails"},
+     .help = "with `global`: what a pass may take in memory; of a larger one the stream keeps "
+             "lengths alone, and reads the rest as batches need it from its `cache`, so that that "
+             "is read about as often as it is larger; or makes it again from the source, if there "
+             "is an `index`; with neither it fails"},
     {.name = "seed",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct shuffle, seed),

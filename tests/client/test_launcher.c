@@ -60,7 +60,7 @@ static const struct leat_ranks nothing = {.rank = 0};
 static void test_launchers(void **state) {
     (void)state;
     expect("", nothing, 0, 1, 0, 0, "");
-    expect("PATH=/bin HOME=/root WORLD_SIZE=4", nothing, 0, 1, 0, 0, "");
+    expect("PATH=/bin HOME=/root WORLD_SIZE=1", nothing, 0, 1, 0, 0, "");
     expect("RANK= LEAT_WORLD_SIZE=", nothing, 0, 1, 0, 0, "");
     expect(TORCH, nothing, 5, 8, 1, 4, "torchrun");
     expect("LEAT_RANK=2 LEAT_WORLD_SIZE=3", nothing, 2, 3, 0, 0, "environment");
@@ -146,6 +146,8 @@ static void test_refused(void **state) {
         {"RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=a", {0}, {"LOCAL_WORLD_SIZE is \"a\""}},
         {TORCH " LEAT_WORLD_SIZE=4", {0}, {"LEAT_WORLD_SIZE is 4", "torchrun", "8"}},
         {"LEAT_WORLD_SIZE=4", {0}, {"LEAT_WORLD_SIZE", "LEAT_RANK"}},
+        {"WORLD_SIZE=4", {0}, {"WORLD_SIZE is \"4\"", "set RANK"}},
+        {"PMI_SIZE=x", {0}, {"PMI_SIZE is \"x\"", "PMI_RANK"}},
         {"LEAT_RANK=4", {0}, {"LEAT_RANK is 4", "LEAT_WORLD_SIZE"}},
         {"JOB_COMPLETION_INDEX=3", {0}, {"JOB_COMPLETION_INDEX", "LEAT_WORLD_SIZE"}},
         {"MLX_RANK=0 MLX_HOSTFILE=/nonexistent", {0}, {"/nonexistent"}},

@@ -8,7 +8,7 @@ import json
 
 import data
 import leat_harness
-from leat_harness import Daemon
+from leat_harness import Daemon, ctl
 
 N_ROWS = 20000
 
@@ -62,6 +62,17 @@ def test_by_counting(folder):
         explained = starts(daemon)
         assert explained["start"] == "by counting records"
         assert explained["n_steps"] == -(-N_ROWS // explained["batch_size"]), explained
+
+
+def test_explain_of_a_file(folder):
+    """What a run of a file has counted is known when that file is explained."""
+    config = write_config(folder, lambda stages: stages)
+    assert json.loads(ctl("explain", config, "--json", "--no-measure").stdout)["n_steps"] is None
+    n = len(ctl("run", config, "--format", "jsonl").stdout.splitlines())
+    explained = json.loads(ctl("explain", config, "--json", "--no-measure").stdout)
+    assert explained["n_steps"] == -(-N_ROWS // explained["batch_size"]) <= n, explained
+    config = write_config(folder, with_filter)
+    assert "by the index" in json.loads(ctl("explain", config, "--json", "--no-measure").stdout)["start"]
 
 
 def test_by_index(folder):

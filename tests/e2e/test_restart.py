@@ -161,7 +161,7 @@ def test_who_comes_between_two_waits(folder):
 
 def test_ranks_of_launchers(folder):
     """Found in the environment, and the log says where."""
-    with Daemon(folder, config(folder, n_rows=500), "--set", "log_level=debug") as daemon:
+    with Daemon(folder, config(folder, n_rows=500), "--set", "log_level=info") as daemon:
         for words, source in [({"RANK": "1", "WORLD_SIZE": "3"}, "torchrun"),
                               ({"SLURM_PROCID": "1", "SLURM_NTASKS": "3"}, "slurm")]:
             env = {"LEAT_SOCKET": str(daemon.sockets), **words}

@@ -1,6 +1,7 @@
 /* test_spec_text.c: pipeline/spec_text.c, spec_text_compare.c, plan_digest.c: two specs that differ
  * in anything but speed have different digests, and then something is told of it. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,21 @@ static void test_arguments(void **state) {
     expect(with_stages(CASTS "- filter: {input: id, min: 1, max: 2}\n" BATCH),
            with_stages(CASTS "- filter: {input: id, min: 3}\n" BATCH),
            "stages[2].filter.min was 1, is 3; stages[2].filter.max was 2, is not given");
+}
+
+/* Of long values that part is told in which they differ. */
+static void test_long_values(void **state) {
+    static const char *const begin = "- cast: {input: id, dtype: int64}\n"
+                                     "- template: {output: t, parts: [\"{text} {text} {text} \", "
+                                     "\"{text}  {text}  {text}  {text}  \", \"\u00e4\u00e4";
+    char old[512], new[512];
+
+    (void)state;
+    (void)snprintf(old, sizeof(old), "%s{age}x\"]}\n- select: {fields: [id]}\n" BATCH, begin);
+    (void)snprintf(new, sizeof(new), "%s{age}y\"]}\n- select: {fields: [id]}\n" BATCH, begin);
+    expect(with_stages(old), with_stages(new),
+           "stages[1].template.parts was ..}  \", \"\u00e4\u00e4{age}x\"], is ..}  \", "
+           "\"\u00e4\u00e4{age}y\"]");
 }
 
 static void test_stages(void **state) {
@@ -156,8 +172,8 @@ static void test_limits(void **state) {
 
     (void)state;
     for (int i = 0; i < 9; i++) {
-        leat_text_add(&old, "=stages[%d]\tcast\n=stages[%d].cast.x\t%050d\n", i, i, i);
-        leat_text_add(&new, "=stages[%d]\tcast\n=stages[%d].cast.x\t%059d\xc3\xa9\n", i, i, i);
+        leat_text_add(&old, "=stages[%d]\tcast\n=stages[%d].cast.x\t1%050d\n", i, i, i);
+        leat_text_add(&new, "=stages[%d]\tcast\n=stages[%d].cast.x\t2%058d\xc3\xa9\n", i, i, i);
     }
     leat_spec_text_compare(old.data, new.data, &text);
     assert_non_null(strstr(text.data, "; and 5 more"));
@@ -170,9 +186,10 @@ static void test_limits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arguments), cmocka_unit_test(test_stages),
-        cmocka_unit_test(test_same),      cmocka_unit_test(test_files),
-        cmocka_unit_test(test_sources),   cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_arguments), cmocka_unit_test(test_long_values),
+        cmocka_unit_test(test_stages),    cmocka_unit_test(test_same),
+        cmocka_unit_test(test_files),     cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_limits),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

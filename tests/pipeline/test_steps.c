@@ -129,6 +129,8 @@ static void test_unknown(void **state) {
                    CASTS "- select: {fields: [id]}\n- dedup: {input: id}\n"
                          "- batch: {batch_size: 5}",
                    "`dedup`");
+    assert_unknown("", plain, "with a `cache` or an `index`");
+    assert_null(strstr(look("index: off", plain, 1).reason, "`index`"));
     remove_caches();
 }
 
