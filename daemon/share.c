@@ -1,6 +1,7 @@
 /* share.c: see share.h. */
 #include "daemon/share.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,16 +164,20 @@ void leat_share_act(struct leat_share *share) {
     leat_share_unref(share);
 }
 
+/* What the hub says waits until all were told: the last who leaves would take the feed with it. */
 void leat_share_on_started(struct leat_feed *feed, const struct leat_error *err) {
     struct leat_hub_session *session = feed->hub_run.sessions, *next;
     struct leat_share *share = leat_share_ref(feed->share);
 
+    assert(!share->is_acting);
+    share->is_acting = true;
     for (; session; session = next) {
         next = session->next_session;
         leat_session_on_started(leat_session_of(session), err);
     }
     if (err)
         leat_hub_abort(&feed->hub_run);
+    share->is_acting = false;
     leat_share_act(share);
     leat_share_unref(share);
 }

@@ -1,13 +1,16 @@
-/* test_feed.c: rings that grow with their batches, and end while they do. */
+/* test_feed.c: rings that grow with their batches, end while they do, or cannot be made. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -183,11 +186,45 @@ static void test_quota(void **state) {
     test_daemon_stop(&server);
 }
 
+/* No memory for the first ring of a run, which several have asked for: each is told, and later ones
+ * are served. */
+static void test_no_first_ring(void **state) {
+    struct rlimit limit, least;
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    struct test_daemon server;
+    int fds[N_OPEN];
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    least = (struct rlimit){.rlim_cur = 8192, .rlim_max = limit.rlim_max};
+    test_daemon_start(&server, 4, "");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &least), 0);
+    for (unsigned i = 0; i < N_OPEN; i++)
+        fds[i] = test_welcome(&server);
+    for (unsigned i = 0; i < N_OPEN; i++)
+        test_send_open(fds[i], "lists", 8, 1);
+    for (unsigned i = 0; i < N_OPEN; i++) {
+        char text[1024] = "";
+
+        assert_true(test_expect_error(fds[i], text, sizeof(text)));
+        assert_non_null(strstr(text, strerror(EFBIG)));
+        (void)close(fds[i]);
+    }
+    test_daemon_wait_idle(&server);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    (void)signal(SIGXFSZ, before);
+    fds[0] = test_open(&server, "lists", 8, 1);
+    pull(fds[0], 8);
+    (void)close(fds[0]);
+    test_daemon_stop(&server);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_end_while_growing),
         cmocka_unit_test(test_quota),
+        cmocka_unit_test(test_no_first_ring),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
