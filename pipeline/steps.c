@@ -101,6 +101,11 @@ void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
                        "an epoch has no end, because of `repeat`");
         return;
     }
+    if (plan->is_one_pass) {
+        (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
+                       "what comes through a FIFO is not counted before");
+        return;
+    }
     if (!plan->has_n_rows) {
         (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
                        "records were not counted yet: that is known once a pass was read with a "

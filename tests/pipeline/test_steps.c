@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "pipeline/steps.h"
 #include "tests/pipeline/shared_cache_folder.h"
@@ -134,6 +135,21 @@ static void test_unknown(void **state) {
     remove_caches();
 }
 
+static void test_fifo(void **state) {
+    struct leat_plan *plan;
+    struct leat_steps steps;
+
+    (void)state;
+    assert_int_equal(mkfifo(folder_path("fifo"), 0600), 0);
+    plan = stream_plan("csv: {paths: fifo, header: false, names: [id]}", "",
+                       "- cast: {input: id, dtype: int64}\n- batch: {batch_size: 5}");
+    leat_steps_look(plan, &leat_opener_operator, folder());
+    leat_steps_of(plan, 1, &steps);
+    assert_false(steps.is_known);
+    assert_non_null(strstr(steps.reason, "FIFO"));
+    leat_plan_unref(plan);
+}
+
 static void assert_start(const char *options, const char *stages, bool has_index,
                          const char *expected) {
     struct leat_plan *plan = stream_plan(CSV, options, stages);
@@ -167,6 +183,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_as_many),
         cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_fifo),
         cmocka_unit_test(test_starts),
     };
 
