@@ -141,7 +141,8 @@ def test_who_comes_between_two_waits(folder):
         expected = find_digest(ctl("pull", "s", "--digest", env=env).stdout)
         trainer = subprocess.Popen([STEADY, "s", "0", "1", "4", "0", "100"], stdout=subprocess.PIPE,
                                    env={**os.environ, **env})
-        wait_until(lambda: json.loads(ctl("status", "--json", env=env).stdout)["n_sessions"], "it is there")
+        wait_until(lambda: any(session["n_batches"] for stream in json.loads(ctl("streams", "--json", env=env).stdout)
+                               for session in stream["sessions"]), "it has got batches")
         ctl("drain", "--timeout", 600, env=env)
         assert daemon.wait(HANG_S) == 0
         fresh = subprocess.Popen([BIN / "leatctl", "pull", "s", "--digest"], stdout=subprocess.PIPE,
