@@ -22,10 +22,16 @@ static inline struct leat_hub_place leat_hub_place_behind(const struct leat_hub_
                         : (struct leat_hub_place){item->epoch, item->step + 1};
 }
 
+static inline uint64_t leat_hub_phase(const struct leat_hub_session *session) {
+    return session->next.epoch == session->first_epoch ? session->phase : 0;
+}
+
 /* Runs begin with a round: one batch for each rank of the world. */
-static inline struct leat_hub_place leat_hub_round_of(const struct leat_hub *hub,
-                                                      struct leat_hub_place place) {
-    return (struct leat_hub_place){place.epoch, place.step - place.step % hub->world_size};
+static inline struct leat_hub_place leat_hub_round_of(const struct leat_hub_session *session) {
+    struct leat_hub_place next = session->next;
+
+    next.step -= (next.step - leat_hub_phase(session)) % session->hub->world_size;
+    return next;
 }
 
 static inline bool leat_hub_wants(const struct leat_hub_session *session,

@@ -27,6 +27,8 @@ static bool is_same(const struct leat_share *share, const struct leat_opening *o
            share->options.has_seed == opening->run_options.has_seed &&
            strcmp(share->plan->spec->name, opening->plan->spec->name) == 0 &&
            memcmp(share->plan->spec_digest, opening->plan->spec_digest, LEAT_DIGEST_BYTES) == 0 &&
+           memcmp(share->plan->skips_digest, opening->plan->skips_digest, LEAT_DIGEST_BYTES) == 0 &&
+           share->plan->options.uneven == opening->plan->options.uneven &&
            has_same_data(share->plan, opening->plan);
 }
 
@@ -104,6 +106,7 @@ static void start(struct leat_share *share, const struct leat_hub_action *action
     options.first_step = action->place.step;
     options.first_rank = action->first_rank;
     options.n_ranks = action->n_ranks;
+    options.round_phase = action->phase;
     options.n_epochs = action->n_epochs;
     options.n_steps = action->n_batches == LEAT_HUB_NO_LIMIT ? 0 : action->n_batches;
     if (leat_feed_new(share, &options, action->session->window, &feed, &err) == 0)

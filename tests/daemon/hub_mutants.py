@@ -38,8 +38,6 @@ MUTANTS = [
      "            session->cursor = item;"),
     ("a run makes what its successor makes", TAKE,
      "(run->successor && leat_hub_compare(leat_hub_place_of(item), run->until) >= 0) ||", ""),
-    ("a run's end is taken for that of an epoch", TAKE, "(item->is_end && item->is_last && run->n_batches >= run->n_wanted)",
-     "false"),
     ("a session does not count its batches", TAKE, "        session->n_left--;", "        ;"),
     ("an end that nobody wants stays", TAKE, "    item->n_wants--;\n    leat_hub_drop_if_unused(item);\n    if (epoch",
      "    item->n_wants--;\n    if (epoch"),
@@ -53,7 +51,6 @@ MUTANTS = [
     ("what is held is taken for what is wanted", RUN,
      "for (item = run->first; item && (item->n_holds > 0 || item->is_end);)",
      "for (item = run->first; item && item->is_end;)"),
-    ("one of the slowest stays", RUN, "        session->hub->n_detached++;", "        session->hub->n_detached++;\n        break;"),
     ("who is let go still wants", RUN, "    drop_wants(session, session->cursor);\n", ""),
     ("who is let go still wants what comes later", RUN,
      "    if (run->successor)\n        drop_wants(session, find_place(run->successor, run->until));\n", ""),
@@ -63,7 +60,6 @@ MUTANTS = [
     ("joining behind what is there", RUN, "leat_hub_compare(run->tail, session->next) <= 0 &&", ""),
     ("joining a run of other ranks", RUN, "!run->has_ended && !run->successor && has_rank(run, session->rank) &&",
      "!run->has_ended && !run->successor &&"),
-    ("joining a run that has ended", RUN, "return !run->has_ended && !run->successor &&", "return !run->successor &&"),
     ("joining a run that is about to end", RUN, "return !run->has_ended && !run->successor &&", "return !run->has_ended &&"),
     ("following too early", RUN,
      "leat_hub_compare(run->tail, other->head) > 0 ? run->tail : other->head", "other->head"),
@@ -91,7 +87,7 @@ def run(command, folder, **options):
 
 
 def compile_object(root, source, target):
-    command = [os.environ.get("LEAT_CC", "cc"), "-std=gnu17", "-O1", "-I", root, "-c", source, "-o", target]
+    command = [os.environ.get("LEAT_CC", "cc"), "-std=gnu17", "-O0", "-I", root, "-c", source, "-o", target]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
 
 
