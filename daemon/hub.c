@@ -202,6 +202,8 @@ void leat_hub_join(struct leat_hub *hub, struct leat_hub_session *session) {
     assert(!session->hub && session->rank >= session->first_rank &&
            session->rank < session->first_rank + session->n_ranks);
     session->hub = hub;
+    session->phase %= hub->world_size;
+    session->first_epoch = session->next.epoch;
     if (session->next.step > round + session->rank)
         round += hub->world_size;
     session->next.step = round + session->rank;
@@ -390,7 +392,8 @@ static void start_action(struct leat_hub_session *session, struct leat_hub_actio
     *ret_action = (struct leat_hub_action){
         .kind = LEAT_HUB_START,
         .session = session,
-        .place = leat_hub_round_of(session->hub, session->next),
+        .place = leat_hub_round_of(session),
+        .phase = leat_hub_phase(session),
         .first_rank = is_alone ? session->rank : session->first_rank,
         .n_ranks = is_alone ? 1 : session->n_ranks,
         .n_epochs = session->n_epochs > 0 ? session->end_epoch - session->next.epoch : 0,

@@ -67,6 +67,7 @@ struct leat_hub_run {
     struct leat_hub_place until;
     uint32_t n_sessions, n_hungry, n_predecessors;
     uint64_t first_rank, n_ranks;
+    uint64_t first_epoch, phase;  /* where rounds begin in that epoch; in later ones it is 0 */
     uint64_t end_epoch, n_wanted; /* what it is to make: epochs before, and so many batches */
     uint64_t n_batches, n_outputs;
     uint64_t retry_at; /* outputs, before which it looks for no successor */
@@ -92,6 +93,7 @@ struct leat_hub_session {
     uint64_t rank;
     uint64_t first_rank, n_ranks; /* of this machine; the rank is among them */
     struct leat_hub_place next;   /* wanted */
+    uint64_t phase;               /* where rounds begin in its first epoch */
     uint64_t n_epochs;            /* 0: without end */
     uint64_t n_left;              /* batches; LEAT_HUB_NO_LIMIT */
     uint32_t window;
@@ -102,7 +104,7 @@ struct leat_hub_session {
     struct leat_hub_session *next_session, **link; /* of its run's */
     struct leat_hub_item *cursor;                  /* the next that it takes */
     struct leat_hub_session *next_woken, *next_asking;
-    uint64_t end_epoch;
+    uint64_t first_epoch, end_epoch;
     uint64_t n_moves;              /* from run to run */
     uint32_t n_holds, n_announced; /* the first ones of holds */
     bool is_hungry;                /* it has credit, and there is nothing for it */
@@ -120,9 +122,6 @@ struct leat_hub_ops {
 
 struct leat_hub {
     uint64_t world_size;
-    /* Rounds of that epoch, of one step for each rank, begin at steps that are congruent to the
-     * phase modulo world_size; those of others at 0. */
-    uint64_t round_epoch, round_phase;
     const struct leat_hub_ops *ops;
     void *user;
     struct leat_hub_run *runs;
@@ -205,7 +204,7 @@ struct leat_hub_action {
     struct leat_hub_session *session;
     struct leat_hub_run *run;
     struct leat_hub_place place; /* START: what the run begins with, */
-    uint64_t first_rank, n_ranks;
+    uint64_t first_rank, n_ranks, phase;
     uint64_t n_epochs, n_batches; /* and how much it makes: 0, LEAT_HUB_NO_LIMIT: without end */
 };
 

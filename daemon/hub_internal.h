@@ -22,13 +22,16 @@ static inline struct leat_hub_place leat_hub_place_behind(const struct leat_hub_
                         : (struct leat_hub_place){item->epoch, item->step + 1};
 }
 
-/* Runs begin with a round: one batch for each rank of the world. */
-static inline struct leat_hub_place leat_hub_round_of(const struct leat_hub *hub,
-                                                      struct leat_hub_place place) {
-    uint64_t phase = place.epoch == hub->round_epoch ? hub->round_phase : 0;
-    uint64_t n_behind = place.step < phase ? place.step : (place.step - phase) % hub->world_size;
+static inline uint64_t leat_hub_phase(const struct leat_hub_session *session) {
+    return session->next.epoch == session->first_epoch ? session->phase : 0;
+}
 
-    return (struct leat_hub_place){place.epoch, place.step - n_behind};
+/* Runs begin with a round: one batch for each rank of the world. */
+static inline struct leat_hub_place leat_hub_round_of(const struct leat_hub_session *session) {
+    struct leat_hub_place next = session->next;
+
+    next.step -= (next.step - leat_hub_phase(session)) % session->hub->world_size;
+    return next;
 }
 
 static inline bool leat_hub_wants(const struct leat_hub_session *session,

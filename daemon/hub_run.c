@@ -194,10 +194,18 @@ static bool has_rank(const struct leat_hub_run *run, uint64_t rank) {
     return rank >= run->first_rank && rank - run->first_rank < run->n_ranks;
 }
 
+/* Which batches make a round decides which ones are left over at the end of an epoch. */
+static bool has_rounds_of(const struct leat_hub_run *run, const struct leat_hub_session *session,
+                          uint64_t epoch) {
+    return (epoch == run->first_epoch ? run->phase : 0) ==
+           (epoch == session->first_epoch ? session->phase : 0);
+}
+
 static bool has_next(const struct leat_hub_run *run, const struct leat_hub_session *session) {
     return !run->has_ended && !run->successor && has_rank(run, session->rank) &&
            leat_hub_compare(run->tail, session->next) <= 0 &&
-           leat_hub_compare(leat_hub_round_of(run->hub, session->next), run->head) <= 0;
+           leat_hub_compare(leat_hub_round_of(session), run->head) <= 0 &&
+           has_rounds_of(run, session, session->next.epoch);
 }
 
 static void attach(struct leat_hub_run *run, struct leat_hub_session *session) {
@@ -234,11 +242,13 @@ void leat_hub_started(struct leat_hub_session *session, struct leat_hub_run *run
     *run = (struct leat_hub_run){.hub = hub,
                                  .next = hub->runs,
                                  .first_rank = first_rank,
+                                 .first_epoch = session->next.epoch,
+                                 .phase = leat_hub_phase(session),
                                  .n_ranks = n_ranks,
                                  .end_epoch = session->end_epoch};
     run->n_wanted =
         session->n_left == LEAT_HUB_NO_LIMIT ? LEAT_HUB_NO_LIMIT : session->n_left * n_ranks;
-    run->head = run->tail = leat_hub_round_of(hub, session->next);
+    run->head = run->tail = leat_hub_round_of(session);
     hub->runs = run;
     hub->n_runs++;
     attach(run, session);
@@ -346,10 +356,13 @@ void leat_hub_abort(struct leat_hub_run *run) {
 
 /* ---- coming together ---- */
 
-static bool has_ranks_of(const struct leat_hub_run *run, const struct leat_hub_run *other) {
+static bool has_all_of(const struct leat_hub_run *run, const struct leat_hub_run *other) {
+    uint64_t epoch = larger(run->tail.epoch, other->head.epoch);
+
     for (const struct leat_hub_session *session = other->sessions; session;
          session = session->next_session)
-        if (!has_rank(run, session->rank))
+        if (!has_rank(run, session->rank) ||
+            !has_rounds_of(run, session, larger(epoch, session->next.epoch)))
             return false;
     return other->n_sessions > 0;
 }
@@ -387,7 +400,7 @@ static bool is_close(struct leat_hub_run *run, const struct leat_hub_run *other)
 static bool may_follow(const struct leat_hub_run *run, const struct leat_hub_run *other) {
     return run != other && !run->has_ended && !other->has_ended && !run->successor &&
            !other->successor && other->n_predecessors == 0 && other->n_outputs >= other->retry_at &&
-           leat_hub_compare(other->head, run->head) <= 0 && has_ranks_of(run, other);
+           leat_hub_compare(other->head, run->head) <= 0 && has_all_of(run, other);
 }
 
 /* The other's sessions go on at `run`: true, or it stays as it is. */

@@ -253,6 +253,7 @@ static void join_share(struct leat_session *session, struct leat_opening *openin
     }
     session->hub = (struct leat_hub_session){
         .next = {options->first_epoch, options->first_step},
+        .phase = options->round_phase,
         .n_epochs = options->n_epochs,
         .n_left = options->n_steps ? options->n_steps : LEAT_HUB_NO_LIMIT,
         .window = session->window,

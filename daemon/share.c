@@ -19,17 +19,6 @@ static bool has_same_data(const struct leat_plan *a, const struct leat_plan *b) 
                   a->data->n_files * sizeof(a->data->identities[0])) == 0;
 }
 
-/* Rounds of an epoch that was begun in its midst are others than those of the same epoch from its
- * start, or of later ones. */
-static uint64_t round_phase(const struct leat_run_options *options) {
-    return options->round_phase % options->world_size;
-}
-
-static bool has_same_rounds(const struct leat_run_options *a, const struct leat_run_options *b) {
-    return round_phase(a) == round_phase(b) &&
-           (round_phase(a) == 0 || a->first_epoch == b->first_epoch);
-}
-
 static bool is_same(const struct leat_share *share, const struct leat_opening *opening) {
     const struct leat_session *session = opening->session;
 
@@ -38,9 +27,9 @@ static bool is_same(const struct leat_share *share, const struct leat_opening *o
            share->options.opener == opening->run_options.opener &&
            share->options.has_seed == opening->run_options.has_seed &&
            strcmp(share->plan->spec->name, opening->plan->spec->name) == 0 &&
-           has_same_rounds(&share->options, &opening->run_options) &&
            memcmp(share->plan->spec_digest, opening->plan->spec_digest, LEAT_DIGEST_BYTES) == 0 &&
            memcmp(share->plan->skips_digest, opening->plan->skips_digest, LEAT_DIGEST_BYTES) == 0 &&
+           share->plan->options.uneven == opening->plan->options.uneven &&
            has_same_data(share->plan, opening->plan);
 }
 
@@ -65,8 +54,6 @@ static struct leat_share *add(struct leat_opening *opening) {
     share->kept = opening->kept;
     share->seed = opening->session->seed;
     leat_hub_init(&share->hub, opening->session->world_size, &hub_ops, share);
-    share->hub.round_epoch = share->options.first_epoch;
-    share->hub.round_phase = round_phase(&share->options);
     share->next = daemon->shares;
     share->link = &daemon->shares;
     if (share->next)
@@ -116,12 +103,11 @@ static void start(struct leat_share *share, const struct leat_hub_action *action
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_feed *feed;
 
-    if (action->place.epoch != options.first_epoch)
-        options.round_phase = 0;
     options.first_epoch = action->place.epoch;
     options.first_step = action->place.step;
     options.first_rank = action->first_rank;
     options.n_ranks = action->n_ranks;
+    options.round_phase = action->phase;
     options.n_epochs = action->n_epochs;
     options.n_steps = action->n_batches == LEAT_HUB_NO_LIMIT ? 0 : action->n_batches;
     if (leat_feed_new(share, &options, action->session->window, &feed, &err) == 0)

@@ -15,7 +15,7 @@
 
 #define WORLD_MAX_TRAINERS 3
 #define WORLD_MAX_RUNS     8
-#define WORLD_MAX_SLOTS    8
+#define WORLD_MAX_SLOTS    16
 #define WORLD_MAX_WINDOW   2
 #define WORLD_MAX_HELD     6 /* of several daemons, one after the other */
 #define WORLD_MAX_ITEMS    64

@@ -69,6 +69,8 @@ static const char *check_trainer(struct world *world, struct world_trainer *trai
     }
     if (!wrong && session->cursor && session->cursor->n_wants == 0)
         return "its next batch is not wanted";
+    if (!wrong && session->has_left && session->n_holds > session->n_announced)
+        return "what was not announced is held";
     if (!wrong && session->is_hungry && session->cursor)
         return "hungry before a batch";
     return wrong;

@@ -26,11 +26,11 @@
 
 #include "tests/daemon/shared_world.h"
 
-#define TABLE_BITS 19
-#define MAX_STATES (UINT64_C(1) << 18)
+#define TABLE_BITS 18
+#define MAX_STATES (UINT64_C(1) << 17)
 #define MAX_DEPTH  160
 #define MAX_WALK   400
-#define N_WALKS    150
+#define N_WALKS    200
 #define ONE_IN     8 /* states are looked at from all sides */
 
 #define CASE(n, slots, world, local, steps)                                                        \
@@ -76,6 +76,7 @@ static const struct world_case large_cases[] = {
     {.name = "apart",
      CASE(2, 8, 1, 1, 12),
      .trainers = {{1, 0, 0, 0, 2, 0}, {1, 0, 0, 2, 2, 0}},
+     .n_losses = 1,
      .n_refusals = 2},
     {.name = "three",
      CASE(3, 8, 1, 1, 20),
@@ -86,6 +87,15 @@ static const struct world_case large_cases[] = {
      .trainers = {{1, 0, 0, 0, 2, 0}, {1, 1, 0, 1, 2, 0}, {1, 1, 0, 5, 2, 0}},
      .n_losses = 1,
      .n_refusals = 1},
+    {.name = "far", CASE(2, 10, 2, 2, 60), .trainers = {{1, 0, 0, 0, 2, 0}, {1, 1, 0, 1, 2, 0}}},
+    {.name = "near",
+     CASE(3, 16, 1, 1, 30),
+     .trainers = {{1, 0, 0, 0, 1, 0}, {1, 0, 0, 3, 1, 0}, {1, 0, 0, 6, 1, 8}},
+     .n_losses = 1},
+    {.name = "behind",
+     CASE(2, 16, 2, 1, 60),
+     .trainers = {{1, 0, 0, 0, 1, 0}, {1, 0, 0, 4, 1, 10}},
+     .n_losses = 1},
     {.name = "windows",
      CASE(2, 8, 1, 1, 12),
      .trainers = {{2, 0, 0, 0, 2, 0}, {1, 0, 0, 1, 2, 0}},
@@ -96,7 +106,7 @@ static const struct world_case large_cases[] = {
      .trainers = {{1, 0, 0, 0, 2, 0}, {1, 1, 0, 1, 1, 0}, {1, 1, 0, 3, 1, 0}}},
     {.name = "tight",
      CASE(3, 4, 1, 1, 12),
-     .trainers = {{1, 0, 0, 0, 1, 0}, {2, 0, 0, 0, 1, 0}, {1, 0, 0, 0, 1, 0}},
+     .trainers = {{1, 0, 0, 0, 1, 0}, {2, 0, 0, 0, 1, 0}, {2, 0, 0, 0, 1, 0}},
      .n_losses = 1},
     {.name = "fault",
      CASE(3, 8, 2, 2, 16),
@@ -201,15 +211,22 @@ static uint64_t next_random(uint64_t *seed) {
     return (*seed ^ *seed >> 31) * UINT64_C(0xbf58476d1ce4e5b9) >> 33;
 }
 
-/* One of the events; those of a trainer that is slow for now, of one kind, are rare. */
+/* Whether it is to happen now: those of a trainer that is slow for a while are rare, and so are
+ * losses and crashes, of which there are few. */
+static bool is_due(const struct world_event *event, uint64_t *seed, uint32_t slow) {
+    if (event->kind == WORLD_LOSE || event->kind == WORLD_CRASH)
+        return next_random(seed) % 64 == 0;
+    return event->of != slow || (event->kind != WORLD_RELEASE && event->kind != WORLD_TAKE) ||
+           next_random(seed) % 8 == 0;
+}
+
 static uint32_t choose(const struct world_event *events, uint32_t n, uint64_t *seed,
                        uint32_t slow) {
     uint32_t at = 0;
 
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 64; i++) {
         at = (uint32_t)(next_random(seed) % n);
-        if (!(events[at].kind == WORLD_RELEASE || events[at].kind == WORLD_TAKE) ||
-            events[at].of != slow)
+        if (is_due(&events[at], seed, slow))
             break;
     }
     return at;
