@@ -4,12 +4,13 @@
     hub_mutants.py ROOT FOLDER [NUMBER]
 
 Each mutant is an edit of daemon/hub.c or daemon/hub_run.c. It is compiled with the model test and
-run; the mutant is caught if the test fails (or does not end). Status 1 if any is not, or if the
-text that it changes is not there once. LEAT_CC: the compiler (cc).
+run; the mutant is caught if the test fails (or does not end). Status 1 if any is not, if the test
+fails without one, or if the text that a mutant changes is not there once. LEAT_CC: the compiler (cc).
 """
 import concurrent.futures
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 
@@ -82,8 +83,8 @@ MUTANTS = [
 ]
 
 
-def run(command, folder, **options):
-    return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+def run(command, folder):
+    return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def compile_object(root, source, target):
@@ -91,27 +92,44 @@ def compile_object(root, source, target):
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
 
 
-def catch(root, folder, number):
+def build(root, folder, program, source, text):
+    """The model test with that text in place of `source`."""
+    file = program.with_suffix(".c")
+    file.write_text(text, encoding="utf-8")
+    compile_object(root, file, program.with_suffix(".o"))
+    others = [folder / f"{pathlib.Path(other).stem}.o" for other in (TAKE, RUN) if other != source]
+    subprocess.run([os.environ.get("LEAT_CC", "cc"), program.with_suffix(".o"), *others, folder / "shared_world.o",
+                    folder / "shared_world_check.o", folder / "test_hub_model.o", "-lcmocka", "-o", program], check=True)
+
+
+def passes(program, folder, cpu_s):
+    """What hangs is ended by the processor time that it takes, whatever else runs on the machine."""
+    limited = f'ulimit -c 0; ulimit -t {cpu_s}; exec "$0"'
+    return run(["sh", "-c", limited, program], folder).returncode == 0
+
+
+def catch(root, folder, number, cpu_s):
     """None, or why the mutant was not caught."""
     name, source, old, new = MUTANTS[number]
     text = (root / source).read_text(encoding="utf-8")
     if text.count(old) != 1:
         return f"{name}: `{old}` is {text.count(old)} times in {source}"
-    mutant = folder / f"mutant_{number}.c"
-    mutant.write_text(text.replace(old, new), encoding="utf-8")
-    target = mutant.with_suffix(".o")
-    compile_object(root, mutant, target)
-    others = [folder / f"{pathlib.Path(other).stem}.o" for other in (TAKE, RUN) if other != source]
-    program = mutant.with_suffix("")
-    subprocess.run([os.environ.get("LEAT_CC", "cc"), target, *others, folder / "shared_world.o",
-                    folder / "shared_world_check.o", folder / "test_hub_model.o", "-lcmocka", "-o", program], check=True)
-    try:
-        status = run([program], folder, timeout=120).returncode
-    except subprocess.TimeoutExpired:
-        status = 1
-    for path in (mutant, target, program):
+    program = folder / f"mutant_{number}"
+    build(root, folder, program, source, text.replace(old, new))
+    is_caught = not passes(program, folder, cpu_s)
+    for path in (program, program.with_suffix(".c"), program.with_suffix(".o")):
         path.unlink()
-    return None if status else f"{name}: not caught"
+    return None if is_caught else f"{name}: not caught"
+
+
+def cpu_limit_s(root, folder):
+    """Some times what the hub takes as it is, which has to pass."""
+    program = folder / "as_it_is"
+    build(root, folder, program, TAKE, (root / TAKE).read_text(encoding="utf-8"))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    if not passes(program, folder, 600):
+        sys.exit("the model test fails without any mutant")
+    return int(3 * (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)) + 2
 
 
 def main():
@@ -121,8 +139,10 @@ def main():
     for source in (TAKE, RUN, "tests/daemon/shared_world.c", "tests/daemon/shared_world_check.c",
                    "tests/daemon/test_hub_model.c"):
         compile_object(root, root / source, folder / f"{pathlib.Path(source).stem}.o")
+    cpu_s = cpu_limit_s(root, folder)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        failures = [found for found in pool.map(lambda number: catch(root, folder, number), numbers) if found]
+        found = pool.map(lambda number: catch(root, folder, number, cpu_s), numbers)
+        failures = [failure for failure in found if failure]
     for failure in failures:
         print(failure)
     print(f"{len(numbers)} mutants, {len(failures)} not caught")
