@@ -20,7 +20,7 @@ import data
 import leat_harness
 from leat_harness import BIN, SLOW, Daemon, Skip, ctl
 
-N_ROWS = 60000
+N_ROWS = 60000 if SLOW == 1 else 20000 # of some tens of blocks
 N_KILLS = int(os.environ.get("LEAT_TEST_KILLS", "20" if SLOW == 1 else "10"))
 
 
@@ -109,7 +109,7 @@ def kill_daemon(folder, cached, seconds):
 def test_killed_builders(folder):
     """Killed at any time, by whoever builds: never a wrong batch, never a cache that is in the way."""
     rng = random.Random(5)
-    plain, cached, caches = write_configs(folder, n_rows=200000)
+    plain, cached, caches = write_configs(folder, n_rows=3 * N_ROWS)
     expected = leat_harness.run_digest(plain)
     start = time.monotonic()
     ctl("cache", "warm", cached)
