@@ -139,10 +139,13 @@ def test_who_comes_between_two_waits(folder):
     with open(folder / "leatd.log", "wb") as log:
         daemon = launch(folder, listeners, log)
         expected = find_digest(ctl("pull", "s", "--digest", env=env).stdout)
-        trainer = subprocess.Popen([STEADY, "s", "0", "1", "4", "0", "100"], stdout=subprocess.PIPE,
+        trainer = subprocess.Popen([STEADY, "s", "0", "1", "4", "0", "0"], stdout=subprocess.PIPE,
                                    env={**os.environ, **env})
-        wait_until(lambda: any(session["n_batches"] for stream in json.loads(ctl("streams", "--json", env=env).stdout)
-                               for session in stream["sessions"]), "it has got batches")
+
+        def goes_on():
+            streams = json.loads(ctl("streams", "--json", env=env).stdout)
+            return any(session["pid"] == trainer.pid and session["n_batches"] for session in streams[0]["sessions"])
+        wait_until(goes_on, "it gets batches")
         ctl("drain", "--timeout", 600, env=env)
         assert daemon.wait(HANG_S) == 0
         fresh = subprocess.Popen([BIN / "leatctl", "pull", "s", "--digest"], stdout=subprocess.PIPE,
@@ -151,6 +154,8 @@ def test_who_comes_between_two_waits(folder):
         daemon = launch(folder, listeners, log)
         try:
             assert find_digest(fresh.communicate(timeout=HANG_S)[0]) == expected
+            wait_until(goes_on, "it gets batches again")
+            trainer.terminate()
             out = trainer.communicate(timeout=HANG_S)[0].decode()
             assert trainer.returncode == 0 and out.endswith(" lost 1 back 1\n"), out
         finally:
