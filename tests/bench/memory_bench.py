@@ -166,8 +166,8 @@ def measure(folder, streams, limit, options):
             for trainer in trainers:
                 trainer.end()
         figures = watch.figures()
-        leat_harness.wait_until(lambda: daemon.status()["n_sessions"] == 0, "all trainers are gone", 30)
-        leat_harness.wait_until(lambda: daemon.status()["memory_used_bytes"] < base + MIB, "their memory is given back", 60)
+        leat_harness.wait_until(lambda: daemon.status()["n_sessions"] == 0, "all trainers are gone")
+        leat_harness.wait_until(lambda: daemon.status()["memory_used_bytes"] < base + MIB, "their memory is given back")
         rest = daemon.status()
         pools = {s["name"]: {p["name"]: mib(p["peak_bytes"]) for p in s["pools"]}
                  for s in json.loads(daemon.ctl("stats", "--json").stdout)}
