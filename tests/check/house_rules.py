@@ -17,6 +17,7 @@ MAY_INCLUDE = {
     "pipeline": {"pipeline", "pipeline/tokenizer", "proto"},
     "daemon": {"daemon", "pipeline", "pipeline/tokenizer", "proto"},
     "client/cli": {"client/cli", "client", "pipeline", "pipeline/tokenizer", "proto"},
+    "client/python": {"client/python", "client", "pipeline/tokenizer", "proto"},
     "client": {"client", "proto"},
 }
 INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')

@@ -1,0 +1,86 @@
+"""leat carries batches to trainers: exact, resumable, and without a copy.
+
+    import leat
+
+    batches = (
+        leat.csv("train.csv")
+        .template(parts=["Name: {Name}", "Age: {Age}"])
+        .tokenize("./modernbert", max_length=128)
+        .pad(128)
+        .cast("Survived", "labels", dtype="int64")
+        .shuffle(1000, seed=42)
+        .batch(32)
+    )
+    for batch in batches:               # one epoch; the next loop is the next epoch
+        tensors = batch.to("torch")     # {"input_ids": int32 [32, 128], "labels": int64 [32], ...}
+
+Names are loaded when they are first used: `import leat` alone imports neither NumPy nor a framework.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+# Where each public name lives. Sources ("csv", "jsonl", ...) are methods of the table of stages and come from `pipeline`.
+_PLACES = {
+    "pipeline": ["Pipeline", "open", "concat", "mix", "csv", "jsonl", "text", "arrow", "source", "from_yaml"],
+    "daemon": ["connect", "shutdown"],
+    "stream": ["Stream"],
+    "batch": ["Batch", "Tensor"],
+    "errors": [
+        "Error", "SpecError", "DataError", "NotFoundError", "DaemonError", "ForkedError", "HeldError",
+        "PermissionDeniedError", "PositionError", "TimedOutError",
+    ],
+    "frameworks": ["to_device"],
+    "torch_data": ["TorchDataset"],
+    "dataloader": ["DataLoader", "dataloader"],
+    "instruct": ["instructions"],
+    "tokenizer": ["Tokenizer"],
+    "monitor": ["Monitor", "compare"],
+    "memory": ["memory_profile"],
+    "sizing": ["device_info", "estimate_model_size", "format_memory_size", "optimal_batch_size"],
+}
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+
+__version__ = "0.1.0"
+__all__ = ["__version__", *_PLACE_OF]
+
+if TYPE_CHECKING:
+    from .batch import Batch, Tensor
+    from .daemon import connect, shutdown
+    from .dataloader import DataLoader, dataloader
+    from .errors import (
+        DaemonError,
+        DataError,
+        Error,
+        ForkedError,
+        HeldError,
+        NotFoundError,
+        PermissionDeniedError,
+        PositionError,
+        SpecError,
+        TimedOutError,
+    )
+    from .frameworks import to_device
+    from .instruct import instructions
+    from .memory import memory_profile
+    from .monitor import Monitor, compare
+    from .pipeline import Pipeline, arrow, concat, csv, from_yaml, jsonl, mix, open, source, text
+    from .sizing import device_info, estimate_model_size, format_memory_size, optimal_batch_size
+    from .stream import Stream
+    from .tokenizer import Tokenizer
+    from .torch_data import TorchDataset
+
+
+def __getattr__(name: str) -> object:
+    place = _PLACE_OF.get(name)
+    if place is None:
+        raise AttributeError(f"module 'leat' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{place}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,103 @@
+"""The extension: libleat and libleat-tokenizer as Python sees them. Nothing per record; `Stream.next` is the one hot call.
+
+Threads: objects may be used, and dropped, by any thread; the GIL is let go while something is waited for. Fork: in a child everything
+here raises ForkedError, but for dropping it.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+END_EPOCH: int  # 1: an epoch ended, the next one follows
+END: int  # 2: nothing follows
+
+def version() -> str: ...
+def position_parse(text: str) -> tuple[int, int, int, int]:
+    """(epoch, step, seed, world_size) of a position. SpecError: it is none."""
+
+# A stream built in code: {"name": str, "source": [kind, {argument: value}], "stages": [[kind, {...}], ...], "options": {...}}.
+# Values are str, os.PathLike, bool, int, float, lists and dicts of those (sources in sources are [kind, {...}] pairs as {kind: {...}}).
+Spec = dict[str, Any]
+
+class Client:
+    def __init__(self, address: str | None = None) -> None:
+        """Where the daemon is: its socket directory, or a socket in it; None: as libleat searches. Does not connect."""
+    def open(self, name: str, options: Mapping[str, Any] | None = None, batch_type: type[Batch] | None = None) -> Stream:
+        """Opens a declared stream. `options` are the members of struct leat_open_options by name (delivery: "shared" or "copy");
+        reconnect: callable(kind: str, attempt: int, waited_s: float, reason: str). Batches are made as `batch_type`."""
+    def open_built(self, spec: Spec, options: Mapping[str, Any] | None = None, batch_type: type[Batch] | None = None) -> Stream: ...
+
+class Stream:
+    name: str
+    tensors: tuple[tuple[str, str, tuple[int, ...]], ...]  # (name, dtype, shape; -1: varies)
+    batch_size: int
+    window: int
+    rank: int
+    world_size: int
+    rank_source: str
+    digest: bytes
+    position: str
+    position_numbers: tuple[int, int]  # epoch, step
+    n_steps: int | None  # over all ranks; None: not known, for
+    steps_reason: str
+    n_held: int  # batches that are held, by views too
+    waited_ns: int  # in next(), since the opening
+    n_batches: int
+    is_closed: bool
+    def next(self, timeout: float | None = None) -> Batch | int:
+        """The next batch, or END_EPOCH, or END. timeout in seconds; None: without limit; 0: TimedOutError at once. A signal whose
+        handler raises ends the waiting with that exception."""
+    def seek(self, epoch: int, step: int = 0) -> None: ...
+    def fileno(self) -> int: ...
+    def close(self) -> None: ...
+
+class Batch:
+    """name → Tensor, in the order of the stream. Holds a slot of the ring until nothing looks into it any more, or release()."""
+
+    epoch: int
+    step: int  # over all ranks
+    n_rows: int
+    is_released: bool
+    stream: Stream | None  # None once the stream is gone
+    def __getitem__(self, name: str) -> Tensor: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, name: object) -> bool: ...
+    def keys(self) -> tuple[str, ...]: ...
+    def values(self) -> tuple[Tensor, ...]: ...
+    def items(self) -> tuple[tuple[str, Tensor], ...]: ...
+    def get(self, name: str, default: Any = None) -> Any: ...
+    def release(self) -> bool:
+        """Gives the slot back: at once and True if no array looks into it; else when the last of them is gone, and False. The batch
+        itself can be read no more."""
+    def ring(self) -> tuple[int, int, int]:
+        """(address, bytes, generation) of the shared read-only mapping that the batch lies in, for who registers it with a device.
+        ValueError if it lies in memory of this process (delivery "copy")."""
+    def __enter__(self) -> Batch: ...
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None: ...
+
+class Tensor:
+    """An array in the batch's slot, row-major. Buffer protocol (read-only, any dtype but bfloat16) and DLPack (versioned and not).
+    What is written through DLPack stays in this process, and is gone when the slot is."""
+
+    name: str
+    dtype: str  # "int32"
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # bytes
+    ndim: int
+    nbytes: int
+    itemsize: int
+    data_ptr: int  # of what is exported
+    shared_ptr: int  # the same bytes in the read-only mapping
+    def __len__(self) -> int: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __buffer__(self, flags: int) -> memoryview: ...
+    def tolist(self) -> list[Any]: ...
