@@ -66,12 +66,13 @@ def write_data(folder):
 
 def check(folder, stream, *runs, daemon=True):
     """One digest from the reference and from leat, for each of the runs (arguments of both). Returns
-    how many batches and rows each had."""
+    how many batches and rows each had. Under a sanitizer, which has nothing to say of the reference
+    and its time, only the last run."""
     write_data(folder)
     file = folder / "stream.yaml"
     file.write_text(yaml.safe_dump({"streams": {"s": stream}}, sort_keys=False, allow_unicode=True))
     counts = []
-    for run in runs or [{}]:
+    for run in (runs or [{}])[-1 if leat_harness.SLOW > 1 else 0:]:
         expected, n_batches, n_rows = leat_reference.run(file, **run)
         assert n_batches > 0 and n_rows > 0, f"{run}: nothing to compare"
         counts.append((n_batches, n_rows))
