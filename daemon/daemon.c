@@ -65,6 +65,7 @@ void leat_daemon_begin_stop(struct leat_daemon *daemon) {
         &daemon->log, LEAT_EVENT_STOPPING,
         (struct leat_log_field[]){LEAT_LOG_N("sessions", daemon->n_sessions), LEAT_LOG_FIELDS_END});
     leat_endpoints_stop(daemon);
+    leat_lifeline_stop(&daemon->lifeline);
     leat_error_set(&why, -ESHUTDOWN, "the daemon is shutting down");
     for (struct leat_session *session = daemon->sessions, *next; session; session = next) {
         next = session->next;
@@ -150,6 +151,10 @@ static void on_signal(uv_signal_t *handle, int number) {
     leat_daemon_begin_stop(handle->data);
 }
 
+static void on_end(struct leat_lifeline *lifeline) {
+    leat_daemon_begin_stop(lifeline->owner);
+}
+
 static void on_stop(uv_async_t *async) {
     leat_daemon_begin_stop(async->data);
 }
@@ -206,7 +211,9 @@ static int init_handles(struct leat_daemon *daemon) {
     (void)uv_timer_start(&daemon->tick, on_tick, tick_ms, tick_ms);
     for (int i = 0; i < 2 && r == 0; i++)
         r = uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
-    return r;
+    daemon->lifeline.owner = daemon;
+    daemon->lifeline.on_end = on_end;
+    return r == 0 ? leat_lifeline_watch(&daemon->lifeline, loop) : r;
 }
 
 int leat_daemon_run(struct leat_daemon *daemon, struct leat_error *err) {
@@ -356,9 +363,12 @@ static int init_loop(struct leat_daemon *daemon, struct leat_error *err) {
 }
 
 static int init(struct leat_daemon *daemon, struct leat_error *err) {
-    int r = leat_settings_load(daemon->options.config_file, &daemon->options.overrides,
-                               &daemon->settings, err);
+    int r = leat_lifeline_open(&daemon->lifeline, daemon->options.end_with,
+                               daemon->options.socket_dir, err);
 
+    if (r == 0)
+        r = leat_settings_load(daemon->options.config_file, &daemon->options.overrides,
+                               &daemon->settings, err);
     if (r == 0)
         r = leat_settings_check_streams(daemon->settings, err);
     if (r == 0)
@@ -378,6 +388,7 @@ int leat_daemon_new(const struct leat_daemon_options *options, struct leat_daemo
     daemon->options = *options;
     daemon->start_ns = leat_daemon_now_ns();
     daemon->reaper = (struct leat_reaper){.to_thread = {-1, -1}, .from_thread = {-1, -1}};
+    daemon->lifeline = LEAT_LIFELINE_INIT;
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
         daemon->listeners[i].fd = daemon->listeners[i].reserve_fd = -1;
     r = init(daemon, err);
@@ -409,6 +420,7 @@ struct leat_daemon *leat_daemon_free(struct leat_daemon *daemon) {
         return NULL;
     assert(!daemon->sessions && !daemon->feeds && !daemon->controls);
     leat_endpoints_stop(daemon);
+    leat_lifeline_stop(&daemon->lifeline);
     if (daemon->has_loop)
         end_loop(daemon);
     leat_reaper_deinit(&daemon->reaper);

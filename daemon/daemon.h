@@ -10,6 +10,7 @@
 
 #include "daemon/admission.h"
 #include "daemon/heap.h"
+#include "daemon/lifeline.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/reaper.h"
@@ -30,10 +31,11 @@ enum leat_endpoint {
 };
 
 struct leat_daemon_options {
-    const char *config_file;
-    const char *socket_dir; /* NULL: as the settings and the environment say */
-    int64_t workers;        /* 0: as the settings say */
-    bool is_unfused;        /* each per-record stage is a job of its own */
+    const char *config_file; /* NULL: there is none, all settings are at their defaults */
+    int64_t end_with;        /* the process whose daemon it is, with which it ends; 0: nobody's */
+    const char *socket_dir;  /* NULL: as the settings and the environment say */
+    int64_t workers;         /* 0: as the settings say */
+    bool is_unfused;         /* each per-record stage is a job of its own */
     int log_fd;
     uint64_t stop_ms; /* that a stop waits for work at most; 0: less than a second */
     struct leat_settings_overrides overrides;
@@ -79,6 +81,7 @@ struct leat_daemon {
     uint64_t n_batches, n_rows, n_refused;
     uint64_t next_session, next_generation, next_feed;
 
+    struct leat_lifeline lifeline;
     uv_signal_t signals[2];
     uv_async_t stop_async;
     uv_timer_t tick, deadline;

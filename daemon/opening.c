@@ -34,15 +34,21 @@ struct leat_opening *leat_opening_free(struct leat_opening *opening) {
 
 /* ---- the stream ---- */
 
-/* A spec of a trainer must not make the daemon write, and must have a name that can be shown. */
-static int check_own_spec(struct leat_spec *spec, struct leat_error *err) {
-    const struct leat_value *on_error = leat_value_get(&spec->options, "on_error");
-    const struct leat_value *index = leat_value_get(&spec->options, "index");
+static int check_name(const struct leat_spec *spec, struct leat_error *err) {
     size_t n = strlen(spec->name);
 
     if (n < 1 || n > LEAT_NAME_MAX)
         return leat_error_set(err, -EINVAL, "a stream's name of %zu bytes is outside 1..%d", n,
                               LEAT_NAME_MAX);
+    return 0;
+}
+
+/* A spec of another user's trainer, or of one that is confined to roots, must not make the daemon
+ * write. */
+static int check_writes(const struct leat_spec *spec, struct leat_error *err) {
+    const struct leat_value *on_error = leat_value_get(&spec->options, "on_error");
+    const struct leat_value *index = leat_value_get(&spec->options, "index");
+
     if (leat_value_get(&spec->options, "cache"))
         return leat_error_set(err, -EACCES,
                               "only streams of the daemon's settings may have a `cache`");
@@ -87,7 +93,9 @@ static int take_own_spec(struct leat_opening *opening, const Leat__StreamSpec *m
         r = leat_spec_unpack(message, &spec, err);
     if (r < 0)
         return r;
-    r = check_own_spec(spec, err);
+    r = check_name(spec, err);
+    if (r == 0 && opening->daemon->has_roots)
+        r = check_writes(spec, err);
     if (r == 0)
         r = leat_user_charge(session->user, LEAT_CHARGE_STREAMS, 1, err);
     if (r < 0) {

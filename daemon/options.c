@@ -13,6 +13,7 @@ static const struct option long_options[] = {
     {"workers", required_argument, NULL, 'w'},
     {"set", required_argument, NULL, 'S'},
     {"no-fuse", no_argument, NULL, 'F'},
+    {"end-with", required_argument, NULL, 'e'},
     {"foreground", no_argument, NULL, 'f'},
     {"version", no_argument, NULL, 'V'},
     {"help", no_argument, NULL, 'h'},
@@ -37,6 +38,10 @@ const char *leat_options_help(void) {
            "streams.NAME.pad[2].length=8\n"
            "      --no-fuse          each per-record stage is a job of its own: slower, with the\n"
            "                         same batches, to see what it is worth that they are fused\n"
+           "      --end-with PID     belongs to that process: stops when it ends, however it "
+           "ends,\n"
+           "                         and removes DIR if nothing else is in it; --config may then\n"
+           "                         be left out: streams are those that trainers describe\n"
            "  -f, --foreground       accepted; leatd always stays in the foreground\n"
            "  -V, --version\n"
            "  -h, --help\n"
@@ -51,6 +56,15 @@ static int take_workers(struct leat_options *options, const char *text, struct l
         return leat_error_set(err, -EINVAL, "--workers %.32s is outside 1..%d", text,
                               LEAT_SETTINGS_MAX_WORKERS);
     options->daemon.workers = n;
+    return 0;
+}
+
+static int take_end_with(struct leat_options *options, const char *text, struct leat_error *err) {
+    int64_t pid;
+
+    if (leat_parse_int(text, strlen(text), &pid) < 0 || pid < 1 || pid > INT32_MAX)
+        return leat_error_set(err, -EINVAL, "--end-with %.32s is no number of a process", text);
+    options->daemon.end_with = pid;
     return 0;
 }
 
@@ -81,6 +95,8 @@ static int take(struct leat_options *options, int option, char **argv, struct le
         return take_workers(options, optarg, err);
     case 'S':
         return take_override(options, optarg, err);
+    case 'e':
+        return take_end_with(options, optarg, err);
     case 'F':
         options->daemon.is_unfused = true;
         return 0;
@@ -115,7 +131,10 @@ int leat_options_parse(struct leat_options *options, int argc, char **argv,
     if (r == 0 && optind < argc)
         r = leat_error_set(err, -EINVAL, "%s: leatd takes options only; see leatd --help",
                            argv[optind]);
-    if (r == 0 && !options->daemon.config_file && !options->wants_help && !options->wants_version)
+    if (r == 0 && options->daemon.end_with && !options->daemon.socket_dir)
+        r = leat_error_set(err, -EINVAL, "--end-with wants a --socket-dir of its own");
+    if (r == 0 && !options->daemon.config_file && !options->daemon.end_with &&
+        !options->wants_help && !options->wants_version)
         r = leat_error_set(err, -EINVAL, "which settings? Give --config FILE");
     return r;
 }

@@ -339,8 +339,11 @@ int leat_settings_load(const char *file, const struct leat_settings_overrides *o
                        struct leat_settings **ret_settings, struct leat_error *err) {
     char *text;
     size_t n_bytes;
-    int r = leat_opener_read(&leat_opener_any, file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, err);
+    int r;
 
+    if (!file)
+        return leat_settings_parse("", 0, "(defaults)", overrides, ret_settings, err);
+    r = leat_opener_read(&leat_opener_any, file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, err);
     if (r < 0)
         return r;
     r = leat_settings_parse(text, n_bytes, file, overrides, ret_settings, err);

@@ -55,7 +55,7 @@ struct leat_settings_overrides {
     const char *items[LEAT_OVERRIDES_MAX];
 };
 
-/* Reads and checks a file; overrides may be NULL. May block. */
+/* Reads and checks a file (NULL: none, all is at its default); overrides may be NULL. May block. */
 int leat_settings_load(const char *file, const struct leat_settings_overrides *overrides,
                        struct leat_settings **ret_settings, struct leat_error *err);
 /* The same from its text. */

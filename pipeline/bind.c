@@ -22,6 +22,13 @@ static const char *value_form(const struct leat_value *value) {
     }
 }
 
+int leat_config_default(const char **text, const char *fallback, struct leat_error *err) {
+    if (*text)
+        return 0;
+    *text = strdup(fallback);
+    return *text ? 0 : leat_error_oom(err);
+}
+
 static void *member(struct leat_config *config, const struct leat_arg *arg) {
     return (char *)config + arg->offset;
 }

@@ -54,8 +54,9 @@ struct leat_arg {
                         PATHS, MAP, SOURCES: number of items */
     const char *const *choices; /* NULL-terminated */
     const struct leat_arg *group;
-    const char *help; /* one sentence */
-    bool is_aside;    /* the batches are the same with any value: no part of the spec's digest */
+    const char *help;   /* one sentence */
+    bool is_aside;      /* the batches are the same with any value: no part of the spec's digest */
+    bool is_positional; /* Python may give it without its name; such stand in the table's order */
 };
 
 #define LEAT_ARG_MAX 32
@@ -95,6 +96,10 @@ void leat_config_deinit(struct leat_config *config);
 
 /* Whether that argument was written. */
 bool leat_config_given(const struct leat_config *config, const char *arg);
+
+/* The text that an argument has which was left out, where that shall not show: a spec with it and
+ * one that says the same are one stream. Nothing if it has a value. 0 or -ENOMEM. */
+int leat_config_default(const char **text, const char *fallback, struct leat_error *err);
 
 /* Sets an error at that argument (or at the stage, if it was not written; arg NULL: the stage).
  * Returns -EINVAL. */

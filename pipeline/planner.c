@@ -242,6 +242,44 @@ size_t leat_planner_names(const struct leat_planner *planner, const char **ret_n
     return planner->n_names;
 }
 
+uint32_t leat_planner_column(const struct leat_planner *planner, size_t i) {
+    return planner->names[i].column;
+}
+
+static bool is_made_by_source(const struct leat_planner *planner, uint32_t column) {
+    for (size_t i = 0; i < planner->n_makes; i++)
+        if (planner->makes[i].column == column)
+            return planner->makes[i].stage == 0;
+    return true;
+}
+
+int leat_planner_default_text(const struct leat_planner *planner, const struct leat_config *config,
+                              const char *arg, const char **name, struct leat_error *err) {
+    const struct leat_planner_name *made = NULL, *given = NULL;
+    size_t n_given = 0;
+    char list[300];
+
+    for (size_t i = 0; !*name && i < planner->n_names; i++) {
+        const struct leat_planner_name *entry = &planner->names[i];
+
+        if (planner->fields[entry->column].dtype != LEAT_DTYPE_TEXT)
+            continue;
+        if (!is_made_by_source(planner, entry->column))
+            made = made && made->column > entry->column ? made : entry;
+        else if (n_given++ == 0)
+            given = entry;
+    }
+    if (*name)
+        return 0;
+    if (made || n_given == 1)
+        return leat_config_default(name, made ? made->name : given->name, err);
+    list_names(planner, list, sizeof(list));
+    return leat_config_error(config, NULL, err,
+                             "`%s` is left out, and there are %zu texts that could be meant: name "
+                             "one of %s",
+                             arg, n_given, list[0] ? list : "none");
+}
+
 uint64_t leat_planner_stage_index(const struct leat_planner *planner) {
     return planner->kind_index;
 }

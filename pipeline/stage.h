@@ -116,6 +116,8 @@ int leat_planner_select(struct leat_planner *planner, const struct leat_config *
 /* Names in the schema at this point, in order. */
 size_t leat_planner_names(const struct leat_planner *planner, const char **ret_names,
                           size_t capacity);
+/* The column of the i-th of them. */
+uint32_t leat_planner_column(const struct leat_planner *planner, size_t i);
 /* The same for a stage that changes how batches are made and reads no values: the column may be one
  * that is made with the batch. */
 int leat_planner_find_made(struct leat_planner *planner, const struct leat_config *config,
@@ -123,6 +125,10 @@ int leat_planner_find_made(struct leat_planner *planner, const struct leat_confi
                            struct leat_error *err);
 /* A column of an earlier stage, to be changed (pad). */
 struct leat_field *leat_planner_edit(struct leat_planner *planner, uint32_t column);
+/* The text field that is meant where none is named (*name NULL; else nothing is done): the one that
+ * a stage made last, or the only one of the source. *name is then malloc'ed. */
+int leat_planner_default_text(const struct leat_planner *planner, const struct leat_config *config,
+                              const char *arg, const char **name, struct leat_error *err);
 /* Says that the column is looked at on the run's thread, or when batches are made: it is kept. */
 int leat_planner_keep(struct leat_planner *planner, uint32_t column);
 /* Says that this stage reads the column (so that sources and earlier stages must make it). find()
@@ -393,6 +399,7 @@ extern const char *const leat_invalid_utf8_choices[];
      .type = LEAT_ARG_PATHS,                                                                       \
      .offset = offsetof(struct leat_source_config, paths),                                         \
      .is_required = true,                                                                          \
+     .is_positional = true,                                                                        \
      .min = 1,                                                                                     \
      .max = 65536,                                                                                 \
      .help =                                                                                       \

@@ -187,6 +187,8 @@ static void add_args_json(struct leat_text *text, const struct leat_arg *args);
 static void add_arg_json(struct leat_text *text, const struct leat_arg *arg) {
     leat_text_add(text, "{\"name\": \"%s\", \"type\": \"%s\", \"required\": %s", arg->name,
                   type_names[arg->type], arg->is_required ? "true" : "false");
+    if (arg->is_positional)
+        leat_text_add(text, ", \"positional\": true");
     add_json(text, "default", arg->fallback);
     if (arg->min != 0 || arg->max != 0)
         leat_text_add(text, ", \"min\": %.17g, \"max\": %.17g", arg->min, arg->max);

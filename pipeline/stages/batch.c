@@ -24,6 +24,7 @@ static const struct leat_arg args[] = {
     {.name = "batch_size",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct batch, batch_size),
+     .is_positional = true,
      .min = 1,
      .max = 1048576,
      .help = "rows of a batch"},

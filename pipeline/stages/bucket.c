@@ -30,6 +30,7 @@ static const struct leat_arg args[] = {
     {.name = "boundaries",
      .type = LEAT_ARG_TEXTS,
      .offset = offsetof(struct bucket, boundaries),
+     .is_positional = true,
      .min = 1,
      .max = BOUNDARIES_MAX,
      .help = "lengths, rising: a row is in the first bucket whose boundary it does not exceed, or "

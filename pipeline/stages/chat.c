@@ -41,6 +41,7 @@ static const struct leat_arg args[] = {
     {.name = "messages",
      .type = LEAT_ARG_FIELD,
      .offset = offsetof(struct chat, messages),
+     .is_positional = true,
      .is_required = true,
      .help = "the conversation, as JSON text: an array of objects like {\"role\": \"user\", "
              "\"content\": \"Hi\"}; of JSON Lines it is had by `fields: {messages: json}`"},

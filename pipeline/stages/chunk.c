@@ -29,6 +29,7 @@ static const struct leat_arg args[] = {
     {.name = "length",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct chunk, length),
+     .is_positional = true,
      .is_required = true,
      .min = 1,
      .max = 1 << 28,

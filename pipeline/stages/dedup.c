@@ -34,6 +34,7 @@ static const struct leat_arg args[] = {
     {.name = "input",
      .type = LEAT_ARG_FIELD,
      .offset = offsetof(struct dedup, input),
+     .is_positional = true,
      .help = "records with the same value of this field are equal; left out: those with the same "
              "bytes"},
     {.name = "max_records",

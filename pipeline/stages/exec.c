@@ -43,6 +43,7 @@ static const struct leat_arg args[] = {
     {.name = "command",
      .type = LEAT_ARG_TEXTS,
      .offset = offsetof(struct exec, command),
+     .is_positional = true,
      .is_required = true,
      .min = 1,
      .max = 64,

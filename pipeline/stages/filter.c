@@ -39,6 +39,7 @@ static const struct leat_arg args[] = {
     {.name = "input",
      .type = LEAT_ARG_FIELD,
      .offset = offsetof(struct filter, input),
+     .is_positional = true,
      .is_required = true,
      .help = "the field that is looked at"},
     {.name = "empty",

@@ -37,6 +37,7 @@ static const struct leat_arg args[] = {
     {.name = "preset",
      .type = LEAT_ARG_CHOICE,
      .offset = offsetof(struct instruction, preset),
+     .is_positional = true,
      .choices = presets,
      .help = "a known format, of the fields instruction, input (which may be missing or empty) and "
              "output; this, or `prompt` and `response`"},

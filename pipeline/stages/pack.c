@@ -45,6 +45,7 @@ static const struct leat_arg args[] = {
     {.name = "length",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct pack, length),
+     .is_positional = true,
      .is_required = true,
      .min = 1,
      .max = LEAT_FIT_LENGTH_MAX,

@@ -29,6 +29,7 @@ static const struct leat_arg args[] = {
     {.name = "length",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct pad, length),
+     .is_positional = true,
      .min = 1,
      .max = 1 << 28,
      .help = "exactly that many elements; a longer row is a bad record"},

@@ -13,6 +13,7 @@ static const struct leat_arg args[] = {
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct prefetch, prefetch_size),
      .is_required = true,
+     .is_positional = true,
      .min = 1,
      .max = 4096,
      .help = "batches that are made ahead of the trainer, at least"},

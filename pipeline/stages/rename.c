@@ -10,6 +10,7 @@ static const struct leat_arg args[] = {
     {.name = "fields",
      .type = LEAT_ARG_MAP,
      .offset = offsetof(struct rename, fields),
+     .is_positional = true,
      .is_required = true,
      .min = 1,
      .max = LEAT_FIELDS_MAX,

@@ -15,6 +15,7 @@ static const struct leat_arg args[] = {
     {.name = "count",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct repeat, count),
+     .is_positional = true,
      .is_required = true,
      .min = 0,
      .max = 1e12,

@@ -20,6 +20,7 @@ static const struct leat_arg args[] = {
     {.name = "fraction",
      .type = LEAT_ARG_FLOAT,
      .offset = offsetof(struct sample, fraction),
+     .is_positional = true,
      .is_required = true,
      .min = 0,
      .max = 1,

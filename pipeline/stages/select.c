@@ -10,6 +10,7 @@ static const struct leat_arg args[] = {
     {.name = "fields",
      .type = LEAT_ARG_FIELDS,
      .offset = offsetof(struct select, fields),
+     .is_positional = true,
      .is_required = true,
      .min = 1,
      .max = LEAT_SLOT_MAX_TENSORS,

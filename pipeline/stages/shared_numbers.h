@@ -42,10 +42,11 @@ extern const char *const leat_numbers_dtypes[];   /* all */
      .type = LEAT_ARG_FIELD,                                                                       \
      .offset = offsetof(struct owner, member.input),                                               \
      .is_required = true,                                                                          \
+     .is_positional = true,                                                                        \
      .help = "numbers, or a list of them"},                                                        \
     {                                                                                              \
         .name = "output", .type = LEAT_ARG_FIELD, .offset = offsetof(struct owner, member.output), \
-        .help = "name of the result; left out: the same name"                                      \
+        .is_positional = true, .help = "name of the result; left out: the same name"               \
     }
 #define LEAT_NUMBERS_DTYPE_ARG(owner, member, names, written, text)                                \
     {                                                                                              \

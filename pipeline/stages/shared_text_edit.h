@@ -21,6 +21,7 @@ struct leat_text_edit {
      .type = LEAT_ARG_FIELD,                                                                       \
      .offset = offsetof(struct owner, member.input),                                               \
      .is_required = true,                                                                          \
+     .is_positional = true,                                                                        \
      .help = "the text"},                                                                          \
     {                                                                                              \
         .name = "output", .type = LEAT_ARG_FIELD, .offset = offsetof(struct owner, member.output), \

@@ -51,6 +51,7 @@ static const struct leat_arg args[] = {
     {.name = "buffer_size",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct shuffle, buffer_size),
+     .is_positional = true,
      .min = 1,
      .max = 1048576,
      .help = "records in the reservoir; a record moves forward by at most that many"},

@@ -14,6 +14,7 @@ static const struct leat_arg args[] = {
     {.name = "count",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct skip, count),
+     .is_positional = true,
      .is_required = true,
      .min = 0,
      .max = 9e15,

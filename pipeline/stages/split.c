@@ -39,6 +39,7 @@ static const struct leat_arg args[] = {
     {.name = "part",
      .type = LEAT_ARG_CHOICE,
      .offset = offsetof(struct split, part),
+     .is_positional = true,
      .is_required = true,
      .choices = parts,
      .help = "which of them this stream has"},

@@ -28,8 +28,7 @@ static const struct leat_arg args[] = {
     {.name = "output",
      .type = LEAT_ARG_FIELD,
      .offset = offsetof(struct template, output),
-     .is_required = true,
-     .help = "name of the text"},
+     .help = "name of the text; left out: text"},
     {.name = "join",
      .type = LEAT_ARG_TEXT,
      .offset = offsetof(struct template, join),
@@ -38,6 +37,7 @@ static const struct leat_arg args[] = {
     {.name = "parts",
      .type = LEAT_ARG_TEXTS,
      .offset = offsetof(struct template, parts),
+     .is_positional = true,
      .is_required = true,
      .min = 1,
      .max = 1024,
@@ -48,8 +48,10 @@ static const struct leat_arg args[] = {
 
 static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
     struct template *self = (struct template *)config;
-    int r = 0;
+    int r = leat_config_default(&self->output, "text", err);
 
+    if (r < 0)
+        return r;
     self->compiled = calloc(self->parts.n_items, sizeof(*self->compiled));
     if (!self->compiled || leat_text_part_literal(&self->joint, self->join) < 0)
         return leat_error_oom(err);

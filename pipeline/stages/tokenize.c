@@ -18,13 +18,12 @@ static const struct leat_arg args[] = {
     {.name = "input",
      .type = LEAT_ARG_FIELD,
      .offset = offsetof(struct leat_tokenize, input),
-     .is_required = true,
-     .help = "the text that is tokenized"},
+     .help = "the text that is tokenized; left out: the one that a stage made last, or the only "
+             "one that the source has"},
     {.name = "output",
      .type = LEAT_ARG_FIELD,
      .offset = offsetof(struct leat_tokenize, output),
-     .is_required = true,
-     .help = "name of the list of int32 token ids"},
+     .help = "name of the list of int32 token ids; left out: input_ids"},
     {.name = "vocab",
      .type = LEAT_ARG_PATH,
      .offset = offsetof(struct leat_tokenize, vocab),
@@ -34,6 +33,7 @@ static const struct leat_arg args[] = {
     {.name = "tokenizer",
      .type = LEAT_ARG_PATH,
      .offset = offsetof(struct leat_tokenize, tokenizer_path),
+     .is_positional = true,
      .help = "the tokenizer of a model, for the ids that Hugging Face tokenizers gives: a "
              "tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their directory. This "
              "or `vocab`"},
@@ -232,8 +232,12 @@ static int find_text(const struct leat_tokenize *self, struct leat_planner *plan
 static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
     struct leat_tokenize *self = (struct leat_tokenize *)config;
     struct leat_field *field;
-    int r = find_text(self, planner, "input", self->input, &self->input_column, err);
+    int r = leat_planner_default_text(planner, config, "input", &self->input, err);
 
+    if (r == 0)
+        r = leat_config_default(&self->output, "input_ids", err);
+    if (r == 0)
+        r = find_text(self, planner, "input", self->input, &self->input_column, err);
     if (r == 0 && self->pair)
         r = find_text(self, planner, "pair", self->pair, &self->pair_column, err);
     if (r == 0)
