@@ -1,16 +1,15 @@
 /* chat.c: a conversation to the text that its model was made for, by a chat template.
  *
- * Messages are read (shared_chat_messages.c), checked as the template of the model checks them, and
- * written one behind the other (shared_chat_template.h says what stands around them). What the
- * assistant says, with the token that ends its turn, are the parts that the model is to say
- * (shared_loss.h): what the markers {% generation %} of a template are in transformers.
+ * Messages are read, checked as the template of the model checks them, and written one behind the
+ * other: pipeline/tokenizer/chat/, which others write conversations with too. What the assistant
+ * says, with the token that ends its turn, are the parts that the model is to say (shared_loss.h).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/stages/shared_chat_messages.h"
 #include "pipeline/stages/shared_dialogue.h"
+#include "pipeline/tokenizer/chat/chat_writer.h"
 
 enum { INJECTION_ALLOW, INJECTION_FAIL };
 
@@ -28,10 +27,8 @@ struct chat {
     const char *role_key, *content_key;
     int injection;
 
-    struct leat_chat_template chat;
+    struct leat_chat_writer writer;
     struct leat_chat_format format;
-    const struct leat_chat_role *system_role, *user, *assistant; /* of chat; NULL: has none */
-    size_t n_specials;
     uint32_t column;
 };
 
@@ -123,14 +120,9 @@ static const char *value_of(const struct leat_text_map *map, const char *key) {
     return NULL;
 }
 
-static void add_special(struct chat *self, const char *text) {
-    if (text && text[0])
-        self->chat.specials[self->n_specials++] = text;
-}
-
 /* A template of prefixes and suffixes. */
 static int compose(struct chat *self, struct leat_error *err) {
-    struct leat_chat_template *chat = &self->chat;
+    struct leat_chat_template *chat = &self->writer.chat;
 
     chat->name = "the template";
     for (size_t i = 0; i < self->prefixes.n_items; i++) {
@@ -140,8 +132,8 @@ static int compose(struct chat *self, struct leat_error *err) {
                                                  .before = self->prefixes.values[i],
                                                  .after = suffix,
                                                  .behind = self->separator};
-        add_special(self, self->prefixes.values[i]);
-        add_special(self, suffix);
+        leat_chat_writer_add_special(&self->writer, self->prefixes.values[i]);
+        leat_chat_writer_add_special(&self->writer, suffix);
     }
     for (size_t i = 0; i < self->suffixes.n_items; i++)
         if (!value_of(&self->prefixes, self->suffixes.keys[i]))
@@ -149,10 +141,6 @@ static int compose(struct chat *self, struct leat_error *err) {
                                      "there is no prefix for \"%.64s\": if it has none, write \"\"",
                                      self->suffixes.keys[i]);
     return 0;
-}
-
-static bool uses_eos(const struct leat_chat_template *chat) {
-    return chat->ends_with_eos || chat->eos;
 }
 
 static int choose(struct chat *self, struct leat_error *err) {
@@ -163,14 +151,13 @@ static int choose(struct chat *self, struct leat_error *err) {
         if (leat_config_given(config, own[i]))
             return leat_config_error(config, own[i], err,
                                      "has an effect only with `prefixes`, not with `template`");
-    self->chat = leat_chat_templates[self->template];
-    while (self->chat.specials[self->n_specials])
-        self->n_specials++;
+    leat_chat_writer_choose(&self->writer, &leat_chat_templates[self->template]);
     return 0;
 }
 
 static int make_template(struct chat *self, struct leat_error *err) {
     const struct leat_config *config = &self->base;
+    struct leat_error error = LEAT_ERROR_INIT;
     bool has_own = self->prefixes.n_items > 0;
     int r;
 
@@ -180,30 +167,23 @@ static int make_template(struct chat *self, struct leat_error *err) {
     r = has_own ? compose(self, err) : choose(self, err);
     if (r < 0)
         return r;
-    if (self->eos && !uses_eos(&self->chat))
-        return leat_config_error(config, "eos", err, "%s has no use for it", self->chat.name);
-    if (self->bos)
-        self->chat.bos = self->bos[0] ? self->bos : NULL;
-    if (self->eos)
-        self->chat.eos = self->eos;
-    add_special(self, self->chat.bos);
-    add_special(self, self->chat.eos);
+    if (leat_chat_writer_finish(&self->writer, self->bos, self->eos, &error) < 0)
+        return leat_config_error(config, "eos", err, "%s", error.message);
     return 0;
 }
 
-static const struct leat_chat_role *role(const struct chat *self, const char *name) {
-    return leat_chat_template_role(&self->chat, name, strlen(name));
-}
-
 static int check_roles(const struct chat *self, struct leat_error *err) {
+    const struct leat_chat_writer *writer = &self->writer;
+
     for (size_t i = 0; i < self->roles.n_items; i++)
-        if (!role(self, self->roles.values[i]))
+        if (!leat_chat_template_role(&writer->chat, self->roles.values[i],
+                                     strlen(self->roles.values[i])))
             return leat_config_error(&self->base, "roles", err, "%s has no role \"%.64s\"",
-                                     self->chat.name, self->roles.values[i]);
-    if (self->system && !self->system_role)
+                                     writer->chat.name, self->roles.values[i]);
+    if (self->system && !writer->system_role)
         return leat_config_error(&self->base, "system", err, "%s has no system messages",
-                                 self->chat.name);
-    if (self->add_generation_prompt && !self->assistant)
+                                 writer->chat.name);
+    if (self->add_generation_prompt && !writer->assistant)
         return leat_config_error(&self->base, "add_generation_prompt", err,
                                  "needs a prefix of the role \"assistant\"");
     return 0;
@@ -215,11 +195,11 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
     if (r < 0)
         return r;
-    self->system_role = role(self, "system");
-    self->user = role(self, "user");
-    self->assistant = role(self, "assistant");
+    self->writer.system = self->system;
+    self->writer.add_generation_prompt = self->add_generation_prompt;
+    self->writer.fails_on_specials = self->injection == INJECTION_FAIL;
     self->format = (struct leat_chat_format){
-        .chat = &self->chat,
+        .chat = &self->writer.chat,
         .role_key = self->role_key,
         .content_key = self->content_key,
         .names = self->roles.keys,
@@ -254,7 +234,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     if (r < 0)
         return r;
     field->has_special_tokens = true;
-    field->bos = self->chat.bos;
+    field->bos = self->writer.chat.bos;
     return 0;
 }
 
@@ -288,93 +268,25 @@ static int workspace_new(const struct leat_config *config, void **ret_workspace,
     return 0;
 }
 
-static int check_special(const struct chat *self, size_t at,
-                         const struct leat_chat_message *message, struct leat_error *err) {
-    for (size_t i = 0; i < self->n_specials; i++) {
-        const char *special = self->chat.specials[i];
-
-        if (memmem(message->content, message->n_content, special, strlen(special)))
-            return leat_error_set(err, -EINVAL,
-                                  "message %zu: its content has \"%.64s\", which means something "
-                                  "in %s",
-                                  at, special, self->chat.name);
-    }
-    return 0;
+static void put(void *context, const void *bytes, size_t n_bytes) {
+    leat_dialogue_put(context, bytes, n_bytes);
 }
 
-static bool begins_with_system(const struct chat *self, const struct leat_chat_messages *messages) {
-    return self->system_role && messages->items[0].role == self->system_role;
+static void open_part(void *context) {
+    leat_dialogue_open_part(context);
 }
 
-/* As the template of the model raises: user first, then by turns, behind a system message. */
-static int check_turns(const struct chat *self, const struct leat_chat_messages *messages,
-                       struct leat_error *err) {
-    size_t first = begins_with_system(self, messages);
-
-    if (first == messages->n_items)
-        return leat_error_set(err, -EINVAL, "there is no message but that of the system");
-    for (size_t i = first; i < messages->n_items; i++) {
-        const struct leat_chat_role *due = (i - first) % 2 ? self->assistant : self->user;
-
-        if (messages->items[i].role != due)
-            return leat_error_set(err, -EINVAL,
-                                  "message %zu is of the role %s, but it is the turn of %s: in %s "
-                                  "user and assistant must alternate",
-                                  i, messages->items[i].role->name, due->name, self->chat.name);
-    }
-    return 0;
+static void close_part(void *context) {
+    leat_dialogue_close_part(context);
 }
 
-static int check_messages(const struct chat *self, const struct leat_chat_messages *messages,
-                          struct leat_error *err) {
-    int r = self->chat.alternates ? check_turns(self, messages, err) : 0;
+static void write_messages(const struct chat *self, struct workspace *workspace) {
+    const struct leat_chat_sink sink = {.context = &workspace->writer,
+                                        .put = put,
+                                        .open_part = open_part,
+                                        .close_part = close_part};
 
-    for (size_t i = 0; r == 0 && self->injection == INJECTION_FAIL && i < messages->n_items; i++)
-        r = check_special(self, i, &messages->items[i], err);
-    return r;
-}
-
-/* system: what goes in front of the content; NULL: nothing. */
-static void write_message(const struct chat *self, struct leat_dialogue_writer *writer,
-                          const struct leat_chat_message *message,
-                          const struct leat_chat_message *system) {
-    const struct leat_chat_role *as = message->role;
-
-    leat_dialogue_put_text(writer, as->before);
-    leat_dialogue_open_part(writer);
-    leat_dialogue_put_text(writer, as->lead);
-    if (system) {
-        leat_dialogue_put(writer, system->content, system->n_content);
-        leat_dialogue_put_text(writer, self->chat.system_joint);
-    }
-    leat_dialogue_put(writer, message->content, message->n_content);
-    leat_dialogue_put_text(writer, as->adds_eos ? self->chat.eos : as->after);
-    if (as == self->assistant)
-        leat_dialogue_close_part(writer);
-    leat_dialogue_put_text(writer, as->behind);
-}
-
-static void write_messages(const struct chat *self, const struct leat_chat_messages *messages,
-                           struct leat_dialogue_writer *writer) {
-    const struct leat_chat_message given = {.role = self->system_role,
-                                            .content = (const uint8_t *)self->system,
-                                            .n_content = self->system ? strlen(self->system) : 0};
-    const struct leat_chat_message *system = self->system ? &given : NULL;
-    size_t first = begins_with_system(self, messages);
-
-    if (first)
-        system = &messages->items[0];
-    leat_dialogue_put_text(writer, self->chat.bos);
-    if (system && !self->chat.system_joint) {
-        write_message(self, writer, system, NULL);
-        system = NULL;
-    }
-    for (size_t i = first; i < messages->n_items; i++)
-        write_message(self, writer, &messages->items[i], i == first ? system : NULL);
-    if (self->add_generation_prompt)
-        leat_dialogue_put_text(writer, self->assistant->before);
-    else if (self->chat.ends_with_eos)
-        leat_dialogue_put_text(writer, self->chat.eos);
+    leat_chat_writer_write(&self->writer, &workspace->messages, &sink);
 }
 
 static int map_row(const struct chat *self, struct leat_map *map, uint32_t row,
@@ -389,10 +301,10 @@ static int map_row(const struct chat *self, struct leat_map *map, uint32_t row,
     if (r == -ENOMEM)
         return leat_error_oom(err);
     if (r == 0)
-        r = check_messages(self, &workspace->messages, &error);
+        r = leat_chat_writer_check(&self->writer, &workspace->messages, &error);
     leat_dialogue_begin_row(&workspace->writer);
     if (r == 0)
-        write_messages(self, &workspace->messages, &workspace->writer);
+        write_messages(self, workspace);
     else
         leat_map_reject(map, row, self->messages, "%s", error.message);
     return leat_dialogue_end_row(&self->dialogue, &workspace->writer, map, row, r < 0, err);

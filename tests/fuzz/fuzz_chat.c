@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "pipeline/stages/shared_chat_messages.h"
+#include "pipeline/tokenizer/chat/chat_messages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,4 +1,4 @@
-/* shared_chat_template.h: how a chat template writes messages: for the stage `chat`.
+/* chat_template.h: how a chat template writes messages.
  *
  *     bos  { before  [ lead  content  after ]  behind }*  eos, or what asks for an answer
  *

@@ -1,8 +1,8 @@
-/* shared_chat_messages.h: the messages of a conversation, from their JSON: an array of objects with
- * a role and a content. Owner: the stage's workspace. */
+/* chat_messages.h: the messages of a conversation, from their JSON: an array of objects with
+ * a role and a content. Owner: the job. */
 #pragma once
 
-#include "pipeline/stages/shared_chat_template.h"
+#include "pipeline/tokenizer/chat/chat_template.h"
 #include "pipeline/tokenizer/json.h"
 
 #define LEAT_CHAT_MESSAGES_MAX 65536

@@ -1,5 +1,5 @@
-/* shared_chat_messages.c: see shared_chat_messages.h. */
-#include "pipeline/stages/shared_chat_messages.h"
+/* chat_messages.c: see chat_messages.h. */
+#include "pipeline/tokenizer/chat/chat_messages.h"
 
 #include <errno.h>
 #include <stdio.h>

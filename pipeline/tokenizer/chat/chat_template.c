@@ -1,7 +1,7 @@
-/* shared_chat_template.c: see shared_chat_template.h. The templates are those that come with the
+/* chat_template.c: see chat_template.h. The templates are those that come with the
  * models: ChatML (as of OpenAI and Qwen), Meta-Llama-3-Instruct, Mistral-7B-Instruct-v0.2,
  * gemma-it, Phi-3-mini-instruct, zephyr-7b-beta. */
-#include "pipeline/stages/shared_chat_template.h"
+#include "pipeline/tokenizer/chat/chat_template.h"
 
 #include <string.h>
 
