@@ -30,7 +30,5 @@ int leat_cli_stats(const struct leat_cli_arguments *arguments, struct leat_error
 int leat_cli_drain(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_version(const struct leat_cli_arguments *arguments, struct leat_error *err);
 
-extern const struct leat_cli_option leat_cli_where_options[]; /* ends with a NULL name */
-
 /* The whole program: an exit status. */
 int leat_cli_main(int argc, char **argv);
