@@ -32,6 +32,23 @@ const struct leat_cli_command leat_cli_commands[] = {
      .examples = "  leatctl pull titanic --epochs 1 --digest\n",
      .options = leat_cli_pull_options,
      .run = leat_cli_pull},
+    {.name = "dump",
+     .summary = "write batches as safetensors, .npz or JSONL",
+     .description =
+         "Of a FILE's stream, from a private daemon as `run` starts it, or of a STREAM of the "
+         "running "
+         "daemon. A\nfolder gets a file for each batch, epoch-0000-step-00000017.safetensors; "
+         "NAME.jsonl has all of them. A line\nof JSONL is a row: {\"_epoch\": 0, \"_step\": 17, "
+         "\"_row\": 3, ...} and its values by the tensors' names; NaN\nand infinities are null. "
+         "bfloat16 is \"V2\" in .npz: .view(ml_dtypes.bfloat16) reads it. A file is there whole\n"
+         "or not at all.",
+     .operand = "STREAM|FILE",
+     .examples = "  leatctl dump titanic.yaml --batches 1\n"
+                 "  leatctl dump titanic.yaml --batches 1 | jq -c .labels\n"
+                 "  leatctl dump titanic -o batches/ --format npz --compress\n"
+                 "  leatctl dump titanic --epoch 3 --step 17 --batches 1 -o bad.safetensors\n",
+     .options = leat_cli_dump_options,
+     .run = leat_cli_dump},
     {.name = "bench",
      .summary = "measure a stream: records/s, tokens/s, memory, CPU",
      .description =

@@ -7,6 +7,7 @@ extern const struct leat_cli_command leat_cli_commands[]; /* ends with a NULL na
 
 int leat_cli_run(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_pull(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_dump(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_bench(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_head(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_where(const struct leat_cli_arguments *arguments, struct leat_error *err);

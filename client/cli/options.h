@@ -26,6 +26,7 @@
 /* Each ends with a NULL name. */
 extern const struct leat_cli_option leat_cli_run_options[];
 extern const struct leat_cli_option leat_cli_pull_options[];
+extern const struct leat_cli_option leat_cli_dump_options[];
 extern const struct leat_cli_option leat_cli_bench_options[];
 extern const struct leat_cli_option leat_cli_head_options[];
 extern const struct leat_cli_option leat_cli_describe_options[];

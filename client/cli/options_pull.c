@@ -4,9 +4,17 @@
 
 static const char *const deliveries[] = {"shared", "copy", NULL};
 static const char *const formats[] = {"text", "json", "jsonl", NULL};
+/* in the order of enum leat_save_format */
+static const char *const save_formats[] = {"auto", "safetensors", "npz", "jsonl", NULL};
 
-/* What `run` and `pull` have in common. */
-#define PULLING                                                                                    \
+#define DELIVERY                                                                                   \
+    {                                                                                              \
+        .name = "delivery", .kind = LEAT_CLI_CHOICE, .offset = LEAT_CLI_AT(delivery),              \
+        .value = "HOW", .choices = deliveries,                                                     \
+        .help = "shared memory, or copies through the socket"                                      \
+    }
+/* Which batches of a stream. */
+#define CHOOSING                                                                                   \
     {.name = "epochs",                                                                             \
      .kind = LEAT_CLI_NUMBER,                                                                      \
      .offset = LEAT_CLI_AT(epochs),                                                                \
@@ -44,10 +52,13 @@ static const char *const formats[] = {"text", "json", "jsonl", NULL};
          .offset = LEAT_CLI_AT(position),                                                          \
          .value = "TEXT|@FILE",                                                                    \
          .help = "go on there, with its seed; refused if spec or data have changed"},              \
-        {.name = "accept-changes",                                                                 \
-         .kind = LEAT_CLI_FLAG,                                                                    \
-         .offset = LEAT_CLI_AT(accept_changes),                                                    \
-         .help = "go on at --position all the same"},                                              \
+    {                                                                                              \
+        .name = "accept-changes", .kind = LEAT_CLI_FLAG, .offset = LEAT_CLI_AT(accept_changes),    \
+        .help = "go on at --position all the same"                                                 \
+    }
+/* What `run` and `pull` have in common. */
+#define PULLING                                                                                    \
+    CHOOSING,                                                                                      \
         {.name = "save-position",                                                                  \
          .kind = LEAT_CLI_STRING,                                                                  \
          .offset = LEAT_CLI_AT(save_position),                                                     \
@@ -60,12 +71,7 @@ static const char *const formats[] = {"text", "json", "jsonl", NULL};
          .min = 1,                                                                                 \
          .max = 4096,                                                                              \
          .help = "batches under way at once (default: the daemon's)"},                             \
-        {.name = "delivery",                                                                       \
-         .kind = LEAT_CLI_CHOICE,                                                                  \
-         .offset = LEAT_CLI_AT(delivery),                                                          \
-         .value = "HOW",                                                                           \
-         .choices = deliveries,                                                                    \
-         .help = "shared memory, or copies through the socket"},                                   \
+        DELIVERY,                                                                                  \
         {.name = "digest",                                                                         \
          .kind = LEAT_CLI_FLAG,                                                                    \
          .offset = LEAT_CLI_AT(digest),                                                            \
@@ -105,6 +111,44 @@ const struct leat_cli_option leat_cli_pull_options[] = {
      .value = "S",
      .max = 1000000,
      .help = "look for a daemon that is gone for so many seconds (default 60; 0: not at all)"},
+    LEAT_CLI_OPTION_END,
+};
+const struct leat_cli_option leat_cli_dump_options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(output),
+     .value = "PATH",
+     .help =
+         "a folder, NAME.jsonl or, of one batch, NAME.safetensors or NAME.npz (default: JSONL is "
+         "printed)"},
+    {.name = "format",
+     .kind = LEAT_CLI_CHOICE,
+     .offset = LEAT_CLI_AT(save_format),
+     .value = "F",
+     .choices = save_formats,
+     .help = "of files; auto: as PATH ends, in folders safetensors"},
+    {.name = "compress",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(compress),
+     .help = "deflate what is in .npz"},
+    {.name = "epoch",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(epoch),
+     .value = "E",
+     .max = UINT64_MAX,
+     .help = "begin there, from 0 (default 0)"},
+    {.name = "step",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(step),
+     .value = "S",
+     .max = UINT64_MAX,
+     .help = "begin there, from 0, over all ranks (default 0)"},
+    CHOOSING,
+    DELIVERY,
+    LEAT_CLI_OPTION_STREAM,
+    LEAT_CLI_OPTION_WORKERS,
+    LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_bench_options[] = {
@@ -170,12 +214,7 @@ const struct leat_cli_option leat_cli_bench_options[] = {
      .min = 1,
      .max = 4096,
      .help = "batches under way at once (default: the daemon's)"},
-    {.name = "delivery",
-     .kind = LEAT_CLI_CHOICE,
-     .offset = LEAT_CLI_AT(delivery),
-     .value = "HOW",
-     .choices = deliveries,
-     .help = "shared memory, or copies through the socket"},
+    DELIVERY,
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_trace_options[] = {

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "client/cli/commands.h"
 #include "client/cli/control.h"
@@ -196,14 +195,10 @@ static int where_of_stream(const struct leat_cli_arguments *arguments, struct le
 }
 
 int leat_cli_where(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    struct stat status;
-
     if (!arguments->step.is_given) {
         leat_error_set(err, -EINVAL, "leatctl where: which step? --epoch E --step S");
         return LEAT_CLI_USAGE;
     }
-    if (strchr(arguments->operand, '/') || strchr(arguments->operand, '.') ||
-        stat(arguments->operand, &status) == 0)
-        return where_of_file(arguments, err);
-    return where_of_stream(arguments, err);
+    return leat_cli_is_stream_file(arguments->operand) ? where_of_file(arguments, err)
+                                                       : where_of_stream(arguments, err);
 }
