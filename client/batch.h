@@ -20,6 +20,7 @@ struct leat_batch {
     void *memory;
     size_t memory_bytes;
     struct leat_view view;
+    struct leat_error error; /* of leat_batch_save() */
 };
 
 struct leat_batch *leat_batch_free(struct leat_batch *batch);

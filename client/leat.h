@@ -335,6 +335,45 @@ LEAT_API const struct leat_tensor *leat_batch_find(const struct leat_batch *batc
 /* Gives the batch back, in any order, also after its stream was closed. Accepts NULL. */
 LEAT_API void leat_batch_release(struct leat_batch *batch);
 
+/* ---- Out again ---- */
+
+/* safetensors keeps all dtypes, and epoch, step and rows as its metadata. .npz has what
+ * numpy.load() takes; bfloat16, which NumPy does not have, comes as "V2", two bytes each, to be
+ * read with .view(ml_dtypes.bfloat16). JSONL has a line for each row: its values by the tensors'
+ * names, behind "_epoch", "_step" and "_row"; numbers that are no finite ones are null. The same
+ * batch makes the same bytes. */
+enum leat_save_format {
+    LEAT_SAVE_BY_NAME = 0, /* as the path ends: .safetensors, .npz, .jsonl */
+    LEAT_SAVE_SAFETENSORS = 1,
+    LEAT_SAVE_NPZ = 2,
+    LEAT_SAVE_JSONL = 3,
+};
+
+/* All zero but struct_size is the default. Initialise with leat_save_options_init(). */
+struct leat_save_options {
+    size_t struct_size;  /* sizeof(struct leat_save_options) */
+    int32_t format;      /* enum leat_save_format */
+    int32_t compression; /* of .npz: 0: none, 1 .. 9: deflate, from fast to small */
+};
+
+static inline void leat_save_options_init(struct leat_save_options *options) {
+    memset(options, 0, sizeof(*options));
+    options->struct_size = sizeof(*options);
+}
+
+/* Writes the batch to a file: under a temporary name in the same folder, synced, then renamed. So
+ * the file is there whole, or it is as it was before. options NULL: the default. Only the batch is
+ * touched: meanwhile another thread may use the stream.
+ *
+ * 0, or -errno with its text in leat_batch_error(): what the disk says (-ENOSPC, -EACCES, -ENOENT:
+ * no such folder, -EISDIR), -EINVAL (no such format; names that it cannot hold; the path is a
+ * device or a pipe), -EILSEQ (a name is not UTF-8), -EPERM (this is a forked child). */
+LEAT_API int leat_batch_save(struct leat_batch *batch, const char *path,
+                             const struct leat_save_options *options);
+/* The last failure of leat_batch_save() on this batch; as leat_stream_error(). Valid until the next
+ * such call, or the release. */
+LEAT_API const struct leat_error *leat_batch_error(const struct leat_batch *batch);
+
 #ifdef __cplusplus
 }
 #endif

@@ -376,6 +376,8 @@ void leat_batch_release(struct leat_batch *batch) {
         return;
     stream = batch->stream;
     batch->is_held = false;
+    if (batch->error.code)
+        batch->error = LEAT_ERROR_INIT;
     stream->n_held--;
     leat_batch_drop(batch);
     if (!stream->is_closed && stream->failure >= 0 && stream->pid == getpid() &&

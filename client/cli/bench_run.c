@@ -170,7 +170,7 @@ static bool is_enough(struct run *run, uint64_t now_ns) {
     return now_ns >= end_ns;
 }
 
-static bool on_batch(struct leat_cli_consumer *consumer, const struct leat_batch *batch) {
+static bool on_batch(struct leat_cli_consumer *consumer, struct leat_batch *batch) {
     struct run *run = (struct run *)consumer;
     uint64_t now_ns;
 

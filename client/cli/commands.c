@@ -1,398 +1,7 @@
-/* commands.c: the table of subcommands and their options. */
+/* commands.c: the table of subcommands, with what their help says. */
 #include "client/cli/commands.h"
 
-#include "client/cli/bench_statistics.h"
-
-#define AT(member) offsetof(struct leat_cli_arguments, member)
-#define END                                                                                        \
-    { .name = NULL }
-
-static const char *const deliveries[] = {"shared", "copy", NULL};
-static const char *const drawings[] = {"text", "json", "dot", "svg", NULL};
-static const char *const formats[] = {"text", "json", "jsonl", NULL};
-
-#define JSON                                                                                       \
-    { .name = "json", .kind = LEAT_CLI_FLAG, .offset = AT(json), .help = "print JSON" }
-#define STREAM                                                                                     \
-    {                                                                                              \
-        .name = "stream", .kind = LEAT_CLI_STRING, .offset = AT(stream), .value = "NAME",          \
-        .help = "which stream of the file (default: the only one)"                                 \
-    }
-#define WORKERS                                                                                    \
-    {                                                                                              \
-        .name = "workers", .kind = LEAT_CLI_NUMBER, .offset = AT(workers), .value = "N", .min = 1, \
-        .max = 1024, .help = "worker threads (default: as the file says)"                          \
-    }
-#define NO_FUSE                                                                                    \
-    {                                                                                              \
-        .name = "no-fuse", .kind = LEAT_CLI_FLAG, .offset = AT(no_fuse),                           \
-        .help = "each per-record stage is a job of its own: slower, with the same batches"         \
-    }
-/* What `run` and `pull` have in common. */
-#define PULLING                                                                                    \
-    {.name = "epochs",                                                                             \
-     .kind = LEAT_CLI_NUMBER,                                                                      \
-     .offset = AT(epochs),                                                                         \
-     .value = "N",                                                                                 \
-     .max = UINT64_MAX,                                                                            \
-     .help = "epochs to pull (default 1; 0: without end)"},                                        \
-        {.name = "batches",                                                                        \
-         .kind = LEAT_CLI_NUMBER,                                                                  \
-         .offset = AT(batches),                                                                    \
-         .value = "N",                                                                             \
-         .min = 1,                                                                                 \
-         .max = UINT64_MAX,                                                                        \
-         .help = "stop after that many batches"},                                                  \
-        {.name = "rank",                                                                           \
-         .kind = LEAT_CLI_NUMBER,                                                                  \
-         .offset = AT(rank),                                                                       \
-         .value = "R",                                                                             \
-         .max = UINT32_MAX - 1,                                                                    \
-         .help = "see the steps congruent to R modulo the world size (default: the launcher's)"},  \
-        {.name = "world-size",                                                                     \
-         .kind = LEAT_CLI_NUMBER,                                                                  \
-         .offset = AT(world_size),                                                                 \
-         .value = "W",                                                                             \
-         .min = 1,                                                                                 \
-         .max = UINT32_MAX,                                                                        \
-         .help = "number of ranks (default: the launcher's, or 1)"},                               \
-        {.name = "seed",                                                                           \
-         .kind = LEAT_CLI_NUMBER,                                                                  \
-         .offset = AT(seed),                                                                       \
-         .value = "N",                                                                             \
-         .max = UINT64_MAX,                                                                        \
-         .help = "in place of the stream's own seed"},                                             \
-        {.name = "position",                                                                       \
-         .kind = LEAT_CLI_STRING,                                                                  \
-         .offset = AT(position),                                                                   \
-         .value = "TEXT|@FILE",                                                                    \
-         .help = "go on there, with its seed; refused if spec or data have changed"},              \
-        {.name = "accept-changes",                                                                 \
-         .kind = LEAT_CLI_FLAG,                                                                    \
-         .offset = AT(accept_changes),                                                             \
-         .help = "go on at --position all the same"},                                              \
-        {.name = "save-position",                                                                  \
-         .kind = LEAT_CLI_STRING,                                                                  \
-         .offset = AT(save_position),                                                              \
-         .value = "FILE",                                                                          \
-         .help = "where to go on, for --position, is written there at the end"},                   \
-        {.name = "window",                                                                         \
-         .kind = LEAT_CLI_NUMBER,                                                                  \
-         .offset = AT(window),                                                                     \
-         .value = "N",                                                                             \
-         .min = 1,                                                                                 \
-         .max = 4096,                                                                              \
-         .help = "batches under way at once (default: the daemon's)"},                             \
-        {.name = "delivery",                                                                       \
-         .kind = LEAT_CLI_CHOICE,                                                                  \
-         .offset = AT(delivery),                                                                   \
-         .value = "HOW",                                                                           \
-         .choices = deliveries,                                                                    \
-         .help = "shared memory, or copies through the socket"},                                   \
-        {.name = "digest",                                                                         \
-         .kind = LEAT_CLI_FLAG,                                                                    \
-         .offset = AT(digest),                                                                     \
-         .help = "hash names, dtypes, shapes, bytes and order of all batches (BLAKE2b-256)"},      \
-        {.name = "format",                                                                         \
-         .kind = LEAT_CLI_CHOICE,                                                                  \
-         .offset = AT(format),                                                                     \
-         .value = "F",                                                                             \
-         .choices = formats,                                                                       \
-         .help = "what is printed"},                                                               \
-    {                                                                                              \
-        .name = "json", .kind = LEAT_CLI_FLAG, .offset = AT(json),                                 \
-        .help = "the same as --format "                                                            \
-                "json"                                                                             \
-    }
-
-static const struct leat_cli_option run_options[] = {
-    STREAM,
-    WORKERS,
-    PULLING,
-    {.name = "no-daemon",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(no_daemon),
-     .help = "run the pipeline in this process, on one thread"},
-    NO_FUSE,
-    {.name = "stats",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(stats),
-     .help = "show what took the time: the stages as in `leatctl stats`"},
-    END,
-};
-static const struct leat_cli_option pull_options[] = {
-    PULLING,
-    {.name = "reconnect",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = AT(reconnect),
-     .value = "S",
-     .max = 1000000,
-     .help = "look for a daemon that is gone for so many seconds (default 60; 0: not at all)"},
-    END,
-};
-static const struct leat_cli_option bench_options[] = {
-    {.name = "vary",
-     .kind = LEAT_CLI_LIST,
-     .offset = AT(vary),
-     .value = "PATH=V1,V2,..",
-     .help = "run with each of these values; several times: with all combinations"},
-    {.name = "compare",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(compare),
-     .help = "compare two files, or two saved results (.json)"},
-    {.name = "goal",
-     .kind = LEAT_CLI_STRING,
-     .offset = AT(goal),
-     .value = "WHAT",
-     .help = "what is best: records (the default), tokens, batches, source, bytes, cpu, memory, "
-             "first_batch, wall"},
-    {.name = "find",
-     .kind = LEAT_CLI_STRING,
-     .offset = AT(find),
-     .value = "PATH[=LO..HI]",
-     .help = "search the best value of a whole number, and the smallest within 5 % of it"},
-    {.name = "seconds",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = AT(seconds),
-     .value = "N",
-     .min = 1,
-     .max = 86400,
-     .help = "measure that long in each run (default 3)"},
-    {.name = "batches",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = AT(batches),
-     .value = "N",
-     .min = 1,
-     .max = UINT32_MAX,
-     .help = "or that many batches"},
-    {.name = "epochs",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = AT(epochs),
-     .value = "N",
-     .min = 1,
-     .max = UINT32_MAX,
-     .help = "or that many epochs, each from its first batch to its last"},
-    {.name = "repeat",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = AT(repeat),
-     .value = "N",
-     .min = 1,
-     .max = LEAT_BENCH_REPEAT_MAX,
-     .help = "runs of each configuration, in turns (default 3)"},
-    {.name = "json",
-     .kind = LEAT_CLI_STRING,
-     .offset = AT(save),
-     .value = "FILE",
-     .help = "save all figures of all runs, with machine and options; -: print that instead"},
-    STREAM,
-    WORKERS,
-    {.name = "window",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = AT(window),
-     .value = "N",
-     .min = 1,
-     .max = 4096,
-     .help = "batches under way at once (default: the daemon's)"},
-    {.name = "delivery",
-     .kind = LEAT_CLI_CHOICE,
-     .offset = AT(delivery),
-     .value = "HOW",
-     .choices = deliveries,
-     .help = "shared memory, or copies through the socket"},
-    END,
-};
-static const struct leat_cli_option head_options[] = {
-    {.name = "records",
-     .letter = 'n',
-     .kind = LEAT_CLI_NUMBER,
-     .offset = AT(records),
-     .value = "N",
-     .min = 1,
-     .max = 1000000,
-     .help = "how many records (default 3)"},
-    {.name = "after",
-     .kind = LEAT_CLI_STRING,
-     .offset = AT(after),
-     .value = "STAGE",
-     .help = "`source`, a stage's name, `pad[2]` for the second of that name, or its index from 0 "
-             "(default: the last)"},
-    STREAM,
-    JSON,
-    END,
-};
-static const struct leat_cli_option describe_options[] = {
-    {.name = "records",
-     .letter = 'n',
-     .kind = LEAT_CLI_NUMBER,
-     .offset = AT(records),
-     .value = "N",
-     .min = 1,
-     .max = UINT64_MAX,
-     .help = "only the first N records (default: all)"},
-    {.name = "after",
-     .kind = LEAT_CLI_STRING,
-     .offset = AT(after),
-     .value = "STAGE",
-     .help = "with what there is after that stage, as for `head` (default: the last)"},
-    STREAM,
-    JSON,
-    END,
-};
-static const struct leat_cli_option check_options[] = {JSON, END};
-static const struct leat_cli_option explain_options[] = {
-    STREAM,
-    WORKERS,
-    {.name = "format",
-     .kind = LEAT_CLI_CHOICE,
-     .offset = AT(drawing),
-     .value = "F",
-     .choices = drawings,
-     .help = "what is printed"},
-    {.name = "json",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(json),
-     .help = "the same as --format json"},
-    {.name = "dot",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(dot),
-     .help = "the same as --format dot: for graphviz"},
-    {.name = "svg",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(svg),
-     .help = "the same as --format svg: a picture"},
-    {.name = "no-fuse",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(no_fuse),
-     .help = "as `run --no-fuse` would execute it"},
-    {.name = "measure",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(measure),
-     .help = "try the stream even if it has an `exec`, which starts its programs"},
-    {.name = "no-measure",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(no_measure),
-     .help = "read no data but its head, and predict no times"},
-    END,
-};
-static const struct leat_cli_option stages_options[] = {
-    JSON,
-    {.name = "markdown",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(markdown),
-     .help = "print the reference page"},
-    END,
-};
-#define TOKENIZER                                                                                  \
-    {                                                                                              \
-        .name = "tokenizer", .kind = LEAT_CLI_STRING, .offset = AT(tokenizer), .value = "FILE",    \
-        .help = "tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their directory"      \
-    }
-static const struct leat_cli_option tokenize_options[] = {
-    TOKENIZER,
-    {.name = "special",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(special),
-     .help = "with the special tokens that it puts around texts"},
-    {.name = "offsets",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(offsets),
-     .help = "JSON, with where each token starts and ends in its text, in characters"},
-    {.name = "type-ids",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(type_ids),
-     .help = "JSON, with which of two texts each token belongs to"},
-    {.name = "jsonl",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(jsonl),
-     .help = "a line is {\"t\": text}; \"pair\", \"special\", \"off\" and \"type_ids\" as wanted"},
-    END,
-};
-static const struct leat_cli_option decode_options[] = {
-    TOKENIZER,
-    {.name = "skip-special",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(skip_special),
-     .help = "without special tokens"},
-    {.name = "jsonl",
-     .kind = LEAT_CLI_FLAG,
-     .offset = AT(jsonl),
-     .help = "a line is {\"ids\": [ids]}; \"skip_special\" as wanted"},
-    END,
-};
-static const struct leat_cli_option json_options[] = {JSON, END};
-static const struct leat_cli_option cache_options[] = {STREAM, JSON, END};
-static const struct leat_cli_option cache_rm_options[] = {
-    STREAM,
-    {.name = "all", .kind = LEAT_CLI_FLAG, .offset = AT(all), .help = "all that are not in use"},
-    JSON,
-    END,
-};
-static const struct leat_cli_option cache_warm_options[] = {STREAM, WORKERS, JSON, END};
-static const struct leat_cli_option prepare_options[] = {
-    {.name = "shard",
-     .kind = LEAT_CLI_STRING,
-     .offset = AT(shard),
-     .value = "I/N",
-     .help = "which of N parts of about as many bytes, I from 0"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = LEAT_CLI_STRING,
-     .offset = AT(output),
-     .value = "DIR",
-     .help = "the folder that the shard goes to"},
-    STREAM,
-    WORKERS,
-    JSON,
-    END,
-};
-static const struct leat_cli_option trace_options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = LEAT_CLI_STRING,
-     .offset = AT(output),
-     .value = "FILE",
-     .help = "where the trace goes (default: trace.json; -: standard output)"},
-    {.name = "seconds",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = AT(seconds),
-     .value = "S",
-     .min = 1,
-     .max = 86400,
-     .help = "trace no longer than that (default: 10, if no number of batches is given)"},
-    {.name = "batches",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = AT(batches),
-     .value = "N",
-     .min = 1,
-     .max = UINT64_MAX,
-     .help = "stop after that many batches"},
-    {.name = "epochs",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = AT(epochs),
-     .value = "N",
-     .max = UINT64_MAX,
-     .help = "of FILE: epochs to pull at most (default 1; 0: without end)"},
-    {.name = "socket",
-     .kind = LEAT_CLI_STRING,
-     .offset = AT(socket),
-     .value = "DIR",
-     .help = "where the daemon's sockets are"},
-    STREAM,
-    WORKERS,
-    JSON,
-    NO_FUSE,
-    END,
-};
-static const struct leat_cli_option drain_options[] = {
-    {.name = "timeout",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = AT(timeout),
-     .value = "S",
-     .max = 86400,
-     .help = "seconds after which the daemon stops all the same (default 30)"},
-    JSON,
-    END,
-};
+#include "client/cli/options.h"
 
 #define SOCKET_TEXT                                                                                \
     "The daemon is looked for at $LEAT_SOCKET (a directory, or a socket in it), else in\n"         \
@@ -414,15 +23,32 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl run titanic.yaml --stream train --batches 10 --format jsonl\n"
                  "  leatctl run titanic.yaml --stats\n"
                  "  leatctl run titanic.yaml --rank 1 --world-size 4 --delivery copy\n",
-     .options = run_options,
+     .options = leat_cli_run_options,
      .run = leat_cli_run},
     {.name = "pull",
      .summary = "pull a stream's batches from the running daemon",
      .description = SOCKET_TEXT,
      .operand = "STREAM",
      .examples = "  leatctl pull titanic --epochs 1 --digest\n",
-     .options = pull_options,
+     .options = leat_cli_pull_options,
      .run = leat_cli_pull},
+    {.name = "dump",
+     .summary = "write batches as safetensors, .npz or JSONL",
+     .description =
+         "Of a FILE's stream, from a private daemon as `run` starts it, or of a STREAM of the "
+         "running "
+         "daemon. A\nfolder gets a file for each batch, epoch-0000-step-00000017.safetensors; "
+         "NAME.jsonl has all of them. A line\nof JSONL is a row: {\"_epoch\": 0, \"_step\": 17, "
+         "\"_row\": 3, ...} and its values by the tensors' names; NaN\nand infinities are null. "
+         "bfloat16 is \"V2\" in .npz: .view(ml_dtypes.bfloat16) reads it. A file is there whole\n"
+         "or not at all.",
+     .operand = "STREAM|FILE",
+     .examples = "  leatctl dump titanic.yaml --batches 1\n"
+                 "  leatctl dump titanic.yaml --batches 1 | jq -c .labels\n"
+                 "  leatctl dump titanic -o batches/ --format npz --compress\n"
+                 "  leatctl dump titanic --epoch 3 --step 17 --batches 1 -o bad.safetensors\n",
+     .options = leat_cli_dump_options,
+     .run = leat_cli_dump},
     {.name = "bench",
      .summary = "measure a stream: records/s, tokens/s, memory, CPU",
      .description =
@@ -451,7 +77,7 @@ const struct leat_cli_command leat_cli_commands[] = {
          "  leatctl bench --compare a.yaml b.yaml --repeat 7 --seconds 5\n"
          "  leatctl bench titanic.yaml --json new.json; leatctl bench --compare old.json "
          "new.json\n",
-     .options = bench_options,
+     .options = leat_cli_bench_options,
      .run = leat_cli_bench},
     {.name = "head",
      .summary = "print the first records as they are after a stage",
@@ -460,7 +86,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .operand = "FILE",
      .examples = "  leatctl head titanic.yaml -n 3 --after tokenize\n"
                  "  leatctl head titanic.yaml --after source --json\n",
-     .options = head_options,
+     .options = leat_cli_head_options,
      .run = leat_cli_head},
     {.name = "where",
      .summary = "show where the records of a batch come from",
@@ -490,7 +116,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .examples = "  leatctl describe titanic.yaml\n"
                  "  leatctl describe train.jsonl.zst -n 100000\n"
                  "  leatctl describe titanic.yaml --json > titanic.stats.json\n",
-     .options = describe_options,
+     .options = leat_cli_describe_options,
      .run = leat_cli_describe},
     {.name = "check",
      .summary = "say everything that is wrong with a file",
@@ -499,7 +125,7 @@ const struct leat_cli_command leat_cli_commands[] = {
                     "(never 3) if anything is wrong.",
      .operand = "FILE",
      .examples = "  leatctl check /etc/leat/leatd.yaml\n",
-     .options = check_options,
+     .options = leat_cli_check_options,
      .run = leat_cli_check},
     {.name = "explain",
      .summary = "show the plan of a stream: schema, fused stages, memory, time",
@@ -515,7 +141,7 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl explain titanic.yaml --svg > titanic.svg\n"
                  "  leatctl explain titanic.yaml --dot | dot -Tpdf > titanic.pdf\n"
                  "  leatctl explain titanic\n",
-     .options = explain_options,
+     .options = leat_cli_explain_options,
      .run = leat_cli_explain},
     {.name = "stages",
      .summary = "reference of sources, stages and stream options",
@@ -523,7 +149,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .examples = "  leatctl stages\n"
                  "  leatctl stages shuffle\n"
                  "  leatctl stages --markdown > stages.md\n",
-     .options = stages_options,
+     .options = leat_cli_stages_options,
      .run = leat_cli_stages},
     {.name = "tokenize",
      .summary = "turn lines of text into token ids",
@@ -539,7 +165,7 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl tokenize --tokenizer tokenizer.json --special --offsets < corpus.txt\n"
                  "  echo '{\"t\": \"a text\", \"pair\": \"and another\", \"special\": true}' |\n"
                  "      leatctl tokenize --tokenizer tokenizer.json --jsonl --type-ids\n",
-     .options = tokenize_options,
+     .options = leat_cli_tokenize_options,
      .run = leat_cli_tokenize},
     {.name = "decode",
      .summary = "turn lines of token ids into text",
@@ -552,7 +178,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .examples = "  leatctl tokenize --tokenizer gpt2/ < a.txt | leatctl decode --tokenizer gpt2/\n"
                  "  echo '{\"ids\": [101, 7592, 102], \"skip_special\": true}' |\n"
                  "      leatctl decode --tokenizer bert/vocab.txt --jsonl\n",
-     .options = decode_options,
+     .options = leat_cli_decode_options,
      .run = leat_cli_decode},
     {.name = "tokenizer",
      .summary = "show what a tokenizer is made of",
@@ -561,7 +187,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .operand = "FILE",
      .examples = "  leatctl tokenizer models/gpt2/\n"
                  "  leatctl tokenizer tokenizer.json --json\n",
-     .options = json_options,
+     .options = leat_cli_json_options,
      .run = leat_cli_tokenizer},
     {.name = "cache ls",
      .summary = "list the caches of a folder",
@@ -570,7 +196,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .more = "[KEY...]",
      .examples = "  leatctl cache ls train.yaml\n"
                  "  leatctl cache ls /var/cache/leat --json\n",
-     .options = cache_options,
+     .options = leat_cli_cache_options,
      .run = leat_cli_cache_ls},
     {.name = "cache verify",
      .summary = "read all blocks of caches and check them",
@@ -580,7 +206,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .operand = "FILE|DIR",
      .more = "[KEY...]",
      .examples = "  leatctl cache verify train.yaml\n",
-     .options = cache_options,
+     .options = leat_cli_cache_options,
      .run = leat_cli_cache_verify},
     {.name = "cache rm",
      .summary = "remove caches that are not in use",
@@ -589,7 +215,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .more = "[KEY...]",
      .examples = "  leatctl cache rm train.yaml 3b5aa412\n"
                  "  leatctl cache rm /var/cache/leat --all\n",
-     .options = cache_rm_options,
+     .options = leat_cli_cache_rm_options,
      .run = leat_cli_cache_rm},
     {.name = "cache warm",
      .summary = "build the cache of a stream without a trainer",
@@ -597,7 +223,7 @@ const struct leat_cli_command leat_cli_commands[] = {
                     "is gone on with; what\nis complete is left as it is.",
      .operand = "FILE",
      .examples = "  leatctl cache warm train.yaml --workers 8\n",
-     .options = cache_warm_options,
+     .options = leat_cli_cache_warm_options,
      .run = leat_cli_cache_warm},
     {.name = "cache merge",
      .summary = "join shards that were prepared apart to the cache of a stream",
@@ -608,7 +234,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .operand = "FILE",
      .more = "SHARD|DIR...",
      .examples = "  leatctl cache merge train.yaml shards/\n",
-     .options = cache_options,
+     .options = leat_cli_cache_options,
      .run = leat_cli_cache_merge},
     {.name = "prepare",
      .summary = "build one of several shards of a stream's cache",
@@ -618,17 +244,17 @@ const struct leat_cli_command leat_cli_commands[] = {
          "cache merge` joins them.",
      .operand = "FILE",
      .examples = "  leatctl prepare train.yaml --shard $SLURM_ARRAY_TASK_ID/64 -o shards/\n",
-     .options = prepare_options,
+     .options = leat_cli_prepare_options,
      .run = leat_cli_prepare},
     {.name = "status",
      .summary = "show how the daemon is",
      .description = SOCKET_TEXT,
-     .options = json_options,
+     .options = leat_cli_json_options,
      .run = leat_cli_status},
     {.name = "streams",
      .summary = "list the daemon's streams and who pulls them",
      .description = SOCKET_TEXT,
-     .options = json_options,
+     .options = leat_cli_json_options,
      .run = leat_cli_streams},
     {.name = "stats",
      .summary = "show counters of streams, and what takes their time",
@@ -640,7 +266,7 @@ const struct leat_cli_command leat_cli_commands[] = {
          "`order` is what shuffling and batching\ntake on the daemon's one loop, `collate` writes "
          "batches. --json has all of it.\n\n" SOCKET_TEXT,
      .operand = "[STREAM]",
-     .options = json_options,
+     .options = leat_cli_json_options,
      .run = leat_cli_stats},
     {.name = "trace",
      .summary = "record what happens when, for Perfetto",
@@ -657,17 +283,17 @@ const struct leat_cli_command leat_cli_commands[] = {
      .examples = "  leatctl trace titanic.yaml -o trace.json --batches 1000 --workers 8\n"
                  "  leatctl trace train.yaml prose --seconds 30\n"
                  "  leatctl trace --socket /run/leat prose --seconds 5\n",
-     .options = trace_options,
+     .options = leat_cli_trace_options,
      .run = leat_cli_trace},
     {.name = "drain",
      .summary = "let trainers leave for the next daemon, then stop this one",
      .description = SOCKET_TEXT,
      .examples = "  leatctl drain --timeout 60\n",
-     .options = drain_options,
+     .options = leat_cli_drain_options,
      .run = leat_cli_drain},
     {.name = "version",
      .summary = "show versions",
-     .options = json_options,
+     .options = leat_cli_json_options,
      .run = leat_cli_version},
-    END,
+    {.name = NULL},
 };

@@ -7,6 +7,7 @@ extern const struct leat_cli_command leat_cli_commands[]; /* ends with a NULL na
 
 int leat_cli_run(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_pull(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_dump(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_bench(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_head(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_where(const struct leat_cli_arguments *arguments, struct leat_error *err);
@@ -29,8 +30,6 @@ int leat_cli_streams(const struct leat_cli_arguments *arguments, struct leat_err
 int leat_cli_stats(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_drain(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_version(const struct leat_cli_arguments *arguments, struct leat_error *err);
-
-extern const struct leat_cli_option leat_cli_where_options[]; /* ends with a NULL name */
 
 /* The whole program: an exit status. */
 int leat_cli_main(int argc, char **argv);

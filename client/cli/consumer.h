@@ -12,7 +12,7 @@
 
 struct leat_cli_consumer {
     /* Looks at a batch, which is given back afterwards. False: that was enough. */
-    bool (*on_batch)(struct leat_cli_consumer *consumer, const struct leat_batch *batch);
+    bool (*on_batch)(struct leat_cli_consumer *consumer, struct leat_batch *batch);
     uint64_t deadline_ns; /* then it is enough, batch or no batch; may be set meanwhile; 0: none */
 
     uint64_t n_epochs; /* that ended */

@@ -14,18 +14,12 @@
 #include "client/cli/inline_run.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/private_daemon.h"
+#include "client/cli/pulling.h"
 #include "client/cli/stream_file.h"
-#include "client/launcher.h"
 
 struct pull {
-    const struct leat_cli_arguments *arguments;
-    const char *address; /* NULL: search */
-    const char *stream;
-    struct leat_ranks ranks;
-    bool is_private; /* the daemon: it does not come back */
-    bool was_lost;   /* the connection: what the daemon counts is not all */
+    struct leat_cli_pulling pulling;
     struct leat_cli_report report;
-    char position[LEAT_POSITION_TEXT_SIZE]; /* "": none */
 };
 
 struct counters {
@@ -34,77 +28,6 @@ struct counters {
 
 static const char *delivery_name(const struct leat_cli_arguments *arguments) {
     return arguments->delivery == LEAT_DELIVERY_COPY ? "copy" : "shared";
-}
-
-/* As given; the rest is the launcher's. */
-static struct leat_ranks given_ranks(const struct leat_cli_arguments *arguments) {
-    bool is_sized = arguments->world_size.is_given;
-
-    return (struct leat_ranks){
-        .rank = is_sized && !arguments->rank.is_given ? LEAT_RANK_LAUNCHER
-                                                      : (uint32_t)arguments->rank.value,
-        .world_size = (uint32_t)arguments->world_size.value,
-    };
-}
-
-static int check_ranks(const struct leat_cli_arguments *arguments, struct leat_ranks *ret_ranks,
-                       struct leat_error *err) {
-    *ret_ranks = given_ranks(arguments);
-    if (arguments->rank.is_given && !arguments->world_size.is_given) {
-        leat_error_set(err, -EINVAL, "--rank %llu is given without --world-size",
-                       (unsigned long long)arguments->rank.value);
-        return LEAT_CLI_USAGE;
-    }
-    return leat_launcher_complete(ret_ranks, err) < 0 ? LEAT_CLI_USAGE : LEAT_CLI_OK;
-}
-
-static int check_arguments(struct pull *pull, struct leat_error *err) {
-    int status = check_ranks(pull->arguments, &pull->ranks, err);
-
-    if (status == LEAT_CLI_OK && leat_cli_checkpoint_read(pull->arguments, pull->position, err) < 0)
-        status = err->file[0] ? leat_cli_error_status(err) : LEAT_CLI_USAGE;
-    return status;
-}
-
-static void on_reconnect(void *user, const struct leat_reconnect_event *event) {
-    struct pull *pull = user;
-
-    pull->was_lost = true;
-    if (event->kind == LEAT_RECONNECT_LOST)
-        fprintf(stderr, "leatctl: the connection is lost, and tried for again: %s\n",
-                event->reason);
-    else if (event->kind == LEAT_RECONNECT_BACK)
-        fprintf(stderr, "leatctl: connected again after %.1f s (attempt %u)\n",
-                (double)event->waited_ns / 1e9, event->attempt);
-}
-
-static int32_t reconnect_timeout_ms(const struct pull *pull) {
-    const struct leat_cli_number *seconds = &pull->arguments->reconnect;
-
-    if (pull->is_private || (seconds->is_given && seconds->value == 0))
-        return LEAT_NO_RECONNECT;
-    return (int32_t)seconds->value * 1000; /* 0: the library's default */
-}
-
-static void fill_options(struct pull *pull, struct leat_open_options *options) {
-    const struct leat_cli_arguments *arguments = pull->arguments;
-    struct leat_ranks ranks = given_ranks(arguments);
-
-    leat_open_options_init(options);
-    options->reconnect_timeout_ms = reconnect_timeout_ms(pull);
-    options->on_reconnect = on_reconnect;
-    options->on_reconnect_user = pull;
-    options->delivery = (int32_t)arguments->delivery;
-    options->rank = ranks.rank;
-    options->world_size = ranks.world_size;
-    options->window = (uint32_t)arguments->window.value;
-    options->n_epochs = arguments->epochs.is_given ? arguments->epochs.value : 1;
-    options->n_steps = arguments->batches.value;
-    options->has_seed = arguments->seed.is_given;
-    options->seed = arguments->seed.value;
-    options->client_name = "leatctl";
-    options->position = pull->position[0] ? pull->position : NULL;
-    options->accept_changes = arguments->accept_changes;
 }
 
 /* The daemon's counters of the stream; false if it does not tell us. With `report`, its profile
@@ -117,10 +40,10 @@ static bool read_counters(const struct pull *pull, struct leat_cli_report *repor
     struct leat_error err = LEAT_ERROR_INIT;
     bool is_unreachable, is_found = false;
 
-    stats.stream = (char *)(uintptr_t)pull->stream;
+    stats.stream = (char *)(uintptr_t)pull->pulling.stream;
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATS;
     request.stats = &stats;
-    if (leat_cli_control(pull->address, &request, LEAT_CLI_CONTROL_TIMEOUT_MS, &reply,
+    if (leat_cli_control(pull->pulling.address, &request, LEAT_CLI_CONTROL_TIMEOUT_MS, &reply,
                          &is_unreachable, &err) < 0)
         return false;
     if (reply->verb_case == LEAT__CONTROL_REPLY__VERB_STATS && reply->stats->n_streams == 1) {
@@ -166,7 +89,7 @@ struct puller {
     struct leat_cli_report *report;
 };
 
-static bool report_batch(struct leat_cli_consumer *consumer, const struct leat_batch *batch) {
+static bool report_batch(struct leat_cli_consumer *consumer, struct leat_batch *batch) {
     leat_cli_report_batch(((struct puller *)consumer)->report, &batch->view);
     return true;
 }
@@ -179,31 +102,11 @@ static int pull_batches(struct pull *pull, struct leat_stream *stream, struct le
     return r == LEAT_END ? 0 : r;
 }
 
-static int exit_status(int r, const struct leat_error *err, bool was_opened) {
-    if (r == 0)
-        return LEAT_CLI_OK;
-    if (leat_cli_interrupt_seen())
-        return LEAT_CLI_INTERRUPTED;
-    if (!was_opened && (r == -ECONNREFUSED || r == -EACCES) && !err->file[0])
-        return LEAT_CLI_UNREACHABLE;
-    return leat_cli_error_status(err);
-}
-
 /* Where systemd starts the daemon for us, either question may wait long: a signal ends both. */
 static int open_stream(struct pull *pull, struct leat_client *client, struct counters *ret_before,
                        struct leat_stream **ret_stream, struct leat_error *err) {
-    struct leat_open_options options;
-    int r = -EINTR;
-
-    fill_options(pull, &options);
     (void)read_counters(pull, NULL, ret_before);
-    if (!leat_cli_interrupt_seen())
-        r = leat_client_open(client, pull->stream, &options, ret_stream);
-    if (r < 0 && leat_cli_interrupt_seen())
-        return leat_error_set(err, -EINTR, "interrupted");
-    if (r < 0)
-        *err = *leat_client_error(client);
-    return r;
+    return leat_cli_pulling_open(&pull->pulling, client, ret_stream, err);
 }
 
 static int pull_stream(struct pull *pull, struct leat_error *err) {
@@ -212,32 +115,32 @@ static int pull_stream(struct pull *pull, struct leat_error *err) {
     struct counters before = {.n_batches = 0};
     int r, saved;
 
-    if (leat_client_new(pull->address, &client) < 0) {
+    if (leat_client_new(pull->pulling.address, &client) < 0) {
         leat_error_oom(err);
         return LEAT_CLI_FAILURE;
     }
     r = open_stream(pull, client, &before, &stream, err);
     if (r < 0) {
         leat_client_free(client);
-        return exit_status(r, err, false);
+        return leat_cli_pulling_status(r, err, false);
     }
-    leat_cli_report_init(&pull->report, pull->arguments, pull->stream,
-                         delivery_name(pull->arguments));
+    leat_cli_report_init(&pull->report, pull->pulling.arguments, pull->pulling.stream,
+                         delivery_name(pull->pulling.arguments));
     r = pull_batches(pull, stream, err);
     leat_cli_report_stop(&pull->report);
-    saved = leat_cli_checkpoint_write(pull->arguments, leat_stream_position(stream), err);
+    saved = leat_cli_checkpoint_write(pull->pulling.arguments, leat_stream_position(stream), err);
     r = r == 0 ? saved : r;
-    if (!is_daemon_gone(r) && !pull->was_lost)
+    if (!is_daemon_gone(r) && !pull->pulling.was_lost)
         count_tokens(pull, &before);
     leat_stream_close(stream);
     leat_client_free(client);
     leat_cli_report_finish(&pull->report);
-    return exit_status(r, err, true);
+    return leat_cli_pulling_status(r, err, true);
 }
 
 int leat_cli_pull(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    struct pull pull = {.arguments = arguments, .stream = arguments->operand};
-    int status = check_arguments(&pull, err);
+    struct pull pull = {.pulling = {.arguments = arguments, .stream = arguments->operand}};
+    int status = leat_cli_pulling_check(&pull.pulling, err);
 
     if (status != LEAT_CLI_OK)
         return status;
@@ -247,15 +150,15 @@ int leat_cli_pull(const struct leat_cli_arguments *arguments, struct leat_error 
 
 static int run_private(struct pull *pull, struct leat_error *err) {
     struct leat_cli_daemon daemon;
-    int r = leat_cli_daemon_start(&daemon, pull->arguments->operand,
-                                  (uint32_t)pull->arguments->workers.value,
-                                  pull->arguments->no_fuse, err);
+    int r = leat_cli_daemon_start(&daemon, pull->pulling.arguments->operand,
+                                  (uint32_t)pull->pulling.arguments->workers.value,
+                                  pull->pulling.arguments->no_fuse, err);
     int status;
 
     if (r < 0)
-        return exit_status(r, err, true);
-    pull->address = daemon.directory;
-    pull->is_private = true;
+        return leat_cli_pulling_status(r, err, true);
+    pull->pulling.address = daemon.directory;
+    pull->pulling.is_private = true;
     status = pull_stream(pull, err);
     leat_cli_daemon_stop(&daemon);
     return status;
@@ -264,19 +167,19 @@ static int run_private(struct pull *pull, struct leat_error *err) {
 static int run_inline(struct pull *pull, const struct leat_spec *spec, struct leat_error *err) {
     int r;
 
-    leat_cli_report_init(&pull->report, pull->arguments, pull->stream, "inline");
-    r = leat_cli_inline_run(spec, pull->arguments, &pull->ranks, pull->position, &pull->report,
-                            err);
+    leat_cli_report_init(&pull->report, pull->pulling.arguments, pull->pulling.stream, "inline");
+    r = leat_cli_inline_run(spec, pull->pulling.arguments, &pull->pulling.ranks,
+                            pull->pulling.position, &pull->report, err);
     if (pull->report.end_ns > 0)
         leat_cli_report_finish(&pull->report);
-    return exit_status(r, err, true);
+    return leat_cli_pulling_status(r, err, true);
 }
 
 int leat_cli_run(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    struct pull pull = {.arguments = arguments};
+    struct pull pull = {.pulling = {.arguments = arguments}};
     struct leat_cli_streams streams;
     const struct leat_spec *spec = NULL;
-    int status = check_arguments(&pull, err);
+    int status = leat_cli_pulling_check(&pull.pulling, err);
 
     if (status != LEAT_CLI_OK)
         return status;
@@ -284,7 +187,7 @@ int leat_cli_run(const struct leat_cli_arguments *arguments, struct leat_error *
     if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
         spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
     if (spec) {
-        pull.stream = spec->name;
+        pull.pulling.stream = spec->name;
         status = arguments->no_daemon ? run_inline(&pull, spec, err) : run_private(&pull, err);
     } else {
         status = leat_cli_error_status(err);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cli/arguments.h"
 #include "pipeline/bind.h"
@@ -75,6 +76,15 @@ const struct leat_spec *leat_cli_streams_find(const struct leat_cli_streams *str
                        names);
     leat_error_locate(err, file, 0, 0);
     return NULL;
+}
+
+bool leat_cli_is_stream_file(const char *operand) {
+    const char *point = strrchr(operand, '.');
+
+    if (strchr(operand, '/') || (point && strcmp(point, ".yaml") == 0) ||
+        (point && strcmp(point, ".yml") == 0))
+        return true;
+    return access(operand, F_OK) == 0;
 }
 
 /* ---- stages ---- */

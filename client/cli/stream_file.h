@@ -1,6 +1,8 @@
 /* stream_file.h: the streams of a YAML file, and one of them by name. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "proto/spec.h"
 
 struct leat_cli_streams {
@@ -15,6 +17,9 @@ int leat_cli_streams_load(const char *file, struct leat_cli_streams *ret_streams
 int leat_cli_streams_load_with(const char *file, const char *const *overrides, size_t n_overrides,
                                struct leat_cli_streams *ret_streams, struct leat_error *err);
 void leat_cli_streams_deinit(struct leat_cli_streams *streams);
+
+/* Whether an operand that is a STREAM or a FILE is a file: it is there, or looks like one. */
+bool leat_cli_is_stream_file(const char *operand);
 
 /* The index of a stage in the spec, by its name, `name[2]` for the second of that name, or its
  * index; -1: "source". LEAT_CLI_OK or LEAT_CLI_USAGE. */

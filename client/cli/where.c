@@ -5,54 +5,52 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "client/cli/commands.h"
 #include "client/cli/control.h"
 #include "client/cli/error_json.h"
+#include "client/cli/options.h"
 #include "client/cli/stream_file.h"
 #include "pipeline/places.h"
-
-#define AT(member) offsetof(struct leat_cli_arguments, member)
 
 const struct leat_cli_option leat_cli_where_options[] = {
     {.name = "epoch",
      .kind = LEAT_CLI_NUMBER,
-     .offset = AT(epoch),
+     .offset = LEAT_CLI_AT(epoch),
      .value = "E",
      .max = UINT64_MAX,
      .help = "from 0 (default 0)"},
     {.name = "step",
      .kind = LEAT_CLI_NUMBER,
-     .offset = AT(step),
+     .offset = LEAT_CLI_AT(step),
      .value = "S",
      .max = UINT64_MAX,
      .help = "from 0, over all ranks"},
     {.name = "row",
      .kind = LEAT_CLI_NUMBER,
-     .offset = AT(row),
+     .offset = LEAT_CLI_AT(row),
      .value = "R",
      .max = UINT32_MAX,
      .help = "that row of the batch alone, from 0"},
     {.name = "seed",
      .kind = LEAT_CLI_NUMBER,
-     .offset = AT(seed),
+     .offset = LEAT_CLI_AT(seed),
      .value = "N",
      .max = UINT64_MAX,
      .help = "that its trainer gave in place of the stream's own"},
     {.name = "world-size",
      .kind = LEAT_CLI_NUMBER,
-     .offset = AT(world_size),
+     .offset = LEAT_CLI_AT(world_size),
      .value = "W",
      .min = 1,
      .max = 1048576,
      .help = "for a step that `uneven: pad` adds (default 1)"},
     {.name = "stream",
      .kind = LEAT_CLI_STRING,
-     .offset = AT(stream),
+     .offset = LEAT_CLI_AT(stream),
      .value = "NAME",
      .help = "which stream of the file (default: the only one)"},
-    {.name = "json", .kind = LEAT_CLI_FLAG, .offset = AT(json), .help = "print JSON"},
+    {.name = "json", .kind = LEAT_CLI_FLAG, .offset = LEAT_CLI_AT(json), .help = "print JSON"},
     {.name = NULL},
 };
 
@@ -197,14 +195,10 @@ static int where_of_stream(const struct leat_cli_arguments *arguments, struct le
 }
 
 int leat_cli_where(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    struct stat status;
-
     if (!arguments->step.is_given) {
         leat_error_set(err, -EINVAL, "leatctl where: which step? --epoch E --step S");
         return LEAT_CLI_USAGE;
     }
-    if (strchr(arguments->operand, '/') || strchr(arguments->operand, '.') ||
-        stat(arguments->operand, &status) == 0)
-        return where_of_file(arguments, err);
-    return where_of_stream(arguments, err);
+    return leat_cli_is_stream_file(arguments->operand) ? where_of_file(arguments, err)
+                                                       : where_of_stream(arguments, err);
 }

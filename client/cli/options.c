@@ -1,0 +1,165 @@
+/* options.c: options of the commands that look at files, and of those that ask the daemon. */
+#include "client/cli/options.h"
+
+static const char *const drawings[] = {"text", "json", "dot", "svg", NULL};
+
+const struct leat_cli_option leat_cli_head_options[] = {
+    {.name = "records",
+     .letter = 'n',
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(records),
+     .value = "N",
+     .min = 1,
+     .max = 1000000,
+     .help = "how many records (default 3)"},
+    {.name = "after",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(after),
+     .value = "STAGE",
+     .help = "`source`, a stage's name, `pad[2]` for the second of that name, or its index from 0 "
+             "(default: the last)"},
+    LEAT_CLI_OPTION_STREAM,
+    LEAT_CLI_OPTION_JSON,
+    LEAT_CLI_OPTION_END,
+};
+const struct leat_cli_option leat_cli_describe_options[] = {
+    {.name = "records",
+     .letter = 'n',
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(records),
+     .value = "N",
+     .min = 1,
+     .max = UINT64_MAX,
+     .help = "only the first N records (default: all)"},
+    {.name = "after",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(after),
+     .value = "STAGE",
+     .help = "with what there is after that stage, as for `head` (default: the last)"},
+    LEAT_CLI_OPTION_STREAM,
+    LEAT_CLI_OPTION_JSON,
+    LEAT_CLI_OPTION_END,
+};
+const struct leat_cli_option leat_cli_check_options[] = {LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
+const struct leat_cli_option leat_cli_explain_options[] = {
+    LEAT_CLI_OPTION_STREAM,
+    LEAT_CLI_OPTION_WORKERS,
+    {.name = "format",
+     .kind = LEAT_CLI_CHOICE,
+     .offset = LEAT_CLI_AT(drawing),
+     .value = "F",
+     .choices = drawings,
+     .help = "what is printed"},
+    {.name = "json",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(json),
+     .help = "the same as --format json"},
+    {.name = "dot",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(dot),
+     .help = "the same as --format dot: for graphviz"},
+    {.name = "svg",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(svg),
+     .help = "the same as --format svg: a picture"},
+    {.name = "no-fuse",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(no_fuse),
+     .help = "as `run --no-fuse` would execute it"},
+    {.name = "measure",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(measure),
+     .help = "try the stream even if it has an `exec`, which starts its programs"},
+    {.name = "no-measure",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(no_measure),
+     .help = "read no data but its head, and predict no times"},
+    LEAT_CLI_OPTION_END,
+};
+const struct leat_cli_option leat_cli_stages_options[] = {
+    LEAT_CLI_OPTION_JSON,
+    {.name = "markdown",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(markdown),
+     .help = "print the reference page"},
+    LEAT_CLI_OPTION_END,
+};
+#define TOKENIZER                                                                                  \
+    {                                                                                              \
+        .name = "tokenizer", .kind = LEAT_CLI_STRING, .offset = LEAT_CLI_AT(tokenizer),            \
+        .value = "FILE",                                                                           \
+        .help = "tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their directory"      \
+    }
+const struct leat_cli_option leat_cli_tokenize_options[] = {
+    TOKENIZER,
+    {.name = "special",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(special),
+     .help = "with the special tokens that it puts around texts"},
+    {.name = "offsets",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(offsets),
+     .help = "JSON, with where each token starts and ends in its text, in characters"},
+    {.name = "type-ids",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(type_ids),
+     .help = "JSON, with which of two texts each token belongs to"},
+    {.name = "jsonl",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(jsonl),
+     .help = "a line is {\"t\": text}; \"pair\", \"special\", \"off\" and \"type_ids\" as wanted"},
+    LEAT_CLI_OPTION_END,
+};
+const struct leat_cli_option leat_cli_decode_options[] = {
+    TOKENIZER,
+    {.name = "skip-special",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(skip_special),
+     .help = "without special tokens"},
+    {.name = "jsonl",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(jsonl),
+     .help = "a line is {\"ids\": [ids]}; \"skip_special\" as wanted"},
+    LEAT_CLI_OPTION_END,
+};
+const struct leat_cli_option leat_cli_json_options[] = {LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
+const struct leat_cli_option leat_cli_cache_options[] = {LEAT_CLI_OPTION_STREAM,
+                                                         LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
+const struct leat_cli_option leat_cli_cache_rm_options[] = {
+    LEAT_CLI_OPTION_STREAM,
+    {.name = "all",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(all),
+     .help = "all that are not in use"},
+    LEAT_CLI_OPTION_JSON,
+    LEAT_CLI_OPTION_END,
+};
+const struct leat_cli_option leat_cli_cache_warm_options[] = {
+    LEAT_CLI_OPTION_STREAM, LEAT_CLI_OPTION_WORKERS, LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
+const struct leat_cli_option leat_cli_prepare_options[] = {
+    {.name = "shard",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(shard),
+     .value = "I/N",
+     .help = "which of N parts of about as many bytes, I from 0"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(output),
+     .value = "DIR",
+     .help = "the folder that the shard goes to"},
+    LEAT_CLI_OPTION_STREAM,
+    LEAT_CLI_OPTION_WORKERS,
+    LEAT_CLI_OPTION_JSON,
+    LEAT_CLI_OPTION_END,
+};
+const struct leat_cli_option leat_cli_drain_options[] = {
+    {.name = "timeout",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(timeout),
+     .value = "S",
+     .max = 86400,
+     .help = "seconds after which the daemon stops all the same (default 30)"},
+    LEAT_CLI_OPTION_JSON,
+    LEAT_CLI_OPTION_END,
+};
