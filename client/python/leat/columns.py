@@ -1,0 +1,277 @@
+"""What a column holds, told from Arrow's types or from Python's values, in the few kinds that a source of leat has.
+
+Kinds are "text", "bool", "int64", "float32", "float64", lists of numbers ("list<int64>"), and "json" for nested values that are
+wanted as JSON text. Data is written in these kinds alone, so that the same rows, held as pandas, polars, Arrow or dicts, are the
+same bytes, and the same key of the token cache. What is none of them (images, bytes, structs) is kept with the reason, which is
+told when somebody wants that column: an image beside the text hurts nobody.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .errors import DataError, SpecError
+
+INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
+NAME_MAX = 63  # bytes of a field's name
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. `kind` is "" if it cannot be read, for `refusal`; `classes` are the names of a categorical's values, in the order of
+    its codes; `is_coded`: the values are those codes already (ClassLabel), not the names (Categorical). `is_converted`: in the files that
+    it comes from it is of a type that leat does not read so."""
+
+    name: str
+    kind: str
+    refusal: str = ""
+    classes: tuple[str, ...] = ()
+    is_coded: bool = False
+    is_converted: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        return self.kind == "text"
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in ("bool", "int64", "float32", "float64")
+
+    @property
+    def is_list(self) -> bool:
+        return self.kind.startswith("list<")
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.kind or self.refusal})"
+
+
+def wanted(columns: Mapping[str, Column], names: Iterable[str], forms: Mapping[str, str] | None = None) -> list[Column]:
+    """The named ones, in that order. forms: of some what they are wanted as, "json" (any value, as JSON text) or "codes" (of a
+    categorical). SpecError for one that there is not, DataError for one that cannot be read."""
+    chosen = []
+    for name in dict.fromkeys(names):
+        column = columns.get(name)
+        if column is None:
+            raise SpecError(f"there is no column {name!r}; there are {', '.join(columns) or 'none'}")
+        column = _in_form(column, (forms or {}).get(name))
+        if not column.kind:
+            raise DataError(f"the column {name!r} cannot be read: it holds {column.refusal}; name the columns that are wanted")
+        if not 0 < len(name.encode("utf-8", "replace")) <= NAME_MAX:
+            raise DataError(f"the name of the column {name!r} is none of 1 to {NAME_MAX} bytes")
+        chosen.append(column)
+    return chosen
+
+
+def _in_form(column: Column, form: str | None) -> Column:
+    if form == "json":
+        return replace(column, kind="json", refusal="")
+    if form == "codes" and column.classes:
+        return replace(column, kind="int64", is_coded=True)
+    return column
+
+
+# ---- by Arrow's types ----
+
+
+def of_arrow_schema(schema: Any) -> dict[str, Column]:
+    """The columns of a pyarrow.Schema."""
+    return {field.name: of_arrow_type(field.name, field.type) for field in schema}
+
+
+def of_arrow_type(name: str, kind: Any) -> Column:
+    import pyarrow.types as types
+
+    if types.is_dictionary(kind):
+        return replace(of_arrow_type(name, kind.value_type), is_converted=True)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        element = _arrow_number(kind.value_type)
+        return Column(name, f"list<{element}>" if element else "", "" if element else f"nested values ({kind})")
+    if types.is_struct(kind) and {field.name for field in kind} == {"bytes", "path"}:
+        return Column(name, "", "files, such as images or sound")
+    scalar = "text" if _is_arrow_text(kind) else _arrow_number(kind)
+    is_converted = _is_arrow_time(kind) or types.is_decimal(kind)
+    return Column(name, scalar, "" if scalar else _arrow_refusal(kind), is_converted=is_converted)
+
+
+def _is_arrow_text(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    is_view = getattr(types, "is_string_view", lambda _: False)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or is_view(kind) or _is_arrow_time(kind))
+
+
+def _is_arrow_time(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_timestamp(kind) or types.is_date(kind) or types.is_time(kind))
+
+
+def _arrow_number(kind: Any) -> str:
+    import pyarrow.types as types
+
+    if types.is_boolean(kind):
+        return "bool"
+    if types.is_integer(kind):
+        return "int64"
+    if types.is_float16(kind) or types.is_float32(kind):
+        return "float32"
+    return "float64" if types.is_float64(kind) or types.is_decimal(kind) else ""
+
+
+def _arrow_refusal(kind: Any) -> str:
+    import pyarrow.types as types
+
+    if types.is_null(kind):
+        return "nothing but nulls"
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return f"bytes ({kind})"
+    if types.is_nested(kind):
+        return f"nested values ({kind})"
+    return f"values of the type {kind}"
+
+
+def arrow_type(kind: str) -> Any:
+    """The type that columns of a kind are written as."""
+    import pyarrow as pa
+
+    if kind.startswith("list<"):
+        return pa.list_(arrow_type(kind[5:-1]))
+    scalars = {"text": pa.string, "json": pa.string, "bool": pa.bool_, "int64": pa.int64, "float32": pa.float32}
+    return scalars.get(kind, pa.float64)()
+
+
+def arrow_array(column: Column, values: Any, first_row: int) -> Any:
+    """A pyarrow array (no chunks) of some rows, as the column's kind is written. DataError names the first row that does not fit."""
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    try:
+        if column.kind == "json":
+            return pa.array([_json_text(value) for value in values.to_pylist()], pa.string())
+        if types.is_dictionary(values.type):
+            values = values.indices if column.is_coded else values.dictionary_decode()
+        if types.is_large_list(values.type) or types.is_fixed_size_list(values.type):
+            values = values.cast(pa.list_(values.type.value_type))
+        values = values.cast(arrow_type(column.kind))
+        if column.kind.startswith("float"):
+            values = values.fill_null(float("nan"))
+        return pa.concat_arrays([values, values[:0]])  # a copy: slices are written with what is around them
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"the column {column.name!r}, in rows {first_row:,} to {first_row + len(values) - 1:,}: {error}") from error
+
+
+# ---- by Python's values ----
+
+_SCALARS: dict[type, str] = {str: "text", bool: "bool", int: "int64", float: "float64"}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: scalars and arrays of NumPy, torch and others as numbers and lists, dates as text, NA as None."""
+    if value is None or type(value) in _SCALARS:
+        return value
+    if isinstance(value, (datetime.date, datetime.time)) and type(value).__name__ != "NaTType":
+        return value.isoformat()
+    if isinstance(value, decimal.Decimal):
+        return float(value)
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if hasattr(value, "tolist") and not isinstance(value, (bytes, memoryview)):  # arrays, and scalars of NumPy
+        return value.tolist()
+    if isinstance(value, (str, bool, int, float)):  # their subclasses, as of enums
+        return next(kind(value) for kind in _SCALARS if isinstance(value, kind))
+    return list(value) if isinstance(value, tuple) else value
+
+
+def kind_of(value: Any) -> tuple[str, str]:
+    """(kind, refusal) of a plain value that is not None."""
+    kind = _SCALARS.get(type(value))
+    if kind:
+        return kind, ""
+    if isinstance(value, list) and all(type(item) in (bool, int, float) for item in value):
+        kinds = {_SCALARS[type(item)] for item in value}
+        return f"list<{_wider(kinds) if kinds else 'int64'}>", ""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return "", "bytes"
+    if isinstance(value, (list, dict)):
+        return "", "nested values (lists or dicts of something else than numbers)"
+    return "", f"objects of the type {type(value).__module__}.{type(value).__qualname__}"
+
+
+def _wider(kinds: set[str]) -> str:
+    return "float64" if "float64" in kinds else "int64" if "int64" in kinds else "bool"
+
+
+def merge(name: str, kinds: Iterable[tuple[str, str]]) -> Column:
+    """The column that holds values of all these kinds."""
+    found = set(kinds)
+    refusal = next((reason for kind, reason in found if not kind), "")
+    names = {kind for kind, _ in found}
+    if not found or refusal:
+        return Column(name, "", refusal or "nothing but nulls")
+    if len(names) == 1:
+        return Column(name, names.pop())
+    if all(kind.startswith("list<") for kind in names):
+        return Column(name, f"list<{_wider({kind[5:-1] for kind in names})}>")
+    if "text" in names or any(kind.startswith("list<") for kind in names):
+        return Column(name, "", f"values of different kinds: {', '.join(sorted(names))}")
+    return Column(name, _wider(names))
+
+
+def of_rows(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
+    """The columns of some rows, in the order in which they come."""
+    seen: dict[str, set[tuple[str, str]]] = {}
+    for row in rows:
+        for name, value in row.items():
+            kinds = seen.setdefault(str(name), set())
+            value = plain(value)
+            if value is not None:
+                kinds.add(kind_of(value))
+    return {name: merge(name, kinds) for name, kinds in seen.items()}
+
+
+def python_values(column: Column, values: Sequence[Any], first_row: int) -> list[Any]:
+    """Values of some rows as the column's kind has them, None where there is none. DataError names the first that does not fit."""
+    return [_fit(column, plain(value), first_row + at) for at, value in enumerate(values)]
+
+
+def _fit(column: Column, value: Any, row: int) -> Any:
+    if column.kind == "json":
+        return _json_text(value)
+    if value is None:
+        return float("nan") if column.kind.startswith("float") else None
+    kind, refusal = kind_of(value)
+    if kind == "list<int64>" and not value:
+        return value
+    if merge(column.name, [(kind, refusal), (column.kind, "")]).kind != column.kind:
+        raise DataError(f"the column {column.name!r} of row {row:,} is {kind or refusal}, those before are {column.kind}")
+    if column.kind == "int64" and not INT64_MIN <= value <= INT64_MAX:
+        raise DataError(f"the column {column.name!r} of row {row:,} is {value}, which is no 64-bit integer")
+    if column.kind == "text" and not value.isascii():
+        _check_utf8(column.name, value, row)
+    return _converted(column.kind, value)
+
+
+def _check_utf8(name: str, value: str, row: int) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"the column {name!r} of row {row:,} is no Unicode text: {error.reason} at {error.start:,}") from error
+
+
+def _converted(kind: str, value: Any) -> Any:
+    if kind.startswith("list<float"):
+        return [float(item) for item in value]
+    if kind == "list<int64>":
+        return [int(item) for item in value]
+    return float(value) if kind.startswith("float") else int(value) if kind == "int64" else value
+
+
+def _json_text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=plain)

@@ -1,0 +1,280 @@
+"""Data as Python holds it, behind one face: which columns, how many rows, and a way to write some of them to a file.
+
+`Tables` are rows that Arrow has: pandas, polars, pyarrow, Parquet, data sets of Hugging Face. `Rows` are Python's own: lists of dicts,
+data sets of PyTorch, generators. `Files` are read by leat as they are. The first two are written in batches of 1,000 rows, cut at the
+same rows whatever pieces they are held in: as an Arrow stream, or as JSON Lines where there is no pyarrow.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from . import columns as kinds
+from . import data_store
+from .columns import Column
+from .data_store import Sink
+from .errors import DataError, Error
+
+if TYPE_CHECKING:
+    from .pipeline import Pipeline
+
+N_BATCH_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files that a source of leat reads: `source` is its name, `arguments` are what it is given besides `paths`.
+
+    columns: None where nobody has looked yet (`data.look` does). n_rows: None where it is not known.
+    """
+
+    source: str
+    paths: tuple[str, ...]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, Column] | None = None
+    n_rows: int | None = None
+
+    def pipeline(self) -> Pipeline:
+        from . import pipeline
+
+        return pipeline.source(self.source, paths=list(self.paths), **self.arguments)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Rows that Arrow has.
+
+    read(names): pyarrow tables of up to 1,000 rows, again and again. files: the Arrow files that hold exactly these rows, or none.
+    """
+
+    columns: Mapping[str, Column]
+    n_rows: int | None
+    read: Callable[[Sequence[str]], Iterator[Any]]
+    files: tuple[str, ...] = ()
+    is_cheap: bool = True
+
+    def keep(self, names: Iterable[str], forms: Mapping[str, str] | None = None) -> Files:
+        wanted = kinds.wanted(self.columns, names, forms)
+        described = {column.name: column for column in wanted}
+        if self.files and not any(column.is_converted or column.kind == "json" for column in wanted):
+            return Files("arrow", self.files, {}, described, self.n_rows)
+        writer = _ArrowWriter(wanted)
+
+        def write(sink: Sink) -> None:
+            writer.write(sink, self._arrays(wanted))
+
+        path = data_store.keep(".arrow", write, is_cheap=self.is_cheap)
+        return Files("arrow", (path,), {}, described, self.n_rows if self.n_rows is not None else writer.n_rows)
+
+    def _arrays(self, wanted: Sequence[Column]) -> Iterator[list[Any]]:
+        row = 0
+        for table in self.read([column.name for column in wanted]):
+            yield [kinds.arrow_array(column, _one_array(table.column(at)), row) for at, column in enumerate(wanted)]
+            row += table.num_rows
+
+
+def _one_array(chunked: Any) -> Any:
+    if not hasattr(chunked, "num_chunks"):
+        return chunked
+    return chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as Python has them. read(): from the first one on; more than once if `is_cheap`."""
+
+    columns: Mapping[str, Column]
+    n_rows: int | None
+    read: Callable[[], Iterator[Mapping[str, Any]]]
+    is_cheap: bool = False
+
+    def keep(self, names: Iterable[str], forms: Mapping[str, str] | None = None) -> Files:
+        wanted = kinds.wanted(self.columns, names, forms)
+        writer = _ArrowWriter(wanted) if has_pyarrow() else _JsonWriter(wanted)
+
+        def write(sink: Sink) -> None:
+            writer.write(sink, self._values(wanted))
+
+        path = data_store.keep(writer.suffix, write, is_cheap=self.is_cheap)
+        return Files(writer.source, (path,), writer.arguments, {column.name: column for column in wanted}, writer.n_rows)
+
+    def _values(self, wanted: Sequence[Column]) -> Iterator[list[list[Any]]]:
+        for first, rows in in_pieces(self.read()):
+            yield [kinds.python_values(column, [row.get(column.name) for row in rows], first) for column in wanted]
+
+
+Held = Files | Tables | Rows
+
+
+def has_pyarrow() -> bool:
+    return importable("pyarrow")
+
+
+def importable(name: str) -> bool:
+    """Whether there is such a package; it is not imported."""
+    return importlib.util.find_spec(name) is not None
+
+
+def in_pieces(rows: Iterator[Any]) -> Iterator[tuple[int, list[Any]]]:
+    """(number of the first row, up to 1,000 rows), of all of them."""
+    piece: list[Any] = []
+    first = 0
+    for row in rows:
+        piece.append(row)
+        if len(piece) == N_BATCH_ROWS:
+            yield first, piece
+            first += len(piece)
+            piece = []
+    if piece:
+        yield first, piece
+
+
+class _ArrowWriter:
+    """Writes columns as an Arrow IPC stream."""
+
+    suffix, source = ".arrow", "arrow"
+
+    def __init__(self, wanted: Sequence[Column]) -> None:
+        self._wanted = wanted
+        self.arguments: dict[str, Any] = {}
+        self.n_rows = 0
+
+    def write(self, sink: Sink, pieces: Iterable[Sequence[Any]]) -> None:
+        """pieces: for each batch the values of each column, as pyarrow arrays or lists."""
+        import pyarrow as pa
+
+        types = [kinds.arrow_type(column.kind) for column in self._wanted]
+        schema = pa.schema([(column.name, kind) for column, kind in zip(self._wanted, types)])
+        self.n_rows = 0
+        with pa.ipc.new_stream(sink, schema) as stream:
+            for values in pieces:
+                arrays = [item if isinstance(item, pa.Array) else pa.array(item, kind) for item, kind in zip(values, types)]
+                batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+                stream.write_batch(batch)
+                self.n_rows += batch.num_rows
+
+
+class _JsonWriter:
+    """Writes columns as JSON Lines; the source is told their types."""
+
+    suffix, source = ".jsonl", "jsonl"
+
+    def __init__(self, wanted: Sequence[Column]) -> None:
+        self._names = [column.name for column in wanted]
+        types = {column.name: "text" if column.kind == "json" else column.kind for column in wanted}
+        paths = {name: _escaped(name) for name in self._names}
+        self.arguments = {"fields": {name: types[name] if paths[name] == name else f"{paths[name]} {types[name]}" for name in types}}
+        self.n_rows = 0
+
+    def write(self, sink: Sink, pieces: Iterable[Sequence[Any]]) -> None:
+        self.n_rows = 0
+        for values in pieces:
+            lines = [self._line(row) for row in zip(*values)]
+            sink.write("".join(lines).encode())
+            self.n_rows += len(lines)
+
+    def _line(self, row: Sequence[Any]) -> str:
+        known = {name: value for name, value in zip(self._names, row) if value is not None and value == value}
+        try:
+            return json.dumps(known, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+        except ValueError as error:
+            raise DataError(f"a number is none that JSON has ({error}): install pyarrow, or take it out") from error
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace(".", "\\.")
+
+
+# ---- Arrow's own ----
+
+
+def of_table(table: Any, columns: Mapping[str, Column] | None = None) -> Tables:
+    """A pyarrow.Table, RecordBatch, or what has `__arrow_c_stream__`."""
+    import pyarrow as pa
+
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    elif not isinstance(table, pa.Table):
+        table = pa.RecordBatchReader.from_stream(table).read_all()
+    table = table.unify_dictionaries()
+
+    def read(names: Sequence[str]) -> Iterator[Any]:
+        chosen = table.select(list(names))
+        for start in range(0, chosen.num_rows, N_BATCH_ROWS):
+            yield chosen.slice(start, N_BATCH_ROWS)
+
+    found = kinds.of_arrow_schema(table.schema)
+    for name, column in found.items():
+        found[name] = _with_classes(column, table.column(name))
+    return Tables({**found, **(columns or {})}, table.num_rows, read)
+
+
+def _with_classes(column: Column, values: Any) -> Column:
+    """Of a dictionary of texts the names, in the order of the codes, which all chunks must share."""
+    import pyarrow.types as types
+
+    if not types.is_dictionary(values.type) or not column.is_text or not values.num_chunks:
+        return column
+    first = values.chunk(0).dictionary
+    if not all(chunk.dictionary.equals(first) for chunk in values.chunks[1:]):
+        return column
+    return replace(column, classes=tuple(str(name) for name in first.to_pylist()))
+
+
+def of_parquet(paths: Sequence[str]) -> Tables:
+    """Parquet files, one after the other, with the same columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        files = [parquet.ParquetFile(path, memory_map=True) for path in paths]
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{', '.join(paths)}: no Parquet that can be read: {error}") from error
+    schema = files[0].schema_arrow
+    for path, file in zip(paths, files):
+        if not file.schema_arrow.equals(schema):
+            raise DataError("the columns are not those of the file before", file=path)
+
+    def read(names: Sequence[str]) -> Iterator[Any]:
+        for file in files:
+            for batch in file.iter_batches(batch_size=N_BATCH_ROWS, columns=list(names)):
+                yield batch.select(list(names))
+
+    return Tables(kinds.of_arrow_schema(schema), sum(file.metadata.num_rows for file in files), read)
+
+
+def arrow_rows(path: str) -> int | None:
+    """The rows of an Arrow file or stream, by the heads of its batches; None if pyarrow is missing or cannot read it."""
+    if not has_pyarrow():
+        return None
+    import pyarrow as pa
+
+    try:
+        with pa.memory_map(path) as source:
+            return int(sum(batch.num_rows for batch in _batches(source)))
+    except (OSError, pa.ArrowException):
+        return None
+
+
+def _batches(source: Any) -> Iterator[Any]:
+    import pyarrow as pa
+
+    if source.read(6) == b"ARROW1":
+        reader = pa.ipc.open_file(source)
+        return (reader.get_batch(at) for at in range(reader.num_record_batches))
+    source.seek(0)
+    return iter(pa.ipc.open_stream(source))
+
+
+def require_pyarrow(what: str) -> None:
+    if not has_pyarrow():
+        raise Error(f"{what} is read through pyarrow, which is not installed: pip install pyarrow")
+
+
+def absolute(path: str | os.PathLike[str]) -> str:
+    return os.path.abspath(os.path.expanduser(os.fspath(path)))
