@@ -1,0 +1,255 @@
+"""Memory of this process, of its descendants, and of the machine, looked at again and again by a thread.
+
+RSS counts what a process shares in full; of several processes it is the sum, so what they share counts several times. PSS counts a
+page that n processes share as 1/n: what leat's daemon and its trainers, or a DataLoader and its workers, take together is a sum of PSS.
+Available and total are the machine's or, where a control group (a container, a service) allows less, the group's.
+
+A look at RSS costs some 20 us a process. For PSS the kernel walks every page: it is looked at so seldom that it takes 2 % of the
+time at most, and between two looks stays as it was. What comes and goes between two looks is not seen.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar, overload
+
+from . import chart, proc
+from .sizing import format_memory_size
+from .table import figure, seconds, table
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_PSS_SHARE = 0.02  # of the time, at most
+_log = logging.getLogger("leat.memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One look, in bytes. `time_s` is since the start; `pss` is None where the kernel does not tell."""
+
+    time_s: float
+    rss: int
+    pss: int | None
+    available: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySummary:
+    """What was seen, in bytes. Prints as a table."""
+
+    duration_s: float
+    n_samples: int
+    rss_start: int
+    rss_end: int
+    rss_peak: int
+    pss_start: int | None
+    pss_end: int | None
+    pss_peak: int | None
+    available_least: int
+    total: int
+
+    @property
+    def rss_growth(self) -> int:
+        """Of the peak over the start."""
+        return self.rss_peak - self.rss_start
+
+    def __str__(self) -> str:
+        rows = [
+            ("RSS", _size(self.rss_start), _size(self.rss_end), _size(self.rss_peak), _size(self.rss_growth)),
+            ("PSS", _size(self.pss_start), _size(self.pss_end), _size(self.pss_peak), _size(_less(self.pss_peak, self.pss_start))),
+        ]
+        seen = f"{seconds(self.duration_s)}, {self.n_samples} looks"
+        left = f"available at least {_size(self.available_least)} of {_size(self.total)}"
+        return "\n".join((table(rows, ("memory", "start", "end", "peak", "growth")), f"{seen}; {left}"))
+
+
+def _size(n_bytes: int | None) -> str | None:
+    return None if n_bytes is None else format_memory_size(n_bytes, binary=True)
+
+
+def _less(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a - b
+
+
+class MemoryProfile:
+    """Samples of memory from start() to stop(), at most `max_samples`: of more, each second one goes and the interval doubles, the
+    higher one of two neighbours stays. Made by `memory_profile()`. Owner: the thread between start and stop; then whoever has it."""
+
+    def __init__(self, interval: float = 0.05, *, children: bool = True, pss: bool = True, max_samples: int = 20_000) -> None:
+        if not interval > 0:
+            raise ValueError(f"interval is {interval}: seconds between two looks, above 0")
+        if max_samples < 16:
+            raise ValueError(f"max_samples is {max_samples}: 16 at least")
+        self.interval = interval
+        self.children = children
+        self.pss = pss
+        self.max_samples = max_samples
+        self.samples: list[Sample] = []
+        self._pss: int | None = None
+        self._pss_due = 0.0
+        self._thread: threading.Thread | None = None
+        self._ending = threading.Event()
+        self._started = 0.0
+        self._stride = 1
+
+    def start(self) -> MemoryProfile:
+        """Takes the first sample at once, then samples in a thread. RuntimeError: it is running."""
+        if self.is_running:
+            raise RuntimeError("this profile is running already: stop() it first, or use another")
+        self.samples = []
+        self._pss_due, self._stride = 0.0, 1
+        self._ending = threading.Event()
+        self._started = time.monotonic()
+        self.samples.append(self._look(is_pss_due=True))
+        self._thread = threading.Thread(target=self._run, args=(self._ending,), name="leat-memory", daemon=True)
+        self._thread.start()
+        return self
+
+    def stop(self) -> MemoryProfile:
+        """Takes the last sample and ends the thread. Does nothing where there is none."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._ending.set()
+            thread.join()
+            self._keep(self._look(is_pss_due=True))
+        return self
+
+    @property
+    def is_running(self) -> bool:
+        """Between start() and stop(). In a forked child it is not: threads stay with the parent."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def summary(self) -> MemorySummary:
+        """Of what was seen so far. RuntimeError: it was never started."""
+        samples = list(self.samples)
+        if not samples:
+            raise RuntimeError("nothing was looked at yet: start() this profile, or use it in a `with` statement")
+        known = [sample.pss for sample in samples if sample.pss is not None]
+        return MemorySummary(
+            duration_s=samples[-1].time_s,
+            n_samples=len(samples),
+            rss_start=samples[0].rss,
+            rss_end=samples[-1].rss,
+            rss_peak=max(sample.rss for sample in samples),
+            pss_start=samples[0].pss,
+            pss_end=samples[-1].pss,
+            pss_peak=max(known, default=None),
+            available_least=min(sample.available for sample in samples),
+            total=samples[-1].total,
+        )
+
+    def plot(self, path: str | os.PathLike[str] | None = None, *, text: bool = False) -> Any:
+        """RSS, PSS and what is available, over time: a matplotlib Figure, which notebooks show (written to `path` if that is given, in
+        the format of its suffix). With `text`, or where there is no matplotlib: a str that draws RSS in characters."""
+        lines = {"RSS": [s.rss for s in self.samples], "PSS": [s.pss for s in self.samples if s.pss is not None]}
+        times = [sample.time_s for sample in self.samples]
+        if len(lines["PSS"]) != len(times):
+            del lines["PSS"]
+        if not text:
+            figure_ = chart.figure(times, lines, {"available": [s.available for s in self.samples]})
+            if figure_ is not None:
+                if path is not None:
+                    figure_.savefig(path)
+                return figure_
+        drawn = chart.draw(times, lines["RSS"], title="RSS")
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(drawn + "\n")
+        return drawn
+
+    def __enter__(self) -> MemoryProfile:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """As a decorator: each call is looked at by a profile of its own, the last of which is `function.profile`; its peak is logged."""
+
+        @functools.wraps(function)
+        def profiled(*args: P.args, **kwargs: P.kwargs) -> R:
+            profile = MemoryProfile(self.interval, children=self.children, pss=self.pss, max_samples=self.max_samples)
+            setattr(profiled, "profile", profile)
+            with profile:
+                result = function(*args, **kwargs)
+            _log_call(function, profile.summary())
+            return result
+
+        return profiled
+
+    def _run(self, ending: threading.Event) -> None:
+        while not ending.wait(self.interval * self._stride):
+            self._keep(self._look())
+
+    def _look(self, is_pss_due: bool = False) -> Sample:
+        pids = [os.getpid(), *(proc.descendants(os.getpid()) if self.children else [])]
+        now = time.monotonic()
+        if self.pss and (is_pss_due or now >= self._pss_due):
+            self._pss = _pss_of(pids)
+            took = time.monotonic() - now
+            self._pss_due = now + took / _PSS_SHARE
+        machine = proc.machine_memory()
+        return Sample(now - self._started, sum(map(proc.rss, pids)), self._pss, machine.available, machine.total)
+
+    def _keep(self, sample: Sample) -> None:
+        self.samples.append(sample)
+        if len(self.samples) > self.max_samples:
+            first, *others = self.samples
+            pairs = zip(others[::2], others[1::2])
+            kept = [a if a.rss > b.rss else b for a, b in pairs]
+            self.samples = [first, *kept, *(others[-1:] if len(others) % 2 else [])]
+            self._stride *= 2
+
+
+def _pss_of(pids: list[int]) -> int | None:
+    """Of all of them; None if one of them is not ours to see."""
+    each = [proc.pss(pid) for pid in pids]
+    known = [value for value in each if value is not None]
+    return sum(known) if len(known) == len(each) else None
+
+
+def _log_call(function: Callable[..., object], seen: MemorySummary) -> None:
+    name = getattr(function, "__qualname__", repr(function))
+    _log.info(
+        "%s: peak RSS %s, %s over the start, in %s (%s looks)",
+        name, _size(seen.rss_peak), _size(seen.rss_growth), seconds(seen.duration_s), figure(seen.n_samples),
+    )
+
+
+@overload
+def memory_profile(interval: float = ..., *, children: bool = ..., pss: bool = ..., max_samples: int = ...) -> MemoryProfile: ...
+@overload
+def memory_profile(interval: Callable[P, R]) -> Callable[P, R]: ...
+
+
+def memory_profile(
+    interval: Any = 0.05, *, children: bool = True, pss: bool = True, max_samples: int = 20_000
+) -> Any:
+    """Looks at memory every `interval` seconds: in a `with` statement, as a decorator, or from start() to stop().
+
+        with leat.memory_profile() as profile:
+            train()
+        print(profile.summary())          # RSS and PSS at the start, at the end, at the peak, in GiB (2^30 bytes)
+        profile.plot("memory.png")        # with matplotlib; else a chart of characters
+
+        @leat.memory_profile              # or @leat.memory_profile(interval=0.01)
+        def load(): ...                   # each call is logged at level info to "leat.memory"; load.profile is the last one
+
+        profile = leat.memory_profile(interval=1).start()
+        ...
+        profile.stop().samples            # list of Sample: time_s, rss, pss, available, total, in bytes
+
+    `children`: its descendants (workers of a DataLoader, an embedded daemon) count, too. `pss`: also look at PSS.
+    """
+    if callable(interval):
+        return MemoryProfile()(interval)
+    return MemoryProfile(interval, children=children, pss=pss, max_samples=max_samples)

@@ -1,0 +1,380 @@
+"""How fast a loop runs, and what it waits for.
+
+A Monitor stands between a loop and whatever it takes its batches from, and keeps a clock that is always in one phase: training, warm-up
+or compiling. A moment belongs to the phase that it happens in, a batch to the phase in which it came. The clock runs while batches are
+iterated and inside of `warm_up()` and `compiling()`, and stands still between epochs.
+
+Owner: the thread that iterates. Memory is looked at by a thread of leat.memory while the clock runs.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TextIO, TypeVar
+
+from .counting import TokenCount, samples_of
+from .memory import MemoryProfile
+from .sizing import format_memory_size
+from .table import figure, percent, seconds, table
+
+B = TypeVar("B")
+
+TRAINING, WARM_UP, COMPILING = "training", "warm-up", "compiling"
+_N_STEP_TIMES = 10_000  # of which the median is told, the last ones
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What happened in one phase. Times in seconds; `n_tokens` is None where batches have none that are known.
+
+    wall_s     all of its time
+    fetched_s  of that, the time inside of the loader: next() of what is iterated, with all that it does in this thread
+    waited_s   of that, the time in which there was nothing to do but wait: of leat's streams what libleat says, of others fetched_s
+    """
+
+    wall_s: float = 0.0
+    fetched_s: float = 0.0
+    waited_s: float = 0.0
+    n_batches: int = 0
+    n_samples: int = 0
+    n_tokens: int | None = None
+    n_steps: int = 0
+
+    @property
+    def samples_per_s(self) -> float | None:
+        """n_samples / wall_s."""
+        return self.n_samples / self.wall_s if self.wall_s and self.n_samples else None
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """n_tokens / wall_s; padding does not count where there is a mask."""
+        return self.n_tokens / self.wall_s if self.wall_s and self.n_tokens else None
+
+    @property
+    def waited_share(self) -> float | None:
+        """waited_s / wall_s, 0 to 1."""
+        return self.waited_s / self.wall_s if self.wall_s else None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a Monitor saw. Prints as a table. Memory in bytes, None where it was not looked at; `step_s` (median) and `step_p95_s` are
+    those of the last 10,000 steps of training."""
+
+    name: str
+    training: Phase
+    warm_up: Phase
+    compiling: Phase
+    step_s: float | None
+    step_p95_s: float | None
+    rss_peak: int | None
+    pss_peak: int | None
+
+    def __str__(self) -> str:
+        phases = [(name, phase) for name, phase in self.phases.items() if phase.wall_s or name == TRAINING]
+        rows = [(label, *(show(get(phase)) for _, phase in phases)) for label, get, show in _PHASE_ROWS]
+        lines = [table(rows, (self.name, *(name for name, _ in phases)))]
+        if self.step_s is not None:
+            lines.append(f"a step takes {seconds(self.step_s)} (median; 95 % within {seconds(self.step_p95_s)})")
+        if self.rss_peak is not None:
+            lines.append(f"peak memory {_size(self.rss_peak)} of RSS, {_size(self.pss_peak)} of PSS")
+        return "\n".join(lines)
+
+    @property
+    def phases(self) -> dict[str, Phase]:
+        """Each phase by its name."""
+        return {TRAINING: self.training, WARM_UP: self.warm_up, COMPILING: self.compiling}
+
+
+def _size(n_bytes: float | None) -> str:
+    return "-" if n_bytes is None else format_memory_size(n_bytes, binary=True)
+
+
+def _whole(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+_PHASE_ROWS: tuple[tuple[str, Callable[[Phase], Any], Callable[[Any], str]], ...] = (
+    ("time", lambda phase: phase.wall_s, seconds),
+    ("batches", lambda phase: phase.n_batches, _whole),
+    ("samples", lambda phase: phase.n_samples, _whole),
+    ("tokens", lambda phase: phase.n_tokens, _whole),
+    ("samples/s", lambda phase: phase.samples_per_s, figure),
+    ("tokens/s", lambda phase: phase.tokens_per_s, figure),
+    ("waited for data", lambda phase: phase.waited_share, percent),
+)
+
+
+class _Tally:
+    """A Phase while it is added to."""
+
+    def __init__(self) -> None:
+        self.wall_ns = self.fetched_ns = self.waited_ns = 0
+        self.n_batches = self.n_samples = self.n_steps = 0
+        self.tokens = TokenCount()
+
+    def phase(self) -> Phase:
+        return Phase(
+            self.wall_ns / 1e9, self.fetched_ns / 1e9, self.waited_ns / 1e9,
+            self.n_batches, self.n_samples, self.tokens.total(), self.n_steps,
+        )
+
+
+class Monitor(Generic[B]):
+    """Watches a loop over any iterable of batches, and what it takes.
+
+        monitor = leat.Monitor(batches)            # a Pipeline, a Stream, a DataLoader, a list, ...
+        epoch = iter(monitor)
+        with monitor.compiling():
+            train(next(epoch))                     # the first call compiles
+        for batch in epoch:
+            train(batch)
+        print(monitor.summary())
+
+    A batch is a mapping name → array, an array, or a sequence of arrays; its samples are its rows (`n_rows`, or the length of its first
+    axis; a mapping that has a plain number in it is one sample). Its tokens are the sum of `mask` where it has such a tensor, else the
+    number of elements of `tokens`, else not known. What lies on a device is added up there, and read when a summary is asked for.
+
+    `memory_interval`: seconds between two looks at memory, of this process and its descendants; None: none. `count`: a function of a
+    batch that returns (samples, tokens or None), in place of all that.
+    """
+
+    def __init__(
+        self,
+        batches: Iterable[B] | None = None,
+        *,
+        name: str = "run",
+        tokens: str = "input_ids",
+        mask: str = "attention_mask",
+        memory_interval: float | None = 0.25,
+        count: Callable[[B], tuple[int, int | None]] | None = None,
+    ) -> None:
+        self.name = name
+        self._batches = batches
+        self._names = (mask, tokens)
+        self._count = count
+        self._tallies = {phase: _Tally() for phase in (TRAINING, WARM_UP, COMPILING)}
+        self._phases = [TRAINING]
+        self._n_running = 0
+        self._last_ns = 0
+        self._began_ns = [0, 0]  # when the present step began: that of the loop's body, and that since step()
+        self._is_stepped = False
+        self._step_times: collections.deque[int] = collections.deque(maxlen=_N_STEP_TIMES)
+        self._memory = MemoryProfile(memory_interval) if memory_interval is not None else None
+        self._peaks: tuple[int | None, int | None] = (None, None)
+
+    def __iter__(self) -> Iterator[B]:
+        """One pass over the batches that it was made with. TypeError: with none; use watch()."""
+        if self._batches is None:
+            raise TypeError("this Monitor was made without batches: iterate monitor.watch(batches), or make it as Monitor(batches)")
+        return self.watch(self._batches)
+
+    def __len__(self) -> int:
+        return len(self._batches)  # type: ignore[arg-type]
+
+    def watch(self, batches: Iterable[B]) -> Iterator[B]:
+        """One pass over `batches`. Ends when they do, or when the loop is left."""
+        with self._running():
+            iterator = iter(batches)
+            waited = _waiting_of(batches, iterator)
+            while True:
+                batch = self._fetch(iterator, waited)
+                if batch is _END:
+                    return
+                yield batch
+                self._end_step(is_marked=False)
+
+    @contextlib.contextmanager
+    def warm_up(self) -> Iterator[None]:
+        """What happens inside is warm-up: kept, and told apart."""
+        with self._inside(WARM_UP):
+            yield
+
+    @contextlib.contextmanager
+    def compiling(self) -> Iterator[None]:
+        """What happens inside is compilation (torch.compile, jax.jit, mlx.core.compile at their first call): kept, and told apart."""
+        with self._inside(COMPILING):
+            yield
+
+    def step(self) -> None:
+        """Marks the end of a step, where that is not the end of the loop's body (several batches a step, several steps a batch). From
+        the first call on, only these are steps."""
+        if not self._is_stepped:
+            self._is_stepped = True
+            self._step_times.clear()
+            for tally in self._tallies.values():
+                tally.n_steps = 0
+        self._end_step(is_marked=True)
+
+    @property
+    def n_batches(self) -> int:
+        """Batches that came, in all phases."""
+        return sum(tally.n_batches for tally in self._tallies.values())
+
+    def summary(self) -> Summary:
+        """Of all up to now. Waits for sums on a device, if there are any."""
+        self._charge()
+        self._see_peaks()
+        phases = {name: tally.phase() for name, tally in self._tallies.items()}
+        times = sorted(self._step_times)
+        return Summary(
+            self.name, phases[TRAINING], phases[WARM_UP], phases[COMPILING],
+            statistics.median(times) / 1e9 if times else None,
+            times[min(len(times) - 1, int(len(times) * 0.95))] / 1e9 if times else None,
+            *self._peaks,
+        )
+
+    def _fetch(self, iterator: Iterator[B], waited: Callable[[], int] | None) -> Any:
+        before = waited() if waited else 0
+        self._charge()
+        start = self._last_ns
+        batch = next(iterator, _END)
+        self._charge()
+        tally = self._tallies[self._phases[-1]]
+        took = self._last_ns - start
+        tally.fetched_ns += took
+        tally.waited_ns += min(took, waited() - before) if waited else took
+        if batch is not _END:
+            self._count_batch(tally, batch)
+        return batch
+
+    def _count_batch(self, tally: _Tally, batch: Any) -> None:
+        tally.n_batches += 1
+        if self._count:
+            n_samples, n_tokens = self._count(batch)
+            tally.n_samples += n_samples
+            if n_tokens is not None:
+                tally.tokens.add_number(n_tokens)
+        else:
+            tally.n_samples += samples_of(batch)
+            tally.tokens.add(batch, *self._names)
+
+    def _end_step(self, is_marked: bool) -> None:
+        self._charge()
+        phase = self._phases[-1]
+        if is_marked == self._is_stepped:
+            self._tallies[phase].n_steps += 1
+            if phase == TRAINING:
+                self._step_times.append(self._last_ns - self._began_ns[is_marked])
+        self._began_ns[is_marked] = self._last_ns
+
+    def _charge(self) -> None:
+        """Gives the time since the last look at the clock to the phase that it is in, if it runs."""
+        now = time.perf_counter_ns()
+        if self._n_running:
+            self._tallies[self._phases[-1]].wall_ns += now - self._last_ns
+        self._last_ns = now
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[None]:
+        self._charge()
+        if self._n_running == 0:
+            self._began_ns = [self._last_ns] * 2
+            if self._memory:
+                self._memory.start()
+        self._n_running += 1
+        try:
+            yield
+        finally:
+            self._charge()
+            self._n_running -= 1
+            if self._n_running == 0 and self._memory:
+                self._memory.stop()
+                self._see_peaks()
+
+    @contextlib.contextmanager
+    def _inside(self, phase: str) -> Iterator[None]:
+        with self._running():
+            start = self._last_ns
+            self._phases.append(phase)
+            try:
+                yield
+            finally:
+                self._charge()
+                self._phases.pop()
+                self._began_ns = [began + self._last_ns - max(start, began) for began in self._began_ns]  # no part of a step
+
+    def _see_peaks(self) -> None:
+        if self._memory and self._memory.samples:
+            seen = self._memory.summary()
+            self._peaks = (_higher(self._peaks[0], seen.rss_peak), _higher(self._peaks[1], seen.pss_peak))
+
+
+_END: Any = object()
+
+
+def _higher(a: int | None, b: int | None) -> int | None:
+    return max((value for value in (a, b) if value is not None), default=None)
+
+
+def _waiting_of(batches: object, iterator: object) -> Callable[[], int] | None:
+    """What tells how long a stream of leat's has waited, in nanoseconds; None for other iterables."""
+    for place in (iterator, batches):
+        for native in (place, getattr(place, "native", None)):
+            if isinstance(getattr(native, "waited_ns", None), int):
+                return lambda native=native: int(native.waited_ns)  # type: ignore[misc]
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Runs side by side, the first one is what the others are compared with. `ratios` are by the labels of the table."""
+
+    summaries: tuple[Summary, ...]
+
+    @property
+    def ratios(self) -> dict[str, tuple[float | None, ...]]:
+        """Of each figure, each run's over that of the first."""
+        return {label: _ratios([get(each) for each in self.summaries]) for label, get, _ in _RUN_ROWS}
+
+    def __str__(self) -> str:
+        head = ["", self.summaries[0].name]
+        for each in self.summaries[1:]:
+            head += [each.name, "ratio"]
+        rows = (row for row in _RUN_ROWS if any(row[1](each) for each in self.summaries))
+        return table([self._row(label, get, show) for label, get, show in rows], head)
+
+    def _row(self, label: str, get: Callable[[Summary], Any], show: Callable[[Any], str]) -> list[str]:
+        values = [get(each) for each in self.summaries]
+        row = [label, show(values[0])]
+        for value, ratio in zip(values[1:], _ratios(values)[1:]):
+            row += [show(value), "-" if ratio is None else f"{ratio:.2f}x" if ratio < 10 else f"{ratio:,.0f}x"]
+        return row
+
+
+def _ratios(values: Sequence[float | None]) -> tuple[float | None, ...]:
+    first = values[0]
+    return tuple(None if value is None or not first else value / first for value in values)
+
+
+_RUN_ROWS: tuple[tuple[str, Callable[[Summary], Any], Callable[[Any], str]], ...] = (
+    ("samples/s", lambda run: run.training.samples_per_s, figure),
+    ("tokens/s", lambda run: run.training.tokens_per_s, figure),
+    ("waited for data", lambda run: run.training.waited_share, percent),
+    ("step, median", lambda run: run.step_s, seconds),
+    ("peak RSS", lambda run: run.rss_peak, _size),
+    ("peak PSS", lambda run: run.pss_peak, _size),
+    ("time", lambda run: run.training.wall_s, seconds),
+    ("warm-up", lambda run: run.warm_up.wall_s, seconds),
+    ("compiling", lambda run: run.compiling.wall_s, seconds),
+)
+
+
+def compare(*runs: Monitor[Any] | Summary, file: TextIO | None = None) -> Comparison:
+    """Prints runs side by side (to `file`, or standard output), each with its ratio to the first, and returns that as a Comparison.
+
+        leat.compare(by_torch, by_leat)     # Monitors or their summaries; names are those of the Monitors
+
+    ValueError: there is no run.
+    """
+    if not runs:
+        raise ValueError("compare() wants one run at least, as a Monitor or its summary()")
+    comparison = Comparison(tuple(run.summary() if isinstance(run, Monitor) else run for run in runs))
+    print(comparison, file=file or sys.stdout)
+    return comparison
