@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <lz4.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "client/stream.h"
 
 #define LZ4_MAX_RATIO 255
 
@@ -51,6 +54,8 @@ int leat_batch_take_slot(struct leat_batch *batch, const struct leat_packet *pac
     r = read_view(batch, packet, leat_mapping_slot(mapping, slot), err);
     if (r < 0)
         return r;
+    leat_view_move(&batch->view, leat_mapping_slot(mapping, slot),
+                   leat_mapping_memory(mapping, slot));
     mapping->n_refs++;
     mapping->is_held[slot] = true;
     batch->mapping = mapping;
@@ -86,9 +91,26 @@ int leat_batch_take_copy(struct leat_batch *batch, const struct leat_packet *pac
 }
 
 void leat_batch_drop(struct leat_batch *batch) {
+    if (batch->mapping && batch->may_be_written)
+        leat_mapping_restore(batch->mapping, batch->packet.batch.slot,
+                             (size_t)batch->packet.batch.used_bytes);
+    batch->may_be_written = false;
     if (batch->mapping)
         batch->mapping->is_held[batch->packet.batch.slot] = false;
     batch->mapping = leat_mapping_unref(batch->mapping);
+}
+
+const struct leat_ring *leat_batch_ring(const struct leat_batch *batch) {
+    return batch->mapping ? &batch->mapping->ring : NULL;
+}
+
+int leat_batch_let_write(struct leat_batch *batch) {
+    if (batch->stream->pid != getpid())
+        return -EPERM;
+    if (batch->mapping && !leat_mapping_is_writable(batch->mapping))
+        return -EROFS;
+    batch->may_be_written = true;
+    return 0;
 }
 
 uint64_t leat_batch_epoch(const struct leat_batch *batch) {

@@ -15,6 +15,7 @@ struct leat_batch {
     struct leat_batch *next;      /* among the stream's spare ones */
     uint64_t session;             /* the stream's, in which it came */
     bool is_held;                 /* by the caller */
+    bool may_be_written;          /* by the caller: in the mapping of his own */
     struct leat_packet packet;    /* as announced: what a release repeats */
     struct leat_mapping *mapping; /* NULL: the bytes lie in `memory` */
     void *memory;

@@ -24,7 +24,8 @@
  * a positive number is an outcome (LEAT_END_EPOCH, LEAT_END).
  *
  * Threads. Any thread may call, but a client, or a stream with all its batches, must be used by one
- * thread at a time. Different streams are independent of each other and of the client.
+ * thread at a time; but leat_stream_wake(). Different streams are independent of each other and of
+ * the client.
  *
  * fork(). A child has neither the mappings nor the session: leat_stream_next() fails there with
  * -EPERM, and closing or releasing what it inherited only frees its own memory. Open anew in it.
@@ -121,6 +122,15 @@ struct leat_reconnect_event {
  * leat_stream_rank_source(). */
 #define LEAT_RANK_LAUNCHER UINT32_MAX
 
+/* The memory that batches of shared delivery lie in, as this process has it mapped. */
+struct leat_ring {
+    uint64_t number;    /* of this mapping: no other one of this process has it */
+    const void *shared; /* the daemon's memory, read-only */
+    const void
+        *memory; /* where tensors point: the same; with private_writes another mapping of it */
+    uint64_t size_bytes; /* of either */
+};
+
 /* All zero but struct_size is the default. Initialise with leat_open_options_init(). */
 struct leat_open_options {
     size_t struct_size;   /* sizeof(struct leat_open_options) */
@@ -155,6 +165,12 @@ struct leat_open_options {
                              differs; -EINVAL: it is none. NULL: none */
     bool accept_changes;  /* go on at `position` all the same: at that epoch and step of what the
                              stream is now, with `seed`, or else that of the position */
+    /* Called by whichever call, on whichever thread, is about to unmap a ring that batches lay in:
+     * for who has registered it with a device. Must not call anything of this library. NULL:
+     * nothing is told. */
+    void (*on_unmap)(void *user, const struct leat_ring *ring);
+    void *on_unmap_user;
+    bool private_writes; /* tensors may be written: see leat_batch_let_write() */
 };
 
 static inline void leat_open_options_init(struct leat_open_options *options) {
@@ -304,6 +320,10 @@ LEAT_API const char *leat_stream_steps_reason(const struct leat_stream *stream);
 LEAT_API int leat_stream_next(struct leat_stream *stream, int timeout_ms,
                               struct leat_batch **ret_batch);
 
+/* Any thread, at any time but while the stream is closed, and signal handlers: the call of
+ * leat_stream_next() that waits now, or else the next one that would wait, returns -EINTR. */
+LEAT_API void leat_stream_wake(const struct leat_stream *stream);
+
 /* For event loops: readable (POLLIN) when leat_stream_next(stream, 0, ...) would get further; it
  * may still return -EAGAIN. It stays the same for the stream's whole life, whatever connections are
  * lost and made meanwhile (an epoll instance of the socket and of a timer). Belongs to the stream;
@@ -331,6 +351,17 @@ LEAT_API const struct leat_tensor *leat_batch_tensor(const struct leat_batch *ba
 /* NULL if there is no tensor of that name. */
 LEAT_API const struct leat_tensor *leat_batch_find(const struct leat_batch *batch,
                                                    const char *name);
+
+/* The ring that the batch lies in, valid until the batch is released; NULL: it lies in memory of
+ * this process (LEAT_DELIVERY_COPY). */
+LEAT_API const struct leat_ring *leat_batch_ring(const struct leat_batch *batch);
+
+/* From now on the bytes of the batch's tensors may be written, const or not. What is written is
+ * seen by nobody else, and is gone when the batch is released: a page is copied when it is first
+ * written to, and the copy is dropped before the daemon is told. 0; -EROFS: the batch lies in
+ * shared memory and the stream was not opened with private_writes; -EPERM: this is a forked child.
+ */
+LEAT_API int leat_batch_let_write(struct leat_batch *batch);
 
 /* Gives the batch back, in any order, also after its stream was closed. Accepts NULL. */
 LEAT_API void leat_batch_release(struct leat_batch *batch);

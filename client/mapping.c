@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -44,40 +45,114 @@ static int check_file(int fd, size_t size_bytes, struct leat_error *err) {
     return 0;
 }
 
+/* A page more or less of a slot would be one of its neighbours. */
+static int check_pages(uint64_t slot_bytes, struct leat_error *err) {
+    long page_bytes = sysconf(_SC_PAGESIZE);
+
+    if (slot_bytes % (uint64_t)page_bytes == 0)
+        return 0;
+    return leat_error_set(err, -EPROTO,
+                          "the daemon's ring has slots of %llu bytes, which are not whole pages of "
+                          "%ld: it cannot be had with private_writes",
+                          (unsigned long long)slot_bytes, page_bytes);
+}
+
+static int map(int fd, size_t size_bytes, int flags, const void **ret_memory,
+               struct leat_error *err) {
+    void *memory = mmap(NULL, size_bytes, PROT_READ, flags, fd, 0);
+
+    if (memory == MAP_FAILED)
+        return leat_error_set(err, -errno, "cannot map the daemon's ring of %zu bytes: %s",
+                              size_bytes, strerror(errno));
+    (void)madvise(memory, size_bytes, MADV_DONTFORK);
+    *ret_memory = memory;
+    return 0;
+}
+
+/* Filled by reading: filled for writing, every page would be copied. */
+static int map_privately(int fd, size_t size_bytes, const void **ret_memory,
+                         struct leat_error *err) {
+    const void *memory = NULL;
+    int r = map(fd, size_bytes, MAP_PRIVATE | MAP_NORESERVE | MAP_POPULATE, &memory, err);
+
+    if (r < 0)
+        return r;
+    if (mprotect((void *)(uintptr_t)memory, size_bytes, PROT_READ | PROT_WRITE) < 0) {
+        r = leat_error_set(err, -errno, "cannot make a ring of %zu bytes writable: %s", size_bytes,
+                           strerror(errno));
+        (void)munmap((void *)(uintptr_t)memory, size_bytes);
+        return r;
+    }
+    *ret_memory = memory;
+    return 0;
+}
+
+/* Only the mapping that tensors lie in is filled beforehand; of the other one only the slots' heads
+ * are read. */
+static int map_ring(int fd, struct leat_ring *ring, bool private_writes, struct leat_error *err) {
+    static atomic_uint_fast64_t n_rings;
+    size_t size_bytes = (size_t)ring->size_bytes;
+    int r;
+
+    ring->number = atomic_fetch_add(&n_rings, 1) + 1;
+    if (!private_writes) {
+        r = map(fd, size_bytes, MAP_SHARED | MAP_POPULATE, &ring->shared, err);
+        ring->memory = ring->shared;
+        return r;
+    }
+    r = map(fd, size_bytes, MAP_SHARED, &ring->shared, err);
+    if (r < 0)
+        return r;
+    r = map_privately(fd, size_bytes, &ring->memory, err);
+    if (r < 0)
+        (void)munmap((void *)(uintptr_t)ring->shared, size_bytes);
+    return r;
+}
+
 int leat_mapping_new(int fd, uint64_t generation, uint64_t slot_bytes, uint32_t n_slots,
-                     struct leat_mapping **ret_mapping, struct leat_error *err) {
+                     const struct leat_mapping_options *options, struct leat_mapping **ret_mapping,
+                     struct leat_error *err) {
     struct leat_mapping *mapping;
     size_t size_bytes = 0;
-    void *memory;
     int r;
 
     r = check_sizes(slot_bytes, n_slots, &size_bytes, err);
     if (r == 0)
         r = check_file(fd, size_bytes, err);
+    if (r == 0 && options->private_writes)
+        r = check_pages(slot_bytes, err);
     if (r < 0)
         return r;
     mapping = calloc(1, sizeof(*mapping) + n_slots * sizeof(mapping->is_held[0]));
     if (!mapping)
         return leat_error_oom(err);
-    memory = mmap(NULL, size_bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
-    if (memory == MAP_FAILED) {
-        r = leat_error_set(err, -errno, "cannot map the daemon's ring of %zu bytes: %s", size_bytes,
-                           strerror(errno));
-        free(mapping);
-        return r;
-    }
-    (void)madvise(memory, size_bytes, MADV_DONTFORK);
     *mapping = (struct leat_mapping){
         .n_refs = 1,
         .generation = generation,
         .slot_bytes = slot_bytes,
         .n_slots = n_slots,
         .pid = getpid(),
-        .memory = memory,
-        .size_bytes = size_bytes,
+        .ring = {.size_bytes = size_bytes},
+        .options = *options,
+        .pagemap_fd = -1,
     };
+    r = map_ring(fd, &mapping->ring, options->private_writes, err);
+    if (r < 0) {
+        free(mapping);
+        return r;
+    }
     *ret_mapping = mapping;
     return 0;
+}
+
+static void unmap(const struct leat_mapping *mapping) {
+    const struct leat_ring *ring = &mapping->ring;
+
+    if (mapping->options.on_unmap)
+        mapping->options.on_unmap(mapping->options.on_unmap_user, ring);
+    if (ring->memory != ring->shared)
+        (void)munmap((void *)(uintptr_t)ring->memory, (size_t)ring->size_bytes);
+    (void)munmap((void *)(uintptr_t)ring->shared, (size_t)ring->size_bytes);
 }
 
 struct leat_mapping *leat_mapping_unref(struct leat_mapping *mapping) {
@@ -85,7 +160,9 @@ struct leat_mapping *leat_mapping_unref(struct leat_mapping *mapping) {
         return NULL;
     /* In a forked child these addresses belong to nobody, or by now to somebody else. */
     if (mapping->pid == getpid())
-        (void)munmap(mapping->memory, mapping->size_bytes);
+        unmap(mapping);
+    if (mapping->pagemap_fd >= 0)
+        (void)close(mapping->pagemap_fd);
     free(mapping);
     return NULL;
 }

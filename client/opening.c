@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,7 +15,7 @@ static int wait_for_session(struct leat_stream *stream, struct leat_error *err) 
     int r;
 
     while ((r = leat_session_step(stream, err)) == 0) {
-        r = leat_wire_wait(&stream->wire, POLLIN, deadline_ns);
+        r = leat_wire_wait(&stream->wire, POLLIN, stream->wake_fd, deadline_ns);
         if (r == -ETIMEDOUT)
             return leat_error_set(err, r, "the daemon did not answer in time %s",
                                   stream->phase == LEAT_SESSION_GREETING
@@ -37,12 +39,16 @@ int leat_stream_attach(int take_fd, const Leat__OpenRequest *message,
     }
     stream->wire = (struct leat_wire){.fd = take_fd, .passed_fd = -1};
     stream->watch = LEAT_WATCH_INIT;
+    stream->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     stream->pid = getpid();
     stream->rank = message->rank;
     stream->world_size = message->world_size;
     stream->rank_source = "";
     leat_stream_place(stream, message->start->epoch, message->start->step);
-    r = leat_request_init(&stream->request, message, options, err);
+    if (stream->wake_fd < 0)
+        r = leat_error_set(err, -errno, "eventfd: %s", strerror(errno));
+    else
+        r = leat_request_init(&stream->request, message, options, err);
     if (r == 0)
         r = leat_session_begin(stream, take_fd, err);
     if (r == 0)

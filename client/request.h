@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #include "client/leat.h"
+#include "client/mapping.h"
 #include "proto/error.h"
 #include "proto/leat.pb-c.h"
 
@@ -26,6 +27,7 @@ struct leat_request {
     uint64_t patience_ns; /* how long to look for a daemon; 0: not at all; UINT64_MAX: for ever */
     void (*on_reconnect)(void *user, const struct leat_reconnect_event *event);
     void *on_reconnect_user;
+    struct leat_mapping_options mapping; /* of the rings that come */
 };
 
 /* Takes a copy of the message, which has a start. 0, -E2BIG (it does not fit into a packet),

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "client/address.h"
@@ -44,6 +45,8 @@ struct leat_stream *leat_stream_free(struct leat_stream *stream) {
     drop_rings(&stream->newest);
     leat_wire_deinit(&stream->wire);
     leat_watch_deinit(&stream->watch);
+    if (stream->wake_fd >= 0)
+        (void)close(stream->wake_fd);
     leat_request_deinit(&stream->request);
     for (size_t i = 0; i < stream->n_tensors; i++)
         free((char *)(uintptr_t)stream->tensors[i].name);
@@ -77,7 +80,7 @@ static int take_ring(struct leat_stream *stream) {
     if (stream->wire.passed_fd < 0)
         return leat_error_set(&stream->error, -EPROTO, "the daemon sent a ring without memory");
     r = leat_mapping_new(stream->wire.passed_fd, packet->ring.generation, packet->ring.slot_bytes,
-                         packet->ring.n_slots, &mapping, &stream->error);
+                         packet->ring.n_slots, &stream->request.mapping, &mapping, &stream->error);
     if (r < 0)
         return r;
     mapping->older = stream->newest;
@@ -282,7 +285,8 @@ static int wait_for_packet(struct leat_stream *stream, int timeout_ms, uint64_t 
 
     if (timeout_ms == 0)
         return leat_error_set(&stream->error, -EAGAIN, "no batch is there yet");
-    r = leat_wire_wait(&stream->wire, POLLIN, wake_ns < deadline_ns ? wake_ns : deadline_ns);
+    r = leat_wire_wait(&stream->wire, POLLIN, stream->wake_fd,
+                       wake_ns < deadline_ns ? wake_ns : deadline_ns);
     if (r == -ETIMEDOUT && wake_ns < deadline_ns)
         return 0;
     if (r == -ETIMEDOUT)
@@ -342,6 +346,11 @@ int leat_stream_next(struct leat_stream *stream, int timeout_ms, struct leat_bat
     r = next(stream, timeout_ms, ret_batch);
     leat_watch_wake(&stream->watch, leat_reconnect_wake_ns(stream));
     return r;
+}
+
+void leat_stream_wake(const struct leat_stream *stream) {
+    if (stream->pid == getpid())
+        (void)eventfd_write(stream->wake_fd, 1);
 }
 
 int leat_stream_fd(struct leat_stream *stream) {

@@ -24,6 +24,7 @@ struct leat_stream {
     struct leat_request request;
     struct leat_outage outage;
     struct leat_watch watch;
+    int wake_fd;             /* eventfd: whoever waits shall return */
     struct leat_error error; /* the last failure */
     int failure; /* what every further next returns: negative errno, LEAT_END; 0: open */
     bool is_closed;

@@ -91,6 +91,14 @@ int leat_view_read(struct leat_view *view, const void *slot, size_t size_bytes,
     return 0;
 }
 
+void leat_view_move(struct leat_view *view, const void *from, const void *to) {
+    for (size_t i = 0; i < view->header.n_tensors; i++) {
+        size_t offset = (size_t)((const uint8_t *)view->tensors[i].data - (const uint8_t *)from);
+
+        view->tensors[i].data = (const uint8_t *)to + offset;
+    }
+}
+
 const struct leat_tensor *leat_view_find(const struct leat_view *view, const char *name) {
     for (size_t i = 0; i < view->header.n_tensors; i++)
         if (strcmp(view->tensors[i].name, name) == 0)

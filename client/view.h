@@ -20,5 +20,7 @@ struct leat_view {
 /* Reads the batch in the size_bytes at `slot`; tensors point into it. 0, -EPROTO, -ENOMEM. */
 int leat_view_read(struct leat_view *view, const void *slot, size_t size_bytes,
                    struct leat_error *err);
+/* Tensors point into `to`, where the same bytes are as at the slot `from`. */
+void leat_view_move(struct leat_view *view, const void *from, const void *to);
 const struct leat_tensor *leat_view_find(const struct leat_view *view, const char *name);
 void leat_view_deinit(struct leat_view *view);

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -185,8 +186,16 @@ uint64_t leat_wire_deadline(int timeout_ms) {
     return leat_wire_now_ns() + (uint64_t)timeout_ms * 1000000U;
 }
 
-int leat_wire_wait(const struct leat_wire *wire, short events, uint64_t deadline_ns) {
-    struct pollfd item = {.fd = wire->fd, .events = events};
+/* Somebody may have been faster. */
+static int take_wake(int wake_fd) {
+    eventfd_t n;
+
+    (void)eventfd_read(wake_fd, &n);
+    return -EINTR;
+}
+
+int leat_wire_wait(const struct leat_wire *wire, short events, int wake_fd, uint64_t deadline_ns) {
+    struct pollfd items[] = {{.fd = wire->fd, .events = events}, {.fd = wake_fd, .events = POLLIN}};
     struct timespec left;
     int n;
 
@@ -197,8 +206,10 @@ int leat_wire_wait(const struct leat_wire *wire, short events, uint64_t deadline
         left = (struct timespec){.tv_sec = (time_t)(left_ns / 1000000000U),
                                  .tv_nsec = (long)(left_ns % 1000000000U)};
     }
-    n = ppoll(&item, 1, deadline_ns == UINT64_MAX ? NULL : &left, NULL);
+    n = ppoll(items, 2, deadline_ns == UINT64_MAX ? NULL : &left, NULL);
     if (n < 0)
         return -errno;
-    return n == 0 ? -ETIMEDOUT : 0;
+    if (n == 0)
+        return -ETIMEDOUT;
+    return items[0].revents == 0 ? take_wake(wake_fd) : 0;
 }

@@ -39,8 +39,8 @@ int leat_wire_send_many(struct leat_wire *wire, const struct leat_packet *packet
 int leat_wire_receive(struct leat_wire *wire);
 
 /* Waits until `events` (POLLIN, POLLOUT) or the deadline (CLOCK_MONOTONIC in ns; UINT64_MAX:
- * none). 0, -ETIMEDOUT, -EINTR. */
-int leat_wire_wait(const struct leat_wire *wire, short events, uint64_t deadline_ns);
+ * none), or until wake_fd, an eventfd or -1, was written to. 0, -ETIMEDOUT, -EINTR. */
+int leat_wire_wait(const struct leat_wire *wire, short events, int wake_fd, uint64_t deadline_ns);
 
 uint64_t leat_wire_now_ns(void);
 /* Now and so many milliseconds; UINT64_MAX for a negative number. */

@@ -1,0 +1,240 @@
+"""An open stream: epochs of batches, a position to go on from.
+
+`for batch in stream` is one epoch, the next `for` the next one. Where a loop was left early, the next one goes on there: the
+position is the stream's, not the loop's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from . import _leat, errors
+
+if TYPE_CHECKING:
+    from .batch import Batch
+    from .frameworks import Converted
+
+logger = logging.getLogger("leat")
+
+
+class Stream:
+    """Batches of an open stream, for this rank.
+
+    `native` is the extension's stream, `reopen(position)` opens another one there (for `load_state_dict` of a position that this
+    one cannot seek to), `progress` shows each epoch with tqdm, if that is installed.
+    """
+
+    def __init__(
+        self,
+        native: _leat.Stream,
+        *,
+        reopen: Callable[[str], _leat.Stream] | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.native = native
+        self.progress = progress
+        self._reopen = reopen
+        self._bar: Any = None
+        self._is_at_end = False
+
+    # ---- what it is
+
+    @property
+    def name(self) -> str:
+        return self.native.name
+
+    @property
+    def schema(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """name → (dtype, shape); -1 in a shape varies from batch to batch."""
+        return {name: (dtype, shape) for name, dtype, shape in self.native.tensors}
+
+    @property
+    def batch_size(self) -> int:
+        """Rows of a whole batch."""
+        return self.native.batch_size
+
+    @property
+    def window(self) -> int:
+        """Batches that may be held at once."""
+        return self.native.window
+
+    @property
+    def rank(self) -> int:
+        return self.native.rank
+
+    @property
+    def world_size(self) -> int:
+        return self.native.world_size
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of an epoch over all ranks. TypeError: not known beforehand, and why."""
+        if self.native.n_steps is None:
+            raise TypeError(f"the number of steps of {self.name} is not known: {self.native.steps_reason}")
+        return self.native.n_steps
+
+    def __len__(self) -> int:
+        """Batches of an epoch for this rank: the steps congruent to rank modulo world_size."""
+        return max(0, -(-(self.n_steps - self.rank) // self.world_size))
+
+    # ---- batches
+
+    def next(self, timeout: float | None = None) -> Batch | None:
+        """The next batch; None at the end of an epoch (and for ever behind the last one). timeout in seconds, 0: TimedOutError
+        at once if none is there."""
+        got = self.native.next(timeout)
+        if isinstance(got, int):
+            self._end_epoch(got)
+            return None
+        if self._bar is not None:
+            self._bar.update(1)
+        return got  # type: ignore[return-value]
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._is_at_end = False
+        return self
+
+    def __next__(self) -> Batch:
+        if self._is_at_end:
+            raise StopIteration
+        if self.progress and self._bar is None:
+            self._begin_bar()
+        batch = self.next()
+        if batch is None:
+            raise StopIteration
+        return batch
+
+    def epochs(self, n: int) -> Iterator[Batch]:
+        """The batches of the next n epochs, one after the other."""
+        for _ in range(n):
+            yield from self
+
+    def _end_epoch(self, outcome: int) -> None:
+        self._is_at_end = True
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        logger.debug("%s: %s", self.name, "the last epoch ended" if outcome == _leat.END else "an epoch ended")
+
+    def _begin_bar(self) -> None:
+        from tqdm.auto import tqdm
+
+        total = None if self.native.n_steps is None else len(self)
+        epoch, step = self.native.position_numbers
+        self._bar = tqdm(total=total, initial=step // self.world_size, desc=f"{self.name} epoch {epoch}", unit="batch")
+
+    # ---- asyncio
+
+    async def __aiter__(self) -> AsyncIterator[Batch]:
+        self._is_at_end = False
+        while (batch := await self.next_async()) is not None:
+            yield batch
+
+    async def next_async(self) -> Batch | None:
+        """As next(), for an event loop: no thread waits."""
+        while True:
+            try:
+                return self.next(0)
+            except errors.TimedOutError:
+                await self._wait_readable()
+
+    async def _wait_readable(self) -> None:
+        loop = asyncio.get_running_loop()
+        readable = loop.create_future()
+        fd = self.native.fileno()
+        loop.add_reader(fd, lambda: readable.done() or readable.set_result(None))
+        try:
+            await readable
+        finally:
+            loop.remove_reader(fd)
+
+    # ---- positions
+
+    @property
+    def position(self) -> str:
+        """Where to go on: behind the last batch that was given. A line of text, for a checkpoint."""
+        return self.native.position
+
+    @property
+    def epoch(self) -> int:
+        """Of the next batch."""
+        return self.native.position_numbers[0]
+
+    @property
+    def step(self) -> int:
+        """Of the next batch of this rank, over all ranks."""
+        return self.native.position_numbers[1]
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next batch is the first one of that epoch. No batch may be held."""
+        self.native.seek(epoch, 0)
+        self._is_at_end = False
+
+    def seek(self, epoch: int, step: int = 0) -> None:
+        """The next batch is the first of this rank at or after `step` (counted over all ranks). No batch may be held."""
+        self.native.seek(epoch, step)
+        self._is_at_end = False
+
+    def state_dict(self) -> dict[str, Any]:
+        """{"position": text, "version": 1}: the same for all ranks that have seen the same number of batches."""
+        return {"position": self.position, "version": 1}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on at the position of a state_dict(), also of another world size. PositionError: it is of another stream, or of
+        other data, and in what they differ. Batches that are held stay readable."""
+        position = _position_of(state)
+        if self._reopen is not None:
+            native = self._reopen(position)
+            self.native.close()
+            self.native = native
+        else:
+            self._seek_position(position)
+        self._is_at_end = False
+
+    def _seek_position(self, position: str) -> None:
+        epoch, step, _seed, world_size = _leat.position_parse(position)
+        if _bound_part(position) != _bound_part(self.position):
+            raise errors.PositionError(
+                f"the position is of another stream, other data or another seed: {position!r} where {self.name} has "
+                f"{self.position!r}"
+            )
+        self.native.seek(epoch, step)
+
+    # ---- the rest
+
+    def to(self, framework: str, device: Any = None, copy: bool | None = None) -> Converted:
+        """The same epochs as dicts of arrays of "torch", "jax", "mlx" or "numpy"; see Batch.to()."""
+        from . import frameworks
+
+        return frameworks.Converted(self, framework, device=device, copy=copy)
+
+    def close(self) -> None:
+        """Ends the session. Batches that are held stay readable."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        self.native.close()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<leat.Stream {self.name}: rank {self.rank} of {self.world_size}, at {self.native.position_numbers}>"
+
+
+def _position_of(state: Mapping[str, Any]) -> str:
+    if state.get("version") != 1 or not isinstance(state.get("position"), str):
+        raise errors.PositionError(f'{{"position": text, "version": 1}} is wanted, not {state!r}')
+    return str(state["position"])
+
+
+def _bound_part(position: str) -> list[str]:
+    """What must be the same where one goes on: all but the numbers of epoch, step and ranks."""
+    return [part for part in position.split(":") if not part.startswith(("epoch", "step", "world"))]

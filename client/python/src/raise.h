@@ -1,0 +1,12 @@
+/* raise.h: libleat's errors as the exceptions of leat.errors. All of it with the GIL. */
+#pragma once
+
+#include <Python.h>
+
+#include "proto/error.h"
+
+/* Raises what the error says. Returns NULL. */
+PyObject *leat_py_raise(const struct leat_error *error);
+/* Raises that code with a message of the binding's own. Returns NULL. */
+__attribute__((format(printf, 2, 3))) PyObject *leat_py_raise_text(int code, const char *format,
+                                                                   ...);

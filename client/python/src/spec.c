@@ -1,0 +1,226 @@
+/* spec.c: see spec.h. Values go to the builder as they are met; what they mean is the daemon's to
+ * say. Depth is bounded by the builder, and so is the recursion here.
+ */
+#include "client/python/src/spec.h"
+
+#include <errno.h>
+
+#include "client/python/src/raise.h"
+
+/* Where it is, for messages: "stages[3].shuffle". */
+struct place {
+    const char *part; /* "stages" */
+    Py_ssize_t index; /* -1: none */
+    const char *kind;
+};
+
+static int wrong(const struct place *place, const char *what) {
+    struct leat_error error = LEAT_ERROR_INIT;
+
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;
+    PyErr_Clear();
+    (void)leat_error_set(&error, -EINVAL, "%s", what);
+    if (place->kind)
+        leat_error_prefix(&error, "%s", place->kind);
+    if (place->index >= 0)
+        leat_error_prefix(&error, "%s[%zd]", place->part, place->index);
+    else
+        leat_error_prefix(&error, "%s", place->part);
+    leat_py_raise(&error);
+    return -1;
+}
+
+/* A text's bytes, which live as long as the object. NULL: it is none, or has a NUL. */
+static const char *text_of(PyObject *object) {
+    Py_ssize_t n_bytes = 0;
+    const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &n_bytes) : NULL;
+
+    return text && strlen(text) == (size_t)n_bytes ? text : NULL;
+}
+
+static int add_value(struct leat_builder *builder, const char *name, PyObject *value,
+                     const struct place *place);
+
+static int add_items(struct leat_builder *builder, PyObject *map, const struct place *place) {
+    PyObject *key = NULL, *value = NULL;
+    Py_ssize_t at = 0;
+
+    while (PyDict_Next(map, &at, &key, &value)) {
+        const char *name = text_of(key);
+
+        if (!name)
+            return wrong(place, "the name of an argument is no text, or has a NUL");
+        if (add_value(builder, name, value, place) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_list(struct leat_builder *builder, const char *name, PyObject *list,
+                    const struct place *place) {
+    Py_ssize_t n = PySequence_Size(list);
+    int r = leat_builder_list(builder, name) < 0 ? 0 : 1; /* its failure is told by the opening */
+
+    for (Py_ssize_t i = 0; r == 1 && i < n; i++) {
+        PyObject *item = PySequence_GetItem(list, i);
+
+        if (!item || add_value(builder, NULL, item, place) < 0)
+            r = -1;
+        Py_XDECREF(item);
+    }
+    if (r == 1)
+        (void)leat_builder_end(builder);
+    return r < 0 ? -1 : 0;
+}
+
+static int add_map(struct leat_builder *builder, const char *name, PyObject *map,
+                   const struct place *place) {
+    if (leat_builder_map(builder, name) < 0)
+        return 0;
+    if (add_items(builder, map, place) < 0)
+        return -1;
+    (void)leat_builder_end(builder);
+    return 0;
+}
+
+static int add_int(struct leat_builder *builder, const char *name, PyObject *number,
+                   const struct place *place) {
+    long long n = PyLong_AsLongLong(number);
+
+    if (n == -1 && PyErr_Occurred())
+        return wrong(place, "an integer is outside of 64 bits");
+    (void)leat_builder_int(builder, name, n);
+    return 0;
+}
+
+/* os.PathLike, numbers of NumPy, or what cannot be taken. */
+static int add_other(struct leat_builder *builder, const char *name, PyObject *value,
+                     const struct place *place) {
+    PyObject *other = PyNumber_Index(value);
+    const char *text;
+    int r = 0;
+
+    if (other) {
+        r = add_int(builder, name, other, place);
+        Py_DECREF(other);
+        return r;
+    }
+    PyErr_Clear();
+    other = PyOS_FSPath(value);
+    text = other ? text_of(other) : NULL;
+    if (text)
+        (void)leat_builder_text(builder, name, text);
+    else
+        r = wrong(place, "a value is none of str, path, bool, int, float, list, dict; or has a "
+                         "NUL");
+    Py_XDECREF(other);
+    return r;
+}
+
+static int add_value(struct leat_builder *builder, const char *name, PyObject *value,
+                     const struct place *place) {
+    const char *text = text_of(value);
+
+    PyErr_Clear();
+    if (text)
+        (void)leat_builder_text(builder, name, text);
+    else if (PyBool_Check(value))
+        (void)leat_builder_bool(builder, name, value == Py_True);
+    else if (PyLong_Check(value))
+        return add_int(builder, name, value, place);
+    else if (PyFloat_Check(value))
+        (void)leat_builder_float(builder, name, PyFloat_AsDouble(value));
+    else if (PyDict_Check(value))
+        return add_map(builder, name, value, place);
+    else if (PyList_Check(value) || PyTuple_Check(value))
+        return add_list(builder, name, value, place);
+    else
+        return add_other(builder, name, value, place);
+    return 0;
+}
+
+/* A pair of kind and arguments. */
+static int add_step(struct leat_builder *builder, PyObject *pair, struct place place,
+                    int (*begin)(struct leat_builder *builder, const char *kind)) {
+    PyObject *kind = NULL, *args = NULL;
+    int r = -1;
+
+    if (PySequence_Check(pair) && PySequence_Size(pair) == 2) {
+        kind = PySequence_GetItem(pair, 0);
+        args = PySequence_GetItem(pair, 1);
+    }
+    place.kind = kind ? text_of(kind) : NULL;
+    if (!place.kind || !args || !PyDict_Check(args)) {
+        r = wrong(&place, "[kind, {argument: value}] is wanted");
+    } else {
+        (void)begin(builder, place.kind);
+        r = add_items(builder, args, &place);
+    }
+    Py_XDECREF(kind);
+    Py_XDECREF(args);
+    return r;
+}
+
+static int add_stages(struct leat_builder *builder, PyObject *stages) {
+    struct place place = {.part = "stages", .index = -1};
+    int r = 0;
+
+    if (!PyList_Check(stages) && !PyTuple_Check(stages))
+        return wrong(&place, "a list is wanted");
+    for (Py_ssize_t i = 0, n = PySequence_Size(stages); r == 0 && i < n; i++) {
+        PyObject *stage = PySequence_GetItem(stages, i);
+
+        place.index = i;
+        r = stage ? add_step(builder, stage, place, leat_builder_stage) : -1;
+        Py_XDECREF(stage);
+    }
+    return r;
+}
+
+static int build(PyObject *spec, struct leat_builder *builder) {
+    PyObject *source = PyDict_GetItemString(spec, "source");
+    PyObject *stages = PyDict_GetItemString(spec, "stages");
+    PyObject *options = PyDict_GetItemString(spec, "options");
+    struct place at_source = {.part = "source", .index = -1};
+    struct place at_options = {.part = "options", .index = -1};
+
+    if (!source)
+        return wrong(&at_source, "it is missing");
+    if (add_step(builder, source, at_source, leat_builder_source) < 0)
+        return -1;
+    if (stages && add_stages(builder, stages) < 0)
+        return -1;
+    if (!options || options == Py_None)
+        return 0;
+    if (!PyDict_Check(options))
+        return wrong(&at_options, "a dict is wanted");
+    (void)leat_builder_options(builder);
+    return add_items(builder, options, &at_options);
+}
+
+int leat_py_spec_build(PyObject *spec, struct leat_builder **ret_builder) {
+    struct leat_builder *builder = NULL;
+    PyObject *name;
+
+    if (!PyDict_Check(spec)) {
+        PyErr_SetString(PyExc_TypeError, "spec: a dict is wanted");
+        return -1;
+    }
+    name = PyDict_GetItemString(spec, "name");
+    if (name && !text_of(name)) {
+        PyErr_Clear();
+        leat_py_raise_text(-EINVAL, "name: a text without NUL is wanted");
+        return -1;
+    }
+    if (leat_builder_new(name ? text_of(name) : "python", &builder) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (build(spec, builder) < 0) {
+        leat_builder_free(builder);
+        return -1;
+    }
+    *ret_builder = builder;
+    return 0;
+}

@@ -1,0 +1,447 @@
+/* stream.c: `_leat.Stream`: an open stream. What does not change is made into Python objects at its
+ * opening; next() is the one hot call.
+ *
+ * next() looks for a batch without letting go of the GIL, which is quicker than to hand it over and
+ * to queue for it again; only where it has to wait does it let go. It waits in pieces, since a
+ * signal that comes just before a wait begins would not end it.
+ */
+#include <Python.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <structmember.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/python/src/raise.h"
+#include "client/python/src/types.h"
+#include "proto/error.h"
+
+#define LOOK_MS 500 /* how often who waits looks for signals */
+
+struct stream {
+    PyObject_HEAD struct leat_py_link *link;
+    PyObject *batch_type;
+    PyObject *names; /* of the tensors: a tuple of interned texts */
+    PyObject *name, *tensors, *batch_size, *window, *rank, *world_size, *rank_source, *digest,
+        *n_steps, *steps_reason;
+    PyObject *last_position, *last_numbers; /* once it is closed */
+    unsigned long long waited_ns, n_batches;
+};
+
+static PyTypeObject *stream_type;
+
+/* ---- what does not change ---- */
+
+static PyObject *shape_of(const struct leat_tensor_info *info) {
+    PyObject *shape = PyTuple_New((Py_ssize_t)info->ndim);
+
+    for (uint32_t d = 0; shape && d < info->ndim; d++)
+        (void)PyTuple_SetItem(shape, (Py_ssize_t)d, PyLong_FromLongLong(info->shape[d]));
+    return shape;
+}
+
+static int describe_tensors(struct stream *self, const struct leat_stream *stream) {
+    size_t n = leat_stream_n_tensors(stream);
+
+    self->names = PyTuple_New((Py_ssize_t)n);
+    self->tensors = PyTuple_New((Py_ssize_t)n);
+    for (size_t i = 0; self->names && self->tensors && i < n; i++) {
+        const struct leat_tensor_info *info = leat_stream_tensor(stream, i);
+        PyObject *name = PyUnicode_InternFromString(info->name);
+        PyObject *tensor =
+            name ? Py_BuildValue("OsN", name, info->dtype_name, shape_of(info)) : NULL;
+
+        if (!tensor) {
+            Py_XDECREF(name);
+            return -1;
+        }
+        (void)PyTuple_SetItem(self->names, (Py_ssize_t)i, name);
+        (void)PyTuple_SetItem(self->tensors, (Py_ssize_t)i, tensor);
+    }
+    return self->names && self->tensors ? 0 : -1;
+}
+
+static int describe(struct stream *self, const struct leat_stream *stream) {
+    uint64_t n_steps;
+    bool is_known = leat_stream_n_steps(stream, &n_steps) == 0;
+
+    if (describe_tensors(self, stream) < 0)
+        return -1;
+    self->name = PyUnicode_DecodeUTF8(leat_stream_name(stream),
+                                      (Py_ssize_t)strlen(leat_stream_name(stream)), "replace");
+    self->batch_size = PyLong_FromUnsignedLongLong(leat_stream_batch_size(stream));
+    self->window = PyLong_FromUnsignedLong(leat_stream_window(stream));
+    self->rank = PyLong_FromUnsignedLong(leat_stream_rank(stream));
+    self->world_size = PyLong_FromUnsignedLong(leat_stream_world_size(stream));
+    self->rank_source = PyUnicode_FromString(leat_stream_rank_source(stream));
+    self->digest = PyBytes_FromStringAndSize((const char *)leat_stream_digest(stream), 32);
+    self->n_steps = is_known ? PyLong_FromUnsignedLongLong(n_steps) : Py_NewRef(Py_None);
+    self->steps_reason = PyUnicode_FromString(leat_stream_steps_reason(stream));
+    return self->name && self->batch_size && self->window && self->rank && self->world_size &&
+                   self->rank_source && self->digest && self->n_steps && self->steps_reason
+               ? 0
+               : -1;
+}
+
+PyObject *leat_py_stream_new(struct leat_py_link *take_link, struct leat_stream *take_stream,
+                             PyObject *batch_type) {
+    struct stream *self = (struct stream *)PyType_GenericAlloc(stream_type, 0);
+
+    take_link->stream = take_stream;
+    if (!self) {
+        leat_stream_close(take_stream);
+        leat_py_link_unref(take_link);
+        return NULL;
+    }
+    self->link = take_link;
+    self->link->owner = (PyObject *)self;
+    self->batch_type = Py_NewRef(batch_type);
+    if (describe(self, take_stream) < 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+/* ---- positions ---- */
+
+static PyObject *numbers_of(const struct leat_stream *stream) {
+    uint64_t epoch, step;
+
+    leat_stream_position_numbers(stream, &epoch, &step);
+    return Py_BuildValue("KK", (unsigned long long)epoch, (unsigned long long)step);
+}
+
+static PyObject *stream_position(PyObject *object, void *closure) {
+    struct stream *self = (struct stream *)object;
+    PyObject *position;
+
+    (void)closure;
+    if (self->last_position)
+        return Py_NewRef(self->last_position);
+    if (leat_py_link_enter(self->link, false) < 0)
+        return NULL;
+    position = PyUnicode_FromString(leat_stream_position(self->link->stream));
+    leat_py_link_leave(self->link);
+    return position;
+}
+
+static PyObject *stream_position_numbers(PyObject *object, void *closure) {
+    struct stream *self = (struct stream *)object;
+    PyObject *numbers;
+
+    (void)closure;
+    if (self->last_numbers)
+        return Py_NewRef(self->last_numbers);
+    if (leat_py_link_enter(self->link, false) < 0)
+        return NULL;
+    numbers = numbers_of(self->link->stream);
+    leat_py_link_leave(self->link);
+    return numbers;
+}
+
+/* ---- next ---- */
+
+struct pull {
+    struct leat_stream *stream;
+    struct leat_batch *batch;
+    struct leat_error error;
+    int r;
+};
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+static void pull(struct pull *pull, int timeout_ms) {
+    pull->r = leat_stream_next(pull->stream, timeout_ms, &pull->batch);
+    if (pull->r < 0 && pull->r != -EAGAIN && pull->r != -EINTR)
+        pull->error = *leat_stream_error(pull->stream);
+}
+
+/* Milliseconds to wait, a piece of the time that is left. */
+static int piece_ms(uint64_t deadline_ns) {
+    uint64_t now = now_ns();
+    uint64_t left_ms = deadline_ns > now ? (deadline_ns - now + 999999) / 1000000 : 0;
+
+    return left_ms < LOOK_MS ? (int)left_ms : LOOK_MS;
+}
+
+/* One look for a batch, and one wait if there is none. 0 or -1 with an exception. */
+static int look(struct stream *self, struct pull *ret, uint64_t deadline_ns, bool may_wait) {
+    struct leat_py_link *link = self->link;
+
+    if (leat_py_link_enter(link, true) < 0)
+        return -1;
+    *ret = (struct pull){.stream = link->stream};
+    pull(ret, 0);
+    if (ret->r != -EAGAIN || !may_wait) {
+        leat_py_link_leave(link);
+        return 0;
+    }
+    Py_BEGIN_ALLOW_THREADS pull(ret, piece_ms(deadline_ns));
+    leat_py_link_leave(link);
+    Py_END_ALLOW_THREADS if (ret->r == -ETIMEDOUT || ret->r == -EINTR) ret->r = -EAGAIN;
+    return 0;
+}
+
+static PyObject *all_held(const struct stream *self) {
+    const struct leat_py_link *link = self->link;
+    unsigned n_held = atomic_load(&link->n_leased);
+    unsigned n_lingering = atomic_load(&link->n_lingering);
+
+    return leat_py_raise_text(
+        -ENOBUFS,
+        "all %u batches of the window are held, and %u of them were released but arrays still "
+        "look into them: release() batches, let go of arrays, or copy them (to(..) copies); or "
+        "open the stream with a larger window",
+        n_held, n_lingering);
+}
+
+static PyObject *failed(const struct stream *self, const struct pull *pull) {
+    return pull->r == -ENOBUFS ? all_held(self) : leat_py_raise(&pull->error);
+}
+
+static PyObject *too_late(double timeout) {
+    struct leat_error error = LEAT_ERROR_INIT;
+
+    if (timeout > 0)
+        (void)leat_error_set(&error, -ETIMEDOUT, "no batch came within %g s", timeout);
+    else
+        (void)leat_error_set(&error, -EAGAIN, "no batch is there yet");
+    return leat_py_raise(&error);
+}
+
+/* Batches in dead cycles, as tracebacks make them, hold slots until they are collected. */
+static bool collect_once(bool *has_collected) {
+    bool is_first = !*has_collected;
+
+    *has_collected = true;
+    if (is_first)
+        (void)PyGC_Collect();
+    return is_first;
+}
+
+static PyObject *take(struct stream *self, struct leat_py_lease *take_lease,
+                      const struct pull *pull) {
+    leat_py_lease_begin(take_lease, self->link, pull->batch);
+    self->n_batches++;
+    return leat_py_batch_new(self->batch_type, take_lease, self->names);
+}
+
+/* timeout in seconds; < 0: none. */
+static PyObject *next(struct stream *self, double timeout, struct leat_py_lease *take_lease) {
+    uint64_t deadline_ns = UINT64_MAX;
+    bool has_collected = false;
+    struct pull pull;
+
+    if (timeout >= 0)
+        deadline_ns = now_ns() + (uint64_t)(timeout * 1e9);
+    for (;;) {
+        if (look(self, &pull, deadline_ns, timeout != 0) < 0)
+            break;
+        if (pull.r == 0)
+            return take(self, take_lease, &pull);
+        if (pull.r == -ENOBUFS && collect_once(&has_collected))
+            continue;
+        if (pull.r == -EAGAIN && PyErr_CheckSignals() < 0)
+            break;
+        if (pull.r == -EAGAIN && (deadline_ns == UINT64_MAX || now_ns() < deadline_ns))
+            continue;
+        free(take_lease);
+        if (pull.r > 0)
+            return PyLong_FromLong(pull.r);
+        return pull.r == -EAGAIN ? too_late(timeout) : failed(self, &pull);
+    }
+    free(take_lease);
+    return NULL;
+}
+
+/* None: without limit. 0 or -1 with an exception. */
+static int read_timeout(PyObject *timeout, double *ret) {
+    *ret = -1;
+    if (!timeout || timeout == Py_None)
+        return 0;
+    *ret = PyFloat_AsDouble(timeout);
+    if (*ret == -1 && PyErr_Occurred())
+        return -1;
+    if (*ret >= 0 && *ret <= 1e9)
+        return 0;
+    leat_py_raise_text(-EINVAL, "timeout is %g s, outside 0..1e9; None: without limit", *ret);
+    return -1;
+}
+
+static PyObject *stream_next(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"timeout", NULL};
+    struct stream *self = (struct stream *)object;
+    PyObject *timeout = NULL, *result;
+    struct leat_py_lease *lease;
+    double seconds;
+    uint64_t start_ns;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", names, &timeout) ||
+        read_timeout(timeout, &seconds) < 0)
+        return NULL;
+    lease = leat_py_lease_new();
+    if (!lease)
+        return NULL;
+    start_ns = now_ns();
+    result = next(self, seconds, lease);
+    self->waited_ns += now_ns() - start_ns;
+    return result;
+}
+
+/* ---- the rest ---- */
+
+static PyObject *stream_seek(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"epoch", "step", NULL};
+    struct leat_py_link *link = ((struct stream *)object)->link;
+    struct leat_error error = LEAT_ERROR_INIT;
+    unsigned long long epoch, step = 0;
+    int r;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "K|K", names, &epoch, &step) ||
+        leat_py_link_enter(link, false) < 0)
+        return NULL;
+    r = leat_stream_seek(link->stream, epoch, step);
+    if (r < 0)
+        error = *leat_stream_error(link->stream);
+    leat_py_link_leave(link);
+    if (r < 0)
+        return leat_py_raise(&error);
+    Py_RETURN_NONE;
+}
+
+static PyObject *stream_fileno(PyObject *object, PyObject *args) {
+    struct leat_py_link *link = ((struct stream *)object)->link;
+    int fd;
+
+    (void)args;
+    if (leat_py_link_enter(link, false) < 0)
+        return NULL;
+    fd = leat_stream_fd(link->stream);
+    leat_py_link_leave(link);
+    if (fd < 0)
+        return leat_py_raise_text(fd, "the stream's descriptor: %s", strerror(-fd));
+    return PyLong_FromLong(fd);
+}
+
+/* Where it stood can still be asked for. */
+static int keep_position(struct stream *self) {
+    if (self->last_position || !self->link->stream)
+        return 0;
+    if (leat_py_link_enter(self->link, false) < 0)
+        return -1;
+    self->last_position = PyUnicode_FromString(leat_stream_position(self->link->stream));
+    self->last_numbers = numbers_of(self->link->stream);
+    leat_py_link_leave(self->link);
+    return self->last_position && self->last_numbers ? 0 : -1;
+}
+
+static PyObject *stream_close(PyObject *object, PyObject *args) {
+    struct stream *self = (struct stream *)object;
+
+    (void)args;
+    if (self->link->pid == getpid() && keep_position(self) < 0)
+        return NULL;
+    if (leat_py_link_close(self->link) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *stream_n_held(PyObject *object, void *closure) {
+    (void)closure;
+    return PyLong_FromUnsignedLong(atomic_load(&((struct stream *)object)->link->n_leased));
+}
+
+static PyObject *stream_is_closed(PyObject *object, void *closure) {
+    (void)closure;
+    return PyBool_FromLong(((struct stream *)object)->link->stream == NULL);
+}
+
+static void stream_dealloc(PyObject *object) {
+    struct stream *self = (struct stream *)object;
+    PyObject *members[] = {self->batch_type,    self->names,        self->name,
+                           self->tensors,       self->batch_size,   self->window,
+                           self->rank,          self->world_size,   self->rank_source,
+                           self->digest,        self->n_steps,      self->steps_reason,
+                           self->last_position, self->last_numbers, self->link->reconnect};
+
+    self->link->owner = NULL;
+    if (leat_py_link_close(self->link) < 0)
+        PyErr_WriteUnraisable(object);
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+        Py_XDECREF(members[i]);
+    leat_py_link_unref(self->link);
+    leat_py_object_free(object);
+}
+
+static PyMethodDef methods[] = {
+    {"next", (PyCFunction)(void (*)(void))stream_next, METH_VARARGS | METH_KEYWORDS,
+     PyDoc_STR("next($self, timeout=None)\n--\n\n"
+               "The next batch, or END_EPOCH, or END. timeout in seconds; None: without limit;\n"
+               "0: TimedOutError at once. A signal whose handler raises ends the waiting.")},
+    {"seek", (PyCFunction)(void (*)(void))stream_seek, METH_VARARGS | METH_KEYWORDS,
+     PyDoc_STR("seek($self, epoch, step=0)\n--\n\n"
+               "The next batch is the first one of this rank at or after that step, which is\n"
+               "counted over all ranks. No batch may be held.")},
+    {"fileno", stream_fileno, METH_NOARGS,
+     PyDoc_STR("fileno($self)\n--\n\nReadable when next(0) would get further.")},
+    {"close", stream_close, METH_NOARGS,
+     PyDoc_STR("close($self)\n--\n\nEnds the session. Batches that are held stay readable.")},
+    {NULL, NULL, 0, NULL},
+};
+
+#define MEMBER(name, text)                                                                         \
+    { #name, T_OBJECT_EX, offsetof(struct stream, name), READONLY, PyDoc_STR(text) }
+
+static PyMemberDef members[] = {
+    MEMBER(name, "Of the stream."),
+    MEMBER(tensors, "(name, dtype, shape) of each tensor; -1 in a shape varies."),
+    MEMBER(batch_size, "Rows of a whole batch."),
+    MEMBER(window, "Batches that may be held at once."),
+    MEMBER(rank, "Its steps are those congruent to rank modulo world_size."),
+    MEMBER(world_size, "Number of ranks."),
+    MEMBER(rank_source, "Who said so; \"\": nobody."),
+    MEMBER(digest, "32 bytes, of the bound spec."),
+    MEMBER(n_steps, "Of an epoch, over all ranks; None: not known."),
+    MEMBER(steps_reason, "Why it is not known."),
+    {"waited_ns", T_ULONGLONG, offsetof(struct stream, waited_ns), READONLY,
+     PyDoc_STR("Spent in next() since the opening.")},
+    {"n_batches", T_ULONGLONG, offsetof(struct stream, n_batches), READONLY,
+     PyDoc_STR("That next() returned.")},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef getters[] = {
+    {"position", stream_position, NULL, PyDoc_STR("Where to go on, for a checkpoint."), NULL},
+    {"position_numbers", stream_position_numbers, NULL,
+     PyDoc_STR("(epoch, step) of what this rank sees next."), NULL},
+    {"n_held", stream_n_held, NULL, PyDoc_STR("Batches that are held, by arrays too."), NULL},
+    {"is_closed", stream_is_closed, NULL, PyDoc_STR("Whether close() was called."), NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, (void *)(uintptr_t) "An open stream; Client opens it."},
+    {Py_tp_dealloc, stream_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_tp_getset, getters},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "leat._leat.Stream",
+    .basicsize = sizeof(struct stream),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+int leat_py_stream_register(PyObject *module) {
+    stream_type = leat_py_type_add(module, &spec);
+    return stream_type ? 0 : -1;
+}
