@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Writes leat/_stages.py from the tables that the daemon itself reads: the methods that a Pipeline has for stages, and
+the functions for sources, typed, with their help as docstrings.
+
+    generate_stages.py LEATCTL OUTPUT
+
+Arguments that the tables mark as positional may be given by their place, all others by their names alone. What is
+left out (None) is left to the table, so that a default stands in one place. A name that Python keeps for itself has an
+underscore behind it: `global_`.
+"""
+
+import json
+import keyword
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+Entry = dict[str, Any]
+
+WIDTH = 127
+TYPES = {
+    "bool": "bool",
+    "int": "int",
+    "float": "float",
+    "text": "str",
+    "field": "str",
+    "path": "Path",
+    "bytes": "int | str",
+    "seconds": "int | str",
+    "map": "Mapping[str, Any]",
+    "list of texts": "Scalars",
+    "list of fields": "Names",
+    "list of paths": "Paths",
+}
+# What Pipeline finds out where it is left out, although the table wants it.
+INFERRED = {("pad", "input"), ("chunk", "fields"), ("pack", "fields"), ("bucket", "input")}
+# Written by hand, as their arguments are pipelines.
+BY_HAND = {"concat", "mix"}
+
+HEAD = '''"""The sources and stages that there are. Generated from the tables of leat; do not edit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from .pipeline import Pipeline
+
+Path = str | os.PathLike[str]
+Paths = Path | Sequence[Path]
+Names = str | Sequence[str]
+Scalars = str | float | Sequence[str | float]
+'''
+
+BEGIN = '''
+
+def _begin(kind: str, arguments: dict[str, Any]) -> Pipeline:
+    from .pipeline import Pipeline
+
+    return Pipeline.begin(kind, arguments)
+'''
+
+STAGES = '''
+
+class Stages:
+    """A method for each stage, which returns a pipeline with that stage behind all others."""
+
+    __slots__ = ()
+
+    def stage(self, kind: str, arguments: Mapping[str, Any]) -> Self:
+        """One more stage of that kind, with what is not None of the arguments."""
+        raise NotImplementedError
+
+    def with_options(self, arguments: Mapping[str, Any]) -> Self:
+        """Options of the stream, in place of those of the same name."""
+        raise NotImplementedError
+'''
+
+
+def python_name(name: str) -> str:
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def type_of(argument: Entry) -> str:
+    if "choices" in argument:
+        return f"Literal[{', '.join(json.dumps(choice) for choice in argument['choices'])}]"
+    if argument["type"] == "dtype":
+        return "str"
+    return "Path | Mapping[str, Any]" if "arguments" in argument else TYPES[argument["type"]]
+
+
+def is_required(kind: str, argument: Entry) -> bool:
+    return bool(argument["required"]) and (kind, argument["name"]) not in INFERRED
+
+
+def parameter(kind: str, argument: Entry) -> str:
+    name, annotation = python_name(argument["name"]), type_of(argument)
+    return f"{name}: {annotation}" if is_required(kind, argument) else f"{name}: {annotation} | None = None"
+
+
+def parameters(entry: Entry) -> list[str]:
+    """Positional ones first, then those by name; what is required goes before what is not."""
+    kind, arguments = entry["name"], entry["arguments"]
+    places = [argument for argument in arguments if argument.get("positional")]
+    names = [argument for argument in arguments if not argument.get("positional")]
+    for group in (places, names):
+        group.sort(key=lambda argument: not is_required(kind, argument))
+    return [parameter(kind, argument) for argument in places] + ["*"] * bool(names) + [
+        parameter(kind, argument) for argument in names
+    ]
+
+
+def range_of(argument: Entry) -> str:
+    if "min" not in argument or "choices" in argument:
+        return ""
+    items = " items" if argument["type"].startswith("list") or argument["type"] == "map" else ""
+    return f"{argument['min']:.15g} to {argument['max']:.15g}{items}"
+
+
+def help_of(argument: Entry, prefix: str = "") -> list[str]:
+    """The lines of an argument, and of those of its group."""
+    default = f"default: {argument['default'] or repr('')}" if argument["default"] is not None else ""
+    notes = "; ".join(note for note in (range_of(argument), default) if note)
+    text = f"{prefix}{python_name(argument['name'])}: {argument['help']}{f' ({notes})' if notes else ''}"
+    lines = textwrap.wrap(text, WIDTH - 12, subsequent_indent="    ")
+    for inner in argument.get("arguments", []):
+        lines += help_of(inner, f"{prefix}{argument['name']}.")
+    return lines
+
+
+def docstring(entry: Entry, indent: str) -> list[str]:
+    lines = [f"{entry['summary'][0].upper()}{entry['summary'][1:]}.", ""]
+    for argument in entry["arguments"]:
+        lines += help_of(argument)
+    text = "\n".join(lines).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return textwrap.indent(f'"""{text}\n"""', indent).split("\n")
+
+
+def call(entry: Entry, before: str, indent: str) -> str:
+    pairs = [f"{json.dumps(argument['name'])}: {python_name(argument['name'])}" for argument in entry["arguments"]]
+    text = f"{before}{{{', '.join(pairs)}}})"
+    if len(indent + text) + 11 <= WIDTH:
+        return text
+    inner = textwrap.fill(", ".join(pairs), WIDTH - 1, initial_indent=indent + " " * 8, subsequent_indent=indent + " " * 8)
+    return f"{before}{{\n{inner},\n{indent}    }})"
+
+
+def define(entry: Entry, name: str, first: list[str], result: str, body: str, indent: str) -> list[str]:
+    lines = ["", f"{indent}def {name}("]
+    lines += [f"{indent}    {text}," for text in first + parameters(entry)]
+    lines += [f"{indent}) -> {result}:", *docstring(entry, indent + "    ")]
+    return lines + [f"{indent}    return {body}"]
+
+
+def define_source(entry: Entry) -> list[str]:
+    body = call(entry, f"_begin({json.dumps(entry['name'])}, ", "")
+    return ["", *define(entry, entry["name"], [], "Pipeline", body, "")]
+
+
+def define_stage(entry: Entry) -> list[str]:
+    body = call(entry, f"self.stage({json.dumps(entry['name'])}, ", "    ")
+    return define(entry, python_name(entry["name"]), ["self"], "Self", body, "    ")
+
+
+def path_names(arguments: list[Entry], prefix: str = "") -> list[str]:
+    names = [prefix + argument["name"] for argument in arguments if argument["type"] in ("path", "list of paths")]
+    for argument in arguments:
+        names += path_names(argument.get("arguments", []), f"{prefix}{argument['name']}.")
+    return names
+
+
+def tables(entries: list[Entry]) -> list[str]:
+    lines = ["", "# Arguments that name files, by the kind of source or stage.", "PATHS: dict[str, frozenset[str]] = {"]
+    for entry in entries:
+        names = path_names(entry["arguments"])
+        if names:
+            lines.append(f"    {json.dumps(entry['name'])}: frozenset({json.dumps(names)}),")
+    sources = [entry["name"] for entry in entries if entry["kind"] == "source"]
+    return [*lines, "}", f"SOURCES: frozenset[str] = frozenset({json.dumps(sources)})"]
+
+
+def generate(entries: list[Entry]) -> str:
+    lines = [HEAD.rstrip("\n"), *tables(entries), BEGIN.rstrip("\n")]
+    for entry in entries:
+        if entry["kind"] == "source" and entry["name"] not in BY_HAND:
+            lines += define_source(entry)
+    lines.append(STAGES.rstrip("\n"))
+    for entry in entries:
+        if entry["kind"] not in ("source", "options"):
+            lines += define_stage(entry)
+    options = next(entry for entry in entries if entry["kind"] == "options")
+    lines += define(options, "options", ["self"], "Self", call(options, "self.with_options(", "    "), "    ")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    leatctl, output = sys.argv[1:]
+    entries = json.loads(subprocess.run([leatctl, "stages", "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    with open(output, "w", encoding="utf-8") as file:
+        file.write(generate(entries))
+
+
+if __name__ == "__main__":
+    main()

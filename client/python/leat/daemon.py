@@ -1,0 +1,288 @@
+"""The daemon that makes the batches of this process's pipelines.
+
+One that the user runs already is taken: at $LEAT_SOCKET, else in $XDG_RUNTIME_DIR/leat, if it is of this very user. Else one
+is started for this process, the embedded daemon, with sockets in a private folder. It watches this process (`leatd
+--end-with`), so that it ends with it however that ends, and leaves neither sockets nor the folder behind. There is one for a
+process and those that are forked from it, begun at the first use.
+
+Any thread may call; a lock keeps two of them from starting two daemons.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+
+from . import programs
+from ._leat import Client
+from .errors import DaemonError, SpecError
+
+_START_TIMEOUT_S = 60.0
+_STOP_TIMEOUT_S = 5.0
+_SOCKET_PATH_MAX = 107  # sun_path, without its end
+_LEVELS = {
+    "error": logging.ERROR,
+    "warning": logging.WARNING,
+    "notice": logging.INFO,
+    "info": logging.DEBUG,
+    "debug": logging.DEBUG,
+}
+
+_log = logging.getLogger("leat.daemon")
+
+
+def _own_user_answers(folder: str) -> bool:
+    """Whether a daemon of this very user listens at that place: a folder of sockets, or a socket in it."""
+    path = folder if folder.endswith(".sock") else os.path.join(folder, "trainer.sock")
+    if len(os.fsencode(path)) > _SOCKET_PATH_MAX:
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+        probe.settimeout(5)
+        try:
+            probe.connect(path)
+            credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        except OSError:
+            return False
+    return bool(struct.unpack("3i", credentials)[1] == os.geteuid())
+
+
+def _user_daemon() -> str | None:
+    """Where the user's own daemon answers; None: nowhere."""
+    given = os.environ.get("LEAT_SOCKET")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    place = given or (os.path.join(runtime, "leat") if runtime else None)
+    return place if place and _own_user_answers(place) else None
+
+
+def _make_folder() -> str:
+    """A folder of this user's alone, with a path that is short enough for sockets in it."""
+    for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):
+        if parent and len(parent) < 60 and os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK):
+            return tempfile.mkdtemp(prefix=f"leat-{os.getpid()}-", dir=parent)
+    raise DaemonError("cannot make a folder for sockets: neither XDG_RUNTIME_DIR, TMPDIR nor /tmp can be written to")
+
+
+def _log_line(line: bytes) -> None:
+    """A line of the daemon's log, as a record of the logger leat.daemon."""
+    try:
+        fields = json.loads(line)
+        level = _LEVELS.get(fields.pop("level"), logging.INFO)
+        fields.pop("time", None)
+        event = fields.pop("event")
+    except (ValueError, KeyError, AttributeError):
+        _log.warning("leatd: %s", line.decode(errors="replace").rstrip())
+        return
+    _log.log(level, "%s %s", event, " ".join(f"{key}={value}" for key, value in fields.items()))
+
+
+def _has_bytes(fd: int) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return any(events & select.POLLIN for _, events in poll.poll(0))
+
+
+def _follow_log(read_end: int) -> None:
+    """Until the daemon has closed the other end. Runs in a thread of its own, which ends nothing by ending late."""
+    with open(read_end, "rb") as lines:
+        for line in lines:
+            _log_line(line)
+
+
+class Embedded:
+    """A leatd that belongs to this process. `folder`: where its sockets are."""
+
+    def __init__(self) -> None:
+        self.folder = _make_folder()
+        self.owner = os.getpid()
+        try:
+            self.process = self._start()
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        notify_path = os.path.join(self.folder, "notify.sock")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+            notify.bind(notify_path)
+            read_end, write_end = os.pipe()
+            try:
+                process = self._launch(notify_path, write_end)
+            except BaseException:
+                os.close(read_end)
+                raise
+            finally:
+                os.close(write_end)
+            try:
+                self._await_ready(process, notify, read_end)
+            except BaseException:
+                process.kill()
+                process.wait()
+                os.close(read_end)
+                raise
+            finally:
+                os.unlink(notify_path)  # before the daemon looks whether its folder is empty
+        threading.Thread(target=_follow_log, args=(read_end,), name="leat-log", daemon=True).start()
+        return process
+
+    def _launch(self, notify_path: str, log: int) -> subprocess.Popen[bytes]:
+        hidden = ("LISTEN_FDS", "LISTEN_PID", "JOURNAL_STREAM", "WATCHDOG_USEC", "RUNTIME_DIRECTORY")
+        environment = {name: value for name, value in os.environ.items() if name not in hidden}
+        command = [programs.find("leatd"), "--end-with", str(os.getpid()), "--socket-dir", self.folder]
+        command += ["--set", "exec=trainers", "--set", "log=json"]
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={**environment, "NOTIFY_SOCKET": notify_path},
+            cwd="/",
+            start_new_session=True,  # Ctrl-C is for the trainer; the daemon ends when that does
+        )
+
+    @staticmethod
+    def _await_ready(process: subprocess.Popen[bytes], notify: socket.socket, log: int) -> None:
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        pidfd = os.pidfd_open(process.pid)
+        poll = select.poll()
+        poll.register(notify, select.POLLIN)
+        poll.register(pidfd, select.POLLIN)
+        try:
+            while (left_s := deadline - time.monotonic()) > 0:
+                ready = [fd for fd, _ in poll.poll(left_s * 1000)]
+                if notify.fileno() in ready and b"READY=1" in notify.recv(4096).split(b"\n"):
+                    return
+                if pidfd in ready:
+                    status = process.wait()
+                    words = (os.read(log, 4096) if _has_bytes(log) else b"").decode(errors="replace").strip()
+                    raise DaemonError(words or f"leatd ended before it was ready, with status {status}")
+        finally:
+            os.close(pidfd)
+        raise DaemonError(f"leatd was not ready within {_START_TIMEOUT_S:.0f} s")
+
+    def is_alive(self) -> bool:
+        """Also in a forked child, which cannot wait for it."""
+        return self.process.poll() is None if self.owner == os.getpid() else _own_user_answers(self.folder)
+
+    def revive(self) -> None:
+        """Starts it again at the same place if it has ended, so that streams go on where they were."""
+        if self.owner != os.getpid() or self.is_alive():
+            return
+        _log.warning("leatd ended with status %d: it is started again", self.process.returncode)
+        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        self.process = self._start()
+
+    def stop(self) -> None:
+        """In the process that began it; in others nothing."""
+        if self.owner != os.getpid():
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+_lock = threading.Lock()
+_embedded: Embedded | None = None
+_address: str | None = None  # that connect() was given
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()  # another thread of the parent may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def embedded() -> Embedded:
+    """The embedded daemon, which is started if there is none. A forked child uses its parent's as long as that lives."""
+    global _embedded
+    with _lock:
+        if _embedded is not None and not _embedded.is_alive():
+            if _embedded.owner == os.getpid():
+                _embedded.revive()
+            else:
+                _embedded = None
+        if _embedded is None:
+            _embedded = Embedded()
+        return _embedded
+
+
+class Place:
+    """A daemon to open streams at. `address`: its folder of sockets; None: as libleat searches, for declared streams."""
+
+    def __init__(self, address: str | None, daemon: Embedded | None = None) -> None:
+        self.address = address
+        self.client = Client(address)
+        self._daemon = daemon
+
+    def reconnect(self, then: Callable[[str, int, float, str], object] | None) -> Callable[[str, int, float, str], None]:
+        """What to call when the connection is lost: revives an embedded daemon, logs, and calls `then`."""
+
+        def on_reconnect(kind: str, attempt: int, waited_s: float, reason: str) -> None:
+            if kind == "trying" and self._daemon is not None:
+                with _lock:
+                    self._daemon.revive()
+            level = logging.DEBUG if kind == "trying" else logging.WARNING
+            _log.log(level, "connection %s after %.1f s (attempt %d): %s", kind, waited_s, attempt, reason)
+            if then is not None:
+                then(kind, attempt, waited_s, reason)
+
+        return on_reconnect
+
+
+def for_built(needs_own: bool = False) -> Place:
+    """Where pipelines that are built in Python run. needs_own: they start programs, which a daemon that others use may not."""
+    if _address is not None:
+        return Place(_address)
+    address = None if needs_own else _user_daemon()
+    if address is not None:
+        return Place(address)
+    daemon = embedded()
+    return Place(daemon.folder, daemon)
+
+
+def for_declared() -> Place:
+    """Where streams that the operator declared are asked for."""
+    return Place(_address)
+
+
+def connect(address: str | os.PathLike[str] | None = None) -> str | None:
+    """From now on all streams of this process, declared or built, are opened at the daemon of that address: its socket
+    directory, or a socket in it. None: as it was at the beginning. Does not connect yet; streams that are open stay where they
+    are. Returns the address that was in force before.
+    """
+    global _address
+    new = None if address is None else os.fspath(address)
+    if new is not None and not new:
+        raise SpecError("the address of a daemon is empty: expected its socket directory")
+    before, _address = _address, None if new is None else os.path.abspath(new)
+    return before
+
+
+def shutdown() -> None:
+    """Ends the embedded daemon, if there is one; its streams fail from then on. The next pipeline that is opened starts
+    another. At the end of the process this happens by itself.
+    """
+    global _embedded
+    with _lock:
+        daemon, _embedded = _embedded, None
+    if daemon is not None:
+        daemon.stop()
+
+
+atexit.register(shutdown)

@@ -1,0 +1,402 @@
+"""Pipelines: streams that are described in Python.
+
+    batches = leat.csv("train.csv").template(["Name: {Name}"]).tokenize("./modernbert").pad(128).shuffle(1000,
+    seed=42).batch(32) for batch in batches:
+        ...
+
+A pipeline is a value: each method returns another one, nothing is read, and no daemon is asked, until it is iterated or
+opened. What it means is its `spec`, the same as a stream in YAML (`to_yaml`), with the same batches. Sources and stages, with
+all of their arguments, are those of the tables of leat (`_stages.py` is generated from them).
+
+Two things are filled in that a spec must say. Inputs that were left out, as `inference` tells. And what cannot be in a batch:
+before `batch`, where no `select` says otherwise, texts are left out (the stage `tensors`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from . import _stages, daemon, inference, opening, programs
+from . import spec as specs
+from .errors import Error, SpecError
+from .opening import OpenOptions
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from .records import Record
+    from .stream import Stream
+
+_BEHIND_BATCH = ("batch", "prefetch")
+
+
+class Pipeline(_stages.Stages):
+    """A source, stages and options; immutable. Iterated, it opens its stream (once) and gives one epoch; the next loop is the
+    next epoch.
+
+    With a `batch` these are `Batch`es, whose tensors lie in shared memory. Without, records: a dict for each, of `str` for
+    texts, numbers for scalars, and NumPy arrays (which are the caller's own) for lists.
+    """
+
+    __slots__ = ("_source", "_stages_", "_options", "_name", "_open_options", "_stream", "__weakref__")
+
+    def __init__(
+        self,
+        source: specs.Stage,
+        stages: tuple[specs.Stage, ...] = (),
+        options: Mapping[str, Any] | None = None,
+        name: str = "pipeline",
+    ) -> None:
+        """As `begin` and the stages make it: arguments are plain values, paths absolute."""
+        self._source = source
+        self._stages_ = stages
+        self._options = dict(options or {})
+        self._name = name
+        self._open_options: OpenOptions = {}
+        self._stream: Stream | None = None
+
+    @classmethod
+    def begin(cls, kind: str, arguments: Mapping[str, Any]) -> Self:
+        """One with that source alone; `leat.csv(..)` and the like are the typed ways to say so."""
+        if kind not in _stages.SOURCES:
+            raise SpecError(f'there is no source "{kind}"; there are {", ".join(sorted(_stages.SOURCES))}')
+        return cls((kind, specs.arguments(kind, arguments)))
+
+    def _changed(self, **changes: Any) -> Self:
+        parts: dict[str, Any] = {"source": self._source, "stages": self._stages_, "options": self._options, "name": self._name}
+        other = type(self)(**{**parts, **changes})
+        other._open_options = self._open_options
+        return other
+
+    def stage(self, kind: str, arguments: Mapping[str, Any]) -> Self:
+        """One more stage of that kind, with what is not None of the arguments; for kinds that are only known at run time. What
+        is left out is inferred as by the method of that name.
+        """
+        found = inference.expand(self._stages_, kind, specs.arguments(kind, arguments))
+        return self._changed(stages=(*self._stages_, *found))
+
+    def with_options(self, arguments: Mapping[str, Any]) -> Self:
+        """Options of the stream, in place of those of the same name; `options` is the typed way to say so."""
+        return self._changed(options={**self._options, **specs.arguments("options", arguments)})
+
+    def named(self, name: str) -> Self:
+        """The same under another name, which operators see in `leatctl streams`, and `to_yaml` writes: 1 to 63 bytes."""
+        return self._changed(name=name)
+
+    def opened_with(self, **options: Unpack[OpenOptions]) -> Self:
+        """The same, with options for when it is iterated: those of `open`."""
+        other = self._changed()
+        other._open_options = {**self._open_options, **options}
+        return other
+
+    def map(
+        self,
+        function: Callable[[dict[str, Any]], Mapping[str, Any]],
+        *,
+        schema: Mapping[str, str] | None = None,
+        inputs: _stages.Names | None = None,
+        processes: int = 1,
+        deadline: float | None = None,
+        warn: bool = True,
+    ) -> Self:
+        """Each record through a function in Python: it is given a dict of the fields `inputs` (left out: all), and returns one
+        of the fields that it makes or changes. What it raises makes the record a bad one.
+
+        schema: types of these fields: "text", "int64", "float32", "bool", "float32[8]", "int32[]", ..; left out: found out
+            from what it returns for the first record.
+        processes: how many of them work at once; the function must depend on its record alone, so that their number does not
+            show.
+        deadline: seconds for a record.
+        warn: a warning is given on what this costs: each record goes to another process and back as JSON.
+        """
+        from . import callables
+
+        stage = callables.stage(self, function, schema, inputs, processes=processes, deadline=deadline, warn=warn)
+        return self.stage("exec", stage)
+
+    # ---- what it is ----
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether there is a `batch`; else iteration gives records."""
+        return any(kind == "batch" for kind, _ in self._stages_)
+
+    @property
+    def stages(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+        """Kind and arguments of each stage, as they were said."""
+        return tuple((kind, MappingProxyType(given)) for kind, given in self._stages_)
+
+    def _final_stages(self) -> list[specs.Stage]:
+        """With what makes them fit into a batch, in front of what makes batches."""
+        at = next((i for i, (kind, _) in enumerate(self._stages_) if kind in _BEHIND_BATCH), len(self._stages_))
+        has_choice = any(kind in ("select", "tensors") for kind, _ in self._stages_)
+        extra: list[specs.Stage] = []
+        if not self.is_batched:
+            extra = [("tensors", {"text": "bytes"})]
+        elif not has_choice:
+            extra = [("tensors", {})]
+        return [*self._stages_[:at], *extra, *self._stages_[at:]]
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What is sent to the daemon: {"name", "source": [kind, arguments], "stages": [[kind, arguments], ..], "options"}."""
+        return {
+            "name": self._name,
+            "source": list(self._source),
+            "stages": [list(stage) for stage in self._final_stages()],
+            "options": dict(self._options),
+        }
+
+    def to_yaml(self, name: str | None = None) -> str:
+        """The same stream as a file for leatd and leatctl, of that name (left out: its own). Its batches are the same byte for
+        byte.
+        """
+        return specs.to_yaml(name or self._name, self._source, self._final_stages(), self._options)
+
+    def __repr__(self) -> str:
+        calls = [self._source, *self._stages_, *([("options", self._options)] if self._options else [])]
+        return "leat" + "".join(
+            f".{kind}({', '.join(f'{name}={item!r}' for name, item in given.items())})" for kind, given in calls
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self._source, self._stages_, self._options, self._name, self._open_options)
+
+    # ---- asking leatctl ----
+
+    def _ask(self, command: str, *arguments: str, stages: list[specs.Stage] | None = None) -> str:
+        text = specs.to_yaml(self._name, self._source, self._final_stages() if stages is None else stages, self._options)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="leat-", suffix=".yaml") as file:
+            file.write(text)
+            file.flush()
+            try:
+                return programs.leatctl(command, file.name, *arguments)
+            except Error as error:
+                if error.file == file.name:  # which nobody has ever seen
+                    error.file = error.line = error.column = None
+                raise
+
+    def explain(self, format: Literal["text", "json", "dot", "svg"] = "text", *, measure: bool = True) -> str:
+        """What runs where and why, what flows between, the tensors, memory, and, if `measure`, the time that is predicted: the
+        first 4 MiB of the data are tried for 0.3 s at most. See `leatctl explain`. What is wrong with the pipeline is raised.
+        """
+        asked = ["--format", format, *([] if measure else ["--no-measure"])]
+        try:
+            return self._ask("explain", *asked)
+        except Exception:
+            self.check()  # has the place of what is wrong
+            raise
+
+    def check(self) -> None:
+        """Raises what is wrong: SpecError, with the stage and the argument, NotFoundError, DataError. Reads files as far as
+        that needs.
+        """
+        self._ask("explain", "--json", "--no-measure")
+
+    def head(self, n: int = 3, after: str | int | None = None) -> list[dict[str, Any]]:
+        """The first n records as they are behind a stage ("source", "tokenize", "pad[2]" for the second of that name, or an
+        index from 0;
+        left out: behind all). They are made in another process, in the order of the data, and do not disturb the stream.
+        """
+        stages = list(self._stages_)
+        asked = ["-n", str(n), "--json", *(["--after", str(after)] if after is not None else [])]
+        return [dict(json.loads(line)) for line in self._ask("head", *asked, stages=stages).split("\n") if line]
+
+    # ---- batches ----
+
+    def open(self, **options: Unpack[OpenOptions]) -> Stream:
+        """A stream of its own, at the position that the options say; see OpenOptions. It is to be closed, or used in a `with`.
+        A pipeline without a `batch` gives one record a batch here, its texts as bytes in tensors NAME.utf8.
+        """
+        spec = self.spec
+
+        def how(place: daemon.Place, native: dict[str, Any]) -> Any:
+            return place.client.open_built(spec, **native)
+
+        return _open(how, self._place, {**self._open_options, **options})
+
+    def _place(self) -> daemon.Place:
+        return daemon.for_built(needs_own=any(kind == "exec" for kind, _ in self._stages_))
+
+    @property
+    def stream(self) -> Stream:
+        """The one that iteration, len() and positions are of; opened when it is first needed."""
+        if self._stream is None:
+            self._stream = self.open()
+        return self._stream
+
+    def __iter__(self) -> Iterator[Any]:
+        """One epoch: `Batch`es, or, without a `batch`, records."""
+        if self.is_batched:
+            return iter(self.stream)
+        return self.records()
+
+    def records(self) -> Iterator[Record]:
+        """One epoch of a pipeline without a `batch`: a dict for each record."""
+        from . import records
+
+        if self.is_batched:
+            raise SpecError("a pipeline with a `batch` has no records any more: iterate it, or take the `batch` away")
+        return records.of_stream(self.stream)
+
+    def __aiter__(self) -> Any:
+        return self.stream.__aiter__()
+
+    def __len__(self) -> int:
+        """Batches of an epoch for this rank. TypeError, with the reason: that is not known beforehand."""
+        return len(self.stream)
+
+    def __bool__(self) -> bool:
+        return True  # whatever its length, which may not be known
+
+    def to(self, framework: str, device: Any = None, copy: bool | None = None) -> Any:
+        """Its batches as arrays of "torch", "jax", "mlx" or "numpy": see `Stream.to`."""
+        return self.stream.to(framework, device=device, copy=copy)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the next batch is, for `load_state_dict` of an equal pipeline."""
+        return self.stream.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where `state_dict` was taken. PositionError: pipeline or data are others, and in what."""
+        if self._stream is None and isinstance(state.get("position"), str):
+            self._stream = self.open(position=state["position"])
+        else:
+            self.stream.load_state_dict(state)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next loop is that epoch, from its first batch."""
+        self.stream.set_epoch(epoch)
+
+    def close(self) -> None:
+        """Closes its stream; the next loop opens it anew, from the beginning."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *why: object) -> None:
+        self.close()
+
+
+def _restore(
+    kind: type[Pipeline],
+    source: specs.Stage,
+    stages: tuple[specs.Stage, ...],
+    options: Mapping[str, Any],
+    name: str,
+    open_options: OpenOptions,
+) -> Pipeline:
+    pipeline = kind(source, stages, options, name)
+    pipeline._open_options = open_options
+    return pipeline
+
+
+def _open(
+    how: Callable[[daemon.Place, dict[str, Any]], Any], where: Callable[[], daemon.Place], options: OpenOptions
+) -> Stream:
+    """A Stream of what `how` opens at that place; a state that it cannot seek to is opened anew."""
+    from .batch import Batch
+    from .stream import Stream
+
+    def native(changes: OpenOptions) -> Any:
+        place = where()
+        wanted: OpenOptions = {**options, **changes}
+        found = opening.native(wanted)
+        found["reconnect"] = place.reconnect(wanted.get("on_reconnect"))
+        return how(place, {"options": found, "batch_type": Batch})
+
+    return Stream(native({}), reopen=lambda position: native({"position": position}), progress=bool(options.get("progress")))
+
+
+def open(
+    name: str, *, split: str | None = None, shuffle: bool | None = None, **options: Unpack[OpenOptions]
+) -> Stream:
+    """A stream that the operator declared in the settings of the daemon, by its name; `leatctl streams` lists them.
+
+    split: the part of it, "train", "validation" or "test": the stream NAME.SPLIT if one is declared, else that part of the
+        stage `split` that NAME has.
+    shuffle: False: in the order of the data, without its stages `shuffle`. True: as it is declared, which must have one.
+    The others are those of OpenOptions. NotFoundError: there is no such stream; the message names the nearest.
+    """
+    chosen: dict[str, Any] = {}
+    if split is not None:
+        chosen["split"] = split
+    if shuffle is not None:
+        chosen["shuffle"] = "on" if shuffle else "off"
+
+    def how(place: daemon.Place, native: dict[str, Any]) -> Any:
+        native["options"].update(chosen)
+        return place.client.open(name, **native)
+
+    return _open(how, daemon.for_declared, options)
+
+
+def _as_source(pipeline: Pipeline, what: str) -> dict[str, Any]:
+    if not isinstance(pipeline, Pipeline):
+        raise SpecError(f"{what} takes pipelines, as leat.csv(..), not {pipeline!r}")
+    if pipeline._stages_ or pipeline._options:
+        raise SpecError(f"{what} takes sources without stages: put those behind it, where they are for all of them")
+    kind, given = pipeline._source
+    return {kind: given}
+
+
+def concat(*sources: Pipeline) -> Pipeline:
+    """Several sources, one after the other; there are the fields that all of them have with the same type."""
+    return Pipeline.begin("concat", {"sources": [_as_source(source, "concat") for source in sources]})
+
+
+def mix(
+    *sources: Pipeline,
+    weights: list[float] | None = None,
+    proportions: list[float] | None = None,
+    exhausted: Literal["stop", "repeat", "drop"] | None = None,
+    seed: int | None = None,
+) -> Pipeline:
+    """Several sources, their records among each other.
+
+    weights: a positive number for each source: each record is drawn from one of them at random, by its share in the sum.
+    proportions: in place of weights: they come in turn, so that at any time each has had its share as nearly as can be.
+    exhausted: when one has no more: the pass ends (stop), it begins again until all have been read once (repeat), or the
+        others go on (drop).
+    seed: with weights: another one draws otherwise.
+    """
+    given = {"weights": weights, "proportions": proportions, "exhausted": exhausted, "seed": seed}
+    return Pipeline.begin("mix", {"sources": [_as_source(source, "mix") for source in sources], **given})
+
+
+def source(kind: str, **arguments: Any) -> Pipeline:
+    """A source by its name, for kinds that are only known at run time: `source("csv", paths="train.csv")`."""
+    return Pipeline.begin(kind, arguments)
+
+
+def from_yaml(path: str | os.PathLike[str], stream: str | None = None) -> Pipeline:
+    """A stream of a file of leatd, to iterate it, or to put more stages behind it. Paths in it are against the file, as ever.
+
+    stream: which one of the file (left out: the only one).
+    """
+    file = os.path.abspath(os.fspath(path))
+    told = json.loads(programs.leatctl("spec", file, "--json", *(["--stream", stream] if stream else [])))
+    base = os.path.dirname(file)
+    kind, given = told["source"]
+    stages = tuple((inner, specs.arguments(inner, found or {}, base)) for inner, found in told["stages"])
+    options = specs.arguments("options", told["options"] or {}, base)
+    return Pipeline((kind, specs.arguments(kind, given or {}, base)), stages, options, told["name"])
+
+
+def __getattr__(name: str) -> Any:
+    """The sources of the tables: csv, jsonl, text, .."""
+    if name in _stages.SOURCES:
+        return getattr(_stages, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

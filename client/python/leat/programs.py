@@ -1,0 +1,64 @@
+"""Where leat's own programs are: leatd, which makes batches, and leatctl, which tells about them.
+
+They are looked for in the folder $LEAT_BIN, in the package (where a wheel has them), beside a build tree's package, and on the
+PATH; the first that there is counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .errors import DaemonError, NotFoundError, from_code
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _folders() -> Iterator[str]:
+    given = os.environ.get("LEAT_BIN")
+    if given:
+        yield given
+    yield os.path.join(_PACKAGE, "bin")
+    yield os.path.normpath(os.path.join(_PACKAGE, "..", "..", "bin"))
+
+
+def find(name: str) -> str:
+    """The path of "leatd" or "leatctl". NotFoundError: there is none; it says where it was looked for."""
+    for folder in _folders():
+        path = os.path.join(folder, name)
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return os.path.abspath(path)
+    path_of = shutil.which(name)
+    if path_of:
+        return path_of
+    raise NotFoundError(
+        f"there is no {name} in {', '.join(_folders())} or on the PATH: install leat's wheel, which brings it along, or build "
+        "leat and name the folder of its programs in LEAT_BIN"
+    )
+
+
+def _raise_error(arguments: Sequence[str], output: str, complaint: str) -> None:
+    """What `leatctl ... --json` says went wrong, as an exception; else its last words."""
+    try:
+        error: dict[str, Any] | None = json.loads(output).get("error")
+    except (ValueError, AttributeError):
+        error = None
+    if error is None:
+        raise DaemonError(f"leatctl {arguments[0]}: {complaint.strip() or output.strip() or 'failed without a word'}")
+    place = (error[name] or None for name in ("file", "line", "column", "path"))
+    raise from_code(error["code"], error["message"], *place)
+
+
+def leatctl(*arguments: str) -> str:
+    """What leatctl prints for these arguments. What it finds wrong is raised; with --json among them as it is, with its
+    place.
+    """
+    command = [find("leatctl"), *arguments]
+    done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, text=True, encoding="utf-8")
+    if done.returncode != 0:
+        _raise_error(arguments, done.stdout, done.stderr)
+    return done.stdout

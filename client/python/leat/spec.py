@@ -1,0 +1,129 @@
+"""What a stream is made of, as plain values: a source, stages and options, each with its arguments as they were written.
+
+Values are normalised when they come in: paths become absolute, as the daemon works elsewhere; what NumPy has for numbers
+becomes Python's; tuples become lists. `to_yaml` writes the same as text, for leatctl and for operators.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from . import _stages
+from .errors import SpecError
+
+Arguments = dict[str, Any]
+Stage = tuple[str, Arguments]
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./*-]*")
+_WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
+
+
+def value(given: Any, where: str) -> Any:
+    """A number, a text, a list or a map of these."""
+    if isinstance(given, (bool, int, float, str)) or given is None:
+        return given
+    if isinstance(given, os.PathLike):
+        return os.fspath(given)
+    if isinstance(given, Mapping):
+        return {str(value(key, where)): value(item, where) for key, item in given.items()}
+    if callable(getattr(given, "item", None)) and not getattr(given, "shape", ()):
+        return value(given.item(), where)  # a scalar of NumPy
+    if isinstance(given, Iterable) and not isinstance(given, (bytes, bytearray)):
+        return [value(item, where) for item in given]
+    what = "expected a number, a text, a path, or a list or map of these"
+    raise SpecError(f"{given!r} is a {type(given).__name__}: {what}", path=where)
+
+
+def absolute(path: Any, base: str | None = None) -> Any:
+    """The path, or each of a list, against `base` (the working directory); "-" and globs stay what they are."""
+    if isinstance(path, list):
+        return [absolute(item, base) for item in path]
+    if not isinstance(path, str):
+        return path
+    if path == "-":
+        raise SpecError('"-", the standard input, is the daemon\'s and not that of this process: give the path of a FIFO')
+    if not path:
+        return path
+    folder = base or os.getcwd()
+    return folder if path == "." else os.path.join(folder, os.path.expanduser(path.removeprefix("./")))
+
+
+def _resolve(kind: str, found: Arguments, base: str | None) -> Arguments:
+    for name in _stages.PATHS.get(kind, frozenset()):
+        first, _, rest = name.partition(".")
+        if not rest and found.get(first) is not None:
+            found[first] = absolute(found[first], base)
+        elif rest and isinstance(found.get(first), dict) and rest in found[first]:
+            found[first] = {**found[first], rest: absolute(found[first][rest], base)}
+    return found
+
+
+def arguments(kind: str, given: Mapping[str, Any], base: str | None = None) -> Arguments:
+    """What is not None of them, as plain values. Paths are against `base`."""
+    found = {name: value(item, f"{kind}.{name}") for name, item in given.items() if item is not None}
+    if kind == "exec":
+        found.setdefault("directory", base or os.getcwd())
+    if kind == "options" and found.get("index") not in (None, "auto", "off"):
+        found["index"] = absolute(found["index"], base)
+    if kind == "options" and isinstance(found.get("cache"), str):
+        found["cache"] = {"path": found["cache"]}
+    if "sources" in found and kind in _stages.SOURCES:
+        found["sources"] = [
+            {inner: arguments(inner, item[inner] or {}, base) for inner in item} for item in found["sources"]
+        ]
+    return _resolve(kind, found, base)
+
+
+# ---- YAML ----
+
+
+def _quote(text: str) -> str:
+    """Double-quoted, with escapes for all that is not printed as it is."""
+    out = []
+    for character in text:
+        code = ord(character)
+        if character in '"\\':
+            out.append("\\" + character)
+        elif 0xD800 <= code <= 0xDFFF:
+            raise SpecError(f"{text!r} is no text: it has half of a surrogate pair")
+        elif character.isprintable() and code != 0xFEFF:
+            out.append(character)
+        else:
+            out.append(f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    return '"' + "".join(out) + '"'
+
+
+def _scalar(item: Any) -> str:
+    if item is None:
+        return "null"
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    if isinstance(item, float):
+        return repr(item) if math.isfinite(item) else "nan" if math.isnan(item) else "inf" if item > 0 else "-inf"
+    if isinstance(item, int):
+        return str(item)
+    text = str(item)
+    return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else _quote(text)
+
+
+def flow(item: Any) -> str:
+    """In YAML's flow form: `{ input: text, fields: [a, b] }`."""
+    if isinstance(item, Mapping):
+        return "{ " + ", ".join(f"{_scalar(key)}: {flow(inner)}" for key, inner in item.items()) + " }" if item else "{}"
+    if isinstance(item, Sequence) and not isinstance(item, str):
+        return "[" + ", ".join(flow(inner) for inner in item) + "]"
+    return _scalar(item)
+
+
+def to_yaml(name: str, source: Stage, stages: Sequence[Stage], options: Mapping[str, Any]) -> str:
+    """A file of one stream, as leatd and leatctl read it."""
+    lines = ["streams:", f"  {_scalar(name)}:", f"    source: {flow({source[0]: source[1]})}"]
+    lines += [f"    {key}: {flow(item)}" for key, item in options.items()]
+    if stages:
+        lines.append("    stages:")
+        lines += [f"      - {kind}: {flow(given)}" for kind, given in stages]
+    return "\n".join(lines) + "\n"
