@@ -20,7 +20,8 @@
 
 #define MAX_NUMBER 48
 #define MAX_PLACES 3
-#define WHOLE      1e15 /* below, a whole number is written as such */
+#define WHOLE      1e15      /* below, a whole number is written as such */
+#define MAX_EMPTY  (1 << 20) /* rows and lists that have no bytes: nothing else bounds them */
 
 struct line {
     struct leat_saved_file *file;
@@ -202,12 +203,43 @@ static bool has_rows(const struct leat_saving *saving) {
     return !is_flat || saving->batch_size != 1 || saving->view->header.n_rows != 1;
 }
 
+/* Lists in a tensor without elements: those of the dimensions before the first that is 0. */
+static uint64_t n_empty_lists(const struct leat_tensor *tensor) {
+    uint64_t n = 1;
+
+    for (uint32_t d = 0; d < tensor->ndim && tensor->shape[d] > 0; d++)
+        if (__builtin_mul_overflow(n, tensor->shape[d], &n))
+            return UINT64_MAX;
+    return n;
+}
+
+/* That there is about as much to write as there are bytes, whatever a header says. */
+static int check_sizes(const struct leat_view *view, struct leat_error *err) {
+    bool is_bounded = view->header.n_rows <= MAX_EMPTY;
+
+    for (size_t i = 0; i < view->header.n_tensors; i++) {
+        const struct leat_tensor *tensor = &view->tensors[i];
+
+        if (tensor->size_bytes == 0 && n_empty_lists(tensor) > MAX_EMPTY)
+            return leat_error_set(err, -EINVAL, "tensor \"%s\" has more than %d empty lists",
+                                  tensor->name, MAX_EMPTY);
+        is_bounded = is_bounded || tensor->size_bytes >= view->header.n_rows;
+    }
+    if (is_bounded)
+        return 0;
+    return leat_error_set(err, -EINVAL, "a batch of %u rows has less bytes than rows",
+                          view->header.n_rows);
+}
+
 int leat_save_jsonl(const struct leat_saving *saving, struct leat_saved_file *file,
                     struct leat_error *err) {
     struct line line = {.file = file, .view = saving->view, .has_rows = has_rows(saving)};
-    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0); /* points, not commas */
-    locale_t before;
+    locale_t plain, before;
+    int r = check_sizes(saving->view, err);
 
+    if (r < 0)
+        return r;
+    plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0); /* points, not commas */
     if (!plain)
         return leat_error_oom(err);
     before = uselocale(plain);
