@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+"""leat beside torch's DataLoader and mlx-data, in one run: are the outputs equal, how many samples a second, how much memory.
+
+    compare.py [--rows N] [--documents FILE.jsonl] [--tokenizer tokenizer.json] [--rounds N] [--seconds S]
+               [--pipelines titanic,titanic-model,prose] [--contenders torch,torch-map,mlx-data,leat,leat-torch] [--json FILE]
+
+    titanic        the reference pipeline, config/titanic.yaml, over that file's rows again and again, --rows of them
+    titanic-model  the same texts with the tokenizer of a model, 128 tokens
+    prose          JSONL with the tokenizer of a model, 1024 tokens
+
+    torch        DataLoader, 2 workers, `tokenizers`, each worker its share of a stream;  torch-map: a Dataset that holds 100,000 rows
+    mlx-data     2 threads; its own trie where the pipeline has a list of tokens, else `tokenizers`
+    leat         views of NumPy; leat-torch: writable tensors of torch. Its epochs are told apart: `cold` is the first one, which
+                 parses, tokenizes and writes the cache; `cached` those behind it
+
+First each gives an epoch of the first --check-rows records, from which the rows must be the same: ids, mask and label. (Of equally short
+segmentations `tokenizers` takes others than a trie: there text and number of tokens of each row must be.) Then each runs for --seconds in
+a process of its own, in turns, --rounds times. A rate counts from the first batch on. Memory is the peak of the sum of PSS of all its
+processes, daemon and workers too; `own` is without what the process had before there was a loader (Python and NumPy or torch). Ratios
+are medians of those of rounds. Files lie in the page cache before. Needs `import leat` (PYTHONPATH=build/python) for itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import importlib
+import itertools
+import json
+import os
+import pathlib
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from contenders import CONTENDERS, Task, is_here
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "client/python"))  # for the look at memory alone, where leat is not built
+from leat import proc  # noqa: E402
+from leat.sizing import device_info  # noqa: E402
+from leat.table import figure, seconds, table  # noqa: E402
+
+MIB = 1 << 20
+N_MAP_ROWS = 100_000
+
+
+# What runs in a process of its own: one contender, one task.
+
+
+def run_one(job: dict[str, Any]) -> dict[str, Any]:
+    """Epochs until the time is over; of leat at least a whole one and one more."""
+    make, framework = CONTENDERS[job["contender"]]
+    importlib.import_module(framework)
+    base = proc.pss() or 0
+    is_leat = job["contender"].startswith("leat")
+    epochs = []
+    start = time.perf_counter()
+    for batches in make(Task(**job["task"])):
+        epochs.append(run_epoch(batches, start, None if is_leat and not epochs else job["seconds"]))
+        if epochs[-1]["is_cut"] or (epochs[-1]["end_s"] > job["seconds"] and len(epochs) > is_leat):
+            break
+    first, last = (epochs[:1], epochs[1:]) if is_leat else (epochs, [])
+    return {
+        "base": base,
+        "first_batch_s": epochs[0]["first_s"],
+        "samples_per_s": rate(first),
+        "cached_samples_per_s": rate(last) if last else None,
+    }
+
+
+def run_epoch(batches: Any, start: float, limit_s: float | None) -> dict[str, Any]:
+    """One pass; samples of the first batch, which comes before the clock starts, do not count."""
+    n = -1
+    first_s = end_s = 0.0
+    is_cut = False
+    for batch in batches:
+        if n < 0:
+            first_s = time.perf_counter() - start
+            n = 0
+            continue
+        n += batch["input_ids"].shape[0]
+        if limit_s is not None and time.perf_counter() - start - first_s > limit_s:
+            is_cut = True
+            break
+    end_s = time.perf_counter() - start
+    return {"n": n, "first_s": first_s, "end_s": end_s, "is_cut": is_cut}
+
+
+def rate(epochs: list[dict[str, Any]]) -> float:
+    return sum(each["n"] for each in epochs) / sum(each["end_s"] - each["first_s"] for each in epochs)
+
+
+def check_one(job: dict[str, Any]) -> dict[str, Any]:
+    """Digests of all rows of an epoch, sorted: of ids, mask and label, and of text, number of tokens and label."""
+    import numpy
+
+    task = Task(**job["task"])
+    tokens = task.tokens() if task.vocab else []
+    exact, loose, n_tokens = [], [], 0
+    for batch in next(iter(CONTENDERS[job["contender"]][0](task))):
+        columns = {name: numpy.asarray(batch[name]).astype(numpy.int64) for name in ("input_ids", "attention_mask", "labels") if name in batch}
+        for row in zip(*columns.values()):
+            length = int(row[1].sum())
+            text = "".join(tokens[i] for i in row[0][:length]) if tokens else ""
+            exact.append(hashlib.sha256(b"".join(each.tobytes() for each in row)).hexdigest())
+            loose.append(hashlib.sha256(f"{text} {length} {row[2:]}".encode()).hexdigest())
+            n_tokens += length
+    return {"n": len(exact), "n_tokens": n_tokens, "exact": digest(exact), "loose": digest(loose)}
+
+
+def digest(rows: list[str]) -> str:
+    return hashlib.sha256("".join(sorted(rows)).encode()).hexdigest()
+
+
+# The one that starts them, and looks at their memory.
+
+
+def call(job: dict[str, Any], looks: list[int] | None = None) -> dict[str, Any]:
+    """Runs a job in a process of its own; `looks` gets the sums of PSS."""
+    command = [sys.executable, __file__, "--job", json.dumps(job)]
+    has_workers = job["contender"].startswith("torch")  # processes, of which each has one thread
+    env = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false" if has_workers else "true", "RAYON_NUM_THREADS": "2"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
+        while looks is not None and process.poll() is None:
+            looked = time.monotonic()
+            looks.append(sum(proc.pss(pid) or 0 for pid in [process.pid, *proc.descendants(process.pid)]))
+            took = time.monotonic() - looked
+            time.sleep(max(0.1, 40 * took))
+        out, complaint = process.communicate()
+    if process.returncode:
+        sys.exit(f"{job['contender']} on {job['task']['name']} failed ({process.returncode}):\n{complaint[-3000:]}")
+    return json.loads(out.splitlines()[-1])  # type: ignore[no-any-return]
+
+
+def measure(contender: str, task: Task, options: argparse.Namespace, folder: pathlib.Path) -> dict[str, Any]:
+    if contender.startswith("leat"):
+        task = dataclasses.replace(task, cache=str(folder / "cache"))
+    if contender == "torch-map" and task.field is None:
+        task = dataclasses.replace(task, path=head_of(task, N_MAP_ROWS, folder))
+    looks: list[int] = []
+    found = call({"contender": contender, "task": dataclasses.asdict(task), "seconds": options.seconds}, looks)
+    shutil.rmtree(folder / "cache", ignore_errors=True)
+    found["memory"] = max(looks)
+    found["own_memory"] = max(looks) - found.pop("base")
+    return found
+
+
+def check(task: Task, names: list[str], options: argparse.Namespace, folder: pathlib.Path) -> dict[str, str]:
+    """Name → how equal its rows are to the first one's of leat, or of all. Ends the program where they are not."""
+    short = dataclasses.replace(task, path=head_of(task, options.check_rows, folder))
+    found = {name: call({"contender": name, "task": dataclasses.asdict(short), "check": True}) for name in names}
+    reference = next((found[name] for name in names if name.startswith("leat")), found[names[-1]])
+    said = {}
+    for name, each in found.items():
+        if each["exact"] == reference["exact"]:
+            said[name] = f"{each['n']:,} rows, {each['n_tokens']:,} tokens: the same"
+        elif task.vocab and each["loose"] == reference["loose"]:
+            said[name] = f"{each['n']:,} rows, {each['n_tokens']:,} tokens: the same texts in as many tokens a row"
+        else:
+            sys.exit(f"{task.name}: rows of {name} are others than leat's: {each} against {reference}")
+    return said
+
+
+def head_of(task: Task, n: int, folder: pathlib.Path) -> str:
+    """A file of the first n records."""
+    path = folder / f"{task.name}-{n}{pathlib.Path(task.path).suffix}"
+    if not path.exists():
+        with open(task.path, "rb") as file:
+            path.write_bytes(b"".join(itertools.islice(file, n + (task.field is None))))
+    return str(path)
+
+
+def run_rounds(task: Task, names: list[str], options: argparse.Namespace, folder: pathlib.Path) -> dict[str, list[dict[str, Any]]]:
+    """In turns, forwards and backwards."""
+    results: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    for turn in range(options.rounds):
+        for name in names if turn % 2 == 0 else names[::-1]:
+            results[name].append(measure(name, task, options, folder))
+            print(f"  {task.name} {turn + 1}/{options.rounds} {name}: {results[name][-1]}", file=sys.stderr, flush=True)
+    return results
+
+
+# What comes of it.
+
+
+def median(results: list[dict[str, Any]], key: str) -> float | None:
+    values = [each[key] for each in results if each[key] is not None]
+    return statistics.median(values) if values else None
+
+
+def ratio(leat: list[dict[str, Any]], other: list[dict[str, Any]], key: str, other_key: str | None = None) -> float | None:
+    """The median of leat's over the other's, of rounds."""
+    pairs = [(a[key], b[other_key or key]) for a, b in zip(leat, other)]
+    values = [a / b for a, b in pairs if a is not None and b]
+    return statistics.median(values) if values else None
+
+
+def ratios(results: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "leat": mine,
+            "other": other,
+            "cold": ratio(results[mine], results[other], "samples_per_s"),
+            "cached": ratio(results[mine], results[other], "cached_samples_per_s", "samples_per_s"),
+            "memory": ratio(results[mine], results[other], "memory"),
+            "own_memory": ratio(results[mine], results[other], "own_memory"),
+        }
+        for mine in results if mine.startswith("leat")
+        for other in results if not other.startswith("leat")
+    ]
+
+
+def report(task: Task, results: dict[str, list[dict[str, Any]]], said: dict[str, str]) -> dict[str, Any]:
+    medians = {
+        name: {key: median(rounds, key) for key in ("samples_per_s", "cached_samples_per_s", "first_batch_s", "memory", "own_memory")}
+        for name, rounds in results.items()
+    }
+    found = {"task": dataclasses.asdict(task), "equal": said, "medians": medians, "ratios": ratios(results), "rounds": results}
+    print(f"\n{task.name}: {task.length} tokens a row, batches of {task.batch_size}, a shuffle of {task.shuffle}")
+    for name, words in said.items():
+        print(f"  {name}: {words}")
+    head = ("", "samples/s", "cached", "first batch", "memory", "own")
+    rows = [
+        (name, figure(each["samples_per_s"]), figure(each["cached_samples_per_s"]), seconds(each["first_batch_s"]),
+         mib(each["memory"]), mib(each["own_memory"]))
+        for name, each in medians.items()
+    ]
+    print("\n" + table(rows, head))
+    head = ("", "cold", "cached", "memory", "own")
+    print("\n" + table([(f"{each['leat']} / {each['other']}", *map(times, (each[key] for key in head[1:4])), times(each["own_memory"]))
+                        for each in found["ratios"]], head), flush=True)
+    return found
+
+
+def mib(n_bytes: float | None) -> str:
+    return "-" if n_bytes is None else f"{n_bytes / MIB:,.0f} MiB"
+
+
+def times(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}x" if value >= 10 else f"{value:.2f}x"
+
+
+# The data.
+
+
+def repeat_rows(n: int, path: pathlib.Path) -> None:
+    """The rows of config/titanic.csv, again and again. Their last field, where it is empty, is written as "": mlx-data 0.1 takes
+    a row that ends in a comma for one with a field too few."""
+    head, *rows = (ROOT / "config/titanic.csv").read_bytes().replace(b",\n", b',""\n').splitlines(keepends=True)
+    with open(path, "wb") as file:
+        file.write(head)
+        file.writelines(itertools.islice(itertools.cycle(rows), n))
+
+
+def write_prose(path: pathlib.Path, n: int = 4000) -> None:
+    """Documents of words of the README, of log-normal lengths."""
+    rng = random.Random(1)
+    words = (ROOT / "README.md").read_text(encoding="utf-8").split()
+    with open(path, "w", encoding="utf-8") as file:
+        for _ in range(n):
+            text = " ".join(rng.choices(words, k=max(5, min(5000, int(rng.lognormvariate(6.3, 0.8))))))
+            file.write(json.dumps({"text": text}) + "\n")
+
+
+def text_field(path: str) -> str:
+    """The first field of the first record that is a text."""
+    with open(path, encoding="utf-8") as file:
+        record = json.loads(file.readline())
+    return next(name for name, value in record.items() if isinstance(value, str))
+
+
+def tasks(options: argparse.Namespace, folder: pathlib.Path) -> dict[str, Task]:
+    titanic, prose = folder / "titanic.csv", folder / "prose.jsonl"
+    repeat_rows(options.rows, titanic)
+    if options.documents is None:
+        write_prose(prose)
+    documents = str(options.documents or prose)
+    model = str(options.tokenizer or ROOT / "config/sentences/tokenizer.json")
+    return {
+        "titanic": Task("titanic", str(titanic), 64, vocab=str(ROOT / "config/titanic.vocab.txt")),
+        "titanic-model": Task("titanic-model", str(titanic), 128, tokenizer=model),
+        "prose": Task("prose", documents, options.length, tokenizer=model, field=text_field(documents)),
+    }
+
+
+def existing(text: str) -> pathlib.Path:
+    path = pathlib.Path(text).resolve()
+    if not path.is_file():
+        raise argparse.ArgumentTypeError(f"{text} is no file")
+    return path
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of the Titanic pipelines")
+    parser.add_argument("--documents", type=existing, help="JSONL; else some are made of words of the README")
+    parser.add_argument("--tokenizer", type=existing, help="a tokenizer.json; else that of config/sentences")
+    parser.add_argument("--length", type=int, default=1024, help="tokens of a row of prose")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--check-rows", type=int, default=2000)
+    parser.add_argument("--pipelines", default="titanic,titanic-model,prose")
+    parser.add_argument("--contenders", default=",".join(CONTENDERS))
+    parser.add_argument("--folder", type=pathlib.Path, help="for data and caches; else one below $TMPDIR, which goes at the end")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--job", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    if options.job:
+        job = json.loads(options.job)
+        print(json.dumps(check_one(job) if job.get("check") else run_one(job)), flush=True)
+        if job["contender"] == "mlx-data":
+            os._exit(0)  # its threads are still at work, and it does not stop them
+        return
+    names = []
+    for name in options.contenders.split(","):
+        why = is_here(name)
+        if why:
+            print(f"{name} is left out: {why}", file=sys.stderr)
+        else:
+            names.append(name)
+    info = device_info()
+    print(f"{info.cpu}, {info.n_cpus:g} CPUs, load {os.getloadavg()[0]:.1f}; {options.rounds} rounds of {options.seconds:g} s")
+    with tempfile.TemporaryDirectory(prefix="leat-compare-", dir=options.folder) as folder_name:
+        folder = pathlib.Path(folder_name)
+        all_tasks = tasks(options, folder)
+        found = []
+        for task in (all_tasks[name] for name in options.pipelines.split(",")):
+            said = check(task, names, options, folder)
+            found.append(report(task, run_rounds(task, names, options, folder), said))
+    if options.json:
+        options.json.write_text(json.dumps({"machine": str(info), "found": found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
