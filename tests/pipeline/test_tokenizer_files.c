@@ -59,7 +59,12 @@ static int read_files(const struct memory_file *files, const char *path,
 static const struct memory_file model[] = {
     {"json/tokenizer.json", "{}"},
     {"json/vocab.txt", VOCAB_TXT},
-    {"json/tokenizer_config.json", "{\"pad_token\": \"<p>\", \"x\": [1]}"},
+    {"json/tokenizer_config.json",
+     "{\"model_max_length\": 1000000000000000019884624838656, \"s\": "
+     "\"\\\"100000000000000000000000000\", "
+     "\"x\": [-1000000000000000019884624838656,0.1000000000000000000001, "
+     "1e+10,123456789012345678901.5], "
+     "\"pad_token\": \"<p>\"}"},
     {"gpt/vocab.json", VOCAB},
     {"gpt/merges.txt", MERGES},
     {"gpt/tokenizer_config.json", "{\"add_prefix_space\": true, \"pad_token\": null}"},
@@ -178,6 +183,9 @@ static void wrong_files(void **state) {
     check_merges_error(VOCAB, "b a", "merges.txt:1:1: \"ba\" is not in vocab.json");
     check_merges_error(VOCAB, "b \xff", "merges.txt:1:1: bytes that are not UTF-8");
     check_config_error("{", "m/tokenizer_config.json:1:2: ");
+    check_config_error("{\"a\": 100000000000000000000000 1}", "m/tokenizer_config.json:1:32: ");
+    check_config_error("{\"a\": 00000000000000000000000}", "m/tokenizer_config.json:1:8: ");
+    check_config_error("{\"a\": \"1", "m/tokenizer_config.json:1:7: ");
     check_config_error("[]", "m/tokenizer_config.json");
     check_config_error("{\"pad_token\": 3}", "m/tokenizer_config.json:1:15: pad_token: an integer");
     check_config_error("{\"pad_token\": {}}", "m/tokenizer_config.json:1:15: pad_token: `content`");

@@ -1,0 +1,109 @@
+"""Data sets of Hugging Face's `datasets`.
+
+Rows that lie in Arrow files of its cache are read from there. Whether they do is not what `cache_files` says: a slice of a file, or one
+whose columns were renamed, names the whole file. So each piece of the table must be one mapped file with nothing done to it but
+dropping columns, no mapping of indices may stand between, and each file must have as many rows, and columns of the same types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from . import columns as kinds
+from . import held
+from .columns import Column
+from .errors import SpecError
+from .held import N_BATCH_ROWS, Held, Rows, Tables
+
+# What may be done to a mapped table: a slice shows in the number of rows.
+_HARMLESS = {"slice", "drop", "remove_column", "select", "replace_schema_metadata"}
+_MEDIA = {"Image", "Audio", "Video", "Pdf", "Nifti"}
+
+
+def recognise(data: Any) -> Held | None:
+    """A Dataset or IterableDataset; None if it is neither. SpecError: it is several of them."""
+    name = type(data).__name__
+    if name in ("DatasetDict", "IterableDatasetDict"):
+        splits = ", ".join(map(repr, data))
+        raise SpecError(f"a {name} holds several sets of data, {splits}: name the one that is wanted, data[{next(iter(data), 'train')!r}]")
+    if name == "IterableDataset" or hasattr(data, "_ex_iterable"):
+        return _of_iterable(data)
+    if not hasattr(data, "with_format") or not hasattr(data, "features"):
+        return None
+    return _of_custom(data) if data.format["type"] == "custom" else _of_dataset(data)
+
+
+def _of_dataset(data: Any) -> Tables:
+    names = list(data.format["columns"] or data.column_names)
+    described = _described(data.features, data.features.arrow_schema)
+
+    def read(wanted: Sequence[str]) -> Iterator[Any]:
+        view = data.with_format("arrow", columns=list(wanted))
+        for start in range(0, len(data), N_BATCH_ROWS):
+            yield view[start : start + N_BATCH_ROWS].select(list(wanted))
+
+    return Tables({name: described[name] for name in names}, len(data), read, _mapped_files(data))
+
+
+def _described(features: Mapping[str, Any], schema: Any) -> dict[str, Column]:
+    found = kinds.of_arrow_schema(schema)
+    for name, feature in features.items():
+        if type(feature).__name__ == "ClassLabel":
+            found[name] = replace(found[name], classes=tuple(feature.names or ()), is_coded=True)
+        if type(feature).__name__ in _MEDIA:
+            found[name] = Column(name, "", f"{type(feature).__name__.lower()} files")
+    return found
+
+
+def _mapped_files(data: Any) -> tuple[str, ...]:
+    """The Arrow files of which the rows are exactly those of the data set, in order; none where there is any doubt."""
+    if data._indices is not None:
+        return ()
+    table = data.data
+    rows = getattr(table, "blocks", None) or [[table]]
+    if any(len(row) != 1 or not _is_whole(row[0]) for row in rows):
+        return ()
+    return tuple(held.absolute(row[0].path) for row in rows) if all(_holds_the_same(row[0], table.schema) for row in rows) else ()
+
+
+def _is_whole(block: Any) -> bool:
+    """One cast is harmless, too: it has changed a type, which is seen, or none."""
+    done = [replay[0] for replay in getattr(block, "replays", [("?",)])]
+    return hasattr(block, "path") and done.count("cast") <= 1 and set(done) <= _HARMLESS | {"cast"}
+
+
+def _holds_the_same(block: Any, schema: Any) -> bool:
+    """Whether the file of a block has as many rows, and the columns of the table with their types."""
+    import pyarrow as pa
+
+    if held.arrow_rows(block.path) != block.num_rows:
+        return False
+    with pa.memory_map(block.path) as source:
+        types = {field.name: field.type for field in pa.ipc.open_stream(source).schema}
+    return all(types.get(field.name) == field.type for field in schema)
+
+
+def _of_custom(data: Any) -> Rows:
+    """A function of the user's stands in between (`set_transform`): it is called once for each row."""
+    def read() -> Iterator[Mapping[str, Any]]:
+        return iter(data)
+
+    first = [data[at] for at in range(min(len(data), N_BATCH_ROWS))]
+    return Rows(kinds.of_rows(first), len(data), read)
+
+
+def _of_iterable(data: Any) -> Tables | Rows:
+    """Comes in its own time, perhaps from the network: it is gone through once, and kept."""
+    from . import data as data_module
+
+    if data.features is None:
+        return data_module._of_iterable(data)
+    described = _described(data.features, data.features.arrow_schema)
+
+    def read(wanted: Sequence[str]) -> Iterator[Any]:
+        view = data.select_columns(list(wanted)).with_format("arrow")
+        return (table.select(list(wanted)) for table in view.iter(batch_size=N_BATCH_ROWS))
+
+    return Tables(described, None, read, is_cheap=False)
