@@ -57,8 +57,15 @@ struct leat_stream *leat_stream_free(struct leat_stream *stream) {
     return NULL;
 }
 
+/* Codes after which the caller may go on, and so not those of an end. */
+static bool is_passing(int code) {
+    return code == -EAGAIN || code == -ETIMEDOUT || code == -EINTR || code == -ENOBUFS;
+}
+
 /* A failure after which nothing comes any more. */
 static int fail(struct leat_stream *stream) {
+    if (is_passing(stream->error.code))
+        stream->error.code = -ECONNRESET;
     stream->failure = stream->error.code;
     return stream->failure;
 }
@@ -173,7 +180,9 @@ static int take_end(struct leat_stream *stream) {
 static int lose(struct leat_stream *stream) {
     int r = leat_reconnect_lose(stream);
 
-    if (r != 0)
+    if (r < 0)
+        return fail(stream);
+    if (r > 0)
         stream->failure = r;
     else
         stream->error = LEAT_ERROR_INIT;
@@ -395,6 +404,20 @@ void leat_batch_release(struct leat_batch *batch) {
     give_spare(stream, batch);
     if (stream->is_closed && stream->n_held == 0)
         leat_stream_free(stream);
+}
+
+static void forget(int *fd) {
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+void leat_stream_forget(struct leat_stream *stream) {
+    forget(&stream->wire.fd);
+    forget(&stream->wire.passed_fd);
+    forget(&stream->wake_fd);
+    forget(&stream->watch.fd);
+    forget(&stream->watch.timer_fd);
 }
 
 struct leat_stream *leat_stream_close(struct leat_stream *stream) {

@@ -82,5 +82,10 @@ uint64_t leat_stream_round(const struct leat_stream *stream);
 /* Forgets the rings; those that batches lie in stay mapped until they are released. */
 void leat_stream_drop_rings(struct leat_stream *stream);
 
+/* In a forked child, whatever another thread of the parent was doing with the stream: closes the
+ * descriptors that the child has inherited, so that the session ends with the parent.
+ * Async-signal-safe. */
+void leat_stream_forget(struct leat_stream *stream);
+
 /* Frees a stream that holds nothing any more. */
 struct leat_stream *leat_stream_free(struct leat_stream *stream);

@@ -8,6 +8,7 @@ also those of Python's own that people catch for such things.
 from __future__ import annotations
 
 import errno
+from typing import Any
 
 
 class Error(Exception):
@@ -35,7 +36,7 @@ class Error(Exception):
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
         return ": ".join(part for part in (place, self.path, self.message) if part)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self.message, self.code, self.file, self.line, self.column, self.path)
 
 
@@ -83,14 +84,21 @@ _OF_CODE: dict[int, type[Error]] = {
     errno.EACCES: PermissionDeniedError,
     errno.EPERM: ForkedError,
     errno.ENOBUFS: HeldError,
+    errno.EBUSY: HeldError,
+    errno.EAGAIN: TimedOutError,
     errno.ETIMEDOUT: TimedOutError,
     errno.EBADMSG: DataError,
     errno.EILSEQ: DataError,
+    errno.EROFS: PermissionDeniedError,
     errno.ECONNREFUSED: DaemonError,
     errno.ECONNRESET: DaemonError,
     errno.EPROTO: DaemonError,
     errno.EPROTONOSUPPORT: DaemonError,
+    errno.ESHUTDOWN: DaemonError,
+    errno.ENOTDIR: DaemonError,
+    errno.ENAMETOOLONG: SpecError,
 }
+_WRONG_VALUES = frozenset((errno.EINVAL, errno.E2BIG, errno.ERANGE, errno.EOVERFLOW, errno.EFBIG))
 
 
 def from_code(
@@ -98,6 +106,14 @@ def from_code(
 ) -> Error:
     """The exception for a negative errno of libleat; the extension calls it wherever it fails."""
     kind = _OF_CODE.get(-code, Error)
+    return kind(message, code=code, file=file, line=line, column=column, path=path)
+
+
+def from_run(
+    code: int, message: str, file: str | None, line: int | None, column: int | None, path: str | None
+) -> Error:
+    """The same for what ended a stream that ran: whatever is wrong with a file there is the data."""
+    kind = DataError if file and -code in _WRONG_VALUES else _OF_CODE.get(-code, Error)
     return kind(message, code=code, file=file, line=line, column=column, path=path)
 
 

@@ -121,7 +121,7 @@ class Stream:
         logger.debug("%s: %s", self.name, "the last epoch ended" if outcome == _leat.END else "an epoch ended")
 
     def _begin_bar(self) -> None:
-        from tqdm.auto import tqdm
+        from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
         total = None if self.native.n_steps is None else len(self)
         epoch, step = self.native.position_numbers
@@ -144,9 +144,9 @@ class Stream:
 
     async def _wait_readable(self) -> None:
         loop = asyncio.get_running_loop()
-        readable = loop.create_future()
+        readable: asyncio.Future[None] = loop.create_future()
         fd = self.native.fileno()
-        loop.add_reader(fd, lambda: readable.done() or readable.set_result(None))
+        loop.add_reader(fd, _set_result, readable)
         try:
             await readable
         finally:
@@ -227,6 +227,11 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"<leat.Stream {self.name}: rank {self.rank} of {self.world_size}, at {self.native.position_numbers}>"
+
+
+def _set_result(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _position_of(state: Mapping[str, Any]) -> str:

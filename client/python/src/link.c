@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/python/src/fork.h"
 #include "client/python/src/raise.h"
 
 #define LOOK_NS 100000000 /* how often who waits to enter looks for signals */
@@ -32,6 +33,11 @@ void leat_py_link_unref(struct leat_py_link *link) {
     (void)pthread_cond_destroy(&link->is_left);
     (void)pthread_mutex_destroy(&link->mutex);
     free(link);
+}
+
+void leat_py_link_open(struct leat_py_link *link, struct leat_stream *take_stream) {
+    link->stream = take_stream;
+    leat_py_fork_watch(link);
 }
 
 /* ---- entering ---- */
@@ -159,6 +165,7 @@ int leat_py_link_close(struct leat_py_link *link) {
     (void)pthread_mutex_lock(&link->mutex);
     link->is_closing = true;
     (void)pthread_mutex_unlock(&link->mutex);
+    leat_py_fork_unwatch(link);
     leat_stream_close(link->stream);
     (void)pthread_mutex_lock(&link->mutex);
     link->stream = NULL;

@@ -42,6 +42,8 @@ struct leat_py_link {
     atomic_uint n_leased;
     atomic_uint n_lingering; /* of these, released but looked into */
 
+    struct leat_py_link *older; /* of those that a forked child is to close: fork.h */
+
     PyObject *reconnect; /* callable or NULL; the Stream object's, with the GIL */
     PyObject *owner;     /* the Stream object, borrowed; NULL once it is gone */
 };
@@ -49,6 +51,9 @@ struct leat_py_link {
 /* Not open yet. NULL: no memory. */
 struct leat_py_link *leat_py_link_new(void);
 void leat_py_link_unref(struct leat_py_link *link);
+
+/* It has that stream from now on, which it takes. */
+void leat_py_link_open(struct leat_py_link *link, struct leat_stream *take_stream);
 
 /* With the GIL, which is let go of while another thread is inside. `is_waiting`: to wait for a
  * batch, and so after those that do not. 0; -1 with an exception: forked, closed, a signal, or this

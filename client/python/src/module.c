@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "client/python/src/fork.h"
 #include "client/python/src/raise.h"
 #include "client/python/src/types.h"
 
@@ -70,6 +71,13 @@ static struct PyModuleDef definition = {
 };
 
 static int fill(PyObject *module) {
+    int r = leat_py_fork_register();
+
+    if (r != 0) {
+        errno = r;
+        PyErr_SetFromErrno(PyExc_OSError);
+        return -1;
+    }
     for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++)
         if (registers[i](module) < 0)
             return -1;

@@ -18,25 +18,16 @@ static const struct member {
     enum kind kind;
     size_t offset;
 } members[] = {
-    MEMBER(delivery, DELIVERY),
-    MEMBER(rank, RANK),
-    MEMBER(world_size, U32),
-    MEMBER(window, U32),
-    MEMBER(first_epoch, U64),
-    MEMBER(first_step, U64),
-    MEMBER(n_epochs, U64),
-    MEMBER(n_steps, U64),
-    MEMBER(seed, SEED),
-    MEMBER(client_name, TEXT),
-    MEMBER(expect_digest, DIGEST),
-    MEMBER(open_timeout_ms, I32),
-    MEMBER(reconnect_timeout_ms, I32),
-    MEMBER(local_rank, U32),
-    MEMBER(local_world_size, U32),
-    MEMBER(position, TEXT),
-    MEMBER(accept_changes, BOOL),
-    MEMBER(private_writes, BOOL),
-    {"reconnect", CALLABLE, 0},
+    MEMBER(delivery, DELIVERY),   MEMBER(rank, RANK),
+    MEMBER(world_size, U32),      MEMBER(window, U32),
+    MEMBER(first_epoch, U64),     MEMBER(first_step, U64),
+    MEMBER(n_epochs, U64),        MEMBER(n_steps, U64),
+    MEMBER(seed, SEED),           MEMBER(has_seed, BOOL),
+    MEMBER(client_name, TEXT),    MEMBER(expect_digest, DIGEST),
+    MEMBER(open_timeout_ms, I32), MEMBER(reconnect_timeout_ms, I32),
+    MEMBER(local_rank, U32),      MEMBER(local_world_size, U32),
+    MEMBER(position, TEXT),       MEMBER(accept_changes, BOOL),
+    MEMBER(private_writes, BOOL), {"reconnect", CALLABLE, 0},
 };
 
 #define N_MEMBERS (sizeof(members) / sizeof(members[0]))

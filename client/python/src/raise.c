@@ -4,19 +4,13 @@
 #include <stdarg.h>
 #include <string.h>
 
-static PyObject *from_code; /* leat.errors.from_code, once it was needed */
+/* A function of leat.errors, NULL with an exception. */
+static PyObject *find(const char *name) {
+    PyObject *module = PyImport_ImportModule("leat.errors");
+    PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
 
-static int find_from_code(void) {
-    PyObject *module;
-
-    if (from_code)
-        return 0;
-    module = PyImport_ImportModule("leat.errors");
-    if (!module)
-        return -1;
-    from_code = PyObject_GetAttrString(module, "from_code");
-    Py_DECREF(module);
-    return from_code ? 0 : -1;
+    Py_XDECREF(module);
+    return function;
 }
 
 /* Names in files need not be UTF-8. "" is None. */
@@ -32,20 +26,29 @@ static PyObject *number_or_none(uint32_t number) {
     return PyLong_FromUnsignedLong(number);
 }
 
-PyObject *leat_py_raise(const struct leat_error *error) {
-    PyObject *exception;
+static PyObject *raise_by(const char *name, const struct leat_error *error) {
+    PyObject *function = find(name), *exception;
 
-    if (find_from_code() < 0)
+    if (!function)
         return NULL;
     exception = PyObject_CallFunction(
-        from_code, "iNNNNN", error->code,
+        function, "iNNNNN", error->code,
         PyUnicode_DecodeUTF8(error->message, (Py_ssize_t)strlen(error->message), "replace"),
         text_or_none(error->file), number_or_none(error->line), number_or_none(error->column),
         text_or_none(error->path));
     if (exception)
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     Py_XDECREF(exception);
+    Py_DECREF(function);
     return NULL;
+}
+
+PyObject *leat_py_raise(const struct leat_error *error) {
+    return raise_by("from_code", error);
+}
+
+PyObject *leat_py_raise_run(const struct leat_error *error) {
+    return raise_by("from_run", error);
 }
 
 PyObject *leat_py_raise_text(int code, const char *format, ...) {

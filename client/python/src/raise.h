@@ -7,6 +7,8 @@
 
 /* Raises what the error says. Returns NULL. */
 PyObject *leat_py_raise(const struct leat_error *error);
+/* The same for what ended a stream that ran: then what is wrong with a file is the data. */
+PyObject *leat_py_raise_run(const struct leat_error *error);
 /* Raises that code with a message of the binding's own. Returns NULL. */
 __attribute__((format(printf, 2, 3))) PyObject *leat_py_raise_text(int code, const char *format,
                                                                    ...);

@@ -45,16 +45,19 @@ static int add_value(struct leat_builder *builder, const char *name, PyObject *v
 static int add_items(struct leat_builder *builder, PyObject *map, const struct place *place) {
     PyObject *key = NULL, *value = NULL;
     Py_ssize_t at = 0;
+    int r = 0;
 
-    while (PyDict_Next(map, &at, &key, &value)) {
-        const char *name = text_of(key);
-
-        if (!name)
-            return wrong(place, "the name of an argument is no text, or has a NUL");
-        if (add_value(builder, name, value, place) < 0)
-            return -1;
+    while (r == 0 && PyDict_Next(map, &at, &key, &value)) {
+        Py_INCREF(key); /* the value's own code may change the dict */
+        Py_INCREF(value);
+        if (!text_of(key))
+            r = wrong(place, "the name of an argument is no text, or has a NUL");
+        else if (value != Py_None)
+            r = add_value(builder, text_of(key), value, place);
+        Py_DECREF(key);
+        Py_DECREF(value);
     }
-    return 0;
+    return r;
 }
 
 static int add_list(struct leat_builder *builder, const char *name, PyObject *list,
@@ -94,27 +97,44 @@ static int add_int(struct leat_builder *builder, const char *name, PyObject *num
     return 0;
 }
 
-/* os.PathLike, numbers of NumPy, or what cannot be taken. */
+static int add_float(struct leat_builder *builder, const char *name, PyObject *number) {
+    (void)leat_builder_float(builder, name, PyFloat_AsDouble(number));
+    return 0;
+}
+
+static int add_path(struct leat_builder *builder, const char *name, PyObject *path,
+                    const struct place *place) {
+    const char *text = text_of(path);
+
+    if (!text)
+        return wrong(place, "a path has a NUL, or is no text");
+    (void)leat_builder_text(builder, name, text);
+    return 0;
+}
+
+/* What can be made into an integer, a float or a path: numbers of NumPy, os.PathLike. */
 static int add_other(struct leat_builder *builder, const char *name, PyObject *value,
                      const struct place *place) {
-    PyObject *other = PyNumber_Index(value);
-    const char *text;
-    int r = 0;
+    PyObject *made = PyNumber_Index(value);
+    int r;
 
-    if (other) {
-        r = add_int(builder, name, other, place);
-        Py_DECREF(other);
-        return r;
+    if (!made) {
+        PyErr_Clear();
+        made = PyOS_FSPath(value);
     }
-    PyErr_Clear();
-    other = PyOS_FSPath(value);
-    text = other ? text_of(other) : NULL;
-    if (text)
-        (void)leat_builder_text(builder, name, text);
+    if (!made) {
+        PyErr_Clear();
+        made = PyNumber_Float(value);
+    }
+    if (!made)
+        return wrong(place, "a value is none of str, path, bool, int, float, list, dict");
+    if (PyLong_Check(made))
+        r = add_int(builder, name, made, place);
+    else if (PyFloat_Check(made))
+        r = add_float(builder, name, made);
     else
-        r = wrong(place, "a value is none of str, path, bool, int, float, list, dict; or has a "
-                         "NUL");
-    Py_XDECREF(other);
+        r = add_path(builder, name, made, place);
+    Py_DECREF(made);
     return r;
 }
 
@@ -130,11 +150,13 @@ static int add_value(struct leat_builder *builder, const char *name, PyObject *v
     else if (PyLong_Check(value))
         return add_int(builder, name, value, place);
     else if (PyFloat_Check(value))
-        (void)leat_builder_float(builder, name, PyFloat_AsDouble(value));
+        return add_float(builder, name, value);
     else if (PyDict_Check(value))
         return add_map(builder, name, value, place);
     else if (PyList_Check(value) || PyTuple_Check(value))
         return add_list(builder, name, value, place);
+    else if (PyUnicode_Check(value))
+        return wrong(place, "a text has a NUL, or is no UTF-8");
     else
         return add_other(builder, name, value, place);
     return 0;
@@ -178,30 +200,39 @@ static int add_stages(struct leat_builder *builder, PyObject *stages) {
     return r;
 }
 
-static int build(PyObject *spec, struct leat_builder *builder) {
-    PyObject *source = PyDict_GetItemString(spec, "source");
-    PyObject *stages = PyDict_GetItemString(spec, "stages");
-    PyObject *options = PyDict_GetItemString(spec, "options");
-    struct place at_source = {.part = "source", .index = -1};
-    struct place at_options = {.part = "options", .index = -1};
+static int add_options(struct leat_builder *builder, PyObject *options) {
+    struct place place = {.part = "options", .index = -1};
+
+    if (!PyDict_Check(options))
+        return wrong(&place, "a dict is wanted");
+    (void)leat_builder_options(builder);
+    return add_items(builder, options, &place);
+}
+
+static int build(struct leat_builder *builder, PyObject *source, PyObject *stages,
+                 PyObject *options) {
+    struct place place = {.part = "source", .index = -1};
 
     if (!source)
-        return wrong(&at_source, "it is missing");
-    if (add_step(builder, source, at_source, leat_builder_source) < 0)
+        return wrong(&place, "it is missing");
+    if (add_step(builder, source, place, leat_builder_source) < 0 ||
+        (stages && add_stages(builder, stages) < 0) ||
+        (options && add_options(builder, options) < 0))
         return -1;
-    if (stages && add_stages(builder, stages) < 0)
-        return -1;
-    if (!options || options == Py_None)
-        return 0;
-    if (!PyDict_Check(options))
-        return wrong(&at_options, "a dict is wanted");
-    (void)leat_builder_options(builder);
-    return add_items(builder, options, &at_options);
+    return 0;
+}
+
+/* A new reference; NULL: it is not there, or None. */
+static PyObject *part(PyObject *spec, const char *name) {
+    PyObject *value = PyDict_GetItemString(spec, name);
+
+    return value == Py_None ? NULL : Py_XNewRef(value);
 }
 
 int leat_py_spec_build(PyObject *spec, struct leat_builder **ret_builder) {
     struct leat_builder *builder = NULL;
-    PyObject *name;
+    PyObject *parts[3], *name;
+    int r;
 
     if (!PyDict_Check(spec)) {
         PyErr_SetString(PyExc_TypeError, "spec: a dict is wanted");
@@ -217,10 +248,15 @@ int leat_py_spec_build(PyObject *spec, struct leat_builder **ret_builder) {
         PyErr_NoMemory();
         return -1;
     }
-    if (build(spec, builder) < 0) {
+    parts[0] = part(spec, "source");
+    parts[1] = part(spec, "stages");
+    parts[2] = part(spec, "options");
+    r = build(builder, parts[0], parts[1], parts[2]);
+    for (size_t i = 0; i < 3; i++)
+        Py_XDECREF(parts[i]);
+    if (r < 0)
         leat_builder_free(builder);
-        return -1;
-    }
-    *ret_builder = builder;
-    return 0;
+    else
+        *ret_builder = builder;
+    return r;
 }

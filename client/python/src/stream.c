@@ -14,7 +14,7 @@
 
 #include "client/python/src/raise.h"
 #include "client/python/src/types.h"
-#include "proto/error.h"
+#include "client/stream.h"
 
 #define LOOK_MS 500 /* how often who waits looks for signals */
 
@@ -87,12 +87,12 @@ PyObject *leat_py_stream_new(struct leat_py_link *take_link, struct leat_stream 
                              PyObject *batch_type) {
     struct stream *self = (struct stream *)PyType_GenericAlloc(stream_type, 0);
 
-    take_link->stream = take_stream;
     if (!self) {
         leat_stream_close(take_stream);
         leat_py_link_unref(take_link);
         return NULL;
     }
+    leat_py_link_open(take_link, take_stream);
     self->link = take_link;
     self->link->owner = (PyObject *)self;
     self->batch_type = Py_NewRef(batch_type);
@@ -170,22 +170,40 @@ static int piece_ms(uint64_t deadline_ns) {
     return left_ms < LOOK_MS ? (int)left_ms : LOOK_MS;
 }
 
+/* A look that neither connects nor decompresses. */
+static bool is_quick(const struct leat_stream *stream) {
+    return stream->phase == LEAT_SESSION_OPEN && !stream->wire.is_stream;
+}
+
+/* Without the GIL: looks, unless that was done, and waits. */
+static void wait_for(struct pull *ret, bool has_looked, bool may_wait, uint64_t deadline_ns) {
+    if (!has_looked)
+        pull(ret, 0);
+    if (ret->r != -EAGAIN || !may_wait)
+        return;
+    pull(ret, piece_ms(deadline_ns));
+    if (ret->r == -ETIMEDOUT || ret->r == -EINTR)
+        ret->r = -EAGAIN;
+}
+
 /* One look for a batch, and one wait if there is none. 0 or -1 with an exception. */
 static int look(struct stream *self, struct pull *ret, uint64_t deadline_ns, bool may_wait) {
     struct leat_py_link *link = self->link;
+    bool has_looked;
 
     if (leat_py_link_enter(link, true) < 0)
         return -1;
     *ret = (struct pull){.stream = link->stream};
-    pull(ret, 0);
-    if (ret->r != -EAGAIN || !may_wait) {
+    has_looked = is_quick(link->stream);
+    if (has_looked)
+        pull(ret, 0);
+    if (has_looked && (ret->r != -EAGAIN || !may_wait)) {
         leat_py_link_leave(link);
         return 0;
     }
-    Py_BEGIN_ALLOW_THREADS pull(ret, piece_ms(deadline_ns));
+    Py_BEGIN_ALLOW_THREADS wait_for(ret, has_looked, may_wait, deadline_ns);
     leat_py_link_leave(link);
-    Py_END_ALLOW_THREADS if (ret->r == -ETIMEDOUT || ret->r == -EINTR) ret->r = -EAGAIN;
-    return 0;
+    Py_END_ALLOW_THREADS return 0;
 }
 
 static PyObject *all_held(const struct stream *self) {
@@ -202,7 +220,7 @@ static PyObject *all_held(const struct stream *self) {
 }
 
 static PyObject *failed(const struct stream *self, const struct pull *pull) {
-    return pull->r == -ENOBUFS ? all_held(self) : leat_py_raise(&pull->error);
+    return pull->r == -ENOBUFS ? all_held(self) : leat_py_raise_run(&pull->error);
 }
 
 static PyObject *too_late(double timeout) {

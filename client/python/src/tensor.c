@@ -175,6 +175,19 @@ static PyObject *tensor_repr(PyObject *object) {
     return text;
 }
 
+/* NumPy asks for this where the buffer was refused, and would make an array of one object. */
+static PyObject *tensor_array(PyObject *object, PyObject *args, PyObject *kwargs) {
+    struct leat_py_tensor *self = (struct leat_py_tensor *)object;
+
+    (void)args;
+    (void)kwargs;
+    if (leat_py_tensor_check(self) == 0)
+        PyErr_Format(PyExc_TypeError,
+                     "%U is %s, which NumPy has not: take it by DLPack, or cast it in the pipeline",
+                     self->name, self->dtype_name);
+    return NULL;
+}
+
 static PyMethodDef methods[] = {
     {"__dlpack__", (PyCFunction)(void (*)(void))leat_py_tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n"
@@ -183,6 +196,7 @@ static PyMethodDef methods[] = {
                "What is written through it stays in this process, and is gone with the slot.")},
     {"__dlpack_device__", leat_py_tensor_dlpack_device, METH_NOARGS,
      PyDoc_STR("__dlpack_device__($self)\n--\n\n(1, 0): the CPU.")},
+    {"__array__", (PyCFunction)(void (*)(void))tensor_array, METH_VARARGS | METH_KEYWORDS, NULL},
     {"tolist", leat_py_tensor_tolist, METH_NOARGS,
      PyDoc_STR("tolist($self)\n--\n\nThe elements as nested lists of numbers.")},
     {NULL, NULL, 0, NULL},
