@@ -87,7 +87,7 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     self->ordinal = ordinal;
     self->pid = getpid();
     if (open_device(self) < 0) {
-        Py_DECREF(self);
+        Py_DECREF((PyObject *)self);
         return NULL;
     }
     return (PyObject *)self;

@@ -1,20 +1,20 @@
 /* cuda.h: a GPU as batches are copied to it: `_leat.CudaDevice`, its memory and its copies.
  *
- * Copies run on a stream of the device's own, beside whatever a framework computes. A copy holds the
- * slots that it reads until an event says that it is done. All with the GIL, but where CUDA may take
- * long: then without.
+ * Copies run on a stream of the device's own, beside whatever a framework computes. A copy holds
+ * the slots that it reads until an event says that it is done. All with the GIL, but where CUDA may
+ * take long: then without.
  */
 #pragma once
 
 #include <Python.h>
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "client/python/src/cuda_driver.h"
 
 struct leat_cuda_device {
-    PyObject_HEAD
-    const struct leat_cuda_driver *driver;
+    PyObject_HEAD const struct leat_cuda_driver *driver;
     int ordinal;
     leat_cuda_device_id id;
     void *context; /* the primary one, which frameworks use too; NULL: not retained */

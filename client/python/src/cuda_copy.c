@@ -20,8 +20,7 @@ struct piece {
 };
 
 struct copy {
-    PyObject_HEAD
-    struct leat_cuda_device *device;
+    PyObject_HEAD struct leat_cuda_device *device;
     void *event; /* NULL: none was recorded */
     bool is_registered;
     Py_ssize_t n_pieces; /* whose leases are held */
@@ -69,11 +68,10 @@ static int read_pieces(struct copy *self, PyObject *pairs) {
     }
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *pair = PySequence_GetItem(pairs, i);
-        int r = !pair                  ? -1
-                : PyTuple_Check(pair) ? read_piece(pair, &self->pieces[i])
-                                       : (PyErr_SetString(PyExc_TypeError,
-                                                          "a piece is (Tensor, device address)"),
-                                          -1);
+        int r = !pair ? -1
+                : PyTuple_Check(pair)
+                    ? read_piece(pair, &self->pieces[i])
+                    : (PyErr_SetString(PyExc_TypeError, "a piece is (Tensor, device address)"), -1);
 
         Py_XDECREF(pair);
         if (r < 0)
@@ -98,8 +96,8 @@ static void register_ring(struct copy *self, const struct piece *piece) {
 
 static leat_cuda_result send(struct copy *self, const char **ret_what) {
     const struct leat_cuda_device *device = self->device;
-    leat_cuda_result result = device->driver->event_create(&self->event,
-                                                           LEAT_CUDA_EVENT_DISABLE_TIMING);
+    leat_cuda_result result =
+        device->driver->event_create(&self->event, LEAT_CUDA_EVENT_DISABLE_TIMING);
 
     *ret_what = "cuEventCreate";
     if (result != 0) {
@@ -113,8 +111,8 @@ static leat_cuda_result send(struct copy *self, const char **ret_what) {
         if (i == 0 || piece->lease != self->pieces[i - 1].lease)
             register_ring(self, piece);
         if (piece->n_bytes > 0)
-            result =
-                device->driver->copy_to_device(piece->to, piece->from, piece->n_bytes, device->stream);
+            result = device->driver->copy_to_device(piece->to, piece->from, piece->n_bytes,
+                                                    device->stream);
     }
     if (device->driver->event_record(self->event, device->stream) == 0)
         return result;
@@ -128,8 +126,7 @@ static leat_cuda_result wait_for(struct copy *self) {
     leat_cuda_result result = 0;
 
     if (self->event && self->n_pieces > 0) {
-        Py_BEGIN_ALLOW_THREADS
-        result = device->driver->push(device->context);
+        Py_BEGIN_ALLOW_THREADS result = device->driver->push(device->context);
         if (result == 0) {
             result = device->driver->event_synchronize(self->event);
             leat_cuda_device_leave(device);
@@ -148,12 +145,9 @@ static int start(struct copy *self, PyObject *pairs) {
 
     if (read_pieces(self, pairs) < 0 || leat_cuda_device_enter(self->device) < 0)
         return -1;
-    Py_BEGIN_ALLOW_THREADS
-    result = send(self, &what);
+    Py_BEGIN_ALLOW_THREADS result = send(self, &what);
     leat_cuda_device_leave(self->device);
-    Py_END_ALLOW_THREADS
-    if (result == 0)
-        return 0;
+    Py_END_ALLOW_THREADS if (result == 0) return 0;
     (void)wait_for(self); /* some pieces may be on their way */
     leat_cuda_raise(result, what);
     return -1;
@@ -165,10 +159,10 @@ PyObject *leat_cuda_copy_start(PyObject *device, PyObject *pieces) {
 
     if (!self)
         return NULL;
-    Py_INCREF(device);
+    Py_INCREF((PyObject *)device);
     self->device = (struct leat_cuda_device *)device;
     if (start(self, pieces) < 0) {
-        Py_DECREF(self);
+        Py_DECREF((PyObject *)self);
         return NULL;
     }
     return (PyObject *)self;
@@ -191,7 +185,7 @@ static void copy_dealloc(PyObject *object) {
         destroy_event(self);
     }
     let_go(self);
-    Py_XDECREF(self->device);
+    Py_XDECREF((PyObject *)self->device);
     leat_py_object_free(object);
 }
 
@@ -251,7 +245,8 @@ static PyGetSetDef copy_members[] = {
     {"is_done", get_is_done, NULL,
      PyDoc_STR("Whether it is all there. Then the slots have gone back."), NULL},
     {"is_registered", get_is_registered, NULL,
-     PyDoc_STR("Whether it reads memory that is registered, and so at the bus's full speed."), NULL},
+     PyDoc_STR("Whether it reads memory that is registered, and so at the bus's full speed."),
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

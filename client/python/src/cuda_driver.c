@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "client/python/src/raise.h"
@@ -15,7 +16,8 @@ struct symbol {
 };
 
 static const struct symbol symbols[] = {
-#define LEAT_CUDA_FUNCTION(member, symbol, args) {symbol, offsetof(struct leat_cuda_driver, member)},
+#define LEAT_CUDA_FUNCTION(member, symbol, args)                                                   \
+    {symbol, offsetof(struct leat_cuda_driver, member)},
 #include "client/python/src/cuda_functions.h"
 #undef LEAT_CUDA_FUNCTION
 };

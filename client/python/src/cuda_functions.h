@@ -1,5 +1,5 @@
-/* cuda_functions.h: the functions of libcuda.so.1 that are used: name, symbol (with the version that
- * cuda.h maps its name to), arguments. Included by cuda_driver.h and cuda_driver.c.
+/* cuda_functions.h: the functions of libcuda.so.1 that are used: name, symbol (with the version
+ * that cuda.h maps its name to), arguments. Included by cuda_driver.h and cuda_driver.c.
  */
 LEAT_CUDA_FUNCTION(init, "cuInit", (unsigned int flags))
 LEAT_CUDA_FUNCTION(error_name, "cuGetErrorName", (leat_cuda_result result, const char **ret_name))

@@ -1,5 +1,5 @@
-/* cuda_memory.c: `_leat.CudaMemory`: memory of a GPU, and DLPack capsules of it, for frameworks that
- * have no allocator to ask. It lives as long as its object or a capsule does. */
+/* cuda_memory.c: `_leat.CudaMemory`: memory of a GPU, and DLPack capsules of it, for frameworks
+ * that have no allocator to ask. It lives as long as its object or a capsule does. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -12,8 +12,7 @@
 #define DLPACK_CUDA 2 /* of device types */
 
 struct memory {
-    PyObject_HEAD
-    struct leat_cuda_device *device;
+    PyObject_HEAD struct leat_cuda_device *device;
     leat_cuda_address address;
     size_t n_bytes;
 };
@@ -38,11 +37,11 @@ PyObject *leat_cuda_memory_alloc(PyObject *object, PyObject *n_bytes) {
     self = (struct memory *)alloc(memory_type, 0);
     if (!self)
         return NULL;
-    Py_INCREF(device);
+    Py_INCREF((PyObject *)device);
     self->device = device;
     self->n_bytes = size ? size : 1; /* CUDA has no empty memory */
     if (leat_cuda_device_enter(device) < 0) {
-        Py_DECREF(self);
+        Py_DECREF((PyObject *)self);
         return NULL;
     }
     result = device->driver->alloc(&self->address, self->n_bytes);
@@ -50,7 +49,7 @@ PyObject *leat_cuda_memory_alloc(PyObject *object, PyObject *n_bytes) {
     if (result == 0)
         return (PyObject *)self;
     self->address = 0;
-    Py_DECREF(self);
+    Py_DECREF((PyObject *)self);
     return leat_cuda_raise(result, "cuMemAlloc");
 }
 
@@ -62,7 +61,7 @@ static void memory_dealloc(PyObject *object) {
         (void)device->driver->free(self->address);
         leat_cuda_device_leave(device);
     }
-    Py_XDECREF(self->device);
+    Py_XDECREF((PyObject *)self->device);
     leat_py_object_free(object);
 }
 
@@ -75,7 +74,7 @@ static void drop_view(struct dlpack_managed *managed) {
 
     if (Py_IsInitialized()) {
         state = PyGILState_Ensure();
-        Py_DECREF(view->memory);
+        Py_DECREF((PyObject *)view->memory);
         PyGILState_Release(state);
     }
     free(view);
@@ -129,7 +128,7 @@ static PyObject *capsule_method(PyObject *object, PyObject *args) {
         free(view);
         return NULL;
     }
-    Py_INCREF(self);
+    Py_INCREF((PyObject *)self);
     view->memory = self;
     view->managed.context = view;
     view->managed.deleter = drop_view;

@@ -1,5 +1,6 @@
-/* cuda_rings.c: see cuda_rings.h. A list, since a process has a ring or two for each stream. The mutex
- * is held while CUDA registers, so that no two threads do so at once, and never while it copies. */
+/* cuda_rings.c: see cuda_rings.h. A list, since a process has a ring or two for each stream. The
+ * mutex is held while CUDA registers, so that no two threads do so at once, and never while it
+ * copies. */
 #include "client/python/src/cuda_rings.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* cuda_rings.h: which rings of batches are registered with CUDA, so that a GPU reads them at the full
- * speed of its bus. A ring is registered once, for all devices, and forgotten before it is unmapped
- * (ring.h), on whatever thread that happens.
+/* cuda_rings.h: which rings of batches are registered with CUDA, so that a GPU reads them at the
+ * full speed of its bus. A ring is registered once, for all devices, and forgotten before it is
+ * unmapped (ring.h), on whatever thread that happens.
  *
  * A ring that cannot be registered is remembered too: it is copied from all the same, more slowly.
  */
