@@ -127,11 +127,12 @@ def digest(rows: list[str]) -> str:
 # The one that starts them, and looks at their memory.
 
 
-def call(job: dict[str, Any], looks: list[int] | None = None) -> dict[str, Any]:
-    """Runs a job in a process of its own; `looks` gets the sums of PSS."""
+def call(job: dict[str, Any], folder: pathlib.Path, looks: list[int] | None = None) -> dict[str, Any]:
+    """Runs a job in a process of its own, with a daemon of its own that has learnt nothing before; `looks` gets the sums of PSS."""
     command = [sys.executable, __file__, "--job", json.dumps(job)]
     is_parallel = "false" if job["contender"].startswith("torch") else "true"  # workers of torch have one thread each
     env = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": is_parallel, "RAYON_NUM_THREADS": "2"}
+    env |= {"XDG_RUNTIME_DIR": str(folder), "XDG_STATE_HOME": str(folder / "state"), "LEAT_SOCKET": str(folder)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
         while looks is not None and process.poll() is None:
             looked = time.monotonic()
@@ -150,8 +151,9 @@ def measure(contender: str, task: Task, options: argparse.Namespace, folder: pat
     if contender == "torch-map" and task.field is None:
         task = dataclasses.replace(task, path=head_of(task, N_MAP_ROWS, folder))
     looks: list[int] = []
-    found = call({"contender": contender, "task": dataclasses.asdict(task), "seconds": options.seconds}, looks)
-    shutil.rmtree(folder / "cache", ignore_errors=True)
+    found = call({"contender": contender, "task": dataclasses.asdict(task), "seconds": options.seconds}, folder, looks)
+    for left in ("cache", "state"):
+        shutil.rmtree(folder / left, ignore_errors=True)
     found["memory"] = max(looks)
     found["own_memory"] = max(looks) - found.pop("base")
     return found
@@ -160,7 +162,7 @@ def measure(contender: str, task: Task, options: argparse.Namespace, folder: pat
 def check(task: Task, names: list[str], options: argparse.Namespace, folder: pathlib.Path) -> dict[str, str]:
     """Name → how equal its rows are to the first one's of leat, or of all. Ends the program where they are not."""
     short = dataclasses.replace(task, path=head_of(task, options.check_rows, folder))
-    found = {name: call({"contender": name, "task": dataclasses.asdict(short), "check": True}) for name in names}
+    found = {name: call({"contender": name, "task": dataclasses.asdict(short), "check": True}, folder) for name in names}
     reference = next((found[name] for name in names if name.startswith("leat")), found[names[-1]])
     said = {}
     for name, each in found.items():

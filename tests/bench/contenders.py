@@ -220,8 +220,12 @@ def leat_pipeline(task: Task) -> Any:
 
 
 def of_leat(task: Task) -> Iterator[Iterable[Any]]:
-    """Views of NumPy into the ring, one batch after the other."""
-    return itertools.repeat(leat_pipeline(task).to("numpy", copy=False))
+    """Views of NumPy into the ring."""
+    import numpy
+
+    pipeline = leat_pipeline(task)
+    while True:
+        yield ({name: numpy.asarray(tensor) for name, tensor in batch.items()} for batch in pipeline)
 
 
 def of_leat_torch(task: Task) -> Iterator[Iterable[Any]]:
@@ -243,7 +247,7 @@ def is_here(name: str) -> str | None:
     """Why a contender cannot run; None: it can."""
     import importlib.util
 
-    wanted = {"torch": "torch", "torch-map": "torch", "mlx-data": "mlx", "leat": "leat", "leat-torch": "leat"}[name]
-    tools = [wanted, CONTENDERS[name][1], *([] if wanted == "leat" else ["tokenizers"])]
+    wanted = {"leat": ["leat._leat"], "leat-torch": ["leat._leat", "leat.frameworks"], "mlx-data": ["mlx", "tokenizers"]}
+    tools = [*wanted.get(name, ["tokenizers"]), CONTENDERS[name][1]]
     missing = [tool for tool in tools if importlib.util.find_spec(tool) is None]
     return f"no {', '.join(missing)} for {pathlib.Path(sys.executable).name}" if missing else None
