@@ -209,7 +209,7 @@ def leat_pipeline(task: Task) -> Any:
 
     if task.field is None:
         pipeline = leat.csv(task.path).template([f"{part}{{{name}}}" for name, part in PARTS.items()])
-        pipeline = pipeline.cast("Survived", "labels", dtype="int64")
+        pipeline = pipeline.cast("Survived", output="labels", dtype="int64")
     else:
         pipeline = leat.jsonl(task.path, fields={task.field: "text"})
     how = {"vocab": task.vocab, "mode": "shortest", "unknown": "skip"} if task.vocab else {"tokenizer": task.tokenizer}
