@@ -8,16 +8,18 @@
     titanic-model  the same texts with the tokenizer of a model, 128 tokens
     prose          JSONL with the tokenizer of a model, 1024 tokens
 
-    torch        DataLoader, 2 workers, `tokenizers`, each worker its share of a stream;  torch-map: a Dataset that holds 100,000 rows
+    torch        DataLoader, 2 workers, `tokenizers`, each worker its share of a stream
+    torch-map    the same with a Dataset that holds 100,000 rows
     mlx-data     2 threads; its own trie where the pipeline has a list of tokens, else `tokenizers`
     leat         views of NumPy; leat-torch: writable tensors of torch. Its epochs are told apart: `cold` is the first one, which
                  parses, tokenizes and writes the cache; `cached` those behind it
 
-First each gives an epoch of the first --check-rows records, from which the rows must be the same: ids, mask and label. (Of equally short
-segmentations `tokenizers` takes others than a trie: there text and number of tokens of each row must be.) Then each runs for --seconds in
-a process of its own, in turns, --rounds times. A rate counts from the first batch on. Memory is the peak of the sum of PSS of all its
-processes, daemon and workers too; `own` is without what the process had before there was a loader (Python and NumPy or torch). Ratios
-are medians of those of rounds. Files lie in the page cache before. Needs `import leat` (PYTHONPATH=build/python) for itself.
+First each gives an epoch of the first --check-rows records, from which the rows must be the same: ids, mask and label. (Of
+equally short segmentations `tokenizers` takes others than a trie: there text and number of tokens of each row must be.) Then
+each runs for --seconds in a process of its own, in turns, --rounds times. A rate counts from the first batch on. Memory is the
+peak of the sum of PSS of all its processes, daemon and workers too; `own` is without what the process had before there was a
+loader (Python and NumPy or torch). Ratios are medians of those of rounds. Files lie in the page cache before. Needs `import
+leat` (PYTHONPATH=build/python) for itself.
 """
 
 from __future__ import annotations
@@ -48,6 +50,9 @@ from leat.sizing import device_info  # noqa: E402
 from leat.table import figure, seconds, table  # noqa: E402
 
 MIB = 1 << 20
+KEYS = ("samples_per_s", "cached_samples_per_s", "first_batch_s", "memory", "own_memory")
+RATIOS = ("cold", "cached", "memory", "own_memory")
+Results = dict[str, list[dict[str, Any]]]  # of each contender, of each round
 N_MAP_ROWS = 100_000
 
 
@@ -105,8 +110,8 @@ def check_one(job: dict[str, Any]) -> dict[str, Any]:
     tokens = task.tokens() if task.vocab else []
     exact, loose, n_tokens = [], [], 0
     for batch in next(iter(CONTENDERS[job["contender"]][0](task))):
-        columns = {name: numpy.asarray(batch[name]).astype(numpy.int64) for name in ("input_ids", "attention_mask", "labels") if name in batch}
-        for row in zip(*columns.values()):
+        held = [batch[name] for name in ("input_ids", "attention_mask", "labels") if name in batch]
+        for row in zip(*(numpy.asarray(each).astype(numpy.int64) for each in held)):
             length = int(row[1].sum())
             text = "".join(tokens[i] for i in row[0][:length]) if tokens else ""
             exact.append(hashlib.sha256(b"".join(each.tobytes() for each in row)).hexdigest())
@@ -122,11 +127,12 @@ def digest(rows: list[str]) -> str:
 # The one that starts them, and looks at their memory.
 
 
-def call(job: dict[str, Any], looks: list[int] | None = None) -> dict[str, Any]:
-    """Runs a job in a process of its own; `looks` gets the sums of PSS."""
+def call(job: dict[str, Any], folder: pathlib.Path, looks: list[int] | None = None) -> dict[str, Any]:
+    """Runs a job in a process of its own, with a daemon of its own that has learnt nothing before; `looks` gets the sums of PSS."""
     command = [sys.executable, __file__, "--job", json.dumps(job)]
-    has_workers = job["contender"].startswith("torch")  # processes, of which each has one thread
-    env = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false" if has_workers else "true", "RAYON_NUM_THREADS": "2"}
+    is_parallel = "false" if job["contender"].startswith("torch") else "true"  # workers of torch have one thread each
+    env = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": is_parallel, "RAYON_NUM_THREADS": "2"}
+    env |= {"XDG_RUNTIME_DIR": str(folder), "XDG_STATE_HOME": str(folder / "state"), "LEAT_SOCKET": str(folder)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
         while looks is not None and process.poll() is None:
             looked = time.monotonic()
@@ -145,8 +151,9 @@ def measure(contender: str, task: Task, options: argparse.Namespace, folder: pat
     if contender == "torch-map" and task.field is None:
         task = dataclasses.replace(task, path=head_of(task, N_MAP_ROWS, folder))
     looks: list[int] = []
-    found = call({"contender": contender, "task": dataclasses.asdict(task), "seconds": options.seconds}, looks)
-    shutil.rmtree(folder / "cache", ignore_errors=True)
+    found = call({"contender": contender, "task": dataclasses.asdict(task), "seconds": options.seconds}, folder, looks)
+    for left in ("cache", "state"):
+        shutil.rmtree(folder / left, ignore_errors=True)
     found["memory"] = max(looks)
     found["own_memory"] = max(looks) - found.pop("base")
     return found
@@ -155,7 +162,7 @@ def measure(contender: str, task: Task, options: argparse.Namespace, folder: pat
 def check(task: Task, names: list[str], options: argparse.Namespace, folder: pathlib.Path) -> dict[str, str]:
     """Name → how equal its rows are to the first one's of leat, or of all. Ends the program where they are not."""
     short = dataclasses.replace(task, path=head_of(task, options.check_rows, folder))
-    found = {name: call({"contender": name, "task": dataclasses.asdict(short), "check": True}) for name in names}
+    found = {name: call({"contender": name, "task": dataclasses.asdict(short), "check": True}, folder) for name in names}
     reference = next((found[name] for name in names if name.startswith("leat")), found[names[-1]])
     said = {}
     for name, each in found.items():
@@ -177,9 +184,9 @@ def head_of(task: Task, n: int, folder: pathlib.Path) -> str:
     return str(path)
 
 
-def run_rounds(task: Task, names: list[str], options: argparse.Namespace, folder: pathlib.Path) -> dict[str, list[dict[str, Any]]]:
+def run_rounds(task: Task, names: list[str], options: argparse.Namespace, folder: pathlib.Path) -> Results:
     """In turns, forwards and backwards."""
-    results: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    results: Results = {name: [] for name in names}
     for turn in range(options.rounds):
         for name in names if turn % 2 == 0 else names[::-1]:
             results[name].append(measure(name, task, options, folder))
@@ -202,7 +209,7 @@ def ratio(leat: list[dict[str, Any]], other: list[dict[str, Any]], key: str, oth
     return statistics.median(values) if values else None
 
 
-def ratios(results: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def ratios(results: Results) -> list[dict[str, Any]]:
     return [
         {
             "leat": mine,
@@ -217,11 +224,8 @@ def ratios(results: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     ]
 
 
-def report(task: Task, results: dict[str, list[dict[str, Any]]], said: dict[str, str]) -> dict[str, Any]:
-    medians = {
-        name: {key: median(rounds, key) for key in ("samples_per_s", "cached_samples_per_s", "first_batch_s", "memory", "own_memory")}
-        for name, rounds in results.items()
-    }
+def report(task: Task, results: Results, said: dict[str, str]) -> dict[str, Any]:
+    medians = {name: {key: median(rounds, key) for key in KEYS} for name, rounds in results.items()}
     found = {"task": dataclasses.asdict(task), "equal": said, "medians": medians, "ratios": ratios(results), "rounds": results}
     print(f"\n{task.name}: {task.length} tokens a row, batches of {task.batch_size}, a shuffle of {task.shuffle}")
     for name, words in said.items():
@@ -233,9 +237,8 @@ def report(task: Task, results: dict[str, list[dict[str, Any]]], said: dict[str,
         for name, each in medians.items()
     ]
     print("\n" + table(rows, head))
-    head = ("", "cold", "cached", "memory", "own")
-    print("\n" + table([(f"{each['leat']} / {each['other']}", *map(times, (each[key] for key in head[1:4])), times(each["own_memory"]))
-                        for each in found["ratios"]], head), flush=True)
+    rows = [(f"{each['leat']} / {each['other']}", *(times(each[key]) for key in RATIOS)) for each in found["ratios"]]
+    print("\n" + table(rows, ("", "cold", "cached", "memory", "own")), flush=True)
     return found
 
 
@@ -251,8 +254,8 @@ def times(value: float | None) -> str:
 
 
 def repeat_rows(n: int, path: pathlib.Path) -> None:
-    """The rows of config/titanic.csv, again and again. Their last field, where it is empty, is written as "": mlx-data 0.1 takes
-    a row that ends in a comma for one with a field too few."""
+    """The rows of config/titanic.csv, again and again. Their last field, where it is empty, is written as "": mlx-data 0.1
+    takes a row that ends in a comma for one with a field too few."""
     head, *rows = (ROOT / "config/titanic.csv").read_bytes().replace(b",\n", b',""\n').splitlines(keepends=True)
     with open(path, "wb") as file:
         file.write(head)
@@ -308,7 +311,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--check-rows", type=int, default=2000)
     parser.add_argument("--pipelines", default="titanic,titanic-model,prose")
     parser.add_argument("--contenders", default=",".join(CONTENDERS))
-    parser.add_argument("--folder", type=pathlib.Path, help="for data and caches; else one below $TMPDIR, which goes at the end")
+    parser.add_argument("--folder", type=pathlib.Path, help="for data and caches, which go at the end; else $TMPDIR")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--job", help=argparse.SUPPRESS)
     return parser.parse_args()

@@ -1,10 +1,11 @@
-"""The pipelines of compare.py as users of each library write them: text of records, tokens, padding, a shuffle of 1000, batches.
+"""The pipelines of compare.py as users of each library write them: text of records, tokens, padding, a shuffle of 1000,
+batches.
 
 Each function takes a Task and gives an iterable of epochs; an epoch is an iterable of batches; a batch maps "input_ids",
-"attention_mask" and, where there are labels, "labels" to arrays. Where a library leaves a choice, the quicker one is taken: batches of
-texts go to `tokenizers` at once, without offsets; workers of torch read their share of the file as a stream, so that no worker holds
-rows; mlx-data does in C++ what it has there, and in Python the rest: JSON, the text of a row's fields, and tokenizers other than its
-trie, which take a batch at once on two threads.
+"attention_mask" and, where there are labels, "labels" to arrays. Where a library leaves a choice, the quicker one is taken:
+batches of texts go to `tokenizers` at once, without offsets; workers of torch read their share of the file as a stream, so
+that no worker holds rows; mlx-data does in C++ what it has there, and in Python the rest: JSON, the text of a row's fields,
+and tokenizers other than its trie, which take a batch at once on two threads.
 """
 
 from __future__ import annotations
@@ -88,8 +89,8 @@ def shuffled(rows: Iterable[Record], size: int) -> Iterator[Record]:
 
 
 def wheel(task: Task, is_padded: bool) -> Any:
-    """The tokenizer of the package `tokenizers`, for this task. A list of tokens becomes a Unigram model in which all are as likely: it
-    takes as few as possible, too, and is by far the quickest of what it has for that."""
+    """The tokenizer of the package `tokenizers`, for this task. A list of tokens becomes a Unigram model in which all are as
+    likely: it takes as few as possible, too, and is by far the quickest of what it has for that."""
     from tokenizers import Tokenizer, models
 
     if task.vocab:
@@ -109,7 +110,8 @@ def encode_batch(tokenizer: Any, texts: list[str]) -> list[Any]:
 
 
 def of_torch(task: Task, is_map: bool = False) -> Iterator[Iterable[Any]]:
-    """DataLoader with two workers: an IterableDataset of texts, each worker its share; `is_map`: a Dataset that holds all rows."""
+    """DataLoader with two workers: an IterableDataset of texts, each worker its share; `is_map`: a Dataset that holds all
+    rows."""
     import torch
     from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
@@ -177,14 +179,16 @@ def mlx_by_trie(task: Task) -> Iterable[Any]:
     for token in task.tokens():
         trie.insert(token)
     stream = mlx_texts(task).tokenize("text", trie, ignore_unk=True, output_key="input_ids").filter_key("text", remove=True)
-    stream = stream.slice("input_ids", 0, 0, task.length).pad_to_size("input_ids", 0, task.length, task.pad_id).batch(task.batch_size)
-    stream = stream.key_transform("input_ids", lambda ids: (ids != task.pad_id).astype(numpy.int32), output_key="attention_mask")
+    stream = stream.slice("input_ids", 0, 0, task.length).pad_to_size("input_ids", 0, task.length, task.pad_id)
+    stream = stream.batch(task.batch_size).key_transform(
+        "input_ids", lambda ids: (ids != task.pad_id).astype(numpy.int32), output_key="attention_mask"
+    )
     return stream.prefetch(4, N_WORKERS)  # type: ignore[no-any-return]
 
 
 def mlx_by_wheel(task: Task) -> Iterable[Any]:
-    """By `tokenizers`, a batch at once, which is ten times as fast as a text at once. mlx-data's own BPE has no pre-tokenizer, no
-    normalizer and no bytes as letters: it gives other ids."""
+    """By `tokenizers`, a batch at once, which is ten times as fast as a text at once. mlx-data's own BPE has no pre-tokenizer,
+    no normalizer and no bytes as letters: it gives other ids."""
     import numpy
 
     tokenizer = wheel(task, is_padded=True)
@@ -205,7 +209,7 @@ def leat_pipeline(task: Task) -> Any:
 
     if task.field is None:
         pipeline = leat.csv(task.path).template([f"{part}{{{name}}}" for name, part in PARTS.items()])
-        pipeline = pipeline.cast("Survived", "labels", dtype="int64")
+        pipeline = pipeline.cast("Survived", output="labels", dtype="int64")
     else:
         pipeline = leat.jsonl(task.path, fields={task.field: "text"})
     how = {"vocab": task.vocab, "mode": "shortest", "unknown": "skip"} if task.vocab else {"tokenizer": task.tokenizer}
@@ -216,8 +220,12 @@ def leat_pipeline(task: Task) -> Any:
 
 
 def of_leat(task: Task) -> Iterator[Iterable[Any]]:
-    """Views of NumPy into the ring, one batch after the other."""
-    return itertools.repeat(leat_pipeline(task).to("numpy", copy=False))
+    """Views of NumPy into the ring."""
+    import numpy
+
+    pipeline = leat_pipeline(task)
+    while True:
+        yield ({name: numpy.asarray(tensor) for name, tensor in batch.items()} for batch in pipeline)
 
 
 def of_leat_torch(task: Task) -> Iterator[Iterable[Any]]:
@@ -239,7 +247,7 @@ def is_here(name: str) -> str | None:
     """Why a contender cannot run; None: it can."""
     import importlib.util
 
-    wanted = {"torch": "torch", "torch-map": "torch", "mlx-data": "mlx", "leat": "leat", "leat-torch": "leat"}[name]
-    tools = [wanted, CONTENDERS[name][1], *([] if wanted == "leat" else ["tokenizers"])]
+    wanted = {"leat": ["leat._leat"], "leat-torch": ["leat._leat", "leat.frameworks"], "mlx-data": ["mlx", "tokenizers"]}
+    tools = [*wanted.get(name, ["tokenizers"]), CONTENDERS[name][1]]
     missing = [tool for tool in tools if importlib.util.find_spec(tool) is None]
     return f"no {', '.join(missing)} for {pathlib.Path(sys.executable).name}" if missing else None

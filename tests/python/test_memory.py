@@ -115,13 +115,18 @@ def test_grandchildren_are_descendants() -> None:
 
 
 def test_a_forked_child_has_no_sampler() -> None:
-    with leat.memory_profile(0.01) as profile:
-        pid = os.fork()
-        if pid == 0:
-            profile.stop()
-            os._exit(0 if not profile.is_running and profile.samples else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-        assert profile.is_running
+    code = """
+import os, leat
+with leat.memory_profile(0.01) as profile:
+    pid = os.fork()
+    if pid == 0:
+        is_running = profile.is_running
+        profile.stop()
+        os._exit(0 if not is_running and profile.samples else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert profile.is_running
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_text_chart(tmp_path: pathlib.Path) -> None:

@@ -94,7 +94,10 @@ def test_rows_are_fewer_of_longer_and_larger() -> None:
     assert leat.optimal_batch_size(50, 512, 40) == 0
 
 
-@pytest.mark.parametrize("name", ["model_size_gb", "sequence_length", "available_memory_gb", "safety_factor", "bytes_per_parameter"])
+SIZES = ["model_size_gb", "sequence_length", "available_memory_gb", "safety_factor", "bytes_per_parameter"]
+
+
+@pytest.mark.parametrize("name", SIZES)
 @pytest.mark.parametrize("value", [0, -1, math.nan])
 def test_rows_are_checked(name: str, value: float) -> None:
     arguments: dict[str, Any] = {"model_size_gb": 1, "sequence_length": 10, "available_memory_gb": 10, name: value}
@@ -133,6 +136,6 @@ def test_accelerators(tmp_path: pathlib.Path) -> None:
         command = ["cc", "-shared", "-fPIC", f"-DFAILS={fails}", "-x", "c", "-", "-o", str(library)]
         subprocess.run(command, input=FAKE_NVML, text=True, check=True)
         found = nvml.accelerators(str(library))
-        expected = () if fails else (nvml.Accelerator(0, "GPU X", 1 << 33, 1 << 33), nvml.Accelerator(2, "GPU X", 3 << 33, 1 << 33))
-        assert found == expected
+        expected = [nvml.Accelerator(i, "GPU X", (i + 1) << 33, 1 << 33) for i in (0, 2)]
+        assert list(found) == ([] if fails else expected)
     assert nvml.accelerators("libno-such-library.so") == () and nvml.accelerators("libc.so.6") == ()

@@ -21,8 +21,8 @@ class Chart(str):
 
 
 def figure(times: Sequence[float], lines: Mapping[str, Sequence[int]], faint: Mapping[str, Sequence[int]]) -> Any:
-    """A matplotlib Figure, in GiB (2^30 bytes) over seconds, `faint` lines below the others on an axis of their own; None without
-    matplotlib. pyplot is left alone: no window, nothing to close."""
+    """A matplotlib Figure, in GiB (2^30 bytes) over seconds, `faint` lines below the others on an axis of their own; None
+    without matplotlib. pyplot is left alone: no window, nothing to close."""
     try:
         from matplotlib.figure import Figure  # type: ignore[import-not-found, unused-ignore]
     except ImportError:

@@ -10,8 +10,8 @@ _N_PENDING = 1024  # sums on a device that are not read yet, at most
 
 
 def samples_of(batch: Any) -> int:
-    """Rows of a batch: its `n_rows`; the first axis of the first array of a mapping or sequence; of an array itself. A mapping with a
-    value that has no axis (a number, a text) is one record, as is what is no batch at all."""
+    """Rows of a batch: its `n_rows`; the first axis of the first array of a mapping or sequence; of an array itself. A mapping
+    with a value that has no axis (a number, a text) is one record, as is what is no batch at all."""
     n_rows = getattr(batch, "n_rows", None)
     if isinstance(n_rows, int):
         return n_rows

@@ -1,11 +1,12 @@
 """Memory of this process, of its descendants, and of the machine, looked at again and again by a thread.
 
-RSS counts what a process shares in full; of several processes it is the sum, so what they share counts several times. PSS counts a
-page that n processes share as 1/n: what leat's daemon and its trainers, or a DataLoader and its workers, take together is a sum of PSS.
-Available and total are the machine's or, where a control group (a container, a service) allows less, the group's.
+RSS counts what a process shares in full; of several processes it is the sum, so what they share counts several times. PSS
+counts a page that n processes share as 1/n: what leat's daemon and its trainers, or a DataLoader and its workers, take
+together is a sum of PSS. Available and total are the machine's or, where a control group (a container, a service) allows less,
+the group's.
 
-A look at RSS costs some 20 us a process. For PSS the kernel walks every page: it is looked at so seldom that it takes 2 % of the
-time at most, and between two looks stays as it was. What comes and goes between two looks is not seen.
+A look at RSS costs some 20 us a process. For PSS the kernel walks every page: it is looked at so seldom that it takes 2 % of
+the time at most, and between two looks stays as it was. What comes and goes between two looks is not seen.
 """
 
 from __future__ import annotations
@@ -62,10 +63,15 @@ class MemorySummary:
         """Of the peak over the start."""
         return self.rss_peak - self.rss_start
 
+    @property
+    def pss_growth(self) -> int | None:
+        """Of the peak over the start."""
+        return None if self.pss_peak is None or self.pss_start is None else self.pss_peak - self.pss_start
+
     def __str__(self) -> str:
         rows = [
             ("RSS", _size(self.rss_start), _size(self.rss_end), _size(self.rss_peak), _size(self.rss_growth)),
-            ("PSS", _size(self.pss_start), _size(self.pss_end), _size(self.pss_peak), _size(_less(self.pss_peak, self.pss_start))),
+            ("PSS", _size(self.pss_start), _size(self.pss_end), _size(self.pss_peak), _size(self.pss_growth)),
         ]
         seen = f"{seconds(self.duration_s)}, {self.n_samples} looks"
         left = f"available at least {_size(self.available_least)} of {_size(self.total)}"
@@ -76,13 +82,10 @@ def _size(n_bytes: int | None) -> str | None:
     return None if n_bytes is None else format_memory_size(n_bytes, binary=True)
 
 
-def _less(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a - b
-
-
 class MemoryProfile:
-    """Samples of memory from start() to stop(), at most `max_samples`: of more, each second one goes and the interval doubles, the
-    higher one of two neighbours stays. Made by `memory_profile()`. Owner: the thread between start and stop; then whoever has it."""
+    """Samples of memory from start() to stop(), at most `max_samples`: of more, each second one goes and the interval doubles,
+    the higher one of two neighbours stays. Made by `memory_profile()`. Owner: the thread between start and stop; then whoever
+    has it."""
 
     def __init__(self, interval: float = 0.05, *, children: bool = True, pss: bool = True, max_samples: int = 20_000) -> None:
         if not interval > 0:
@@ -148,8 +151,9 @@ class MemoryProfile:
         )
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, text: bool = False) -> Any:
-        """RSS, PSS and what is available, over time: a matplotlib Figure, which notebooks show (written to `path` if that is given, in
-        the format of its suffix). With `text`, or where there is no matplotlib: a str that draws RSS in characters."""
+        """RSS, PSS and what is available, over time: a matplotlib Figure, which notebooks show (written to `path` if that is
+        given, in the format of its suffix). With `text`, or where there is no matplotlib: a str that draws RSS in
+        characters."""
         lines = {"RSS": [s.rss for s in self.samples], "PSS": [s.pss for s in self.samples if s.pss is not None]}
         times = [sample.time_s for sample in self.samples]
         if len(lines["PSS"]) != len(times):
@@ -173,7 +177,8 @@ class MemoryProfile:
         self.stop()
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """As a decorator: each call is looked at by a profile of its own, the last of which is `function.profile`; its peak is logged."""
+        """As a decorator: each call is looked at by a profile of its own, the last of which is `function.profile`; its peak is
+        logged."""
 
         @functools.wraps(function)
         def profiled(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -226,7 +231,9 @@ def _log_call(function: Callable[..., object], seen: MemorySummary) -> None:
 
 
 @overload
-def memory_profile(interval: float = ..., *, children: bool = ..., pss: bool = ..., max_samples: int = ...) -> MemoryProfile: ...
+def memory_profile(
+    interval: float = ..., *, children: bool = ..., pss: bool = ..., max_samples: int = ...
+) -> MemoryProfile: ...
 @overload
 def memory_profile(interval: Callable[P, R]) -> Callable[P, R]: ...
 

@@ -1,8 +1,8 @@
 """How fast a loop runs, and what it waits for.
 
-A Monitor stands between a loop and whatever it takes its batches from, and keeps a clock that is always in one phase: training, warm-up
-or compiling. A moment belongs to the phase that it happens in, a batch to the phase in which it came. The clock runs while batches are
-iterated and inside of `warm_up()` and `compiling()`, and stands still between epochs.
+A Monitor stands between a loop and whatever it takes its batches from, and keeps a clock that is always in one phase:
+training, warm-up or compiling. A moment belongs to the phase that it happens in, a batch to the phase in which it came. The
+clock runs while batches are iterated and inside of `warm_up()` and `compiling()`, and stands still between epochs.
 
 Owner: the thread that iterates. Memory is looked at by a thread of leat.memory while the clock runs.
 """
@@ -35,8 +35,9 @@ class Phase:
 
     wall_s     all of its time
     fetched_s  of that, the time inside of the loader: next() of what is iterated, with all that it does in this thread
-    waited_s   of that, the time in which there was nothing to do but wait: of leat's streams what libleat says, of others fetched_s
-    """
+    waited_s   of that, the time in which there was nothing to do but wait: of leat's streams what libleat says, of others
+    fetched_s
+"""
 
     wall_s: float = 0.0
     fetched_s: float = 0.0
@@ -64,8 +65,8 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a Monitor saw. Prints as a table. Memory in bytes, None where it was not looked at; `step_s` (median) and `step_p95_s` are
-    those of the last 10,000 steps of training."""
+    """What a Monitor saw. Prints as a table. Memory in bytes, None where it was not looked at; `step_s` (median) and
+    `step_p95_s` are those of the last 10,000 steps of training."""
 
     name: str
     training: Phase
@@ -137,13 +138,14 @@ class Monitor(Generic[B]):
             train(batch)
         print(monitor.summary())
 
-    A batch is a mapping name → array, an array, or a sequence of arrays; its samples are its rows (`n_rows`, or the length of its first
-    axis; a mapping that has a plain number in it is one sample). Its tokens are the sum of `mask` where it has such a tensor, else the
-    number of elements of `tokens`, else not known. What lies on a device is added up there, and read when a summary is asked for.
+    A batch is a mapping name → array, an array, or a sequence of arrays; its samples are its rows (`n_rows`, or the length of
+    its first axis; a mapping that has a plain number in it is one sample). Its tokens are the sum of `mask` where it has such
+    a tensor, else the number of elements of `tokens`, else not known. What lies on a device is added up there, and read when a
+    summary is asked for.
 
-    `memory_interval`: seconds between two looks at memory, of this process and its descendants; None: none. `count`: a function of a
-    batch that returns (samples, tokens or None), in place of all that.
-    """
+    `memory_interval`: seconds between two looks at memory, of this process and its descendants; None: none. `count`: a
+    function of a batch that returns (samples, tokens or None), in place of all that.
+"""
 
     def __init__(
         self,
@@ -172,7 +174,7 @@ class Monitor(Generic[B]):
     def __iter__(self) -> Iterator[B]:
         """One pass over the batches that it was made with. TypeError: with none; use watch()."""
         if self._batches is None:
-            raise TypeError("this Monitor was made without batches: iterate monitor.watch(batches), or make it as Monitor(batches)")
+            raise TypeError("this Monitor was made without batches: iterate monitor.watch(batches), or make Monitor(batches)")
         return self.watch(self._batches)
 
     def __len__(self) -> int:
@@ -198,13 +200,14 @@ class Monitor(Generic[B]):
 
     @contextlib.contextmanager
     def compiling(self) -> Iterator[None]:
-        """What happens inside is compilation (torch.compile, jax.jit, mlx.core.compile at their first call): kept, and told apart."""
+        """What happens inside is compilation (torch.compile, jax.jit, mlx.core.compile at their first call): kept, and told
+        apart."""
         with self._inside(COMPILING):
             yield
 
     def step(self) -> None:
-        """Marks the end of a step, where that is not the end of the loop's body (several batches a step, several steps a batch). From
-        the first call on, only these are steps."""
+        """Marks the end of a step, where that is not the end of the loop's body (several batches a step, several steps a
+        batch). From the first call on, only these are steps."""
         if not self._is_stepped:
             self._is_stepped = True
             self._step_times.clear()
@@ -367,7 +370,8 @@ _RUN_ROWS: tuple[tuple[str, Callable[[Summary], Any], Callable[[Any], str]], ...
 
 
 def compare(*runs: Monitor[Any] | Summary, file: TextIO | None = None) -> Comparison:
-    """Prints runs side by side (to `file`, or standard output), each with its ratio to the first, and returns that as a Comparison.
+    """Prints runs side by side (to `file`, or standard output), each with its ratio to the first, and returns that as a
+    Comparison.
 
         leat.compare(by_torch, by_leat)     # Monitors or their summaries; names are those of the Monitors
 

@@ -1,10 +1,11 @@
 """What the kernel says of memory and processors: /proc, and the control groups (versions 1 and 2) that this process is in.
 
-Everything here is bytes. A process that ends while it is looked at counts as nothing; a file that cannot be read as unknown (None).
+Everything here is bytes. A process that ends while it is looked at counts as nothing; a file that cannot be read as unknown
+(None).
 
-What is available: of the machine, MemAvailable; of each control group above this process, its limit less what it uses, its inactive
-page cache not counted, as that is given back first. The least of these is what is really left: a container with a limit of 4 GiB on a
-machine of 64 GiB is out of memory at 4.
+What is available: of the machine, MemAvailable; of each control group above this process, its limit less what it uses, its
+inactive page cache not counted, as that is given back first. The least of these is what is really left: a container with a
+limit of 4 GiB on a machine of 64 GiB is out of memory at 4.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _PROC = "/proc"
 
 @dataclass(frozen=True, slots=True)
 class MachineMemory:
-    """Bytes that this process and all others may have, and that are left. `is_limited`: a control group allows less than there is."""
+    """Bytes that this process and all others may have, and that are left. `is_limited`: a control group allows less than there
+    is."""
 
     total: int
     available: int
@@ -47,8 +49,8 @@ def rss(pid: int | str = "self", proc: str = _PROC) -> int:
 
 
 def pss(pid: int | str = "self", proc: str = _PROC) -> int | None:
-    """Resident bytes of a process, a page that n processes share counted as 1/n: these can be added. 0: it has ended; None: not ours
-    to see. The kernel walks all pages for it: some milliseconds a GB."""
+    """Resident bytes of a process, a page that n processes share counted as 1/n: these can be added. 0: it has ended; None:
+    not ours to see. The kernel walks all pages for it: some milliseconds a GB."""
     try:
         with open(f"{proc}/{pid}/smaps_rollup", encoding="ascii", errors="replace") as file:
             found = re.search(r"^Pss:\s+(\d+) kB", file.read(), re.MULTILINE)

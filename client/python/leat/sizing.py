@@ -4,8 +4,8 @@ Units are said everywhere: GB is decimal, 10^9 bytes, as disks and vendors of ac
 memory is sold and as `free -h` prints it. 1 GiB is 1.0737 GB. Functions that take or give a `_gb` mean decimal GB.
 
 The formulas are rules of thumb from the papers that they name. They leave out what depends on the framework: the CUDA context
-(0.3 to 0.6 GB), fragments of the allocator, workspaces of kernels, buckets of gradients in distributed training. The safety factor
-of `optimal_batch_size` is for these; the last word is a run under `leat.memory_profile()`.
+(0.3 to 0.6 GB), fragments of the allocator, workspaces of kernels, buckets of gradients in distributed training. The safety
+factor of `optimal_batch_size` is for these; the last word is a run under `leat.memory_profile()`.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class ModelSize:
         return float(self.total_gb)
 
     def __str__(self) -> str:
-        parts = {"weights": self.weights_gb, "gradients": self.gradients_gb, "optimizer": self.optimizer_gb, "total": self.total_gb}
-        rows = ((name, format_memory_size(gb * GB), format_memory_size(gb * GB, binary=True)) for name, gb in parts.items())
-        return table(rows)
+        names = ("weights", "gradients", "optimizer", "total")
+        sizes = [getattr(self, f"{name}_gb") * GB for name in names]
+        return table((name, format_memory_size(n), format_memory_size(n, binary=True)) for name, n in zip(names, sizes))
 
 
 def estimate_model_size(
@@ -88,9 +88,9 @@ def estimate_model_size(
     gradients  num_parameters * max(bits, 16) / 8 bytes: weights of 8 or 4 bits have gradients of 16
     optimizer  Adam: mean and variance in float32, 8 bytes a parameter; below 32 bits also its float32 copy of the weights: 12
 
-    So training takes 16 bytes a parameter, both in float32 (4 + 4 + 8) and in mixed precision (2 + 2 + 12): Rajbhandari et al.,
-    "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", arXiv:1910.02054, section 3.1. Plain SGD has no states; with
-    momentum a third of these.
+    So training takes 16 bytes a parameter, both in float32 (4 + 4 + 8) and in mixed precision (2 + 2 + 12): Rajbhandari et
+    al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", arXiv:1910.02054, section 3.1. Plain SGD has
+    no states; with momentum a third of these.
 
     >>> estimate_model_size(7e9, bits=16).total_gb
     14.0
@@ -124,20 +124,21 @@ def optimal_batch_size(
 
     rows = (available_memory_gb * safety_factor - model_size_gb) / gb_of_a_row, rounded down
 
-    `model_size_gb` is all that stays: weights, gradients and optimizer (GB, 10^9 bytes; a ModelSize will do). A row takes, in activations
-    of 16 bits, per layer
+    `model_size_gb` is all that stays: weights, gradients and optimizer (GB, 10^9 bytes; a ModelSize will do). A row takes, in
+    activations of 16 bits, per layer
 
       34 * s * h                 bytes with fused (flash) attention
       34 * s * h + 5 * a * s^2   bytes with attention that keeps its matrices (fused_attention=False)
       2 * s * h                  bytes where layers are recomputed (recompute=True), plus one layer in full
 
-    with s = sequence_length, h = hidden_size, a = h / 64 heads: Korthikanti et al., "Reducing Activation Recomputation in Large
-    Transformer Models", arXiv:2205.05198, equations 1 and 2 and table 2, on one device.
+    with s = sequence_length, h = hidden_size, a = h / 64 heads: Korthikanti et al., "Reducing Activation Recomputation in
+    Large Transformer Models", arXiv:2205.05198, equations 1 and 2 and table 2, on one device.
 
-    Where `hidden_size` and `num_layers` are left out they are taken from the size: parameters = model_size_gb / bytes_per_parameter (16:
-    Adam, as estimate_model_size has it) = 12 * num_layers * hidden_size^2, with hidden_size = 64 * num_layers, as GPT-2 and BERT-base
-    have it; Kaplan et al., "Scaling Laws for Neural Language Models", arXiv:2001.08361, section 2.1 and figure 5, find that the ratio
-    matters little. Logits over the vocabulary (sequence_length * vocabulary * 4 bytes and as much again for their gradient) are not in it.
+    Where `hidden_size` and `num_layers` are left out they are taken from the size: parameters = model_size_gb /
+    bytes_per_parameter (16: Adam, as estimate_model_size has it) = 12 * num_layers * hidden_size^2, with hidden_size = 64 *
+    num_layers, as GPT-2 and BERT-base have it; Kaplan et al., "Scaling Laws for Neural Language Models", arXiv:2001.08361,
+    section 2.1 and figure 5, find that the ratio matters little. Logits over the vocabulary (sequence_length * vocabulary * 4
+    bytes and as much again for their gradient) are not in it.
 
     ValueError: sizes that are not positive, a safety factor outside of 0 to 1.
     """
