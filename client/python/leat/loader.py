@@ -279,6 +279,8 @@ class DataLoader:
         self.n_rows = n_rows
         self.batch_size = batch_size
         self.drop_last = drop_last
+        self._epochs_left = epochs
+        self._goes_on = False  # at a position that was loaded
 
     @property
     def stream(self) -> Stream:
@@ -286,9 +288,19 @@ class DataLoader:
         return self.pipeline.stream
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
+        if not self._goes_on:
+            self._begin()
+        self._goes_on = False
         batches = self.stream.to(self.framework, device=self.device)
-        for _ in range(self.epochs):
+        while self._epochs_left:
             yield from batches
+            self._epochs_left -= 1
+
+    def _begin(self) -> None:
+        """Whoever left the last `for` early begins anew, with the epoch behind it: next(iter(loader)) costs nobody a batch."""
+        self._epochs_left = self.epochs
+        if self.stream.step > 0:
+            self.stream.set_epoch(self.stream.epoch + 1)
 
     def __len__(self) -> int:
         """Batches of one `for`, of this rank. TypeError, with the reason, if that is not known beforehand."""
@@ -301,16 +313,18 @@ class DataLoader:
         return self.epochs * (n_steps // self.stream.native.world_size)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next `for` goes through that epoch, from 0: its shuffle is another."""
+        """The next `for` begins with that epoch, from 0: its shuffle is another."""
         self.stream.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader is: the batch that comes next."""
-        return self.pipeline.state_dict()
+        return {**self.pipeline.state_dict(), "epochs_left": self._epochs_left or self.epochs}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next `for` goes on there. PositionError: data, tokenizer or arguments are others now."""
         self.pipeline.load_state_dict(state)
+        self._epochs_left = int(state.get("epochs_left", self.epochs))
+        self._goes_on = True
 
     def close(self) -> None:
         """Ends the stream; the next `for` begins anew."""

@@ -10,8 +10,6 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from . import tokenizer as tokenizers
-
 
 @dataclass(frozen=True)
 class ModelTokenizer:
@@ -28,6 +26,8 @@ class ModelTokenizer:
 def resolve(tokenizer: Any) -> ModelTokenizer:
     """Of a path, the name of a model in the local cache of Hugging Face, a leat.Tokenizer, a fast tokenizer of transformers, or one of
     `tokenizers`. Those that are no file become one. SpecError: it is no tokenizer. NotFoundError: there is none of that name."""
+    from . import tokenizer as tokenizers
+
     path = tokenizers.path_of(tokenizer)
     if isinstance(tokenizer, (str, os.PathLike)) or not hasattr(tokenizer, "pad_token_id"):
         tokenizer = tokenizers.Tokenizer.from_file(path)
