@@ -274,7 +274,17 @@ def test_arrow_parquet_and_arrays(tmp_path: pathlib.Path) -> None:
     with pa.ipc.new_file(str(tmp_path / "b.arrow"), table.schema) as file:
         file.write_table(table, max_chunksize=100)
     found = data.recognise(tmp_path / "b.arrow")
-    assert isinstance(found, held.Files) and (found.source, found.n_rows) == ("arrow", 2500)
+    assert data.keep(found, ["text", "label"]).paths == (str(tmp_path / "b.arrow"),) and found.n_rows == 2500  # type: ignore[union-attr]
+    days = pa.table({"text": ["a", "b"], "day": pa.array([0, 1], pa.date32()), "kind": pa.array(["x", "y"]).dictionary_encode()})
+    with pa.ipc.new_stream(str(tmp_path / "d.arrow"), days.schema) as stream:
+        stream.write_table(days)
+    assert kept(tmp_path / "d.arrow", ["text"]).paths == (str(tmp_path / "d.arrow"),)
+    assert rows_of(kept(tmp_path / "d.arrow")) == [{"text": "a", "day": "1970-01-01", "kind": "x"}, {"text": "b", "day": "1970-01-02", "kind": "y"}]
+    with pytest.raises(errors.DataError, match="columns are not those of the file before"):
+        data.recognise([tmp_path / "b.arrow", tmp_path / "d.arrow"])
+    (tmp_path / "broken.arrow").write_bytes(b"ARROW1 no")
+    with pytest.raises(errors.DataError, match="no Arrow that can be read"):
+        data.recognise(tmp_path / "broken.arrow")
     (tmp_path / "c.json").write_text(' [{"a": 1}, {"a": 2}]')
     assert rows_of(kept(tmp_path / "c.json")) == [{"a": 1}, {"a": 2}]
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 no")

@@ -34,7 +34,7 @@ _PLACES = {
     ],
     "frameworks": ["to_device"],
     "torch_data": ["TorchDataset"],
-    "dataloader": ["DataLoader", "dataloader"],
+    "loader": ["DataLoader", "dataloader"],
     "instruct": ["instructions"],
     "tokenizer": ["Tokenizer"],
     "monitor": ["Monitor", "compare"],
@@ -49,7 +49,7 @@ __all__ = ["__version__", *_PLACE_OF]
 if TYPE_CHECKING:
     from .batch import Batch, Tensor
     from .daemon import connect, shutdown
-    from .dataloader import DataLoader, dataloader
+    from .loader import DataLoader, dataloader
     from .errors import (
         DaemonError,
         DataError,

@@ -13,10 +13,11 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import columns as kinds
-from . import held, hub
+from . import held, held_datasets
 from .columns import Column
 from .errors import DataError, NotFoundError, SpecError
 from .held import Files, Held, Rows
@@ -30,6 +31,7 @@ _SOURCES = {
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".parquet": "parquet", ".pq": "parquet",
 }
 _COMPRESSED = (".gz", ".zst", ".lz4", ".bz2", ".xz")
+N_LOOK_ROWS = 100
 _GLOB = ("*", "?", "[", "{")
 
 
@@ -43,6 +45,17 @@ def as_source(data: Any, columns: Sequence[str] | None = None, *, json: Sequence
     Errors: SpecError (no data that is known, or no such column), DataError (values that do not fit, or too much of it).
     """
     return keep(recognise(data), columns, {name: "json" for name in json}).pipeline()
+
+
+def look(thing: Held) -> Held:
+    """With its columns: of files the first 100 records are read by leat."""
+    if not isinstance(thing, Files) or thing.columns is not None:
+        return thing
+    rows = thing.pipeline().head(N_LOOK_ROWS)
+    columns = kinds.of_rows(rows)
+    if not columns:
+        raise DataError("there is no record to tell the columns from", file=", ".join(thing.paths))
+    return replace(thing, columns={name: column if column.kind else Column(name, "text") for name, column in columns.items()})
 
 
 def keep(thing: Held, names: Sequence[str] | None = None, forms: Mapping[str, str] | None = None) -> Files:
@@ -155,7 +168,7 @@ def _of_torch(data: Any) -> Held | None:
 
 
 _ORIGINS: list[tuple[str, Callable[[Any], Held | None]]] = [
-    ("datasets", hub.recognise),
+    ("datasets", held_datasets.recognise),
     ("pandas", _of_pandas),
     ("polars", _of_polars),
     ("pyarrow", _of_pyarrow),
@@ -298,8 +311,7 @@ def _of_files(source: str, paths: Sequence[str]) -> Held:
         return _of_json(paths)
     if source == "arrow":
         files = [file for path in paths for file in _expanded(path)]
-        counts = [held.arrow_rows(file) for file in files]
-        return Files("arrow", tuple(files), n_rows=sum(count for count in counts if count is not None) if None not in counts else None)
+        return held.of_arrow(files) if held.has_pyarrow() else Files("arrow", tuple(files))
     is_tsv = source == "csv" and all(".tsv" in path.lower() for path in paths)
     return Files(source, tuple(paths), {"delimiter": "\t"} if is_tsv else {})
 
@@ -344,7 +356,7 @@ def _of_saved(path: str) -> Held:
     if held.importable("datasets"):
         import datasets
 
-        return hub.recognise(datasets.load_from_disk(path)) or Files("arrow", ())
+        return held_datasets.recognise(datasets.load_from_disk(path)) or Files("arrow", ())
     with open(os.path.join(path, "state.json"), encoding="utf-8") as file:
         names = [entry["filename"] for entry in json.load(file)["_data_files"]]
     return _of_files("arrow", [os.path.join(path, os.path.basename(name)) for name in names])

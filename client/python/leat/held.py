@@ -39,7 +39,13 @@ class Files:
     columns: Mapping[str, Column] | None = None
     n_rows: int | None = None
 
+    @property
+    def is_untyped(self) -> bool:
+        """Whether all columns are texts, numbers too."""
+        return self.source == "csv"
+
     def pipeline(self) -> Pipeline:
+        """Just the source."""
         from . import pipeline
 
         return pipeline.source(self.source, paths=list(self.paths), **self.arguments)
@@ -248,27 +254,58 @@ def of_parquet(paths: Sequence[str]) -> Tables:
     return Tables(kinds.of_arrow_schema(schema), sum(file.metadata.num_rows for file in files), read)
 
 
-def arrow_rows(path: str) -> int | None:
-    """The rows of an Arrow file or stream, by the heads of its batches; None if pyarrow is missing or cannot read it."""
-    if not has_pyarrow():
-        return None
+def of_arrow(paths: Sequence[str]) -> Tables:
+    """Arrow files and streams, one after the other, with the same columns; they are read as they are where leat can."""
     import pyarrow as pa
 
     try:
-        with pa.memory_map(path) as source:
-            return int(sum(batch.num_rows for batch in _batches(source)))
-    except (OSError, pa.ArrowException):
-        return None
+        schemas = [_read_arrow(path, lambda reader: reader.schema) for path in paths]
+        n_rows = sum(map(arrow_rows, paths))
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{', '.join(paths)}: no Arrow that can be read: {error}") from error
+    for path, schema in zip(paths, schemas):
+        if not schema.equals(schemas[0]):
+            raise DataError("the columns are not those of the file before", file=path)
+
+    def read(names: Sequence[str]) -> Iterator[Any]:
+        for path in paths:
+            with pa.memory_map(path) as source:
+                for batch in _batches(_arrow_reader(source)):
+                    for start in range(0, batch.num_rows, N_BATCH_ROWS):
+                        yield batch.select(list(names)).slice(start, N_BATCH_ROWS)
+
+    return Tables(kinds.of_arrow_schema(schemas[0]), n_rows, read, tuple(paths))
 
 
-def _batches(source: Any) -> Iterator[Any]:
+def arrow_rows(path: str) -> int:
+    """The rows of an Arrow file or stream, by the heads of its batches."""
+    return int(_read_arrow(path, lambda reader: sum(batch.num_rows for batch in _batches(reader))))
+
+
+def arrow_types(path: str) -> dict[str, Any]:
+    """The types of the columns of an Arrow file or stream."""
+    return {field.name: field.type for field in _read_arrow(path, lambda reader: reader.schema)}
+
+
+def _read_arrow(path: str, ask: Callable[[Any], Any]) -> Any:
     import pyarrow as pa
 
-    if source.read(6) == b"ARROW1":
-        reader = pa.ipc.open_file(source)
-        return (reader.get_batch(at) for at in range(reader.num_record_batches))
+    with pa.memory_map(path) as source:
+        return ask(_arrow_reader(source))
+
+
+def _arrow_reader(source: Any) -> Any:
+    import pyarrow as pa
+
+    is_file = source.read(6) == b"ARROW1"
     source.seek(0)
-    return iter(pa.ipc.open_stream(source))
+    return pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
+
+
+def _batches(reader: Any) -> Iterator[Any]:
+    if not hasattr(reader, "num_record_batches"):
+        return iter(reader)
+    return (reader.get_batch(at) for at in range(reader.num_record_batches))
 
 
 def require_pyarrow(what: str) -> None:

@@ -76,13 +76,8 @@ def _is_whole(block: Any) -> bool:
 
 def _holds_the_same(block: Any, schema: Any) -> bool:
     """Whether the file of a block has as many rows, and the columns of the table with their types."""
-    import pyarrow as pa
-
-    if held.arrow_rows(block.path) != block.num_rows:
-        return False
-    with pa.memory_map(block.path) as source:
-        types = {field.name: field.type for field in pa.ipc.open_stream(source).schema}
-    return all(types.get(field.name) == field.type for field in schema)
+    types = held.arrow_types(block.path)
+    return held.arrow_rows(block.path) == block.num_rows and all(types.get(field.name) == field.type for field in schema)
 
 
 def _of_custom(data: Any) -> Rows:

@@ -1,0 +1,341 @@
+"""leat.dataloader(): batches of token ids of the data that one holds, in one call.
+
+The data becomes a source (see `data`), the rest is a pipeline as one would write it: tokenize, pad, cast, shuffle, batch; with a token
+cache, so that the texts are read and tokenized once, and neither in the next epoch nor in the next process. `DataLoader.pipeline` is
+that pipeline, for who wants more of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import columns as kinds
+from . import data as data_module
+from . import data_store, held, model_tokenizer
+from .columns import Column
+from .errors import SpecError
+from .held import Files
+from .model_tokenizer import ModelTokenizer
+
+if TYPE_CHECKING:
+    from .pipeline import Pipeline
+    from .stream import Stream
+
+_LABELS = ("labels", "label")  # what is taken for the labels where nothing is said, as transformers does
+_MADE_TEXT = "_text"  # of a template
+_IGNORED = -100  # stands for no label where labels are lists
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What batches are made of, by columns of the data."""
+
+    texts: tuple[str, ...]  # one, or a pair; none: numbers alone
+    template: str | None  # that makes the text
+    labels: Mapping[str, str]  # column → name in the batch
+    numbers: tuple[str, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        return list(dict.fromkeys([*self.texts, *self.labels, *self.numbers]))
+
+
+def dataloader(
+    data: Any,
+    tokenizer: Any = None,
+    *,
+    batch_size: int = 32,
+    text: str | tuple[str, str] | None = None,
+    labels: str | Sequence[str] | Mapping[str, str] | Literal[False] | None = None,
+    labels_dtype: str | None = None,
+    classes: Sequence[str] | None = None,
+    columns: Sequence[str] = (),
+    max_length: int | None = None,
+    padding: Literal["longest", "max_length"] = "longest",
+    pad_to_multiple_of: int | None = None,
+    token_type_ids: bool | None = None,
+    shuffle: bool | int = False,
+    seed: int = 0,
+    drop_last: bool = False,
+    framework: Literal["torch", "jax", "mlx", "numpy"] | None = None,
+    device: Any = None,
+    epochs: int = 1,
+    cache: bool | str | os.PathLike[str] | Mapping[str, Any] = True,
+    options: Mapping[str, Any] | None = None,
+) -> DataLoader:
+    """Batches of `data`: {"input_ids": int32 [rows, length], "attention_mask": int32 [rows, length], "labels": [rows]}.
+
+    data: see leat.data.as_source: data sets, data frames, lists, paths.
+    tokenizer: a path (tokenizer.json, or the directory of a model), a leat.Tokenizer, or a fast tokenizer of transformers; None: there are no
+        texts in the batches, and all columns of numbers are, unless `columns` names some.
+    text: the column of the texts; a pair of columns, which are tokenized as one; or a text with columns in it, "Q: {question}\\nA: {answer}".
+        None: the only column of texts, or the one named "text". A text that is missing is empty.
+    labels: a column, some, or {column: name in the batch}; None: "labels" or "label" if there is one, as "labels"; False: none. Whole
+        numbers and booleans come as int64, others as float32, or as `labels_dtype` says; those of categoricals are their codes; texts need
+        `classes`, the names in the order of their numbers. Lists are padded with -100 (whole numbers).
+    columns: of numbers that are in the batches besides, as they are (float64 as float32); lists are padded with 0.
+    max_length: ids of a row at most, special tokens included; None: as the tokenizer's file says.
+    padding: to the longest row of the batch (a multiple of `pad_to_multiple_of`), or to max_length.
+    token_type_ids: whether they are there; None: if the tokenizer is one of transformers that gives them.
+    shuffle: True: all rows, anew in each epoch; a number: within a buffer of so many; by `seed`.
+    drop_last: without the last batch of an epoch if it is smaller.
+    framework: of the arrays; None: "torch" if it was imported, else "numpy". They are writable, and one's own. device: as batch.to() has it.
+    epochs: how many one `for` goes through.
+    cache: keeps the ids, below $XDG_CACHE_HOME/leat/tokens, in a folder of one's own, or by the members of the option `cache`; False: no.
+    options: of the stream, such as {"on_error": "skip"}.
+
+    Errors: SpecError, NotFoundError, DataError: before anything is read; of what stands in a record: when it comes.
+    """
+    thing = data_module.look(data_module.recognise(data))
+    wanted = _choose(thing.columns or {}, tokenizer is not None, text, labels, columns)
+    files = data_module.keep(thing, wanted.columns, {name: "codes" for name in wanted.labels if not classes})
+    model = model_tokenizer.resolve(tokenizer) if tokenizer is not None else None
+    pipeline, names = files.pipeline(), []
+    if model is not None:
+        pipeline, names = _tokenized(pipeline, wanted, model, max_length, token_type_ids)
+        pipeline = _padded(pipeline, names, model, _width(padding, max_length, pad_to_multiple_of))
+        names.insert(1, "attention_mask")
+    for column in _described(files, thing, [*wanted.labels, *wanted.numbers]):
+        if column.name in wanted.labels:
+            pipeline = _labelled(pipeline, column, wanted.labels[column.name], labels_dtype, classes, files.is_untyped)
+        else:
+            pipeline = _numbered(pipeline, column, files.is_untyped)
+    pipeline = pipeline.stage("select", {"fields": [*names, *wanted.labels.values(), *wanted.numbers]})
+    pipeline = _shuffled(pipeline, shuffle, seed).stage("batch", {"batch_size": batch_size, "drop_last": drop_last})
+    pipeline = pipeline.with_options({**(options or {}), "cache": _cache(cache, files)})
+    rows = files.n_rows if (options or {}).get("on_error", "fail") == "fail" else None
+    return DataLoader(pipeline, framework=framework, device=device, epochs=epochs, n_rows=rows, batch_size=batch_size, drop_last=drop_last)
+
+
+# ---- what of the data is wanted ----
+
+
+def _choose(
+    columns: Mapping[str, Column],
+    has_texts: bool,
+    text: str | tuple[str, str] | None,
+    labels: str | Sequence[str] | Mapping[str, str] | Literal[False] | None,
+    numbers: Sequence[str],
+) -> _Wanted:
+    named = _labels_of(columns, labels)
+    if not has_texts:
+        if text is not None:
+            raise SpecError("a `text` needs a tokenizer")
+        every = [column.name for column in columns.values() if (column.is_number or column.is_list) and column.name not in named]
+        return _Wanted((), None, named, tuple(numbers or every))
+    if isinstance(text, str) and text not in columns and "{" in text:
+        return _Wanted(tuple(_fields_of(text)), text, named, tuple(numbers))
+    if isinstance(text, (tuple, list)):
+        if len(text) != 2:
+            raise SpecError(f"`text` is a column, or a pair of columns, and not {len(text)} of them: a text with columns in it puts them together")
+        return _Wanted(tuple(text), None, named, tuple(numbers))
+    return _Wanted((text or _only_text(columns, named),), None, named, tuple(numbers))
+
+
+def _labels_of(columns: Mapping[str, Column], labels: str | Sequence[str] | Mapping[str, str] | Literal[False] | None) -> dict[str, str]:
+    """Column → name in the batch."""
+    if labels is False:
+        return {}
+    if labels is None:
+        return {name: "labels" for name in [name for name in _LABELS if name in columns and columns[name].kind][:1]}
+    if isinstance(labels, str):
+        return {labels: "labels"}
+    if isinstance(labels, Mapping):
+        return dict(labels)
+    return {name: "labels" if len(labels) == 1 else name for name in labels}
+
+
+def _only_text(columns: Mapping[str, Column], labels: Mapping[str, str]) -> str:
+    texts = [column.name for column in columns.values() if column.is_text and column.name not in labels]
+    if len(texts) == 1 or "text" in texts:
+        return texts[0] if len(texts) == 1 else "text"
+    if not texts:
+        raise SpecError(f"there is no column of texts; there are {', '.join(map(str, columns.values())) or 'none at all'}")
+    raise SpecError(f"there are several columns of texts: say which is meant, text={texts[0]!r}; there are {', '.join(texts)}")
+
+
+def _fields_of(template: str) -> list[str]:
+    """The columns that a text has in braces."""
+    return list(dict.fromkeys(re.findall(r"(?<!\{)\{([^{}]+)\}", template)))
+
+
+def _described(files: Files, thing: held.Held, names: Sequence[str]) -> list[Column]:
+    """The columns as they are in the files. SpecError: there is none of that name."""
+    return kinds.wanted({**(thing.columns or {}), **(files.columns or {})}, names)
+
+
+# ---- stages ----
+
+
+def _tokenized(
+    pipeline: Pipeline, wanted: _Wanted, model: ModelTokenizer, max_length: int | None, token_type_ids: bool | None
+) -> tuple[Pipeline, list[str]]:
+    """With `input_ids`; and the names of the lists that there are."""
+    has_types = model.has_token_type_ids if token_type_ids is None else token_type_ids
+    texts = wanted.texts
+    if wanted.template is not None:
+        pipeline = pipeline.stage("template", {"output": _MADE_TEXT, "parts": [wanted.template]})
+        texts = (_MADE_TEXT,)
+    said = {"input": texts[0], "pair": texts[1] if len(texts) == 2 else None, "output": "input_ids", "tokenizer": model.path}
+    cut = {"max_length": max_length, "truncation_side": model.truncation_side} if max_length is not None else {}
+    types = {"return_token_type_ids": True} if has_types else {}
+    return pipeline.stage("tokenize", {**said, **cut, **types}), ["input_ids", "token_type_ids"] if has_types else ["input_ids"]
+
+
+def _width(padding: str, max_length: int | None, multiple: int | None) -> dict[str, Any]:
+    """The arguments of `pad` that say how wide rows are."""
+    if padding == "longest":
+        return {"multiple_of": multiple} if multiple else {"longest": True}
+    if padding != "max_length":
+        raise SpecError(f"padding is {padding!r}: it is 'longest' or 'max_length'")
+    if max_length is None:
+        raise SpecError("padding to 'max_length' needs `max_length`")
+    return {"length": -(-max_length // (multiple or 1)) * (multiple or 1)}
+
+
+def _padded(pipeline: Pipeline, names: Sequence[str], model: ModelTokenizer, width: Mapping[str, Any]) -> Pipeline:
+    if model.pad_id is None:
+        raise SpecError("the tokenizer has no token to pad with: set its `pad_token`, as tokenizer.pad_token = tokenizer.eos_token")
+    values = {"input_ids": model.pad_id, "token_type_ids": model.pad_type_id}
+    for name in names:
+        mask = "attention_mask" if name == "input_ids" else None
+        pipeline = pipeline.stage("pad", {"input": name, "value": values[name], "side": model.padding_side, "mask": mask, **width})
+    return pipeline
+
+
+def _labelled(
+    pipeline: Pipeline, column: Column, name: str, dtype: str | None, classes: Sequence[str] | None, is_untyped: bool
+) -> Pipeline:
+    cast: dict[str, Any] = {"input": column.name, "output": name, "dtype": dtype or ("float32" if "float" in column.kind else "int64")}
+    if column.is_text and classes:
+        cast["map"] = {text: str(number) for number, text in enumerate(classes)}
+    elif column.is_text and not is_untyped:
+        raise SpecError(f"the labels in {column.name!r} are texts: give `classes`, their names in the order of their numbers")
+    pipeline = pipeline.stage("cast", cast)
+    if not column.is_list:
+        return pipeline
+    return pipeline.stage("pad", {"input": name, "longest": True, "value": _IGNORED if cast["dtype"].startswith("int") else 0})
+
+
+def _numbered(pipeline: Pipeline, column: Column, is_untyped: bool) -> Pipeline:
+    if column.is_text and not is_untyped:
+        raise SpecError(f"the column {column.name!r} holds texts, which cannot be in a batch")
+    if column.is_text or "float64" in column.kind:
+        pipeline = pipeline.stage("cast", {"input": column.name, "dtype": "float32"})
+    return pipeline.stage("pad", {"input": column.name, "longest": True, "value": 0}) if column.is_list else pipeline
+
+
+def _shuffled(pipeline: Pipeline, shuffle: bool | int, seed: int) -> Pipeline:
+    if shuffle is False:
+        return pipeline
+    how = {"global": True} if shuffle is True else {"buffer_size": shuffle}
+    return pipeline.stage("shuffle", {**how, "seed": seed})
+
+
+def _cache(cache: bool | str | os.PathLike[str] | Mapping[str, Any], files: Files) -> dict[str, Any] | None:
+    """The option `cache` of the stream; None for what comes but once."""
+    if cache is False or any(stat.S_ISFIFO(os.stat(path).st_mode) for path in files.paths if os.path.exists(path)):
+        return None
+    path = os.path.join(os.path.dirname(data_store.folder()), "tokens")
+    if cache is True:
+        return {"path": path}
+    return {"path": path, **cache} if isinstance(cache, Mapping) else {"path": held.absolute(cache)}
+
+
+# ---- what comes out ----
+
+
+class DataLoader:
+    """Batches as dicts of arrays. `for` goes through one epoch (or `epochs`), the next `for` through the next.
+
+    pipeline: the leat.Pipeline behind it. framework, device: of the arrays. Opened at first use; close() or the end of the process
+    ends it. In several processes each sees its rank's share, as `leat.open` does.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        *,
+        framework: Literal["torch", "jax", "mlx", "numpy"] | None = None,
+        device: Any = None,
+        epochs: int = 1,
+        n_rows: int | None = None,
+        batch_size: int | None = None,
+        drop_last: bool = False,
+    ) -> None:
+        """n_rows, of all ranks, with batch_size and drop_last: for len() before leat has counted them."""
+        if epochs < 1:
+            raise SpecError(f"epochs is {epochs}: it is at least 1")
+        self.pipeline = pipeline
+        self.framework = framework or ("torch" if "torch" in sys.modules else "numpy")
+        self.device = device
+        self.epochs = epochs
+        self.n_rows = n_rows
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self._epochs_left = epochs
+        self._goes_on = False  # at a position that was loaded
+
+    @property
+    def stream(self) -> Stream:
+        """The leat.Stream of `pipeline`, which is opened when it is first needed."""
+        return self.pipeline.stream
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        if not self._goes_on:
+            self._begin()
+        self._goes_on = False
+        batches = self.stream.to(self.framework, device=self.device)
+        while self._epochs_left:
+            yield from batches
+            self._epochs_left -= 1
+
+    def _begin(self) -> None:
+        """Whoever left the last `for` early begins anew, with the epoch behind it: next(iter(loader)) costs nobody a batch."""
+        self._epochs_left = self.epochs
+        if self.stream.step > 0:
+            self.stream.set_epoch(self.stream.epoch + 1)
+
+    def __len__(self) -> int:
+        """Batches of one `for`, of this rank. TypeError, with the reason, if that is not known beforehand."""
+        try:
+            return self.epochs * len(self.stream)
+        except TypeError:
+            if self.n_rows is None or not self.batch_size:
+                raise
+        n_steps = self.n_rows // self.batch_size if self.drop_last else -(-self.n_rows // self.batch_size)
+        return self.epochs * (n_steps // self.stream.native.world_size)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next `for` begins with that epoch, from 0: its shuffle is another."""
+        self.stream.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader is: the batch that comes next."""
+        return {**self.pipeline.state_dict(), "epochs_left": self._epochs_left or self.epochs}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next `for` goes on there. PositionError: data, tokenizer or arguments are others now."""
+        self.pipeline.load_state_dict(state)
+        self._epochs_left = int(state.get("epochs_left", self.epochs))
+        self._goes_on = True
+
+    def close(self) -> None:
+        """Ends the stream; the next `for` begins anew."""
+        self.pipeline.close()
+
+    def __enter__(self) -> DataLoader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        rows = "" if self.n_rows is None else f"{self.n_rows:,} rows, "
+        return f"<leat.DataLoader: {rows}batches of {self.batch_size} for {self.framework}>"

@@ -1,0 +1,378 @@
+"""leat.dataloader(): the same batches as the obvious code with torch and transformers, of all that people hold; once tokenized, kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy")
+
+import leat  # noqa: E402
+from leat import errors, held, loader  # noqa: E402
+
+WORDS = "the a cat dog sat ran on under mat tree and or not very small large red blue house".split()
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+ROWS = [
+    {"text": " ".join(WORDS[(i * 7 + j * 3) % len(WORDS)] for j in range(i * 5 % 23)), "label": i % 3, "score": i / 4, "title": f"cat {WORDS[i % 19]}"}
+    for i in range(203)
+]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        patch.delenv("LEAT_SOCKET", raising=False)
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def tokenizer_json(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A WordPiece tokenizer, as of BERT, of a few words, with truncation and padding that nobody asked for."""
+    vocab = {token: id for id, token in enumerate(SPECIAL + WORDS + [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"] + list("abcdefghijklmnopqrstuvwxyz"))}
+    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
+    special = [{"id": id, "content": token, "special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False} for id, token in enumerate(SPECIAL)]
+    piece = [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "[SEP]", "type_id": 0}}]
+    second = [{"Sequence": {"id": "B", "type_id": 1}}, {"SpecialToken": {"id": "[SEP]", "type_id": 1}}]
+    ids = {token: {"id": token, "ids": [vocab[token]], "tokens": [token]} for token in ("[CLS]", "[SEP]")}
+    said = {
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": special, "normalizer": {"type": "Lowercase"}, "pre_tokenizer": {"type": "Whitespace"},
+        "post_processor": {"type": "TemplateProcessing", "single": piece, "pair": piece + second, "special_tokens": ids}, "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": vocab},
+    }
+    path.write_text(json.dumps(said))
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "model_max_length": 10**30}
+    (path.parent / "tokenizer_config.json").write_text(json.dumps(names))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def fast(tokenizer_json: str) -> Any:
+    transformers = pytest.importorskip("transformers")
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_file=tokenizer_json, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
+
+
+def batches_of(rows: list[dict[str, Any]], size: int, drop_last: bool = False) -> Iterator[list[dict[str, Any]]]:
+    """As torch.utils.data.DataLoader makes them."""
+    for first in range(0, len(rows), size):
+        if not drop_last or first + size <= len(rows):
+            yield rows[first : first + size]
+
+
+def expected(fast: Any, rows: list[dict[str, Any]], text: Any = "text", **options: Any) -> dict[str, Any]:
+    """What a collate function with that tokenizer gives for one batch."""
+    texts = [[row[name] for row in rows] for name in ([text] if isinstance(text, str) else text)]
+    return {name: np.array(value) for name, value in fast(*texts, **options).items()}
+
+
+def assert_equal(batch: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for name, value in wanted.items():
+        np.testing.assert_array_equal(np.asarray(batch[name]), value, err_msg=name)
+
+
+def rows_seen(batches: Any) -> list[tuple[int, ...]]:
+    return [tuple(int(id) for id, is_there in zip(ids, mask) if is_there) for batch in batches for ids, mask in zip(batch["input_ids"], batch["attention_mask"])]
+
+
+# ---- against torch and transformers ----
+
+
+@pytest.mark.parametrize("size", [1, 32])
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_longest(fast: Any, size: int, drop_last: bool) -> None:
+    with leat.dataloader(ROWS, fast, batch_size=size, max_length=12, drop_last=drop_last, framework="numpy") as batches:
+        found = list(batches)
+        assert len(found) == len(batches)
+    wanted = list(batches_of(ROWS, size, drop_last))
+    assert len(found) == len(wanted)
+    for batch, rows in zip(found, wanted):
+        assert set(batch) == {"input_ids", "attention_mask", "token_type_ids", "labels"}
+        assert_equal(batch, expected(fast, rows, truncation=True, max_length=12, padding=True))
+        assert_equal(batch, {"labels": [row["label"] for row in rows]})
+    assert {name: array.dtype.name for name, array in found[0].items()} == {
+        "input_ids": "int32", "attention_mask": "int32", "token_type_ids": "int32", "labels": "int64",
+    }
+
+
+def test_max_length_and_sides(fast: Any) -> None:
+    fast.padding_side, fast.truncation_side = "left", "left"
+    try:
+        with leat.dataloader(ROWS, fast, batch_size=50, max_length=10, padding="max_length", labels=False, framework="numpy") as batches:
+            for batch, rows in zip(batches, batches_of(ROWS, 50), strict=True):
+                assert batch["input_ids"].shape == (len(rows), 10) and "labels" not in batch
+                assert_equal(batch, expected(fast, rows, truncation=True, max_length=10, padding="max_length"))
+    finally:
+        fast.padding_side, fast.truncation_side = "right", "right"
+
+
+def test_pairs_templates_and_multiples(fast: Any) -> None:
+    with leat.dataloader(ROWS, fast, text=("title", "text"), max_length=14, pad_to_multiple_of=8, framework="numpy") as batches:
+        for batch, rows in zip(batches, batches_of(ROWS, 32), strict=True):
+            assert_equal(batch, expected(fast, rows, ("title", "text"), truncation=True, max_length=14, padding=True, pad_to_multiple_of=8))
+    with leat.dataloader(ROWS, fast, text="{title} and {text}", framework="numpy", token_type_ids=False) as batches:
+        for batch, rows in zip(batches, batches_of(ROWS, 32), strict=True):
+            assert "token_type_ids" not in batch
+            joined = [{"text": f"{row['title']} and {row['text']}"} for row in rows]
+            assert_equal(batch, expected(fast, joined, padding=True, return_token_type_ids=False))
+
+
+def test_tokenizer_state_is_left_alone(fast: Any) -> None:
+    fast(["a cat", "a"], truncation=True, max_length=3, padding="max_length")  # stays in the backend
+    before = fast.backend_tokenizer.to_str()
+    with leat.dataloader(ROWS, fast, batch_size=203, framework="numpy") as batches:
+        assert_equal(next(iter(batches)), expected(fast, ROWS, padding=True))
+    fast(["a cat", "a"], truncation=True, max_length=3, padding="max_length")
+    assert fast.backend_tokenizer.to_str() == before
+    fast.add_tokens(["zebra"])
+    rows = [{"text": "a zebra sat"}]
+    with leat.dataloader(rows, fast, framework="numpy") as batches:
+        assert_equal(next(iter(batches)), expected(fast, rows))
+
+
+def test_tokenizers_of_all_kinds(fast: Any, tokenizer_json: str) -> None:
+    wanted = expected(fast, ROWS[:32], padding=True, return_token_type_ids=False)
+    for tokenizer in (tokenizer_json, pathlib.Path(tokenizer_json).parent, leat.Tokenizer.from_file(tokenizer_json), fast.backend_tokenizer):
+        with leat.dataloader(ROWS, tokenizer, framework="numpy") as batches:
+            assert_equal(next(iter(batches)), wanted)
+    with pytest.raises(errors.NotFoundError):
+        leat.dataloader(ROWS, "no/such-model")
+    with pytest.raises(errors.SpecError):
+        leat.dataloader(ROWS, 3)
+
+
+def test_torch_data_loader(fast: Any) -> None:
+    """The same loop, over tensors of torch, of the same data set."""
+    torch = pytest.importorskip("torch")
+
+    class Reviews(torch.utils.data.Dataset):  # type: ignore[misc]
+        def __len__(self) -> int:
+            return len(ROWS)
+
+        def __getitem__(self, at: int) -> tuple[str, int]:
+            return ROWS[at]["text"], ROWS[at]["label"]
+
+    def collate(rows: list[tuple[str, int]]) -> dict[str, Any]:
+        texts, labels = zip(*rows)
+        return {**fast(list(texts), truncation=True, max_length=16, padding=True, return_tensors="pt"), "labels": torch.tensor(labels)}
+
+    theirs = torch.utils.data.DataLoader(Reviews(), batch_size=16, collate_fn=collate)
+    ours = leat.dataloader(Reviews(), fast, batch_size=16, max_length=16)
+    assert ours.framework == "torch" and len(ours) == len(theirs)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert {name: torch.equal(mine[name].long(), other[name]) for name in other} == dict.fromkeys(mine, True)
+        mine["input_ids"] += 1  # is one's own
+    ours.close()
+
+
+# ---- all that people hold ----
+
+
+def holders(folder: pathlib.Path) -> Iterator[tuple[str, Any]]:
+    import csv
+
+    with open(folder / "rows.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, ["text", "label"], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(ROWS)
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    yield "csv", str(folder / "rows.csv")
+    yield "jsonl", folder / "rows.jsonl"
+    yield "generator", (row for row in ROWS)
+    yield "pairs", [(row["text"], row["label"]) for row in ROWS]
+    for name in ("pandas", "polars", "pyarrow", "datasets"):
+        try:
+            __import__(name)
+        except ImportError:
+            continue
+        yield name, _frame(sys.modules[name], name)
+    if "datasets" in sys.modules:
+        datasets = sys.modules["datasets"]
+        whole = datasets.Dataset.from_list(ROWS)
+        whole.save_to_disk(folder / "saved")
+        saved = datasets.load_from_disk(folder / "saved")
+        yield "datasets, mapped files", saved
+        yield "datasets, with indices", saved.select([*range(202, -1, -1)]).select([*range(202, -1, -1)])
+        yield "datasets, for torch", saved.with_format("torch")
+        yield "datasets, iterable", saved.to_iterable_dataset()
+        saved.to_parquet(folder / "rows.parquet")
+        yield "parquet", folder / "rows.parquet"
+        yield "folder", folder / "saved"
+
+
+def _frame(module: Any, name: str) -> Any:
+    if name == "pyarrow":
+        return module.Table.from_pylist(ROWS)
+    return module.Dataset.from_list(ROWS) if name == "datasets" else module.DataFrame(ROWS)
+
+
+def test_held_in_all_ways(fast: Any, tmp_path: pathlib.Path) -> None:
+    wanted = [
+        {**expected(fast, rows, truncation=True, max_length=12, padding=True), "labels": np.array([row["label"] for row in rows])} for rows in batches_of(ROWS, 64)
+    ]
+    for name, data in holders(tmp_path):
+        with leat.dataloader(data, fast, text="text", batch_size=64, max_length=12, framework="numpy") as batches:
+            found = list(batches)
+        assert len(found) == len(wanted), name
+        for batch, other in zip(found, wanted):
+            assert_equal(batch, other)
+
+
+def test_without_pyarrow(fast: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "has_pyarrow", lambda: False)
+    with leat.dataloader(ROWS, fast, text="text", framework="numpy") as batches:
+        assert batches.pipeline.spec["source"][0] == "jsonl"
+        assert_equal(next(iter(batches)), expected(fast, ROWS[:32], padding=True))
+
+
+# ---- columns ----
+
+
+def test_labels_and_columns(fast: Any) -> None:
+    rows = [{**row, "kind": "xyz"[row["label"]], "ok": row["label"] == 0, "vector": [0.5, row["score"]], "tags": [1] * (row["label"] + 1)} for row in ROWS]
+    with leat.dataloader(rows, fast, text="text", labels="score", columns=["ok", "vector", "label"], framework="numpy") as batches:
+        batch = next(iter(batches))
+        assert {name: (array.dtype.name, array.shape) for name, array in batch.items() if name not in ("input_ids", "attention_mask", "token_type_ids")} == {
+            "labels": ("float32", (32,)), "ok": ("bool", (32,)), "vector": ("float32", (32, 2)), "label": ("int64", (32,)),
+        }
+        assert_equal(batch, {"labels": [row["score"] for row in rows[:32]], "vector": [row["vector"] for row in rows[:32]]})
+    with leat.dataloader(rows, fast, text="text", labels="kind", classes=["x", "y", "z"], framework="numpy") as batches:
+        assert_equal(next(iter(batches)), {"labels": [row["label"] for row in rows[:32]]})
+    with leat.dataloader(rows, fast, text="text", labels={"tags": "tags", "ok": "is_ok"}, framework="numpy") as batches:
+        batch = next(iter(batches))
+        assert batch["is_ok"].dtype == np.int64
+        assert batch["tags"].tolist() == [row["tags"] + [-100] * (3 - len(row["tags"])) for row in rows[:32]]
+    with leat.dataloader(rows, None, labels="label", framework="numpy", batch_size=4) as batches:
+        assert set(next(iter(batches))) == {"labels", "score", "ok", "vector", "tags"}
+
+
+def test_categoricals(fast: Any) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(ROWS)
+    frame["label"] = pd.Categorical(["xyz"[label] for label in frame["label"]])
+    with leat.dataloader(frame, fast, text="text", framework="numpy") as batches:
+        assert_equal(next(iter(batches)), {"labels": [row["label"] for row in ROWS[:32]]})
+    assert batches.classes == ("x", "y", "z")
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "text"),
+    [
+        ([{"a": "x", "b": "y"}], {}, "several columns of texts: say which is meant, text='a'; there are a, b"),
+        ([{"a": 1, "b": 0.5}], {}, r"no column of texts; there are a \(int64\), b \(float64\)"),
+        ([{"a": "x"}], {"text": "b"}, "no column 'b'; there are a"),
+        ([{"a": "x"}], {"text": "{b}"}, "no column 'b'"),
+        ([{"a": "x"}], {"text": ("a", "a", "a")}, "a pair of columns, and not 3"),
+        ([{"a": "x"}], {"labels": "b"}, "no column 'b'"),
+        ([{"a": "x", "label": "y"}], {"text": "a"}, "labels in 'label' are texts: give `classes`"),
+        ([{"a": "x", "b": "y"}], {"text": "a", "columns": ["b"]}, "'b' holds texts, which cannot be in a batch"),
+        ([{"a": "x"}], {"padding": "max_length"}, "needs `max_length`"),
+        ([{"a": "x"}], {"padding": True}, "padding is True"),
+        ([{"a": "x"}], {"epochs": 0}, "epochs is 0"),
+        ([{"a": "x"}], {"framework": "tf"}, "tf"),
+    ],
+)
+def test_refused(tokenizer_json: str, rows: list[dict[str, Any]], options: dict[str, Any], text: str) -> None:
+    with pytest.raises((errors.SpecError, ValueError), match=text):
+        leat.dataloader(rows, tokenizer_json, **options)
+    with pytest.raises(errors.SpecError, match="a `text` needs a tokenizer"):
+        leat.dataloader(rows, None, text="a")
+
+
+def test_bad_label_is_told(tokenizer_json: str, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "bad.csv").write_text("text,label\na cat,1\na dog,many\n")
+    with leat.dataloader(tmp_path / "bad.csv", tokenizer_json, framework="numpy") as batches, pytest.raises(errors.DataError, match=r"bad\.csv:3.*many"):
+        list(batches)
+    with leat.dataloader(tmp_path / "bad.csv", tokenizer_json, framework="numpy", options={"on_error": "skip"}) as batches:
+        assert [batch["labels"].tolist() for batch in batches] == [[1]]
+
+
+# ---- order, epochs, positions ----
+
+
+def test_shuffles(fast: Any) -> None:
+    in_order = rows_seen([expected(fast, ROWS, padding=True)])
+    for shuffle in (True, 50):
+        with leat.dataloader(ROWS, fast, shuffle=shuffle, seed=3, framework="numpy") as batches:
+            first, second = rows_seen(batches), rows_seen(batches)
+            batches.set_epoch(0)
+            again = rows_seen(batches)
+        assert first == again and first != second and first != in_order
+        assert sorted(first) == sorted(second) == sorted(in_order)
+        with leat.dataloader(ROWS, fast, shuffle=shuffle, seed=4, framework="numpy") as batches:
+            assert rows_seen(batches) != first
+
+
+def test_loops_left_early(fast: Any) -> None:
+    with leat.dataloader(ROWS, fast, shuffle=True, framework="numpy") as batches:
+        whole = [rows_seen(batches) for _ in range(3)]
+    with leat.dataloader(ROWS, fast, shuffle=True, framework="numpy") as batches:
+        peeked = iter(batches)
+        next(peeked)
+        assert rows_seen(batches) == whole[1]
+        for _ in batches:
+            break
+        batches.set_epoch(2)
+        assert rows_seen(batches) == whole[2]
+
+
+def test_epochs_and_positions(fast: Any) -> None:
+    def make() -> leat.DataLoader:
+        return leat.dataloader(ROWS, fast, shuffle=True, epochs=2, framework="numpy")
+
+    with make() as batches:
+        assert len(batches) == 14
+        whole = list(batches)
+        following = rows_seen(batches)
+    assert len(whole) == 14
+    for at in (0, 3, 7, 10):
+        with make() as batches:
+            loop = iter(batches)
+            for _ in range(at):
+                next(loop)
+            state = json.loads(json.dumps(batches.state_dict()))
+        with make() as batches:
+            batches.load_state_dict(state)
+            assert rows_seen(batches) == rows_seen(whole[at:])
+            assert rows_seen(batches) == following
+    with leat.dataloader(ROWS[1:], fast, shuffle=True, framework="numpy") as batches, pytest.raises(errors.PositionError):
+        batches.load_state_dict(state)
+        next(iter(batches))
+
+
+# ---- the cache ----
+
+SECOND = """
+    import json, logging, os, sys
+    import leat
+    logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+    path, tokenizer = sys.argv[1:]
+    rows = [json.loads(line) for line in open(path)]
+    batches = leat.dataloader(rows, tokenizer, text="text", batch_size=50, shuffle=True, framework="numpy")
+    print(json.dumps({"source": batches.pipeline.spec["source"][1]["paths"], "rows": sum(len(batch["labels"]) for batch in batches)}))
+    import leat.programs
+    from leat import daemon
+    print(leat.programs.leatctl("stats", "pipeline", "--json", "--socket", daemon.for_built().address))
+"""
+
+
+def _second(path: pathlib.Path, tokenizer: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    command = [sys.executable, "-c", textwrap.dedent(SECOND), str(path), tokenizer]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    first, _, stats = done.stdout.partition("\n")
+    return json.loads(first), json.loads(stats)
