@@ -91,6 +91,10 @@ static int check_options(struct leat_open_options *options, struct leat_error *e
     if (options->delivery != LEAT_DELIVERY_SHARED && options->delivery != LEAT_DELIVERY_COPY)
         return leat_error_set(err, -EINVAL, "options: delivery is %d, neither shared nor copy",
                               options->delivery);
+    if (options->shuffle < LEAT_SHUFFLE_AS_DECLARED || options->shuffle > LEAT_SHUFFLE_OFF)
+        return leat_error_set(err, -EINVAL,
+                              "options: shuffle is %d, neither as declared, on nor off",
+                              options->shuffle);
     if (options->open_timeout_ms == 0)
         options->open_timeout_ms = OPEN_TIMEOUT_MS;
     return 0;
@@ -135,6 +139,8 @@ static void fill_request(Leat__OpenRequest *message, Leat__Position *start,
                          const struct leat_open_options *options, const struct leat_ranks *ranks) {
     message->start = start;
     message->accept_changes = options->accept_changes;
+    message->split = (char *)(uintptr_t)(options->split ? options->split : "");
+    message->shuffle = (uint32_t)options->shuffle;
     message->n_epochs = options->n_epochs;
     message->rank = ranks->rank;
     message->world_size = ranks->world_size;

@@ -131,6 +131,13 @@ struct leat_ring {
     uint64_t size_bytes; /* of either */
 };
 
+/* What becomes of the stages `shuffle` of a stream that the operator declared. */
+enum leat_shuffle {
+    LEAT_SHUFFLE_AS_DECLARED = 0,
+    LEAT_SHUFFLE_ON = 1,  /* as declared, and -EINVAL if there is none */
+    LEAT_SHUFFLE_OFF = 2, /* left out: rows come in the order of the data */
+};
+
 /* All zero but struct_size is the default. Initialise with leat_open_options_init(). */
 struct leat_open_options {
     size_t struct_size;   /* sizeof(struct leat_open_options) */
@@ -171,6 +178,10 @@ struct leat_open_options {
     void (*on_unmap)(void *user, const struct leat_ring *ring);
     void *on_unmap_user;
     bool private_writes; /* tensors may be written: see leat_batch_let_write() */
+    const char *split;   /* of a declared stream: this part of its data, "train", "validation" or
+                            "test": the stream NAME.SPLIT if there is one, else that part of its
+                            stage `split`; NULL: as it is declared */
+    int32_t shuffle;     /* of a declared stream: enum leat_shuffle */
 };
 
 static inline void leat_open_options_init(struct leat_open_options *options) {

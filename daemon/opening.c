@@ -2,12 +2,14 @@
 #include "daemon/opening.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/daemon.h"
 #include "daemon/session.h"
+#include "daemon/variant.h"
 #include "pipeline/data_digest.h"
 #include "pipeline/steps.h"
 #include "proto/leat.pb-c.h"
@@ -107,17 +109,72 @@ static int take_own_spec(struct leat_opening *opening, const Leat__StreamSpec *m
     return opening->stream ? 0 : leat_error_oom(err);
 }
 
+/* The stream NAME.SPLIT, if one is declared; then nothing but its shuffle is left to change. */
+static struct leat_stream *find_split(struct leat_opening *opening,
+                                      const Leat__OpenRequest *request,
+                                      struct leat_variant *variant) {
+    struct leat_error none = LEAT_ERROR_INIT;
+    struct leat_stream *stream;
+    char name[2 * LEAT_NAME_MAX + 2];
+    int n = snprintf(name, sizeof(name), "%s.%s", request->stream, variant->split);
+
+    if (!variant->split[0] || n < 0 || (size_t)n >= sizeof(name))
+        return NULL;
+    stream = leat_streams_find(&opening->daemon->streams, name, &none);
+    if (stream)
+        variant->split = "";
+    return stream;
+}
+
+/* In place of the declared stream what the trainer wants of it. */
+static int vary(struct leat_opening *opening, const struct leat_variant *variant,
+                struct leat_error *err) {
+    struct leat_streams *streams = &opening->daemon->streams;
+    struct leat_session *session = opening->session;
+    struct leat_stream *declared = opening->stream;
+    struct leat_spec *spec;
+    int r = leat_variant_make(declared->spec, variant, &spec, err);
+
+    if (r < 0)
+        return r;
+    r = leat_user_charge(session->user, LEAT_CHARGE_STREAMS, 1, err);
+    if (r < 0) {
+        leat_spec_free(spec);
+        return r;
+    }
+    session->has_own_stream = true;
+    opening->stream = leat_streams_add_own(streams, session->peer.uid, spec);
+    leat_streams_unref(streams, declared);
+    return opening->stream ? 0 : leat_error_oom(err);
+}
+
+static int take_declared(struct leat_opening *opening, const Leat__OpenRequest *request,
+                         struct leat_error *err) {
+    struct leat_variant variant = {.split = request->split, .shuffle = (int)request->shuffle};
+
+    if (request->shuffle >= LEAT_N_VARIANT_SHUFFLES)
+        return leat_error_set(err, -EPROTO, "OPEN asks for shuffle %u", request->shuffle);
+    opening->opener = opening->daemon->settings->exec == LEAT_SETTINGS_EXEC_NEVER
+                          ? &leat_opener_any
+                          : &leat_opener_operator;
+    opening->stream = find_split(opening, request, &variant);
+    if (!opening->stream)
+        opening->stream = leat_streams_find(&opening->daemon->streams, request->stream, err);
+    if (!opening->stream)
+        return -ENOENT;
+    return leat_variant_is_any(&variant) ? vary(opening, &variant, err) : 0;
+}
+
 static int take_stream(struct leat_opening *opening, const Leat__OpenRequest *request,
                        struct leat_error *err) {
     if (request->spec && request->stream[0])
         return leat_error_set(err, -EPROTO, "OPEN names a stream and describes another");
-    if (request->spec)
-        return take_own_spec(opening, request->spec, err);
-    opening->opener = opening->daemon->settings->exec == LEAT_SETTINGS_EXEC_NEVER
-                          ? &leat_opener_any
-                          : &leat_opener_operator;
-    opening->stream = leat_streams_find(&opening->daemon->streams, request->stream, err);
-    return opening->stream ? 0 : -ENOENT;
+    if (request->spec && (request->split[0] || request->shuffle))
+        return leat_error_set(err, -EINVAL,
+                              "split and shuffle are of streams that the operator declared: one's "
+                              "own says itself what it is");
+    return request->spec ? take_own_spec(opening, request->spec, err)
+                         : take_declared(opening, request, err);
 }
 
 /* ---- where and how much ---- */

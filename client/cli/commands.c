@@ -127,6 +127,16 @@ const struct leat_cli_command leat_cli_commands[] = {
      .examples = "  leatctl check /etc/leat/leatd.yaml\n",
      .options = leat_cli_check_options,
      .run = leat_cli_check},
+    {.name = "spec",
+     .summary = "print a stream of a file as JSON",
+     .description = "For programs that read no YAML: name, source and stages (each with its "
+                    "arguments), options. Numbers and\ntruth values are such where the argument "
+                    "is; all else is text. Paths are as they are written, against the\nfolder of "
+                    "FILE. Nothing is checked.",
+     .operand = "FILE",
+     .examples = "  leatctl spec titanic.yaml\n",
+     .options = leat_cli_cache_options,
+     .run = leat_cli_spec},
     {.name = "explain",
      .summary = "show the plan of a stream: schema, fused stages, memory, time",
      .description =

@@ -12,6 +12,7 @@ int leat_cli_bench(const struct leat_cli_arguments *arguments, struct leat_error
 int leat_cli_head(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_where(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_describe(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_spec(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_check(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_trace(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_explain(const struct leat_cli_arguments *arguments, struct leat_error *err);

@@ -104,12 +104,11 @@ def parameter(kind: str, argument: Entry) -> str:
 
 
 def parameters(entry: Entry) -> list[str]:
-    """Positional ones first, then those by name; what is required goes before what is not."""
+    """Positional ones first, in the order of the table; then those by name, what is required before what is not."""
     kind, arguments = entry["name"], entry["arguments"]
     places = [argument for argument in arguments if argument.get("positional")]
     names = [argument for argument in arguments if not argument.get("positional")]
-    for group in (places, names):
-        group.sort(key=lambda argument: not is_required(kind, argument))
+    names.sort(key=lambda argument: not is_required(kind, argument))
     return [parameter(kind, argument) for argument in places] + ["*"] * bool(names) + [
         parameter(kind, argument) for argument in names
     ]

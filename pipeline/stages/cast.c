@@ -44,7 +44,6 @@ static const struct leat_arg args[] = {
     {.name = "dtype",
      .type = LEAT_ARG_DTYPE,
      .offset = offsetof(struct cast, dtype),
-     .is_positional = true,
      .is_required = true,
      .choices = dtypes,
      .help = "dtype of the result"},

@@ -234,12 +234,19 @@ static void test_bad_open(void **state) {
     expect_refusal(&request, "a stream needs a source");
 }
 
-/* What a trainer describes must not make the daemon write files. */
-static void test_own_spec_that_writes(void **state) {
-    static const char *const options[][2] = {
-        {"quarantine", "/tmp/x"}, {"on_error", "quarantine"}, {"cache", "{path: /tmp}"}};
-
+static int set_up_roots(void **state) {
     (void)state;
+    test_daemon_start(&server, N_RECORDS, "roots: [/]\n");
+    return 0;
+}
+
+/* What a trainer that is confined to roots describes must not make the daemon write files. */
+static void expect_no_writing(const char *says) {
+    static const char *const options[][2] = {{"quarantine", "/tmp/x"},
+                                             {"on_error", "quarantine"},
+                                             {"index", "/tmp"},
+                                             {"cache", "{path: /tmp}"}};
+
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         Leat__OpenRequest request = LEAT__OPEN_REQUEST__INIT;
         struct leat_spec *spec = NULL;
@@ -250,10 +257,42 @@ static void test_own_spec_that_writes(void **state) {
         assert_int_equal(leat_value_insert(&spec->options, options[i][0], &value), 0);
         assert_int_equal(leat_value_set_text(value, options[i][1], false), 0);
         assert_int_equal(leat_spec_pack(spec, &request.spec), 0);
-        expect_refusal(&request, "only streams of the daemon's settings may");
+        expect_refusal(&request, says);
         leat_spec_message_free(request.spec);
         leat_spec_free(spec);
     }
+}
+
+static void test_own_spec_that_writes(void **state) {
+    (void)state;
+    expect_no_writing("only streams of the daemon's settings may");
+}
+
+/* Without roots it is the daemon's own user, who could write the same files. */
+static void test_own_spec_of_own_user(void **state) {
+    (void)state;
+    expect_no_writing("paths is missing");
+}
+
+/* What may be changed of a declared stream is what it has; and never of one's own. */
+static void test_variants(void **state) {
+    Leat__OpenRequest request = LEAT__OPEN_REQUEST__INIT;
+    Leat__StreamSpec spec = LEAT__STREAM_SPEC__INIT;
+
+    (void)state;
+    request.stream = (char *)(uintptr_t) "numbers";
+    request.split = (char *)(uintptr_t) "validation";
+    expect_refusal(&request, "no stage `split` of which the part \"validation\" could be had, nor "
+                             "is there a stream \"numbers.validation\"");
+    request.split = (char *)(uintptr_t) "";
+    request.shuffle = 1;
+    expect_refusal(&request, "has no stage `shuffle`");
+    request.shuffle = 3;
+    expect_refusal(&request, "OPEN asks for shuffle 3");
+    request.shuffle = 2;
+    request.stream = (char *)(uintptr_t) "";
+    request.spec = &spec;
+    expect_refusal(&request, "split and shuffle are of streams that the operator declared");
 }
 
 /* ---- while it is served ---- */
@@ -456,13 +495,22 @@ static void test_rank_without_batches(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_bad_hello),      TEST(test_wrong_order),
-        TEST(test_optional_kind),  TEST(test_sizes),
-        TEST(test_bad_open),       TEST(test_own_spec_that_writes),
-        TEST(test_an_epoch),       TEST(test_window),
-        TEST(test_bad_release),    TEST(test_bye),
-        TEST(test_quarantine),     TEST(test_hang_up),
-        TEST(test_no_descriptors), TEST(test_rank_without_batches),
+        TEST(test_bad_hello),
+        TEST(test_wrong_order),
+        TEST(test_optional_kind),
+        TEST(test_sizes),
+        TEST(test_bad_open),
+        cmocka_unit_test_setup_teardown(test_own_spec_that_writes, set_up_roots, tear_down),
+        TEST(test_own_spec_of_own_user),
+        TEST(test_variants),
+        TEST(test_an_epoch),
+        TEST(test_window),
+        TEST(test_bad_release),
+        TEST(test_bye),
+        TEST(test_quarantine),
+        TEST(test_hang_up),
+        TEST(test_no_descriptors),
+        TEST(test_rank_without_batches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,6 +46,29 @@ static void check_error(const char *args, const char *expected) {
         fail_msg("\"%s\" is not in \"%s\"", expected, error);
 }
 
+/* Where neither is named: the text that was made last, or the only one; and input_ids. */
+static void test_defaults(void **state) {
+    static const char tokenize[] = "- tokenize: {vocab: vocab.txt}\n";
+    char *lines;
+
+    (void)state;
+    write_files();
+    folder_print("one.csv", "text\nabc\n");
+    lines = stream_head("csv: {paths: [one.csv]}", "", tokenize, 0, 1);
+    assert_non_null(strstr(lines, "\"input_ids\": [4, 2]"));
+    free(lines);
+    lines =
+        stream_head(SOURCE, "",
+                    "- template: {parts: \"c{text}\"}\n- lower: {input: id, output: low}\n"
+                    "- template: {output: last, parts: \"cc\"}\n- tokenize: {vocab: vocab.txt}\n",
+                    3, 1);
+    assert_non_null(strstr(lines, "\"input_ids\": [5]"));
+    free(lines);
+    assert_non_null(strstr(stream_error(SOURCE, "", tokenize),
+                           "tokenize: `input` is left out, and there are 2 texts that could be "
+                           "meant: name one of id, text"));
+}
+
 static void test_modes(void **state) {
     (void)state;
     write_files();
@@ -65,7 +88,7 @@ static void test_modes(void **state) {
 static void test_bad_arguments(void **state) {
     (void)state;
     write_files();
-    check_error("output: ids, vocab: vocab.txt", "input is missing");
+    check_error("output: ids, vocab: vocab.txt", "`input` is left out, and there are 2 texts");
     check_error("input: txt, output: ids, vocab: vocab.txt", "text");
     check_error("input: text, output: ids, vocab: none.txt", "none.txt");
     check_error("input: text, output: ids, vocab: vocab.txt, unknown: unk", "needs `unk_id`");
@@ -166,11 +189,9 @@ static void test_random_is_keyed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modes),
-        cmocka_unit_test(test_bad_arguments),
-        cmocka_unit_test(test_input_must_be_text),
-        cmocka_unit_test(test_pad_value),
-        cmocka_unit_test(test_unknown_is_bad_record),
+        cmocka_unit_test(test_defaults),        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_bad_arguments),   cmocka_unit_test(test_input_must_be_text),
+        cmocka_unit_test(test_pad_value),       cmocka_unit_test(test_unknown_is_bad_record),
         cmocka_unit_test(test_random_is_keyed),
     };
 

@@ -76,6 +76,4 @@ def native(options: OpenOptions) -> dict[str, Any]:
             found[_NATIVE.get(name, name)] = value
         else:
             raise SpecError(f'there is no option "{name}"; there are {", ".join(sorted(OpenOptions.__annotations__))}')
-    if "seed" in found:
-        found["has_seed"] = True
     return found

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .stream import Stream
 
 _BEHIND_BATCH = ("batch", "prefetch")
+_SHUFFLE_ON, _SHUFFLE_OFF = 1, 2  # enum leat_shuffle
 
 
 class Pipeline(_stages.Stages):
@@ -334,7 +335,7 @@ def open(
     if split is not None:
         chosen["split"] = split
     if shuffle is not None:
-        chosen["shuffle"] = "on" if shuffle else "off"
+        chosen["shuffle"] = _SHUFFLE_ON if shuffle else _SHUFFLE_OFF
 
     def how(place: daemon.Place, native: dict[str, Any]) -> Any:
         native["options"].update(chosen)

@@ -41,12 +41,17 @@ def find(name: str) -> str:
     )
 
 
+def _error_in(output: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(output)["error"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def _raise_error(arguments: Sequence[str], output: str, complaint: str) -> None:
     """What `leatctl ... --json` says went wrong, as an exception; else its last words."""
-    try:
-        error: dict[str, Any] | None = json.loads(output).get("error")
-    except (ValueError, AttributeError):
-        error = None
+    error = _error_in(output) or _error_in(complaint)
     if error is None:
         raise DaemonError(f"leatctl {arguments[0]}: {complaint.strip() or output.strip() or 'failed without a word'}")
     place = (error[name] or None for name in ("file", "line", "column", "path"))

@@ -27,7 +27,8 @@ static const struct member {
     MEMBER(open_timeout_ms, I32), MEMBER(reconnect_timeout_ms, I32),
     MEMBER(local_rank, U32),      MEMBER(local_world_size, U32),
     MEMBER(position, TEXT),       MEMBER(accept_changes, BOOL),
-    MEMBER(private_writes, BOOL), {"reconnect", CALLABLE, 0},
+    MEMBER(private_writes, BOOL), MEMBER(split, TEXT),
+    MEMBER(shuffle, I32),         {"reconnect", CALLABLE, 0},
 };
 
 #define N_MEMBERS (sizeof(members) / sizeof(members[0]))
@@ -164,7 +165,7 @@ static int read_item(PyObject *key, PyObject *value, struct leat_open_options *o
                  "one of delivery, rank, world_size, window, first_epoch, first_step, n_epochs, "
                  "n_steps, seed, client_name, expect_digest, open_timeout_ms, "
                  "reconnect_timeout_ms, local_rank, local_world_size, position, accept_changes, "
-                 "private_writes, reconnect",
+                 "private_writes, split, shuffle, reconnect",
                  key);
 }
 
