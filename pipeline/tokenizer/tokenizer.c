@@ -205,6 +205,21 @@ uint32_t leat_tokenizer_n_ids(const struct leat_tokenizer *tokenizer) {
     return n_model > n_added ? n_model : n_added;
 }
 
+bool leat_tokenizer_is_added(const struct leat_tokenizer *tokenizer, int32_t id) {
+    return leat_added_tokens_find(&tokenizer->added, id) != NULL;
+}
+
+/* Ids that are both of the model and added count once. */
+uint32_t leat_tokenizer_n_tokens(const struct leat_tokenizer *tokenizer, bool with_added) {
+    const struct leat_token_table *model = &tokenizer->model->tokens;
+    const struct leat_token_table *added = &tokenizer->added.table;
+    uint32_t n = model->n_tokens, n_bytes;
+
+    for (uint32_t i = 0; with_added && i < added->n_tokens; i++)
+        n += !leat_token_table_text(model, added->texts[i].id, &n_bytes);
+    return n;
+}
+
 int32_t leat_tokenizer_id(const struct leat_tokenizer *tokenizer, const char *token,
                           size_t n_bytes) {
     int32_t id = leat_token_table_find(&tokenizer->added.table, token, n_bytes);
