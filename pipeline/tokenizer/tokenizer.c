@@ -234,6 +234,13 @@ const uint8_t *leat_tokenizer_token(const struct leat_tokenizer *tokenizer, int3
     return text ? text : leat_token_table_text(&tokenizer->model->tokens, id, ret_n_bytes);
 }
 
+const uint8_t *leat_tokenizer_entry(const struct leat_tokenizer *tokenizer, int32_t id,
+                                    uint32_t *ret_n_bytes) {
+    const uint8_t *text = leat_token_table_text(&tokenizer->added.table, id, ret_n_bytes);
+
+    return text ? text : leat_token_table_text(&tokenizer->model->tokens, id, ret_n_bytes);
+}
+
 bool leat_tokenizer_is_special(const struct leat_tokenizer *tokenizer, int32_t id) {
     return leat_added_tokens_is_special(&tokenizer->added, id);
 }

@@ -69,6 +69,11 @@ LEAT_API int32_t leat_tokenizer_id(const struct leat_tokenizer *tokenizer, const
 /* The spelling of an id, not terminated; NULL: none. Lives as long as the tokenizer. */
 LEAT_API const uint8_t *leat_tokenizer_token(const struct leat_tokenizer *tokenizer, int32_t id,
                                              uint32_t *ret_n_bytes);
+/* The same as the file has it: of a token that the normalizer changes, what leat_tokenizer_id()
+ * takes.
+ */
+LEAT_API const uint8_t *leat_tokenizer_entry(const struct leat_tokenizer *tokenizer, int32_t id,
+                                             uint32_t *ret_n_bytes);
 LEAT_API bool leat_tokenizer_is_special(const struct leat_tokenizer *tokenizer, int32_t id);
 /* The id to pad with: `padding.pad_id` of the file, else `pad_token` of tokenizer_config.json, else
  * -1. */

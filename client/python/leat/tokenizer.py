@@ -403,8 +403,7 @@ class Tokenizer:
 
     def get_vocab(self) -> dict[str, int]:
         """All tokens and their ids."""
-        spelt = ((self.native.token(id), id) for id in range(self.native.n_ids))
-        return {token: id for token, id in spelt if token is not None}
+        return self.native.vocab(False)
 
     @property
     def vocab(self) -> dict[str, int]:
@@ -412,8 +411,7 @@ class Tokenizer:
 
     def get_added_vocab(self) -> dict[str, int]:
         """The added tokens and their ids."""
-        ids = (id for id in range(self.native.n_ids) if self.native.is_added(id))
-        return {self._token_of(id): id for id in ids}
+        return self.native.vocab(True)
 
     @property
     def special_tokens_map(self) -> dict[str, str]:

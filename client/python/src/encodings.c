@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "client/python/src/tokenizer.h"
+#include "client/python/src/types.h"
 
 enum column { IDS, ATTENTION, TYPES, SPECIAL, OFFSETS, ASSISTANT, N_COLUMNS };
 
@@ -350,12 +351,10 @@ PyObject *leat_py_encodings_new(PyObject *tokenizer, struct leat_py_portion *tak
 
 static void dealloc(PyObject *object) {
     struct encodings *self = (struct encodings *)object;
-    PyTypeObject *own = Py_TYPE(object);
 
     leat_py_portions_free(self->portions, self->n_portions);
     Py_DECREF(self->tokenizer);
-    PyObject_Free(object);
-    Py_DECREF(own);
+    leat_py_object_free(object);
 }
 
 static PyMethodDef methods[] = {
@@ -394,12 +393,6 @@ static PyType_Spec spec = {
 };
 
 int leat_py_encodings_register(PyObject *module) {
-    PyObject *made = PyType_FromModuleAndSpec(module, &spec, NULL);
-
-    if (!made || PyModule_AddObjectRef(module, "Encodings", made) < 0) {
-        Py_XDECREF(made);
-        return -1;
-    }
-    type = (PyTypeObject *)made;
-    return 0;
+    type = leat_py_type_add(module, &spec);
+    return type ? 0 : -1;
 }

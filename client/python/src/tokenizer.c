@@ -15,6 +15,7 @@
 #include "client/python/src/chat.h"
 #include "client/python/src/encodings.h"
 #include "client/python/src/raise.h"
+#include "client/python/src/types.h"
 
 #define THREADS_DEFAULT_MAX 8
 
@@ -88,7 +89,6 @@ static PyObject *new (PyTypeObject *own, PyObject *args, PyObject *kwargs) {
 
 static void dealloc(PyObject *object) {
     struct tokenizer *self = (struct tokenizer *)object;
-    PyTypeObject *own = Py_TYPE(object);
 
     for (size_t i = 0; self->numbers && i < self->n_numbers; i++)
         Py_XDECREF(self->numbers[i]);
@@ -96,8 +96,7 @@ static void dealloc(PyObject *object) {
     for (size_t i = 0; i < self->n_idle; i++)
         leat_tokenizer_context_free(self->idle[i]);
     leat_tokenizer_free(self->tokenizer);
-    PyObject_Free(object);
-    Py_DECREF(own);
+    leat_py_object_free(object);
 }
 
 PyObject *leat_py_tokenizer_number(PyObject *tokenizer, int32_t id) {
@@ -444,20 +443,40 @@ static PyObject *find_token(PyObject *object, PyObject *argument) {
                 : Py_NewRef(Py_None);
 }
 
+static int add_entry(PyObject *vocab, PyObject *object, int32_t id) {
+    uint32_t n = 0;
+    const uint8_t *text = leat_tokenizer_entry(get(object), id, &n);
+    PyObject *token, *number;
+    int r = -1;
+
+    if (!text)
+        return 0;
+    token = PyUnicode_DecodeUTF8((const char *)text, (Py_ssize_t)n, "replace");
+    number = token ? leat_py_tokenizer_number(object, id) : NULL;
+    if (number)
+        r = PyDict_SetItem(vocab, token, number);
+    Py_XDECREF(token);
+    Py_XDECREF(number);
+    return r;
+}
+
+static PyObject *make_vocab(PyObject *object, PyObject *only_added) {
+    int is_only = PyObject_IsTrue(only_added);
+    PyObject *vocab = is_only < 0 ? NULL : PyDict_New();
+
+    for (uint32_t id = 0; vocab && id < leat_tokenizer_n_ids(get(object)); id++)
+        if ((!is_only || leat_tokenizer_is_added(get(object), (int32_t)id)) &&
+            add_entry(vocab, object, (int32_t)id) < 0)
+            Py_CLEAR(vocab);
+    return vocab;
+}
+
 static PyObject *is_special(PyObject *object, PyObject *argument) {
     int32_t id = id_of(argument);
 
     if (PyErr_Occurred())
         return NULL;
     return PyBool_FromLong(id >= 0 && leat_tokenizer_is_special(get(object), id));
-}
-
-static PyObject *is_added(PyObject *object, PyObject *argument) {
-    int32_t id = id_of(argument);
-
-    if (PyErr_Occurred())
-        return NULL;
-    return PyBool_FromLong(id >= 0 && leat_tokenizer_is_added(get(object), id));
 }
 
 static PyObject *n_tokens(PyObject *object, PyObject *with_added) {
@@ -530,7 +549,7 @@ static PyMethodDef methods[] = {
     {"id", find_id, METH_O, "id(token)\n--\n\nThe id of a token, None: there is none."},
     {"token", find_token, METH_O, "token(id)\n--\n\nThe spelling of an id, None: there is none."},
     {"is_special", is_special, METH_O, "is_special(id)\n--\n\nWhether decoding may leave it out."},
-    {"is_added", is_added, METH_O, "is_added(id)\n--\n\nWhether it is that of an added token."},
+    {"vocab", make_vocab, METH_O, "vocab(only_added)\n--\n\nTokens, as the file has them, to ids."},
     {"n_tokens", n_tokens, METH_O,
      "n_tokens(with_added)\n--\n\nTokens of the model, or with the added ones."},
     {"n_added", n_added, METH_O,
@@ -569,11 +588,7 @@ static PyType_Spec spec = {
 };
 
 int leat_py_tokenizer_register(PyObject *module) {
-    PyObject *made = PyType_FromModuleAndSpec(module, &spec, NULL);
-    int r = made ? PyModule_AddObjectRef(module, "Tokenizer", made) : -1;
-
-    Py_XDECREF(made);
-    if (r == 0)
-        r = leat_py_encodings_register(module);
-    return r < 0 ? r : leat_py_chat_register(module);
+    if (!leat_py_type_add(module, &spec) || leat_py_encodings_register(module) < 0)
+        return -1;
+    return leat_py_chat_register(module);
 }
