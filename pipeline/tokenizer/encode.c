@@ -445,7 +445,8 @@ static void limit(struct encoding_run *run, bool is_second, bool has_pair) {
 
     run->limit = SIZE_MAX;
     run->keeps_tail = truncation->cuts_left;
-    if (!truncation->is_on || (!is_second && truncation->strategy == LEAT_TRUNCATE_ONLY_SECOND))
+    if (!truncation->is_on || run->options->is_complete ||
+        (!is_second && truncation->strategy == LEAT_TRUNCATE_ONLY_SECOND))
         run->limits_by_word = run->keeps_tail = false;
     else {
         run->limit = truncation->max_length;

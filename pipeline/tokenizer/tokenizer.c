@@ -205,6 +205,21 @@ uint32_t leat_tokenizer_n_ids(const struct leat_tokenizer *tokenizer) {
     return n_model > n_added ? n_model : n_added;
 }
 
+bool leat_tokenizer_is_added(const struct leat_tokenizer *tokenizer, int32_t id) {
+    return leat_added_tokens_find(&tokenizer->added, id) != NULL;
+}
+
+/* Ids that are both of the model and added count once. */
+uint32_t leat_tokenizer_n_tokens(const struct leat_tokenizer *tokenizer, bool with_added) {
+    const struct leat_token_table *model = &tokenizer->model->tokens;
+    const struct leat_token_table *added = &tokenizer->added.table;
+    uint32_t n = model->n_tokens, n_bytes;
+
+    for (uint32_t i = 0; with_added && i < added->n_tokens; i++)
+        n += !leat_token_table_text(model, added->texts[i].id, &n_bytes);
+    return n;
+}
+
 int32_t leat_tokenizer_id(const struct leat_tokenizer *tokenizer, const char *token,
                           size_t n_bytes) {
     int32_t id = leat_token_table_find(&tokenizer->added.table, token, n_bytes);
@@ -215,6 +230,13 @@ int32_t leat_tokenizer_id(const struct leat_tokenizer *tokenizer, const char *to
 const uint8_t *leat_tokenizer_token(const struct leat_tokenizer *tokenizer, int32_t id,
                                     uint32_t *ret_n_bytes) {
     const uint8_t *text = leat_added_tokens_spelling(&tokenizer->added, id, ret_n_bytes);
+
+    return text ? text : leat_token_table_text(&tokenizer->model->tokens, id, ret_n_bytes);
+}
+
+const uint8_t *leat_tokenizer_entry(const struct leat_tokenizer *tokenizer, int32_t id,
+                                    uint32_t *ret_n_bytes) {
+    const uint8_t *text = leat_token_table_text(&tokenizer->added.table, id, ret_n_bytes);
 
     return text ? text : leat_token_table_text(&tokenizer->model->tokens, id, ret_n_bytes);
 }

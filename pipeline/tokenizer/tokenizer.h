@@ -59,11 +59,20 @@ LEAT_API struct leat_tokenizer *leat_tokenizer_free(struct leat_tokenizer *token
 
 /* Ids are 0..n - 1; not each of them need have a token. */
 LEAT_API uint32_t leat_tokenizer_n_ids(const struct leat_tokenizer *tokenizer);
+/* How many tokens there are: of the model alone, or with the added ones. */
+LEAT_API uint32_t leat_tokenizer_n_tokens(const struct leat_tokenizer *tokenizer, bool with_added);
+/* Whether an id is that of an added token. */
+LEAT_API bool leat_tokenizer_is_added(const struct leat_tokenizer *tokenizer, int32_t id);
 /* The id of a token spelled as in the file, added tokens included; -1: none. */
 LEAT_API int32_t leat_tokenizer_id(const struct leat_tokenizer *tokenizer, const char *token,
                                    size_t n_bytes);
 /* The spelling of an id, not terminated; NULL: none. Lives as long as the tokenizer. */
 LEAT_API const uint8_t *leat_tokenizer_token(const struct leat_tokenizer *tokenizer, int32_t id,
+                                             uint32_t *ret_n_bytes);
+/* The same as the file has it: of a token that the normalizer changes, what leat_tokenizer_id()
+ * takes.
+ */
+LEAT_API const uint8_t *leat_tokenizer_entry(const struct leat_tokenizer *tokenizer, int32_t id,
                                              uint32_t *ret_n_bytes);
 LEAT_API bool leat_tokenizer_is_special(const struct leat_tokenizer *tokenizer, int32_t id);
 /* The id to pad with: `padding.pad_id` of the file, else `pad_token` of tokenizer_config.json, else
@@ -97,11 +106,15 @@ LEAT_API void leat_tokenizer_context_clear(struct leat_tokenizer_context *contex
 
 struct leat_encode_options {
     bool adds_special_tokens;
-    bool encodes_special_tokens;    /* special tokens in the text are text */
-    uint64_t seed;                  /* of models with chance (dropout): another one draws anew */
-    bool drops_overflow;            /* what truncation cuts off is not made */
-    bool offsets_in_chars;          /* as Python counts them; else in bytes */
-    uint32_t columns;               /* enum leat_encoding_column; ids always */
+    bool encodes_special_tokens; /* special tokens in the text are text */
+    uint64_t seed;               /* of models with chance (dropout): another one draws anew */
+    bool drops_overflow;         /* what truncation cuts off is not made */
+    bool is_complete;            /* texts are tokenized to their end whatever truncation leaves of
+                                    them, as up to 0.22 and from 0.23.3 on; else to where they
+                                    are long enough, as 0.23.0 to 0.23.2: then overflow ends there,
+                                    and some pairs are cut elsewhere */
+    bool offsets_in_chars;       /* as Python counts them; else in bytes */
+    uint32_t columns;            /* enum leat_encoding_column; ids always */
     const struct leat_range *marks; /* [n_marks], for LEAT_ENCODING_MARKS: bytes of the first text,
                                        ascending and apart from each other */
     size_t n_marks;

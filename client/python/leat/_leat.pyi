@@ -4,7 +4,8 @@ Threads: objects may be used, and dropped, by any thread; the GIL is let go whil
 here raises ForkedError, but for dropping it.
 """
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -101,3 +102,74 @@ class Tensor:
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def __buffer__(self, flags: int) -> memoryview: ...
     def tolist(self) -> list[Any]: ...
+
+# ---- the tokenizer
+
+chat_templates: tuple[str, ...]
+
+def chat(
+    messages: str | bytes,
+    template: str,
+    bos: str | None = None,
+    eos: str | None = None,
+    system: str | None = None,
+    add_generation_prompt: bool = False,
+) -> tuple[str, bytes]:
+    """A conversation, a JSON text of [{role, content}, ...], as its template writes it, and the parts of it that the assistant
+    says: native uint32 pairs (start, end), in bytes of UTF-8."""
+
+class Tokenizer:
+    """Immutable; a call with many texts uses several threads, without the GIL."""
+
+    n_ids: int  # ids are 0..n_ids - 1
+    pad_id: int | None
+    n_bytes: int  # of memory, without caches
+    n_threads: int  # that a call may use
+    pads_left: bool  # by its file
+    cuts_left: bool
+    def __init__(self, path: str | os.PathLike[str], json: bytes = b"", threads: int = 0) -> None:
+        """path: a tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their folder; with json, the name of those bytes in
+        errors. threads 0: one for each CPU, 8 at most."""
+    def encode(
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str] | None = None,
+        marks: Sequence[bytes] | None = None,
+        columns: int = 0,
+        max_length: int = -1,
+        stride: int = 0,
+        strategy: str = "longest_first",
+        cuts_left: bool = False,
+        with_overflow: bool = False,
+        adds_special_tokens: bool = True,
+        splits_special_tokens: bool = False,
+        seed: int = 0,
+    ) -> Encodings:
+        """columns: bits of what is wanted besides ids: 1 type ids, 2 offsets, 4 special tokens, 16 marks (of the parts that
+        `marks` has, as chat() gives them). max_length -1: no truncation. A signal whose handler raises ends it."""
+    def decode(self, ids: Sequence[int], skips_special: bool = False) -> str: ...
+    def id(self, token: str) -> int | None: ...
+    def token(self, id: int) -> str | None: ...
+    def is_special(self, id: int) -> bool: ...
+    def vocab(self, only_added: bool) -> dict[str, int]: ...
+    def n_tokens(self, with_added: bool) -> int: ...
+    def n_added(self, is_pair: bool) -> int:
+        """Special tokens that it puts around a text, or a pair."""
+    def describe(self) -> str: ...
+
+class Encodings:
+    """Rows of tokens, in the order of the texts; overflow makes several of one text."""
+
+    longest: int  # row, in tokens
+    def __len__(self) -> int: ...
+    def lists(self, column: str, width: int = 0, fill: int = 0, pads_left: bool = False) -> list[Any]:
+        """input_ids, attention_mask, token_type_ids, special_tokens_mask, assistant_masks: a list of int for each row, padded to
+        width; offset_mapping: of tuples (start, end). KeyError: the column was not made."""
+    def fill(
+        self, column: str, into: Any, is_wide: bool, width: int, fill: int = 0, pads_left: bool = False
+    ) -> None:
+        """Writes int64 (is_wide) or int32 [rows, width], of offset_mapping [rows, width, 2], into a writable buffer of just that
+        size. ValueError: it has another, or a row is longer."""
+    def lengths(self) -> list[int]: ...
+    def inputs(self) -> list[int]:
+        """The text that each row is of."""

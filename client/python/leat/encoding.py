@@ -1,0 +1,148 @@
+"""What a tokenizer gives: a mapping from names to lists of numbers, or to arrays of a framework.
+
+Arrays are written once, by the extension, into the memory that the framework then has: no list of Python numbers lies in
+between.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ._leat import Encodings
+    from .tokenizer import Tokenizer
+
+# The names that people have for frameworks.
+FRAMEWORKS = {
+    "np": "numpy", "numpy": "numpy",
+    "pt": "torch", "torch": "torch",
+    "jax": "jax", "flax": "jax",
+    "mlx": "mlx",
+}
+
+
+class Encoding(dict[str, Any]):
+    """input_ids, attention_mask, ... of one text or of several; entries are attributes too, as in
+    transformers.BatchEncoding.
+    """
+
+    _tokenizer: Tokenizer | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"there is no {name!r} here, only {', '.join(map(repr, self))}") from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (dict(self), self._tokenizer)
+
+    def tokens(self, batch_index: int = 0) -> list[str | None]:
+        """The spelling of each token of a row."""
+        if self._tokenizer is None:
+            raise SpecError("which tokenizer made this is not known")
+        ids = as_list(self["input_ids"])
+        row = ids[batch_index] if ids and isinstance(ids[0], list) else ids
+        return [self._tokenizer.native.token(id) for id in row]
+
+    def to(self, device: Any, *, non_blocking: bool = False) -> Encoding:
+        """The tensors of PyTorch in it go to that device; returns itself."""
+        for name, value in self.items():
+            if hasattr(value, "to") and hasattr(value, "device"):
+                self[name] = value.to(device, non_blocking=non_blocking)
+        return self
+
+    def convert_to_tensors(self, tensor_type: str | None = None, prepend_batch_axis: bool = False) -> Encoding:
+        """Lists become int64 arrays of a framework (JAX and MLX: int32); returns itself."""
+        for name, value in self.items() if tensor_type else ():
+            self[name] = from_lists([value] if prepend_batch_axis else value, framework_of(tensor_type), name)
+        return self
+
+
+def _restore(items: dict[str, Any], tokenizer: Tokenizer | None) -> Encoding:
+    encoding = Encoding(items)
+    encoding._tokenizer = tokenizer
+    return encoding
+
+
+def framework_of(name: object) -> str:
+    """The framework that `return_tensors` means."""
+    found = FRAMEWORKS.get(str(getattr(name, "value", name)))
+    if found is None:
+        raise SpecError(f"return_tensors={name!r} is none of {', '.join(map(repr, FRAMEWORKS))}")
+    return found
+
+
+def as_list(value: Any) -> Any:
+    """Numbers and nested lists of them, of whatever has them."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, (list, tuple)) and value and not isinstance(value[0], (int, float)):
+        return [as_list(item) for item in value]
+    return value
+
+
+def make_array(framework: str, encodings: Encodings, column: str, width: int, fill: int, pads_left: bool) -> Any:
+    """A column [rows, width], of offset_mapping [rows, width, 2], padded with `fill`. SpecError: rows are longer than
+    width.
+    """
+    shape = (len(encodings), width, 2) if column == "offset_mapping" else (len(encodings), width)
+
+    def write(into: Any, is_wide: bool) -> None:
+        encodings.fill(column, into, is_wide, width, fill, pads_left)
+
+    return _MAKERS[framework](shape, write)
+
+
+def _with_numpy(shape: tuple[int, ...], write: Callable[[Any, bool], None], dtype: str = "int64") -> Any:
+    array = importlib.import_module("numpy").empty(shape, dtype)
+    write(array, dtype == "int64")
+    return array
+
+
+def _with_torch(shape: tuple[int, ...], write: Callable[[Any, bool], None]) -> Any:
+    torch = importlib.import_module("torch")
+    memory = bytearray(8 * _size(shape))
+    write(memory, True)
+    return torch.frombuffer(memory, dtype=torch.int64).view(shape) if memory else torch.empty(shape, dtype=torch.int64)
+
+
+def _with_jax(shape: tuple[int, ...], write: Callable[[Any, bool], None]) -> Any:
+    return importlib.import_module("jax.numpy").asarray(_with_numpy(shape, write, "int32"))
+
+
+def _with_mlx(shape: tuple[int, ...], write: Callable[[Any, bool], None]) -> Any:
+    mlx = importlib.import_module("mlx.core")
+    memory = bytearray(4 * _size(shape))
+    write(memory, False)
+    return mlx.array(memoryview(memory).cast("i", shape)) if memory else mlx.zeros(shape, dtype=mlx.int32)
+
+
+_MAKERS = {"numpy": _with_numpy, "torch": _with_torch, "jax": _with_jax, "mlx": _with_mlx}
+
+
+def _size(shape: Sequence[int]) -> int:
+    size = 1
+    for dimension in shape:
+        size *= dimension
+    return size
+
+
+def from_lists(value: Any, framework: str, name: str) -> Any:
+    """An array of lists; floats stay floats. SpecError: they are not equally long."""
+    value = as_list(value)
+    try:
+        if framework == "torch":
+            return importlib.import_module("torch").tensor(value)
+        if framework == "mlx":
+            return importlib.import_module("mlx.core").array(value)
+        module = importlib.import_module("numpy" if framework == "numpy" else "jax.numpy")
+        return module.asarray(value)
+    except (ValueError, TypeError) as error:
+        hint = "rows of several lengths need padding=True"
+        raise SpecError(f"no array can be made of {name!r}: {hint} ({error})") from None

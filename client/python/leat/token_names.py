@@ -1,0 +1,47 @@
+"""pad_token, eos_token_id, ...: attributes of a tokenizer, which say what its tokens are for.
+
+Both kinds read one table, name to token; an id is looked up when it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .errors import SpecError
+
+if TYPE_CHECKING:
+    from .tokenizer import Tokenizer
+
+
+class NamedToken:
+    """pad_token, eos_token, ...: the token that is called so, or None. Set it to a token that there is."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tokenizer: Tokenizer | None, owner: type) -> str | None:
+        return tokenizer._names.get(self.name) if tokenizer is not None else None
+
+    def __set__(self, tokenizer: Tokenizer, token: str | None) -> None:
+        if token is None:
+            tokenizer._names.pop(self.name, None)
+            return
+        token = str(token)
+        if tokenizer.native.id(token) is None:
+            where = f"in {tokenizer.name_or_path}; it cannot get new ones here"
+            raise SpecError(f"{self.name}: there is no token {token!r} {where}")
+        tokenizer._names[self.name] = token
+
+
+class NamedId:
+    """pad_token_id, eos_token_id, ...: the id of the token that is called so, or None."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name.removesuffix("_id")
+
+    def __get__(self, tokenizer: Tokenizer | None, owner: type) -> int | None:
+        token = tokenizer._names.get(self.name) if tokenizer is not None else None
+        return tokenizer.native.id(token) if tokenizer is not None and token is not None else None
+
+    def __set__(self, tokenizer: Tokenizer, id: int | None) -> None:
+        setattr(tokenizer, self.name, None if id is None else tokenizer._token_of(id))

@@ -1,0 +1,586 @@
+"""Text to token ids and back: the part of Hugging Face's tokenizers that trainers use, over libleat-tokenizer.
+
+Ids, offsets and type ids are those of the wheel `tokenizers` on the same file. One call with many texts uses several threads;
+lists share one Python number per id, and arrays (`return_tensors`) are written without any. Files are read, the network is
+never used.
+
+A tokenizer may be used by several threads at a time. It holds nothing that a forked child would miss.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+from . import _leat, chats, model_cache, tokenizer_files
+from .encoding import Encoding, as_list, framework_of, from_lists, make_array
+from .errors import NotFoundError, SpecError
+from .lengths import TYPE_IDS, Lengths, check_side
+from .token_names import NamedId, NamedToken
+
+NO_LENGTH = int(1e30)  # a model_max_length that means none, as transformers has it
+# Models that tell the texts of a pair apart by type ids, by the classes that transformers has for their tokenizers.
+_WITH_TYPES = ("Bert", "Albert", "Electra", "Funnel", "XLNet", "MobileBert", "Deberta", "RemBert", "ConvBert", "SqueezeBert")
+_CLEANED = (
+    (" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"),
+    (" n't", "n't"), (" 'm", "'m"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re"),
+)
+_logger = logging.getLogger("leat")
+
+
+class Tokenizer:
+    """A tokenizer of a model. Made by from_file, from_pretrained, from_json or of."""
+
+    bos_token, eos_token, unk_token = NamedToken(), NamedToken(), NamedToken()
+    sep_token, pad_token, cls_token, mask_token = NamedToken(), NamedToken(), NamedToken(), NamedToken()
+    bos_token_id, eos_token_id, unk_token_id = NamedId(), NamedId(), NamedId()
+    sep_token_id, pad_token_id, cls_token_id, mask_token_id = NamedId(), NamedId(), NamedId(), NamedId()
+
+    is_fast = True
+    pad_token_type_id = 0
+
+    def __init__(self, native: _leat.Tokenizer, *, path: Path | None, text: str | None, config: Mapping[str, Any]) -> None:
+        self.native = native
+        self.path = path  # where it was read; None: it was never a file
+        self.name_or_path = str(path) if path else "the tokenizer"
+        self.chat_template: str | None = None  # the name of one of leat's
+        self._text = text
+        self._config = dict(config)
+        self._names = tokenizer_files.token_names(config, native)
+        self._configure(config)
+        self._warned = False
+
+    def _configure(self, config: Mapping[str, Any]) -> None:
+        self.padding_side = str(config.get("padding_side") or ("left" if self.native.pads_left else "right"))
+        self.truncation_side = str(config.get("truncation_side") or ("left" if self.native.cuts_left else "right"))
+        length = config.get("model_max_length")
+        self.model_max_length = int(length) if isinstance(length, (int, float)) and length > 0 else NO_LENGTH
+        self.clean_up_tokenization_spaces = bool(config.get("clean_up_tokenization_spaces", False))
+        names = config.get("model_input_names")
+        self.model_input_names = [str(name) for name in names] if isinstance(names, list) else self._usual_inputs(config)
+        for name, value in (("padding_side", self.padding_side), ("truncation_side", self.truncation_side)):
+            check_side(name, value)
+
+    def _usual_inputs(self, config: Mapping[str, Any]) -> list[str]:
+        kind = str(config.get("tokenizer_class") or "")
+        has_types = kind.startswith(_WITH_TYPES) if kind else bool(self.cls_token and self.sep_token) and self._tells_apart()
+        return ["input_ids", *(["token_type_ids"] if has_types else []), "attention_mask"]
+
+    def _tells_apart(self) -> bool:
+        pair = self.native.encode(["a"], ["a"], columns=TYPE_IDS)
+        return any(pair.lists("token_type_ids")[0])
+
+    # ---- where it comes from
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], *, threads: int = 0, **settings: Any) -> Tokenizer:
+        """Of a tokenizer.json, a vocab.txt (BERT), a vocab.json with merges.txt beside it (GPT-2), or a folder with one of
+        these.
+
+        tokenizer_config.json in the same folder counts too; `settings` overrule it (pad_token="<pad>", padding_side="left",
+        model_max_length=512, ...). threads: how many a call may use; 0: one for each CPU, 8 at most. SpecError, NotFoundError.
+        """
+        place = Path(path).expanduser()
+        native = _leat.Tokenizer(os.fspath(place), threads=threads)
+        config = {**tokenizer_files.read_config(tokenizer_files.folder_of(place)), **settings}
+        return cls(native, path=place.absolute(), text=None, config=config)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name_or_path: str | os.PathLike[str],
+        *,
+        revision: str = "main",
+        cache_dir: str | os.PathLike[str] | None = None,
+        threads: int = 0,
+        **settings: Any,
+    ) -> Tokenizer:
+        """Of a path (see from_file), or of a model's name in the Hugging Face cache of this machine; never of the network.
+
+        NotFoundError: it is neither; the message says how the model gets into the cache.
+        """
+        place = find(name_or_path, revision=revision, cache_dir=cache_dir)
+        tokenizer = cls.from_file(place, threads=threads, **settings)
+        tokenizer.name_or_path = os.fspath(name_or_path)
+        return tokenizer
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, name: str = "tokenizer.json", threads: int = 0, **settings: Any) -> Tokenizer:
+        """Of the text of a tokenizer.json; `name` is what errors call it."""
+        data = text.encode() if isinstance(text, str) else text
+        native = _leat.Tokenizer(name, json=data, threads=threads)
+        return cls(native, path=None, text=data.decode("utf-8", "replace"), config=settings)
+
+    @classmethod
+    def of(cls, tokenizer: Any) -> Tokenizer:
+        """Of whatever is one: a Tokenizer, a path, a name (see from_pretrained), a fast tokenizer of transformers, one of
+        `tokenizers`.
+        """
+        if isinstance(tokenizer, Tokenizer):
+            return tokenizer
+        if isinstance(tokenizer, (str, os.PathLike)):
+            return cls.from_pretrained(tokenizer)
+        return cls.from_file(path_of(tokenizer))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        own = (self.config, self.native.n_threads, self.name_or_path, self.chat_template)
+        return _restore, (type(self), self.path, self._text, *own)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer({self.name_or_path!r}, vocab_size={self.vocab_size}, {self._names})"
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What save_pretrained() writes as tokenizer_config.json."""
+        own = {
+            "padding_side": self.padding_side,
+            "truncation_side": self.truncation_side,
+            "model_max_length": self.model_max_length,
+            "model_input_names": self.model_input_names,
+            "clean_up_tokenization_spaces": self.clean_up_tokenization_spaces,
+        }
+        unnamed = {name for name in tokenizer_files.TOKEN_NAMES if name not in self._names}
+        return {**{name: value for name, value in self._config.items() if name not in unnamed}, **own, **self._names}
+
+    def save_pretrained(self, save_directory: str | os.PathLike[str], **unused: Any) -> tuple[str, ...]:
+        """Writes the tokenizer, with what was set here, as from_pretrained() and transformers read it; returns the paths."""
+        return tuple(tokenizer_files.save(Path(save_directory), self.path, self._text, self.config))
+
+    # ---- text to ids
+
+    def __call__(
+        self,
+        text: str | Sequence[Any] | None = None,
+        text_pair: str | Sequence[str] | None = None,
+        text_target: str | Sequence[Any] | None = None,
+        *,
+        add_special_tokens: bool = True,
+        padding: bool | str = False,
+        truncation: bool | str | None = None,
+        max_length: int | None = None,
+        stride: int = 0,
+        is_split_into_words: bool = False,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str | None = None,
+        return_tensors: str | None = None,
+        return_token_type_ids: bool | None = None,
+        return_attention_mask: bool | None = None,
+        return_overflowing_tokens: bool = False,
+        return_special_tokens_mask: bool = False,
+        return_offsets_mapping: bool = False,
+        return_length: bool = False,
+        split_special_tokens: bool = False,
+        verbose: bool = True,
+    ) -> Encoding:
+        """Encodes a text, a pair of texts, or a list of either. Arguments and defaults are those of transformers.
+
+        Returns input_ids, attention_mask and, where the model uses them, token_type_ids: lists of int; of a list of texts,
+        lists of lists. With return_tensors ("np", "pt": int64; "jax", "mlx": int32) arrays [texts, longest], of offset_mapping
+        [texts, longest, 2]. padding: True or "longest", or "max_length"; truncation: True or "longest_first", "only_first",
+        "only_second". max_length alone truncates. With return_overflowing_tokens what truncation cuts off makes further rows,
+        and overflow_to_sample_mapping says of which texts they are. text_target: encoded too, its ids are `labels`. SpecError
+        (a ValueError) for what cannot be meant.
+        """
+        if is_split_into_words:
+            raise SpecError("is_split_into_words is not supported: give texts, and take offset_mapping to find their words")
+        asked = Lengths(self, padding, truncation, max_length, pad_to_multiple_of, padding_side)
+        wanted = self._wanted(return_attention_mask, return_token_type_ids, return_special_tokens_mask, return_offsets_mapping)
+        framework = framework_of(return_tensors) if return_tensors is not None else None
+
+        def run(text: str | Sequence[Any], pair: str | Sequence[str] | None) -> Encoding:
+            texts, pairs, is_batch = _texts_of(text, pair)
+            encodings = asked.encode(
+                texts, pairs, wanted, stride, return_overflowing_tokens, add_special_tokens, split_special_tokens
+            )
+            self._warn_of_length(encodings.longest, asked, verbose)
+            encoding = self._collect(encodings, wanted, asked, framework, is_batch or return_overflowing_tokens)
+            if return_length:
+                _add_rows(encoding, "length", [max(n, asked.width(encodings)) for n in encodings.lengths()], framework)
+            if return_overflowing_tokens:
+                _add_rows(encoding, "overflow_to_sample_mapping", encodings.inputs(), framework)
+            return encoding
+
+        if text is None and text_target is None:
+            raise SpecError("there is neither a text nor a text_target")
+        if text is None:
+            assert text_target is not None
+            return run(text_target, None)
+        encoding = run(text, text_pair)
+        if text_target is not None:
+            encoding["labels"] = run(text_target, None)["input_ids"]
+        return encoding
+
+    def _wanted(self, attention: bool | None, types: bool | None, special: bool, offsets: bool) -> list[str]:
+        """The columns, in the order of transformers."""
+        names = {
+            "token_type_ids": "token_type_ids" in self.model_input_names if types is None else types,
+            "attention_mask": "attention_mask" in self.model_input_names if attention is None else attention,
+            "special_tokens_mask": special,
+            "offset_mapping": offsets,
+        }
+        return ["input_ids", *(name for name, is_wanted in names.items() if is_wanted)]
+
+    def _collect(
+        self, encodings: _leat.Encodings, wanted: list[str], asked: Lengths, framework: str | None, is_batch: bool
+    ) -> Encoding:
+        encoding = Encoding()
+        encoding._tokenizer = self
+        width = asked.width(encodings)
+        if framework and not width and len(set(lengths := encodings.lengths())) > 1:
+            between = f"{min(lengths)} to {max(lengths)}"
+            hint = "give padding=True, and truncation=True with a max_length"
+            raise SpecError(f"texts of {between} tokens are no array: {hint}")
+        for name in wanted:
+            fill = self._fill_of(name)
+            if framework:
+                encoding[name] = make_array(framework, encodings, name, max(width, encodings.longest), fill, asked.pads_left)
+            else:
+                rows = encodings.lists(name, width, fill, asked.pads_left)
+                encoding[name] = rows if is_batch else rows[0]
+        return encoding
+
+    def _fill_of(self, column: str) -> int:
+        fills = {"input_ids": self.pad_token_id or 0, "token_type_ids": self.pad_token_type_id, "special_tokens_mask": 1}
+        return fills.get(column, 0)
+
+    def _warn_of_length(self, longest: int, asked: Lengths, verbose: bool) -> None:
+        if verbose and not self._warned and asked.max_length is None and longest > self.model_max_length:
+            self._warned = True
+            text = "a text has %d tokens, more than the %d that the model takes: give truncation=True"
+            _logger.warning(text, longest, self.model_max_length)
+
+    def encode(self, text: str, text_pair: str | None = None, **options: Any) -> Any:
+        """The ids of a text, or of a pair: input_ids of a call with the same options."""
+        return self(text, text_pair, **options)["input_ids"]
+
+    def tokenize(
+        self, text: str, pair: str | None = None, add_special_tokens: bool = False, **options: Any
+    ) -> list[str | None]:
+        """The spelling of the tokens of a text."""
+        return self(text, pair, add_special_tokens=add_special_tokens, **options).tokens()
+
+    # ---- chats
+
+    def apply_chat_template(
+        self,
+        conversation: Sequence[Any],
+        chat_template: str | None = None,
+        *,
+        add_generation_prompt: bool = False,
+        tokenize: bool = True,
+        padding: bool | str = False,
+        truncation: bool = False,
+        max_length: int | None = None,
+        return_tensors: str | None = None,
+        return_dict: bool = True,
+        return_assistant_tokens_mask: bool = False,
+        bos: str | None = None,
+        eos: str | None = None,
+        system: str | None = None,
+        tokenizer_kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """A conversation [{"role": ..., "content": ...}, ...], or a list of them, as the text and the ids that a model was
+        trained on.
+
+        chat_template: the name of one of leat's templates (leat.chats.TEMPLATES), else what `tokenizer.chat_template` was set
+        to. It is the code of the stage `chat` that writes the text, with the same bos, eos and system. tokenize=False: the
+        text; return_dict=False: the ids alone. return_assistant_tokens_mask: `assistant_masks`, 1 for tokens that the
+        assistant says.
+        """
+        name = chats.choose(chat_template or self.chat_template, self._config.get("chat_template"))
+        is_batch = chats.is_batch(conversation)
+        pages = [
+            chats.write(one, name, bos=bos, eos=eos, system=system, add_generation_prompt=add_generation_prompt)
+            for one in (conversation if is_batch else [conversation])
+        ]
+        if not tokenize:
+            return [text for text, _ in pages] if is_batch else pages[0][0]
+        if return_assistant_tokens_mask and not return_dict:
+            raise SpecError("return_assistant_tokens_mask needs return_dict=True")
+        asked = Lengths(self, padding, truncation, max_length, None, None)
+        options = dict(tokenizer_kwargs or {})
+        wanted = self._wanted(options.get("return_attention_mask"), options.get("return_token_type_ids"), False, False)
+        wanted += ["assistant_masks"] if return_assistant_tokens_mask else []
+        marks = [parts for _, parts in pages] if return_assistant_tokens_mask else None
+        encodings = asked.encode([text for text, _ in pages], None, wanted, 0, False, False, False, marks)
+        encoding = self._collect(encodings, wanted, asked, framework_of(return_tensors) if return_tensors else None, is_batch)
+        return encoding if return_dict else encoding["input_ids"]
+
+    # ---- ids to text
+
+    def decode(
+        self,
+        token_ids: Any,
+        skip_special_tokens: bool = False,
+        clean_up_tokenization_spaces: bool | None = None,
+        **unused: Any,
+    ) -> Any:
+        """The text of ids (an int, a list, an array, an Encoding); of a list of lists, or an array [rows, n], the list of
+        texts.
+        """
+        ids = as_list(token_ids["input_ids"] if isinstance(token_ids, Mapping) else token_ids)
+        if isinstance(ids, int):
+            ids = [ids]
+        if ids and isinstance(ids[0], (list, tuple)):
+            return [self.decode(row, skip_special_tokens, clean_up_tokenization_spaces) for row in ids]
+        text = self.native.decode(ids, skip_special_tokens)
+        cleans = self.clean_up_tokenization_spaces if clean_up_tokenization_spaces is None else clean_up_tokenization_spaces
+        for one, other in _CLEANED if cleans and not self._is_bpe else ():
+            text = text.replace(one, other)
+        return text
+
+    def batch_decode(
+        self,
+        sequences: Any,
+        skip_special_tokens: bool = False,
+        clean_up_tokenization_spaces: bool | None = None,
+        **unused: Any,
+    ) -> list[str]:
+        """The texts of several rows of ids."""
+        texts = self.decode(sequences, skip_special_tokens, clean_up_tokenization_spaces)
+        return [texts] if isinstance(texts, str) else texts
+
+    @property
+    def _is_bpe(self) -> bool:
+        return "model: BPE" in self.native.describe()
+
+    # ---- tokens
+
+    @overload
+    def convert_tokens_to_ids(self, tokens: str) -> int | None: ...
+    @overload
+    def convert_tokens_to_ids(self, tokens: list[str] | tuple[str, ...]) -> list[int | None]: ...
+    def convert_tokens_to_ids(self, tokens: str | list[str] | tuple[str, ...]) -> int | None | list[int | None]:
+        """The id of a token, or of each; of what is none, that of unk_token."""
+        if not isinstance(tokens, str):
+            return [self.convert_tokens_to_ids(token) for token in tokens]
+        id = self.native.id(tokens)
+        return self.unk_token_id if id is None else id
+
+    @overload
+    def convert_ids_to_tokens(self, ids: int, skip_special_tokens: bool = False) -> str | None: ...
+    @overload
+    def convert_ids_to_tokens(self, ids: Iterable[int], skip_special_tokens: bool = False) -> list[str | None]: ...
+    def convert_ids_to_tokens(
+        self, ids: int | Iterable[int], skip_special_tokens: bool = False
+    ) -> str | None | list[str | None]:
+        """The spelling of an id, or of each; None for an id without a token."""
+        if isinstance(ids, int):
+            return self.native.token(ids)
+        skipped = set(self.all_special_ids) if skip_special_tokens else set()
+        return [self.native.token(id) for id in as_list(ids) if id not in skipped]
+
+    def convert_tokens_to_string(self, tokens: Iterable[str]) -> str:
+        """The text of tokens that there are."""
+        return self.native.decode([self._id_of(token) for token in tokens])
+
+    def _id_of(self, token: str) -> int:
+        id = self.native.id(token)
+        if id is None:
+            raise NotFoundError(f"there is no token {token!r} in {self.name_or_path}")
+        return id
+
+    def _token_of(self, id: int) -> str:
+        token = self.native.token(id)
+        if token is None:
+            raise NotFoundError(f"there is no token of the id {id} in {self.name_or_path}")
+        return token
+
+    @property
+    def vocab_size(self) -> int:
+        """Tokens of the model, without the added ones; len(tokenizer) counts all."""
+        return self.native.n_tokens(False)
+
+    def __len__(self) -> int:
+        return self.native.n_tokens(True)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def get_vocab(self) -> dict[str, int]:
+        """All tokens and their ids."""
+        return self.native.vocab(False)
+
+    @property
+    def vocab(self) -> dict[str, int]:
+        return self.get_vocab()
+
+    def get_added_vocab(self) -> dict[str, int]:
+        """The added tokens and their ids."""
+        return self.native.vocab(True)
+
+    @property
+    def special_tokens_map(self) -> dict[str, str]:
+        """pad_token, eos_token, ... to tokens, in the order of transformers."""
+        return {name: self._names[name] for name in tokenizer_files.TOKEN_NAMES if name in self._names}
+
+    @property
+    def extra_special_tokens(self) -> list[str]:
+        """Special tokens that tokenizer_config.json gives no name."""
+        extra = self._config.get("extra_special_tokens") or self._config.get("additional_special_tokens") or []
+        spelt = [tokenizer_files.spelling(token) for token in (extra if isinstance(extra, list) else [])]
+        return [token for token in spelt if token is not None and self.native.id(token) is not None]
+
+    @property
+    def all_special_tokens(self) -> list[str]:
+        return list(dict.fromkeys([*self.special_tokens_map.values(), *self.extra_special_tokens]))
+
+    @property
+    def all_special_ids(self) -> list[int]:
+        return [self._id_of(token) for token in self.all_special_tokens]
+
+    def add_special_tokens(self, special_tokens_dict: Mapping[str, Any]) -> int:
+        """Names tokens that there are already, {"pad_token": "<pad>"}; returns 0, the number of tokens that were made."""
+        for name, token in special_tokens_dict.items():
+            if name not in tokenizer_files.TOKEN_NAMES:
+                raise SpecError(f"{name!r} is none of {', '.join(tokenizer_files.TOKEN_NAMES)}")
+            setattr(self, name, token)
+        return 0
+
+    def num_special_tokens_to_add(self, pair: bool = False) -> int:
+        """How many special tokens it puts around a text, or a pair."""
+        return self.native.n_added(pair)
+
+    def get_special_tokens_mask(
+        self, token_ids_0: Any, token_ids_1: Any = None, already_has_special_tokens: bool = False
+    ) -> list[int]:
+        """1 for special tokens of ids that have them already, else 0."""
+        if not already_has_special_tokens or token_ids_1 is not None:
+            raise SpecError("this is for ids with special tokens: give already_has_special_tokens=True and no second list")
+        special = set(self.all_special_ids)
+        return [int(id in special) for id in as_list(token_ids_0)]
+
+    # ---- padding afterwards
+
+    def pad(
+        self,
+        encoded_inputs: Any,
+        padding: bool | str = True,
+        max_length: int | None = None,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str | None = None,
+        return_attention_mask: bool | None = None,
+        return_tensors: str | None = None,
+        verbose: bool = True,
+    ) -> Encoding:
+        """Pads what was encoded before, one or several: a mapping of lists, or a list of mappings, as collators hold them.
+
+        input_ids, attention_mask, token_type_ids and special_tokens_mask are padded, the rest stays as it is.
+        """
+        if isinstance(encoded_inputs, (list, tuple)) and encoded_inputs and isinstance(encoded_inputs[0], Mapping):
+            encoded_inputs = {name: [one[name] for one in encoded_inputs] for name in encoded_inputs[0]}
+        columns = {name: as_list(value) for name, value in encoded_inputs.items()}
+        if "input_ids" not in columns:
+            raise SpecError(f"there are no input_ids to pad, only {list(columns)}")
+        is_batch = bool(columns["input_ids"]) and isinstance(columns["input_ids"][0], (list, tuple))
+        if not is_batch:
+            columns = {name: [value] for name, value in columns.items()}
+        asked = Lengths(self, padding, False, max_length, pad_to_multiple_of, padding_side)
+        if return_attention_mask is None:
+            return_attention_mask = "attention_mask" in self.model_input_names
+        if return_attention_mask and "attention_mask" not in columns:
+            columns["attention_mask"] = [[1] * len(row) for row in columns["input_ids"]]
+        padded = self._pad_columns(columns, asked)
+        encoding = _restore_encoding({name: value if is_batch else value[0] for name, value in padded.items()}, self)
+        return encoding.convert_to_tensors(return_tensors) if return_tensors else encoding
+
+    def _pad_columns(self, columns: dict[str, list[Any]], asked: Lengths) -> dict[str, list[Any]]:
+        width = asked.width_of(max(map(len, columns["input_ids"]), default=0))
+        for name in ("input_ids", "attention_mask", "token_type_ids", "special_tokens_mask"):
+            if name in columns:
+                columns[name] = [_pad_row(row, width, self._fill_of(name), asked.pads_left) for row in columns[name]]
+        return columns
+
+
+def _texts_of(text: Any, pair: Any) -> tuple[Sequence[str], Sequence[str] | None, bool]:
+    """The texts, their pairs, and whether they are several."""
+    if isinstance(text, str):
+        if pair is not None and not isinstance(pair, str):
+            raise SpecError(f"text_pair of one text is {type(pair).__name__}; a str was expected")
+        return [text], [pair] if pair else None, False
+    if isinstance(pair, str):
+        raise SpecError("text_pair of several texts is one str; a list of as many was expected")
+    texts = text if isinstance(text, (list, tuple)) else as_list(text) if hasattr(text, "tolist") else list(text)
+    if pair is None and texts and isinstance(texts[0], (list, tuple)):
+        if any(not isinstance(one, (list, tuple)) or len(one) != 2 for one in texts):
+            raise SpecError("texts are str, or pairs of them")
+        return [one for one, _ in texts], [other for _, other in texts], True
+    return texts, pair, True
+
+
+def _add_rows(encoding: Encoding, name: str, numbers: list[int], framework: str | None) -> None:
+    encoding[name] = from_lists(numbers, framework, name) if framework else numbers
+
+
+def _pad_row(row: list[int], width: int, fill: int, pads_left: bool) -> list[int]:
+    padding = [fill] * (width - len(row))
+    return padding + list(row) if pads_left else list(row) + padding
+
+
+def _restore_encoding(items: dict[str, Any], tokenizer: Tokenizer) -> Encoding:
+    encoding = Encoding(items)
+    encoding._tokenizer = tokenizer
+    return encoding
+
+
+def _restore(
+    kind: type[Tokenizer],
+    path: Path | None,
+    text: str | None,
+    config: dict[str, Any],
+    threads: int,
+    name: str,
+    template: str | None,
+) -> Tokenizer:
+    if path is not None:
+        tokenizer = kind.from_file(path, threads=threads, **config)
+    else:
+        tokenizer = kind.from_json(text or "", threads=threads, **config)
+    tokenizer.name_or_path, tokenizer.chat_template = name, template
+    return tokenizer
+
+
+def find(
+    name_or_path: str | os.PathLike[str], *, revision: str = "main", cache_dir: str | os.PathLike[str] | None = None
+) -> Path:
+    """The path of a tokenizer: as it is, if there is such a file or folder, else that of a model in the Hugging Face cache."""
+    place = Path(name_or_path).expanduser()
+    if place.exists():
+        return place
+    if not model_cache.is_name(os.fspath(name_or_path)):
+        raise NotFoundError(f"there is no file or folder {os.fspath(name_or_path)!r}")
+    return model_cache.find_tokenizer(os.fspath(name_or_path), revision, cache_dir)
+
+
+def path_of(tokenizer: Any) -> str:
+    """The absolute path of whatever is a tokenizer (see Tokenizer.of), for the stage `tokenize`. One that is no file becomes
+    one, below $XDG_CACHE_HOME/leat/tokenizers, without the truncation and padding that it was last called with.
+    """
+    if isinstance(tokenizer, (str, os.PathLike)):
+        return str(find(tokenizer).absolute())
+    if isinstance(tokenizer, Tokenizer):
+        if tokenizer.path is not None:
+            return str(tokenizer.path)
+        return str(tokenizer_files.cached(tokenizer._text or "", tokenizer.config))
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if not hasattr(backend, "to_str"):
+        kinds = "a path, a name, a leat.Tokenizer or a fast tokenizer of transformers"
+        raise SpecError(f"{type(tokenizer).__name__} is no tokenizer: {kinds}")
+    content = json.loads(backend.to_str())
+    content["truncation"] = content["padding"] = None
+    return str(tokenizer_files.cached(json.dumps(content, ensure_ascii=False), _config_of(tokenizer)))
+
+
+def _config_of(tokenizer: Any) -> dict[str, Any]:
+    """What a tokenizer of transformers says beside its file; of one of `tokenizers`, its padding."""
+    if not hasattr(tokenizer, "backend_tokenizer"):
+        padding = getattr(tokenizer, "padding", None)
+        return {"pad_token": padding["pad_token"], "padding_side": padding["direction"]} if padding else {}
+    names = ("padding_side", "truncation_side", "model_max_length", "model_input_names", "clean_up_tokenization_spaces")
+    config = {name: getattr(tokenizer, name) for name in names}
+    template = getattr(tokenizer, "chat_template", None)
+    return {**config, **tokenizer.special_tokens_map, **({"chat_template": template} if isinstance(template, str) else {})}

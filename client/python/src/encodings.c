@@ -1,0 +1,398 @@
+/* encodings.c: see encodings.h.
+ *
+ * A column is read row by row, and padded on the way: as lists of Python's numbers, or as int32 or
+ * int64 into a buffer [rows, width] (offsets: [rows, width, 2]). The attention mask is no column of
+ * its own: it is 1 for all that is not padding.
+ */
+#define PY_SSIZE_T_CLEAN
+#include "client/python/src/encodings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/python/src/tokenizer.h"
+#include "client/python/src/types.h"
+
+enum column { IDS, ATTENTION, TYPES, SPECIAL, OFFSETS, ASSISTANT, N_COLUMNS };
+
+static const char *const column_names[] = {
+    "input_ids",           "attention_mask", "token_type_ids",
+    "special_tokens_mask", "offset_mapping", "assistant_masks",
+};
+
+struct encodings {
+    PyObject_HEAD PyObject *tokenizer;
+    struct leat_py_portion *portions;
+    size_t n_portions, n_rows, longest;
+};
+
+/* What is asked of a column. */
+struct layout {
+    enum column column;
+    size_t width; /* of a row, in tokens; 0: as it is */
+    int64_t fill; /* what padding is */
+    bool pads_left;
+};
+
+/* One row of a column. */
+struct line {
+    const struct leat_py_portion *portion;
+    size_t start, n;           /* tokens */
+    size_t n_before, n_behind; /* of padding */
+};
+
+static PyTypeObject *type;
+
+/* ---- what is asked */
+
+static bool has_column(const struct encodings *self, enum column column) {
+    const struct leat_encoding *tokens = &self->portions[0].tokens;
+    const void *const columns[N_COLUMNS] = {
+        [IDS] = tokens->ids,         [ATTENTION] = tokens->ids,   [TYPES] = tokens->type_ids,
+        [SPECIAL] = tokens->special, [OFFSETS] = tokens->offsets, [ASSISTANT] = tokens->marks};
+
+    return self->n_portions == 0 || columns[column];
+}
+
+static int find_column(const struct encodings *self, const char *name, enum column *ret_column) {
+    for (int i = 0; i < N_COLUMNS; i++)
+        if (strcmp(name, column_names[i]) == 0 && has_column(self, (enum column)i)) {
+            *ret_column = (enum column)i;
+            return 0;
+        }
+    PyErr_Format(PyExc_KeyError, "there is no column \"%s\"", name);
+    return -1;
+}
+
+static int make_layout(const struct encodings *self, const char *column, Py_ssize_t width,
+                       long long fill, int pads_left, struct layout *ret_layout) {
+    *ret_layout = (struct layout){
+        .width = width > 0 ? (size_t)width : 0, .fill = fill, .pads_left = pads_left};
+    return find_column(self, column, &ret_layout->column);
+}
+
+static struct line line_of(const struct leat_py_portion *portion, size_t row,
+                           const struct layout *layout) {
+    struct line line = {
+        .portion = portion, .start = portion->rows[row].start, .n = portion->rows[row].n};
+    size_t n_pads = layout->width > line.n ? layout->width - line.n : 0;
+
+    *(layout->pads_left ? &line.n_before : &line.n_behind) = n_pads;
+    return line;
+}
+
+static int64_t value_at(const struct leat_encoding *tokens, enum column column, size_t at) {
+    switch (column) {
+    case IDS:
+        return tokens->ids[at];
+    case TYPES:
+        return tokens->type_ids[at];
+    case SPECIAL:
+        return tokens->special[at];
+    case ASSISTANT:
+        return tokens->marks[at] > 0;
+    default:
+        return 1;
+    }
+}
+
+/* ---- lists */
+
+static PyObject *offsets_of(struct leat_range range) {
+    PyObject *pair = PyTuple_New(2), *start = PyLong_FromUnsignedLong(range.start),
+             *end = PyLong_FromUnsignedLong(range.end);
+
+    if (!pair || !start || !end) {
+        Py_XDECREF(pair);
+        Py_XDECREF(start);
+        Py_XDECREF(end);
+        return NULL;
+    }
+    PyTuple_SetItem(pair, 0, start);
+    PyTuple_SetItem(pair, 1, end);
+    return pair;
+}
+
+static PyObject *item_at(const struct encodings *self, const struct line *line, enum column column,
+                         size_t at) {
+    const struct leat_encoding *tokens = &line->portion->tokens;
+
+    switch (column) {
+    case IDS:
+        return leat_py_tokenizer_number(self->tokenizer, tokens->ids[at]);
+    case OFFSETS:
+        return offsets_of(tokens->offsets[at]);
+    default:
+        return PyLong_FromLongLong(value_at(tokens, column, at));
+    }
+}
+
+static PyObject *padding_of(const struct layout *layout) {
+    return layout->column == OFFSETS ? offsets_of((struct leat_range){0, 0})
+                                     : PyLong_FromLongLong(layout->fill);
+}
+
+static int set_padding(PyObject *list, size_t at, size_t n, PyObject *padding) {
+    for (size_t i = 0; i < n; i++) {
+        Py_INCREF(padding);
+        if (PyList_SetItem(list, (Py_ssize_t)(at + i), padding) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int set_items(const struct encodings *self, PyObject *list, const struct line *line,
+                     enum column column) {
+    for (size_t i = 0; i < line->n; i++) {
+        PyObject *item = item_at(self, line, column, line->start + i);
+
+        if (!item || PyList_SetItem(list, (Py_ssize_t)(line->n_before + i), item) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static PyObject *make_list(const struct encodings *self, const struct line *line,
+                           enum column column, PyObject *padding) {
+    PyObject *list = PyList_New((Py_ssize_t)(line->n_before + line->n + line->n_behind));
+
+    if (list && set_padding(list, 0, line->n_before, padding) == 0 &&
+        set_items(self, list, line, column) == 0 &&
+        set_padding(list, line->n_before + line->n, line->n_behind, padding) == 0)
+        return list;
+    Py_XDECREF(list);
+    return NULL;
+}
+
+static int add_lists(const struct encodings *self, PyObject *lists, const struct layout *layout,
+                     PyObject *padding) {
+    Py_ssize_t at = 0;
+
+    for (size_t i = 0; i < self->n_portions; i++)
+        for (size_t row = 0; row < self->portions[i].n_rows; row++) {
+            struct line line = line_of(&self->portions[i], row, layout);
+            PyObject *list = make_list(self, &line, layout->column, padding);
+
+            if (!list || PyList_SetItem(lists, at++, list) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+static PyObject *lists(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"column", "width", "fill", "pads_left", NULL};
+    const struct encodings *self = (const struct encodings *)object;
+    const char *column;
+    Py_ssize_t width = 0;
+    long long fill = 0;
+    int pads_left = 0;
+    struct layout layout;
+    PyObject *made, *padding;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|nLp", names, &column, &width, &fill,
+                                     &pads_left) ||
+        make_layout(self, column, width, fill, pads_left, &layout) < 0)
+        return NULL;
+    padding = padding_of(&layout);
+    made = padding ? PyList_New((Py_ssize_t)self->n_rows) : NULL;
+    if (made && add_lists(self, made, &layout, padding) < 0) {
+        Py_DECREF(made);
+        made = NULL;
+    }
+    Py_XDECREF(padding);
+    return made;
+}
+
+/* ---- buffers */
+
+static void *put(void *at, bool is_wide, int64_t value) {
+    if (is_wide) {
+        *(int64_t *)at = value;
+        return (int64_t *)at + 1;
+    }
+    *(int32_t *)at = (int32_t)value;
+    return (int32_t *)at + 1;
+}
+
+static void *put_padding(void *at, bool is_wide, size_t n, int64_t value) {
+    for (size_t i = 0; i < n; i++)
+        at = put(at, is_wide, value);
+    return at;
+}
+
+static void *put_line(void *at, bool is_wide, const struct line *line,
+                      const struct layout *layout) {
+    const struct leat_encoding *tokens = &line->portion->tokens;
+    size_t n_each = layout->column == OFFSETS ? 2 : 1;
+
+    at = put_padding(at, is_wide, n_each * line->n_before, layout->fill);
+    for (size_t i = line->start; i < line->start + line->n; i++)
+        if (layout->column == OFFSETS) {
+            at = put(at, is_wide, tokens->offsets[i].start);
+            at = put(at, is_wide, tokens->offsets[i].end);
+        } else {
+            at = put(at, is_wide, value_at(tokens, layout->column, i));
+        }
+    return put_padding(at, is_wide, n_each * line->n_behind, layout->fill);
+}
+
+static void put_all(const struct encodings *self, void *at, bool is_wide,
+                    const struct layout *layout) {
+    for (size_t i = 0; i < self->n_portions; i++)
+        for (size_t row = 0; row < self->portions[i].n_rows; row++) {
+            struct line line = line_of(&self->portions[i], row, layout);
+
+            at = put_line(at, is_wide, &line, layout);
+        }
+}
+
+/* Whether rows of that width are all equally long, and the buffer just as large. */
+static int check_buffer(const struct encodings *self, const Py_buffer *buffer,
+                        const struct layout *layout, int is_wide) {
+    size_t n_each = layout->column == OFFSETS ? 2 : 1, n_bytes;
+
+    for (size_t i = 0; i < self->n_portions; i++)
+        for (size_t row = 0; row < self->portions[i].n_rows; row++)
+            if (self->portions[i].rows[row].n > layout->width) {
+                PyErr_Format(PyExc_ValueError, "a row has %zu tokens, more than %zu",
+                             self->portions[i].rows[row].n, layout->width);
+                return -1;
+            }
+    if (!__builtin_mul_overflow(self->n_rows * n_each * (is_wide ? 8U : 4U), layout->width,
+                                &n_bytes) &&
+        (size_t)buffer->len == n_bytes)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes, not those of %zu rows of %zu",
+                 buffer->len, self->n_rows, layout->width);
+    return -1;
+}
+
+static PyObject *fill(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"column", "into", "is_wide", "width", "fill", "pads_left", NULL};
+    const struct encodings *self = (const struct encodings *)object;
+    const char *column;
+    PyObject *into;
+    Py_ssize_t width;
+    long long value = 0;
+    int is_wide, pads_left = 0, r;
+    struct layout layout;
+    Py_buffer buffer;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sOpn|Lp", names, &column, &into, &is_wide,
+                                     &width, &value, &pads_left) ||
+        make_layout(self, column, width, value, pads_left, &layout) < 0 ||
+        PyObject_GetBuffer(into, &buffer, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) < 0)
+        return NULL;
+    r = check_buffer(self, &buffer, &layout, is_wide);
+    if (r == 0)
+        put_all(self, buffer.buf, is_wide, &layout);
+    PyBuffer_Release(&buffer);
+    return r < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* ---- rows */
+
+static PyObject *numbers_of_rows(const struct encodings *self, bool wants_input) {
+    PyObject *made = PyList_New((Py_ssize_t)self->n_rows);
+    Py_ssize_t at = 0;
+
+    for (size_t i = 0; made && i < self->n_portions; i++)
+        for (size_t row = 0; made && row < self->portions[i].n_rows; row++) {
+            const struct leat_py_row *one = &self->portions[i].rows[row];
+            PyObject *number = PyLong_FromSize_t(wants_input ? one->input : one->n);
+
+            if (!number || PyList_SetItem(made, at++, number) < 0)
+                Py_CLEAR(made);
+        }
+    return made;
+}
+
+static PyObject *lengths(PyObject *object, PyObject *unused) {
+    (void)unused;
+    return numbers_of_rows((const struct encodings *)object, false);
+}
+
+static PyObject *inputs(PyObject *object, PyObject *unused) {
+    (void)unused;
+    return numbers_of_rows((const struct encodings *)object, true);
+}
+
+static PyObject *longest(PyObject *object, void *unused) {
+    (void)unused;
+    return PyLong_FromSize_t(((const struct encodings *)object)->longest);
+}
+
+static Py_ssize_t length(PyObject *object) {
+    return (Py_ssize_t)((const struct encodings *)object)->n_rows;
+}
+
+/* ---- the type */
+
+PyObject *leat_py_encodings_new(PyObject *tokenizer, struct leat_py_portion *take_portions,
+                                size_t n_portions) {
+    struct encodings *self = PyObject_New(struct encodings, type);
+
+    if (!self) {
+        leat_py_portions_free(take_portions, n_portions);
+        return NULL;
+    }
+    self->tokenizer = Py_NewRef(tokenizer);
+    self->portions = take_portions;
+    self->n_portions = n_portions;
+    self->n_rows = self->longest = 0;
+    for (size_t i = 0; i < n_portions; i++) {
+        self->n_rows += take_portions[i].n_rows;
+        for (size_t row = 0; row < take_portions[i].n_rows; row++)
+            if (take_portions[i].rows[row].n > self->longest)
+                self->longest = take_portions[i].rows[row].n;
+    }
+    return (PyObject *)self;
+}
+
+static void dealloc(PyObject *object) {
+    struct encodings *self = (struct encodings *)object;
+
+    leat_py_portions_free(self->portions, self->n_portions);
+    Py_DECREF(self->tokenizer);
+    leat_py_object_free(object);
+}
+
+static PyMethodDef methods[] = {
+    {"lists", (PyCFunction)(void (*)(void))lists, METH_VARARGS | METH_KEYWORDS,
+     "lists(column, width=0, fill=0, pads_left=False)\n--\n\n"
+     "A list of lists of int, one a row; rows that are shorter than width are padded to it. Of "
+     "offset_mapping: tuples (start, end)."},
+    {"fill", (PyCFunction)(void (*)(void))fill, METH_VARARGS | METH_KEYWORDS,
+     "fill(column, into, is_wide, width, fill=0, pads_left=False)\n--\n\n"
+     "Writes int64 (is_wide) or int32 [rows, width] into a writable buffer of just that size; "
+     "of offset_mapping [rows, width, 2]. ValueError: a row is longer than width."},
+    {"lengths", lengths, METH_NOARGS, "lengths()\n--\n\nThe number of tokens of each row."},
+    {"inputs", inputs, METH_NOARGS, "inputs()\n--\n\nThe text that each row is of, from 0."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef members[] = {
+    {"longest", longest, NULL, "The number of tokens of the longest row.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_dealloc, (void *)dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, members},
+    {Py_sq_length, (void *)length},
+    {Py_tp_doc, "What Tokenizer.encode() made, row by row."},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "leat._leat.Encodings",
+    .basicsize = sizeof(struct encodings),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+int leat_py_encodings_register(PyObject *module) {
+    type = leat_py_type_add(module, &spec);
+    return type ? 0 : -1;
+}

@@ -1,0 +1,594 @@
+/* tokenizer.c: see tokenizer.h, and _leat.pyi for what it offers.
+ *
+ * Texts are encoded without Python's lock, by as many threads as their bytes are worth. Contexts,
+ * with their caches of words, are kept from call to call; calls of several threads at a time each
+ * take their own. Both pool and numbers are guarded by Python's lock alone.
+ */
+#define PY_SSIZE_T_CLEAN
+#include "client/python/src/tokenizer.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/python/src/chat.h"
+#include "client/python/src/encodings.h"
+#include "client/python/src/raise.h"
+#include "client/python/src/types.h"
+
+#define THREADS_DEFAULT_MAX 8
+
+struct tokenizer {
+    PyObject_HEAD struct leat_tokenizer *tokenizer;
+    PyObject **numbers; /* [n_ids], made when they are first used */
+    size_t n_numbers;
+    struct leat_tokenizer_context *idle[LEAT_PY_THREADS_MAX];
+    size_t n_idle, n_threads;
+};
+
+static const char *const strategies[] = {"longest_first", "only_first", "only_second", NULL};
+
+static const struct leat_tokenizer *get(PyObject *object) {
+    return ((const struct tokenizer *)object)->tokenizer;
+}
+
+/* ---- making it */
+
+static size_t default_threads(void) {
+    cpu_set_t set;
+    size_t n = sched_getaffinity(0, sizeof(set), &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
+
+    return n < THREADS_DEFAULT_MAX ? n : THREADS_DEFAULT_MAX;
+}
+
+static int load(struct tokenizer *self, const char *path, const Py_buffer *json) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    int r;
+
+    Py_BEGIN_ALLOW_THREADS r =
+        json->buf ? leat_tokenizer_new(json->buf, (size_t)json->len, path, &self->tokenizer, &err)
+                  : leat_tokenizer_open(path, NULL, &self->tokenizer, &err);
+    Py_END_ALLOW_THREADS if (r < 0) {
+        leat_py_raise(&err);
+        return -1;
+    }
+    self->n_numbers = leat_tokenizer_n_ids(self->tokenizer);
+    self->numbers = calloc(self->n_numbers + 1, sizeof(PyObject *));
+    if (self->numbers)
+        return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
+static PyObject *new (PyTypeObject *own, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"path", "json", "threads", NULL};
+    Py_buffer json = {.buf = NULL};
+    PyObject *path = NULL;
+    struct tokenizer *self = NULL;
+    int n_threads = 0;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|y*i", names, PyUnicode_FSConverter, &path,
+                                     &json, &n_threads))
+        return NULL;
+    if (n_threads < 0 || n_threads > LEAT_PY_THREADS_MAX)
+        PyErr_Format(PyExc_ValueError, "threads is %d, not in 0..%d", n_threads,
+                     LEAT_PY_THREADS_MAX);
+    else
+        self = (struct tokenizer *)PyType_GenericAlloc(own, 0);
+    if (self) {
+        self->n_threads = n_threads ? (size_t)n_threads : default_threads();
+        if (load(self, PyBytes_AsString(path), &json) < 0)
+            Py_CLEAR(self);
+    }
+    if (json.obj)
+        PyBuffer_Release(&json);
+    Py_DECREF(path);
+    return (PyObject *)self;
+}
+
+static void dealloc(PyObject *object) {
+    struct tokenizer *self = (struct tokenizer *)object;
+
+    for (size_t i = 0; self->numbers && i < self->n_numbers; i++)
+        Py_XDECREF(self->numbers[i]);
+    free(self->numbers);
+    for (size_t i = 0; i < self->n_idle; i++)
+        leat_tokenizer_context_free(self->idle[i]);
+    leat_tokenizer_free(self->tokenizer);
+    leat_py_object_free(object);
+}
+
+PyObject *leat_py_tokenizer_number(PyObject *tokenizer, int32_t id) {
+    struct tokenizer *self = (struct tokenizer *)tokenizer;
+    PyObject **number;
+
+    if (id < 0 || (size_t)id >= self->n_numbers)
+        return PyLong_FromLong(id);
+    number = &self->numbers[id];
+    if (!*number)
+        *number = PyLong_FromLong(id);
+    return Py_XNewRef(*number);
+}
+
+/* ---- contexts */
+
+static void give_contexts(struct tokenizer *self, struct leat_tokenizer_context **contexts,
+                          size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (self->n_idle < self->n_threads)
+            self->idle[self->n_idle++] = contexts[i];
+        else
+            leat_tokenizer_context_free(contexts[i]);
+}
+
+/* At least one, at most n; 0 with an exception. */
+static size_t take_contexts(struct tokenizer *self, struct leat_tokenizer_context **contexts,
+                            size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (self->n_idle > 0) {
+            contexts[i] = self->idle[--self->n_idle];
+        } else if (leat_tokenizer_context_new(self->tokenizer, &contexts[i]) < 0) {
+            if (i == 0)
+                PyErr_NoMemory();
+            return i;
+        }
+    return n;
+}
+
+/* ---- inputs */
+
+/* References to all that is looked into while Python's lock is not held. */
+struct call {
+    struct tokenizer *self;
+    PyObject *texts, *pairs, *marks; /* tuples; pairs and marks may be NULL */
+    size_t n;
+    struct leat_py_input *inputs;
+    struct leat_truncation truncation;
+    struct leat_padding padding; /* none: that is up to Encodings */
+    PyThreadState *state;
+};
+
+static int read_text(PyObject *texts, size_t at, const char *what, const char **ret_text,
+                     size_t *ret_n) {
+    PyObject *text = PyTuple_GetItem(texts, (Py_ssize_t)at);
+    Py_ssize_t n = 0;
+
+    if (!text)
+        return -1;
+    if (!PyUnicode_Check(text)) {
+        PyErr_Format(PyExc_TypeError, "%s[%zu] is a %R; a str was expected", what, at,
+                     (PyObject *)Py_TYPE(text));
+        return -1;
+    }
+    *ret_text = PyUnicode_AsUTF8AndSize(text, &n);
+    *ret_n = (size_t)n;
+    return *ret_text ? 0 : -1;
+}
+
+/* Marks are trusted further down, so they are checked here. */
+static int read_marks(PyObject *marks, size_t at, struct leat_py_input *input) {
+    PyObject *packed = PyTuple_GetItem(marks, (Py_ssize_t)at);
+    Py_ssize_t n_bytes = 0;
+    char *bytes = NULL;
+    uint32_t end = 0;
+
+    if (!packed || PyBytes_AsStringAndSize(packed, &bytes, &n_bytes) < 0)
+        return -1;
+    input->marks = (const struct leat_range *)(const void *)bytes;
+    input->n_marks = (size_t)n_bytes / sizeof(*input->marks);
+    for (size_t i = 0; i < input->n_marks; i++) {
+        struct leat_range range = input->marks[i];
+
+        if (range.start < end || range.end < range.start || range.end > input->n_text) {
+            PyErr_Format(PyExc_ValueError, "marks[%zu] are not ascending ranges of the text", at);
+            return -1;
+        }
+        end = range.end;
+    }
+    return 0;
+}
+
+static int read_input(struct call *call, size_t at) {
+    struct leat_py_input *input = &call->inputs[at];
+
+    if (read_text(call->texts, at, "texts", &input->text, &input->n_text) < 0)
+        return -1;
+    if (call->pairs && read_text(call->pairs, at, "pairs", &input->pair, &input->n_pair) < 0)
+        return -1;
+    return call->marks ? read_marks(call->marks, at, input) : 0;
+}
+
+/* A tuple of n objects; n -1: of any number. */
+static PyObject *take_tuple(PyObject *sequence, Py_ssize_t n, const char *what) {
+    PyObject *tuple;
+
+    if (PyUnicode_Check(sequence) || PyBytes_Check(sequence)) {
+        PyErr_Format(PyExc_TypeError, "%s: a list was expected, not one alone", what);
+        return NULL;
+    }
+    tuple = PySequence_Tuple(sequence);
+    if (tuple && n >= 0 && PyTuple_Size(tuple) != n) {
+        PyErr_Format(PyExc_ValueError, "there are %zd %s for %zd texts", PyTuple_Size(tuple), what,
+                     n);
+        Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static int call_init(struct call *call, PyObject *texts, PyObject *pairs, PyObject *marks) {
+    Py_ssize_t n;
+
+    call->texts = take_tuple(texts, -1, "texts");
+    if (!call->texts)
+        return -1;
+    n = PyTuple_Size(call->texts);
+    if (pairs != Py_None && !(call->pairs = take_tuple(pairs, n, "pairs")))
+        return -1;
+    if (marks != Py_None && !(call->marks = take_tuple(marks, n, "marks")))
+        return -1;
+    call->n = (size_t)n;
+    call->inputs = calloc(call->n + 1, sizeof(*call->inputs));
+    if (!call->inputs) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (size_t i = 0; i < call->n; i++)
+        if (read_input(call, i) < 0)
+            return -1;
+    return 0;
+}
+
+static void call_deinit(struct call *call) {
+    free(call->inputs);
+    Py_XDECREF(call->texts);
+    Py_XDECREF(call->pairs);
+    Py_XDECREF(call->marks);
+}
+
+/* ---- encode */
+
+static bool is_interrupted(void *asked) {
+    struct call *call = asked;
+    bool is_raised;
+
+    PyEval_RestoreThread(call->state);
+    is_raised = PyErr_CheckSignals() < 0;
+    call->state = PyEval_SaveThread();
+    return is_raised;
+}
+
+/* The encodings, or NULL with an exception. */
+static PyObject *run(struct call *call, struct leat_py_encoder *encoder) {
+    struct leat_tokenizer_context *contexts[LEAT_PY_THREADS_MAX];
+    struct leat_error err = LEAT_ERROR_INIT;
+    size_t n_wanted, n_contexts;
+    int r;
+
+    if (leat_py_encoder_init(encoder, call->n) < 0)
+        return PyErr_NoMemory();
+    n_wanted =
+        encoder->n_portions < call->self->n_threads ? encoder->n_portions : call->self->n_threads;
+    n_contexts = take_contexts(call->self, contexts, n_wanted ? n_wanted : 1);
+    if (n_contexts == 0) {
+        leat_py_portions_free(encoder->portions, encoder->n_portions);
+        return NULL;
+    }
+    call->state = PyEval_SaveThread();
+    r = leat_py_encoder_run(encoder, contexts, n_contexts, is_interrupted, call, &err);
+    PyEval_RestoreThread(call->state);
+    give_contexts(call->self, contexts, n_contexts);
+    if (r == 0)
+        return leat_py_encodings_new((PyObject *)call->self, encoder->portions,
+                                     encoder->n_portions);
+    leat_py_portions_free(encoder->portions, encoder->n_portions);
+    return r == -EINTR ? NULL : leat_py_raise(&err);
+}
+
+static int read_strategy(const char *name, struct leat_truncation *truncation) {
+    for (int i = 0; strategies[i]; i++)
+        if (strcmp(name, strategies[i]) == 0) {
+            truncation->strategy = i;
+            return 0;
+        }
+    PyErr_Format(PyExc_ValueError,
+                 "strategy is \"%s\", not longest_first, only_first or only_second", name);
+    return -1;
+}
+
+static int read_truncation(struct call *call, Py_ssize_t max_length, Py_ssize_t stride,
+                           const char *strategy, bool cuts_left) {
+    call->truncation.is_on = max_length >= 0;
+    call->truncation.cuts_left = cuts_left;
+    if (!call->truncation.is_on)
+        return 0;
+    if (max_length > UINT32_MAX || stride < 0 || stride > UINT32_MAX) {
+        PyErr_SetString(PyExc_ValueError, "max_length and stride must be in 0..4294967295");
+        return -1;
+    }
+    call->truncation.max_length = (uint32_t)max_length;
+    call->truncation.stride = (uint32_t)stride;
+    return read_strategy(strategy, &call->truncation);
+}
+
+static PyObject *encode(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"texts",
+                            "pairs",
+                            "marks",
+                            "columns",
+                            "max_length",
+                            "stride",
+                            "strategy",
+                            "cuts_left",
+                            "with_overflow",
+                            "adds_special_tokens",
+                            "splits_special_tokens",
+                            "seed",
+                            NULL};
+    struct call call = {.self = (struct tokenizer *)object};
+    PyObject *texts, *pairs = Py_None, *marks = Py_None, *made = NULL;
+    unsigned int columns = 0;
+    unsigned long long seed = 0;
+    Py_ssize_t max_length = -1, stride = 0;
+    const char *strategy = strategies[0];
+    int cuts_left = 0, with_overflow = 0, adds_special = 1, splits_special = 0;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOInnsppppK", names, &texts, &pairs, &marks,
+                                     &columns, &max_length, &stride, &strategy, &cuts_left,
+                                     &with_overflow, &adds_special, &splits_special, &seed) ||
+        read_truncation(&call, max_length, stride, strategy, cuts_left) < 0)
+        return NULL;
+    if (call_init(&call, texts, pairs, marks) == 0) {
+        struct leat_py_encoder encoder = {
+            .tokenizer = call.self->tokenizer,
+            .inputs = call.inputs,
+            .options = {.adds_special_tokens = adds_special,
+                        .encodes_special_tokens = splits_special,
+                        .seed = seed,
+                        .drops_overflow = !with_overflow,
+                        .is_complete = with_overflow,
+                        .offsets_in_chars = true,
+                        .columns = columns & (LEAT_ENCODING_TYPE_IDS | LEAT_ENCODING_OFFSETS |
+                                              LEAT_ENCODING_SPECIAL | LEAT_ENCODING_MARKS),
+                        .truncation = &call.truncation,
+                        .padding = &call.padding},
+            .with_overflow = with_overflow,
+        };
+
+        made = run(&call, &encoder);
+    }
+    call_deinit(&call);
+    return made;
+}
+
+/* ---- decode */
+
+static int read_id(PyObject *ids, Py_ssize_t at, int32_t *ret_id) {
+    PyObject *item = PySequence_GetItem(ids, at), *number = item ? PyNumber_Index(item) : NULL;
+    long long id = number ? PyLong_AsLongLong(number) : -1;
+
+    Py_XDECREF(item);
+    Py_XDECREF(number);
+    if (PyErr_Occurred())
+        return -1;
+    /* as an id that has no token */
+    *ret_id = id < 0 || id > INT32_MAX ? INT32_MAX : (int32_t)id;
+    return 0;
+}
+
+static int32_t *read_ids(PyObject *ids, size_t *ret_n) {
+    Py_ssize_t n = PySequence_Size(ids);
+    int32_t *read = n < 0 ? NULL : malloc(((size_t)n + 1) * sizeof(*read));
+
+    if (!read)
+        return n < 0 ? NULL : (int32_t *)PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (read_id(ids, i, &read[i]) < 0) {
+            free(read);
+            return NULL;
+        }
+    *ret_n = (size_t)n;
+    return read;
+}
+
+static PyObject *decode(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"ids", "skips_special", NULL};
+    struct leat_error err = LEAT_ERROR_INIT;
+    PyObject *sequence, *made;
+    int32_t *ids;
+    size_t n_ids = 0, n_text;
+    int skips_special = 0, r;
+    char *text = NULL;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|p", names, &sequence, &skips_special) ||
+        !(ids = read_ids(sequence, &n_ids)))
+        return NULL;
+    r = leat_tokenizer_decode(get(object), ids, n_ids, skips_special, &text, &n_text, &err);
+    free(ids);
+    if (r < 0)
+        return leat_py_raise(&err);
+    made = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n_text, "replace");
+    free(text);
+    return made;
+}
+
+/* ---- what it knows */
+
+/* The id that an argument is; -1 with an exception, or of what is no id. */
+static int32_t id_of(PyObject *argument) {
+    long long id = PyLong_AsLongLong(argument);
+
+    return id < 0 || id > INT32_MAX ? -1 : (int32_t)id;
+}
+
+static PyObject *find_id(PyObject *object, PyObject *token) {
+    Py_ssize_t n;
+    const char *text = PyUnicode_AsUTF8AndSize(token, &n);
+    int32_t id = text ? leat_tokenizer_id(get(object), text, (size_t)n) : -1;
+
+    if (!text)
+        return NULL;
+    return id < 0 ? Py_NewRef(Py_None) : leat_py_tokenizer_number(object, id);
+}
+
+static PyObject *find_token(PyObject *object, PyObject *argument) {
+    int32_t id = id_of(argument);
+    uint32_t n = 0;
+    const uint8_t *text;
+
+    if (PyErr_Occurred())
+        return NULL;
+    text = id < 0 ? NULL : leat_tokenizer_token(get(object), id, &n);
+    return text ? PyUnicode_DecodeUTF8((const char *)text, (Py_ssize_t)n, "replace")
+                : Py_NewRef(Py_None);
+}
+
+static int add_entry(PyObject *vocab, PyObject *object, int32_t id) {
+    uint32_t n = 0;
+    const uint8_t *text = leat_tokenizer_entry(get(object), id, &n);
+    PyObject *token, *number;
+    int r = -1;
+
+    if (!text)
+        return 0;
+    token = PyUnicode_DecodeUTF8((const char *)text, (Py_ssize_t)n, "replace");
+    number = token ? leat_py_tokenizer_number(object, id) : NULL;
+    if (number)
+        r = PyDict_SetItem(vocab, token, number);
+    Py_XDECREF(token);
+    Py_XDECREF(number);
+    return r;
+}
+
+static PyObject *make_vocab(PyObject *object, PyObject *only_added) {
+    int is_only = PyObject_IsTrue(only_added);
+    PyObject *vocab = is_only < 0 ? NULL : PyDict_New();
+
+    for (uint32_t id = 0; vocab && id < leat_tokenizer_n_ids(get(object)); id++)
+        if ((!is_only || leat_tokenizer_is_added(get(object), (int32_t)id)) &&
+            add_entry(vocab, object, (int32_t)id) < 0)
+            Py_CLEAR(vocab);
+    return vocab;
+}
+
+static PyObject *is_special(PyObject *object, PyObject *argument) {
+    int32_t id = id_of(argument);
+
+    if (PyErr_Occurred())
+        return NULL;
+    return PyBool_FromLong(id >= 0 && leat_tokenizer_is_special(get(object), id));
+}
+
+static PyObject *n_tokens(PyObject *object, PyObject *with_added) {
+    int is_with = PyObject_IsTrue(with_added);
+
+    return is_with < 0 ? NULL
+                       : PyLong_FromUnsignedLong(leat_tokenizer_n_tokens(get(object), is_with));
+}
+
+static PyObject *n_added(PyObject *object, PyObject *is_pair) {
+    int is = PyObject_IsTrue(is_pair);
+
+    return is < 0 ? NULL : PyLong_FromSize_t(leat_tokenizer_n_added(get(object), is));
+}
+
+static PyObject *describe(PyObject *object, PyObject *unused) {
+    char *text = leat_tokenizer_describe(get(object));
+    PyObject *made = text ? PyUnicode_FromString(text) : PyErr_NoMemory();
+
+    (void)unused;
+    free(text);
+    return made;
+}
+
+static PyObject *n_ids(PyObject *object, void *unused) {
+    (void)unused;
+    return PyLong_FromUnsignedLong(leat_tokenizer_n_ids(get(object)));
+}
+
+static PyObject *pad_id(PyObject *object, void *unused) {
+    int32_t id = leat_tokenizer_pad_id(get(object));
+
+    (void)unused;
+    return id < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(id);
+}
+
+static PyObject *n_bytes(PyObject *object, void *unused) {
+    (void)unused;
+    return PyLong_FromSize_t(leat_tokenizer_n_bytes(get(object)));
+}
+
+static PyObject *n_threads(PyObject *object, void *unused) {
+    (void)unused;
+    return PyLong_FromSize_t(((const struct tokenizer *)object)->n_threads);
+}
+
+static PyObject *pads_left(PyObject *object, void *unused) {
+    const struct leat_padding *padding = leat_tokenizer_padding(get(object));
+
+    (void)unused;
+    return PyBool_FromLong(padding->is_on && padding->pads_left);
+}
+
+static PyObject *cuts_left(PyObject *object, void *unused) {
+    const struct leat_truncation *truncation = leat_tokenizer_truncation(get(object));
+
+    (void)unused;
+    return PyBool_FromLong(truncation->is_on && truncation->cuts_left);
+}
+
+static PyMethodDef methods[] = {
+    {"encode", (PyCFunction)(void (*)(void))encode, METH_VARARGS | METH_KEYWORDS,
+     "encode(texts, pairs=None, marks=None, columns=0, max_length=-1, stride=0, "
+     "strategy='longest_first', cuts_left=False, with_overflow=False, adds_special_tokens=True, "
+     "splits_special_tokens=False, seed=0)\n--\n\nEncodings of texts. columns: bits of what is "
+     "wanted besides ids: 1 type ids, 2 offsets, 4 special tokens, 16 marks. max_length -1: no "
+     "truncation."},
+    {"decode", (PyCFunction)(void (*)(void))decode, METH_VARARGS | METH_KEYWORDS,
+     "decode(ids, skips_special=False)\n--\n\nThe text of a sequence of ids."},
+    {"id", find_id, METH_O, "id(token)\n--\n\nThe id of a token, None: there is none."},
+    {"token", find_token, METH_O, "token(id)\n--\n\nThe spelling of an id, None: there is none."},
+    {"is_special", is_special, METH_O, "is_special(id)\n--\n\nWhether decoding may leave it out."},
+    {"vocab", make_vocab, METH_O, "vocab(only_added)\n--\n\nTokens, as the file has them, to ids."},
+    {"n_tokens", n_tokens, METH_O,
+     "n_tokens(with_added)\n--\n\nTokens of the model, or with the added ones."},
+    {"n_added", n_added, METH_O,
+     "n_added(is_pair)\n--\n\nSpecial tokens that it puts around a text or a pair."},
+    {"describe", describe, METH_NOARGS, "describe()\n--\n\nWhat it is made of, for people."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef members[] = {
+    {"n_ids", n_ids, NULL, "Ids are 0..n_ids - 1.", NULL},
+    {"pad_id", pad_id, NULL, "The id to pad with, as its files say; or None.", NULL},
+    {"n_bytes", n_bytes, NULL, "Bytes of memory, without caches.", NULL},
+    {"n_threads", n_threads, NULL, "How many threads a call may use.", NULL},
+    {"pads_left", pads_left, NULL, "Whether its file pads on the left.", NULL},
+    {"cuts_left", cuts_left, NULL, "Whether its file truncates on the left.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, (void *)new},
+    {Py_tp_dealloc, (void *)dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, members},
+    {Py_tp_doc, "Tokenizer(path, json=b'', threads=0)\n--\n\nText to ids as Hugging Face "
+                "`tokenizers` does it. path: a tokenizer.json, vocab.txt, vocab.json beside "
+                "merges.txt, or their directory; or, with json, the name of those bytes in "
+                "errors. threads 0: one for each CPU, 8 at most."},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "leat._leat.Tokenizer",
+    .basicsize = sizeof(struct tokenizer),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+int leat_py_tokenizer_register(PyObject *module) {
+    if (!leat_py_type_add(module, &spec) || leat_py_encodings_register(module) < 0)
+        return -1;
+    return leat_py_chat_register(module);
+}
