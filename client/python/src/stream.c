@@ -233,14 +233,19 @@ static PyObject *too_late(double timeout) {
     return leat_py_raise(&error);
 }
 
-/* Batches in dead cycles, as tracebacks make them, hold slots until they are collected. */
+/* Batches in dead cycles, as tracebacks make them, hold slots until they are collected: now, also
+ * where that is off. Whether this was the first time. */
 static bool collect_once(bool *has_collected) {
-    bool is_first = !*has_collected;
+    int was_on;
 
+    if (*has_collected)
+        return false;
     *has_collected = true;
-    if (is_first)
-        (void)PyGC_Collect();
-    return is_first;
+    was_on = PyGC_Enable();
+    (void)PyGC_Collect();
+    if (!was_on)
+        (void)PyGC_Disable();
+    return true;
 }
 
 static PyObject *take(struct stream *self, struct leat_py_lease *take_lease,
