@@ -164,14 +164,17 @@ static int read_version(PyObject *version, bool *ret_is_versioned) {
 
 static int copy_data(struct export *export, const struct leat_py_tensor *self) {
     size_t n_bytes = ((size_t)self->n_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    PyThreadState *thread;
 
     export->copy = aligned_alloc(ALIGN, n_bytes ? n_bytes : ALIGN);
     if (!export->copy) {
         PyErr_NoMemory();
         return -1;
     }
-    Py_BEGIN_ALLOW_THREADS memcpy(export->copy, self->data, (size_t)self->n_bytes);
-    Py_END_ALLOW_THREADS return 0;
+    thread = PyEval_SaveThread();
+    memcpy(export->copy, self->data, (size_t)self->n_bytes);
+    PyEval_RestoreThread(thread);
+    return 0;
 }
 
 /* From now on the slot is held, and may be written unless *flags says that it must not. */
