@@ -177,6 +177,10 @@ struct leat_open_options {
      * nothing is told. */
     void (*on_unmap)(void *user, const struct leat_ring *ring);
     void *on_unmap_user;
+    /* Called when a signal interrupts the opening: 0 goes on, else it fails with -EINTR. NULL: it
+     * fails. */
+    int (*on_interrupt)(void *user);
+    void *on_interrupt_user;
     bool private_writes; /* tensors may be written: see leat_batch_let_write() */
     const char *split;   /* of a declared stream: this part of its data, "train", "validation" or
                             "test": the stream NAME.SPLIT if there is one, else that part of its

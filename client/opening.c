@@ -10,12 +10,19 @@
 #include "client/address.h"
 #include "client/stream.h"
 
-static int wait_for_session(struct leat_stream *stream, struct leat_error *err) {
+static bool goes_on(const struct leat_open_options *options) {
+    return options->on_interrupt && options->on_interrupt(options->on_interrupt_user) == 0;
+}
+
+static int wait_for_session(struct leat_stream *stream, const struct leat_open_options *options,
+                            struct leat_error *err) {
     uint64_t deadline_ns = leat_wire_deadline(stream->request.open_timeout_ms);
     int r;
 
     while ((r = leat_session_step(stream, err)) == 0) {
-        r = leat_wire_wait(&stream->wire, POLLIN, stream->wake_fd, deadline_ns);
+        do
+            r = leat_wire_wait(&stream->wire, POLLIN, -1, deadline_ns);
+        while (r == -EINTR && goes_on(options));
         if (r == -ETIMEDOUT)
             return leat_error_set(err, r, "the daemon did not answer in time %s",
                                   stream->phase == LEAT_SESSION_GREETING
@@ -52,7 +59,7 @@ int leat_stream_attach(int take_fd, const Leat__OpenRequest *message,
     if (r == 0)
         r = leat_session_begin(stream, take_fd, err);
     if (r == 0)
-        r = wait_for_session(stream, err);
+        r = wait_for_session(stream, options, err);
     if (r < 0) {
         leat_stream_free(stream);
         return r;

@@ -91,16 +91,24 @@ static int open_once(struct opening *opening) {
     return r;
 }
 
-/* A signal whose handler raises nothing begins it anew. */
+/* Without the GIL, for a moment with it. A handler's exception stays this thread's. */
+static int on_interrupt(void *user) {
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int r = PyErr_CheckSignals();
+
+    (void)user;
+    PyGILState_Release(gil);
+    return r;
+}
+
 static int open_stream(struct opening *opening) {
+    PyThreadState *thread = PyEval_SaveThread();
     int r;
 
-    do {
-        opening->error = LEAT_ERROR_INIT;
-        Py_BEGIN_ALLOW_THREADS r = open_once(opening);
-        Py_END_ALLOW_THREADS if (r == -EINTR && PyErr_CheckSignals() < 0) return -1;
-    } while (r == -EINTR);
-    if (r < 0)
+    opening->options.on_interrupt = on_interrupt;
+    r = open_once(opening);
+    PyEval_RestoreThread(thread);
+    if (r < 0 && !PyErr_Occurred())
         leat_py_raise(&opening->error);
     return r < 0 ? -1 : 0;
 }
@@ -110,6 +118,7 @@ static PyObject *open_link(struct opening *opening, PyObject *reconnect, PyObjec
 
     if (!link)
         return PyErr_NoMemory();
+    opening->error = LEAT_ERROR_INIT;
     if (opening->options.delivery == LEAT_DELIVERY_COPY)
         opening->options.private_writes = false;
     opening->options.on_unmap = leat_py_ring_unmapped;

@@ -135,42 +135,46 @@ static int check_stream(PyObject *stream) {
     return refuse("stream: a tensor on the CPU has none; None is wanted");
 }
 
+/* A tuple of two integers, as the array API has devices and versions. 0 or -1 with an exception. */
+static int read_pair(PyObject *pair, const char *name, int ret[2]) {
+    if (PyTuple_Check(pair))
+        return PyArg_ParseTuple(pair, "ii", &ret[0], &ret[1]) ? 0 : -1;
+    PyErr_Format(PyExc_TypeError, "%s: a tuple of two integers is wanted", name);
+    return -1;
+}
+
 static int check_device(PyObject *device) {
-    int type, id;
+    int pair[2];
 
     if (device == Py_None)
         return 0;
-    if (!PyTuple_Check(device) || !PyArg_ParseTuple(device, "ii", &type, &id))
+    if (read_pair(device, "dl_device", pair) < 0)
         return -1;
-    return type == DLPACK_CPU ? 0 : refuse("dl_device: the tensor is on the CPU, (1, 0)");
+    return pair[0] == DLPACK_CPU ? 0 : refuse("dl_device: the tensor is on the CPU, (1, 0)");
 }
 
 static int read_version(PyObject *version, bool *ret_is_versioned) {
-    int major, minor;
+    int pair[2] = {0, 0};
 
-    *ret_is_versioned = false;
-    if (version == Py_None)
-        return 0;
-    if (!PyTuple_Check(version)) {
-        PyErr_SetString(PyExc_TypeError, "max_version: a tuple of two integers is wanted");
+    if (version != Py_None && read_pair(version, "max_version", pair) < 0)
         return -1;
-    }
-    if (!PyArg_ParseTuple(version, "ii", &major, &minor))
-        return -1;
-    *ret_is_versioned = major >= DLPACK_MAJOR;
+    *ret_is_versioned = pair[0] >= DLPACK_MAJOR;
     return 0;
 }
 
 static int copy_data(struct export *export, const struct leat_py_tensor *self) {
     size_t n_bytes = ((size_t)self->n_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    PyThreadState *thread;
 
     export->copy = aligned_alloc(ALIGN, n_bytes ? n_bytes : ALIGN);
     if (!export->copy) {
         PyErr_NoMemory();
         return -1;
     }
-    Py_BEGIN_ALLOW_THREADS memcpy(export->copy, self->data, (size_t)self->n_bytes);
-    Py_END_ALLOW_THREADS return 0;
+    thread = PyEval_SaveThread();
+    memcpy(export->copy, self->data, (size_t)self->n_bytes);
+    PyEval_RestoreThread(thread);
+    return 0;
 }
 
 /* From now on the slot is held, and may be written unless *flags says that it must not. */

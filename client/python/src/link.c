@@ -160,8 +160,12 @@ void leat_py_link_leave(struct leat_py_link *link) {
 int leat_py_link_close(struct leat_py_link *link) {
     if (!link->stream || link->pid != getpid())
         return 0;
-    if (leat_py_link_enter(link, false) < 0)
-        return -1;
+    if (leat_py_link_enter(link, false) < 0) {
+        if (link->stream)
+            return -1;
+        PyErr_Clear(); /* another thread was faster */
+        return 0;
+    }
     (void)pthread_mutex_lock(&link->mutex);
     link->is_closing = true;
     (void)pthread_mutex_unlock(&link->mutex);

@@ -17,8 +17,6 @@ struct place {
 static int wrong(const struct place *place, const char *what) {
     struct leat_error error = LEAT_ERROR_INIT;
 
-    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
-        return -1;
     PyErr_Clear();
     (void)leat_error_set(&error, -EINVAL, "%s", what);
     if (place->kind)
@@ -112,20 +110,28 @@ static int add_path(struct leat_builder *builder, const char *name, PyObject *pa
     return 0;
 }
 
-/* What can be made into an integer, a float or a path: numbers of NumPy, os.PathLike. */
+/* As an integer, a path or a float: numbers of NumPy, os.PathLike. A new reference; NULL with what
+ * the object's own code raised, or with TypeError: it is none of them. */
+static PyObject *simplify(PyObject *value) {
+    PyObject *(*const ways[])(PyObject *) = {PyNumber_Index, PyOS_FSPath, PyNumber_Float};
+    PyObject *made = NULL;
+
+    for (size_t i = 0; !made && i < sizeof(ways) / sizeof(ways[0]); i++) {
+        if (i > 0 && !PyErr_ExceptionMatches(PyExc_TypeError))
+            return NULL;
+        PyErr_Clear();
+        made = ways[i](value);
+    }
+    return made;
+}
+
 static int add_other(struct leat_builder *builder, const char *name, PyObject *value,
                      const struct place *place) {
-    PyObject *made = PyNumber_Index(value);
+    PyObject *made = simplify(value);
     int r;
 
-    if (!made) {
-        PyErr_Clear();
-        made = PyOS_FSPath(value);
-    }
-    if (!made) {
-        PyErr_Clear();
-        made = PyNumber_Float(value);
-    }
+    if (!made && !PyErr_ExceptionMatches(PyExc_TypeError))
+        return -1;
     if (!made)
         return wrong(place, "a value is none of str, path, bool, int, float, list, dict");
     if (PyLong_Check(made))

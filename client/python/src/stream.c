@@ -189,6 +189,7 @@ static void wait_for(struct pull *ret, bool has_looked, bool may_wait, uint64_t 
 /* One look for a batch, and one wait if there is none. 0 or -1 with an exception. */
 static int look(struct stream *self, struct pull *ret, uint64_t deadline_ns, bool may_wait) {
     struct leat_py_link *link = self->link;
+    PyThreadState *thread;
     bool has_looked;
 
     if (leat_py_link_enter(link, true) < 0)
@@ -201,9 +202,11 @@ static int look(struct stream *self, struct pull *ret, uint64_t deadline_ns, boo
         leat_py_link_leave(link);
         return 0;
     }
-    Py_BEGIN_ALLOW_THREADS wait_for(ret, has_looked, may_wait, deadline_ns);
+    thread = PyEval_SaveThread();
+    wait_for(ret, has_looked, may_wait, deadline_ns);
     leat_py_link_leave(link);
-    Py_END_ALLOW_THREADS return 0;
+    PyEval_RestoreThread(thread);
+    return 0;
 }
 
 static PyObject *all_held(const struct stream *self) {
@@ -233,14 +236,19 @@ static PyObject *too_late(double timeout) {
     return leat_py_raise(&error);
 }
 
-/* Batches in dead cycles, as tracebacks make them, hold slots until they are collected. */
+/* Batches in dead cycles, as tracebacks make them, hold slots until they are collected: now, also
+ * where that is off. Whether this was the first time. */
 static bool collect_once(bool *has_collected) {
-    bool is_first = !*has_collected;
+    int was_on;
 
+    if (*has_collected)
+        return false;
     *has_collected = true;
-    if (is_first)
-        (void)PyGC_Collect();
-    return is_first;
+    was_on = PyGC_Enable();
+    (void)PyGC_Collect();
+    if (!was_on)
+        (void)PyGC_Disable();
+    return true;
 }
 
 static PyObject *take(struct stream *self, struct leat_py_lease *take_lease,

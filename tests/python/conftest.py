@@ -1,0 +1,140 @@
+"""What the tests of the Python package share: daemons with streams of known numbers.
+
+`leatd(text)` starts a daemon with that configuration, in a folder of its own, and ends it with the test. `numbers` is one for
+all tests of a file: its stream `rows` has the tensors of DTYPES, made of the row's number as `expected()` says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from leat import _leat, programs
+from leat.batch import Batch
+from leat.stream import Stream
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+START_S = 60
+N_ROWS = 100
+BATCH = 8
+DTYPES = ["bool", "uint8", "uint16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+
+
+class Leatd:
+    """A daemon with its sockets in `folder`."""
+
+    def __init__(self, folder: pathlib.Path, config: str) -> None:
+        self.address = str(folder / "sockets")
+        self.folder = folder
+        os.mkdir(self.address)
+        (folder / "leatd.yaml").write_text(config)
+        self.start()
+
+    def start(self) -> None:
+        command = [programs.find("leatd"), "--config", str(self.folder / "leatd.yaml"), "--socket-dir", self.address]
+        with open(self.folder / "leatd.log", "ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        deadline = time.monotonic() + START_S
+        while self.ctl("status", "--json").returncode != 0:
+            assert self.process.poll() is None and time.monotonic() < deadline, (self.folder / "leatd.log").read_text()
+            time.sleep(0.02)
+
+    def ctl(self, *args: str) -> subprocess.CompletedProcess[bytes]:
+        environment = {**os.environ, "LEAT_SOCKET": self.address}
+        return subprocess.run([programs.find("leatctl"), *args], capture_output=True, env=environment, timeout=START_S)
+
+    def sessions(self) -> list[Any]:
+        """Of all streams."""
+        streams = json.loads(self.ctl("streams", "--json").stdout)
+        return [session for stream in streams for session in stream["sessions"]]
+
+    def open(self, name: str, **options: Any) -> Stream:
+        """A declared stream; options are those of the extension."""
+        return Stream(_leat.Client(self.address).open(name, options, Batch))
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            assert self.process.wait(START_S) == 0, (self.folder / "leatd.log").read_text()
+
+
+def wait_until(condition: Callable[[], Any], what: str) -> None:
+    """Until condition() holds."""
+    deadline = time.monotonic() + START_S
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {START_S} s: {what}"
+        time.sleep(0.01)
+
+
+def numbers_yaml(folder: pathlib.Path) -> str:
+    """Streams over a file of the numbers 0 .. N_ROWS - 1: `rows`, whose tensors expected() tells; `wide`, of one tensor of
+    several pages; `bad`, which ends with an error at the last row."""
+    records = [{"n": n, "low": n % 2, "float64": float(n)} for n in range(N_ROWS)]
+    (folder / "numbers.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (folder / "bad.csv").write_text("n\n" + "".join(f"{i}\n" for i in range(N_ROWS)) + "x\n")
+    casts = "".join(
+        f"      - cast: {{ input: {'low' if dtype == 'bool' else 'n'}, output: {dtype}, dtype: {dtype} }}\n"
+        for dtype in DTYPES
+        if dtype != "float64"
+    )
+    source = "source: { jsonl: { paths: [numbers.jsonl] } }"
+    return f"""streams:
+  rows:
+    {source}
+    cache: {{ path: cache }}
+    stages:
+{casts}      - select: {{ fields: [{", ".join(DTYPES)}] }}
+      - batch: {{ batch_size: {BATCH} }}
+  wide:
+    {source}
+    cache: {{ path: cache }}
+    stages:
+      - cast: {{ input: n, output: m, dtype: float32 }}
+      - one_hot: {{ input: n, output: wide, classes: 1024 }}
+      - select: {{ fields: [m, wide] }}
+      - batch: {{ batch_size: 10 }}
+      - prefetch: {{ prefetch_size: 2 }}
+  bad:
+    source: {{ csv: {{ paths: [bad.csv] }} }}
+    stages:
+      - cast: {{ input: n, output: n, dtype: int32 }}
+      - batch: {{ batch_size: {BATCH} }}
+"""
+
+
+def expected(dtype: str, step: int) -> list[float]:
+    """The elements of that tensor in batch `step` of `rows`."""
+    rows = range(step * BATCH, min(N_ROWS, (step + 1) * BATCH))
+    return [bool(n % 2) if dtype == "bool" else n for n in rows]
+
+
+@pytest.fixture
+def leatd(tmp_path: pathlib.Path) -> Iterator[Callable[[str], Leatd]]:
+    started: list[Leatd] = []
+
+    def start(config: str) -> Leatd:
+        started.append(Leatd(tmp_path, config))
+        return started[-1]
+
+    yield start
+    for daemon in started:
+        daemon.stop()
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Leatd]:
+    folder = tmp_path_factory.mktemp("numbers")
+    daemon = Leatd(folder, numbers_yaml(folder))
+    for name in ("rows", "wide"):  # behind a whole pass the number of steps is known
+        with daemon.open(name, n_epochs=1) as stream:
+            for _ in stream:
+                pass
+    yield daemon
+    daemon.stop()

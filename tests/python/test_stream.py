@@ -1,0 +1,533 @@
+"""Streams: epochs, positions, options, what is built in code; threads, fork, signals, asyncio; the daemon's ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import BATCH, N_ROWS, Leatd, expected, wait_until
+
+import leat
+from leat import _leat
+from leat.batch import Batch
+from leat.stream import Stream
+
+N_STEPS = -(-N_ROWS // BATCH)
+HANG_S = 60
+
+
+def steps(stream: Stream) -> list[tuple[int, int]]:
+    return [(batch.epoch, batch.step) for batch in stream]
+
+
+def in_child(function: Callable[[], None]) -> None:
+    """Runs it in a forked child, which must find everything as it asserts."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            function()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+class TestEpochs:
+    def test_each_loop_is_one(self, numbers: Leatd) -> None:
+        with numbers.open("rows", n_epochs=3) as stream:
+            assert len(stream) == N_STEPS and stream.n_steps == N_STEPS and stream.batch_size == BATCH
+            assert steps(stream) == [(0, i) for i in range(N_STEPS)]
+            assert (stream.epoch, stream.step) == (1, 0)
+            assert [batch.epoch for batch in stream.epochs(5)] == [1] * N_STEPS + [2] * N_STEPS
+            assert steps(stream) == [] and stream.next() is None and stream.native.next() == _leat.END
+
+    def test_a_loop_that_is_left_goes_on(self, numbers: Leatd) -> None:
+        with numbers.open("rows") as stream:
+            for batch in stream:
+                if batch.step == 4:
+                    break
+            assert steps(stream)[0] == (0, 5)
+            iterator = iter(stream)
+            list(iterator)
+            with pytest.raises(StopIteration):
+                next(iterator)
+            assert steps(stream)[0] == (2, 0)
+
+    def test_outcomes(self, numbers: Leatd) -> None:
+        with numbers.open("rows", n_epochs=2, first_epoch=1) as stream:
+            outcomes = [got for got in (stream.native.next() for _ in range(2 * N_STEPS + 3)) if isinstance(got, int)]
+            assert outcomes == [_leat.END_EPOCH, _leat.END, _leat.END]
+
+    def test_ranks(self, numbers: Leatd) -> None:
+        seen = []
+        for rank in range(3):
+            with numbers.open("rows", rank=rank, world_size=3, n_epochs=1) as stream:
+                assert (stream.rank, stream.world_size, stream.native.rank_source) == (rank, 3, "arguments")
+                mine = [step for _, step in steps(stream)]
+                assert len(mine) == len(stream)
+                seen += mine
+        assert sorted(seen) == list(range(N_STEPS // 3 * 3))
+
+    def test_what_it_is(self, numbers: Leatd) -> None:
+        with numbers.open("wide") as stream:
+            assert stream.name == "wide" and stream.window > 0 and len(stream.native.digest) == 32
+            assert stream.schema == {"m": ("float32", (-1,)), "wide": ("float32", (-1, 1024))}
+            assert "wide" in repr(stream) and stream.native.n_batches == 0
+            steps(stream)
+            assert stream.native.n_batches == 10 and stream.native.waited_ns > 0 and not stream.native.is_closed
+
+    def test_a_length_that_is_not_known(self, numbers: Leatd) -> None:
+        with numbers.open("bad") as stream, pytest.raises(TypeError, match="of bad is not known: .+"):
+            len(stream)
+
+    def test_progress(self, numbers: Leatd, capsys: pytest.CaptureFixture[str]) -> None:
+        pytest.importorskip("tqdm")
+        stream = Stream(numbers.open("rows").native, progress=True)
+        with stream:
+            steps(stream)
+        assert "rows epoch 0" in capsys.readouterr().err
+
+
+class TestPositions:
+    def test_state_of_another_stream(self, numbers: Leatd) -> None:
+        with numbers.open("rows") as stream:
+            for batch in stream:
+                if batch.step == 6:
+                    break
+            del batch
+            state = stream.state_dict()
+            assert state == {"position": stream.position, "version": 1}
+            assert _leat.position_parse(stream.position) == (0, 7, 0, 1)
+        assert stream.state_dict() == state  # closed
+        with numbers.open("rows") as other:
+            other.load_state_dict(state)
+            assert steps(other)[0] == (0, 7)
+            other.set_epoch(5)
+            assert steps(other) == [(5, i) for i in range(N_STEPS)]
+            other.seek(1, 3)
+            assert steps(other)[0] == (1, 3)
+        with numbers.open("rows", rank=1, world_size=2) as second:
+            second.load_state_dict(state)
+            assert steps(second)[0] == (0, 7)
+
+    def test_of_other_streams(self, numbers: Leatd) -> None:
+        with numbers.open("rows") as stream, numbers.open("wide") as other, numbers.open("rows", seed=9) as seeded:
+            with pytest.raises(leat.PositionError, match="another stream"):
+                other.load_state_dict(stream.state_dict())
+            with pytest.raises(leat.PositionError, match="another seed"):
+                seeded.load_state_dict(stream.state_dict())
+            for state in ({}, {"version": 2, "position": stream.position}, {"version": 1, "position": 3}):
+                with pytest.raises(leat.PositionError, match="is wanted"):
+                    stream.load_state_dict(state)
+            with pytest.raises(leat.SpecError, match="is no position"):
+                stream.load_state_dict({"version": 1, "position": "leat1:x"})
+
+    def test_reopening(self, numbers: Leatd) -> None:
+        def reopen(position: str) -> Any:
+            return _leat.Client(numbers.address).open("rows", {"position": position, "n_epochs": 1}, Batch)
+
+        stream = Stream(reopen(numbers.open("rows").position), reopen=reopen)
+        held = stream.next()
+        state = stream.state_dict()
+        stream.load_state_dict(state)
+        assert held["int32"].tolist() == expected("int32", 0)
+        assert steps(stream) == [(0, i) for i in range(1, N_STEPS)]
+
+    def test_held_batches_stay_where_they_are(self, numbers: Leatd) -> None:
+        with numbers.open("rows") as stream:
+            batch = stream.next()
+            with pytest.raises(leat.HeldError, match="held"):
+                stream.set_epoch(2)
+            batch.release()
+            stream.set_epoch(2)
+            assert (stream.epoch, stream.step) == (2, 0)
+
+
+class TestOptions:
+    def test_refusals(self, numbers: Leatd) -> None:
+        client = _leat.Client(numbers.address)
+        for options, text in (
+            ({"windows": 1}, "one of delivery"), ({3: 1}, "one of delivery"), ({"window": -1}, "window is -1"),
+            ({"window": True}, "window is True"), ({"window": 1 << 32}, "integer"), ({"n_steps": 1 << 64}, "integer"),
+            ({"delivery": "post"}, '"shared" or "copy"'), ({"delivery": 1}, "text"), ({"client_name": "a\0b"}, "NUL"),
+            ({"client_name": "\ud800"}, "NUL"), ({"expect_digest": b"x"}, "32 bytes"), ({"accept_changes": 1}, "True or False"),
+            ({"open_timeout_ms": 1 << 31}, "32 bits"), ({"rank": "first"}, "integer"), ({"reconnect": 1}, "callable"),
+            ({"position": "x"}, "position"), ({"rank": 3, "world_size": 2}, "rank"), ({"seed": 1.5}, "integer"),
+        ):  # fmt: skip
+            with pytest.raises(leat.SpecError, match=text):
+                client.open("rows", options)
+        for arguments in (("rows", 3), (3,), (), ("rows", {}, int), ("rows", {}, 3), ("a\0b",)):
+            with pytest.raises((TypeError, ValueError)):
+                client.open(*arguments)  # type: ignore[arg-type]
+        assert not numbers.sessions()
+
+    def test_all_at_once(self, numbers: Leatd) -> None:
+        digest = numbers.open("rows").native.digest
+        with numbers.open(
+            "rows", rank=1, world_size=2, window=5, first_epoch=1, first_step=4, n_epochs=1, n_steps=2, seed=3, has_seed=True,
+            client_name="tests", expect_digest=digest, open_timeout_ms=30000, reconnect_timeout_ms=_leat.NO_RECONNECT,
+            local_rank=1, local_world_size=2, accept_changes=None, private_writes=True, reconnect=None, position=None,
+        ) as stream:  # fmt: skip
+            assert stream.window == 5 and [session["client_name"] for session in numbers.sessions()].count("tests") == 1
+            assert steps(stream) == [(1, 5), (1, 7)]
+        with pytest.raises(leat.PositionError, match="digest"):
+            numbers.open("rows", expect_digest=bytes(32))
+
+    def test_no_such(self, numbers: Leatd, tmp_path: pathlib.Path) -> None:
+        with pytest.raises(leat.NotFoundError, match='"row"; did you mean "rows"') as caught:
+            numbers.open("row")
+        assert isinstance(caught.value, LookupError) and caught.value.code < 0
+        with pytest.raises(leat.DaemonError, match="no leatd answers at"):
+            _leat.Client(str(tmp_path)).open("rows")
+        with pytest.raises(leat.Error):
+            _leat.Client("x" * 5000).open("rows")
+
+
+class TestBuilt:
+    def spec(self, numbers: Leatd) -> dict[str, Any]:
+        return {
+            "name": "built",
+            "source": ["jsonl", {"paths": [numbers.folder / "numbers.jsonl"]}],
+            "stages": [
+                ["cast", {"input": "n", "output": "n", "dtype": "int32", "default": None}],
+                ("select", {"fields": ("n",)}),
+                ["batch", {"batch_size": 10, "drop_last": True}],
+            ],
+            "options": {"seed": 7},
+        }
+
+    def test_values_of_all_kinds(self, numbers: Leatd) -> None:
+        numpy = pytest.importorskip("numpy")
+        spec = self.spec(numbers)
+        spec["stages"][0][1]["input"] = numpy.str_("n")
+        spec["stages"].insert(2, ["sample", {"fraction": numpy.float32(0.5), "seed": numpy.int64(3)}])
+        with Stream(_leat.Client(numbers.address).open_built(spec, {"n_epochs": 1}, Batch)) as stream:
+            assert stream.name == "built" and 0 < sum(batch.n_rows for batch in stream) < N_ROWS
+
+    def test_rows(self, numbers: Leatd) -> None:
+        with Stream(_leat.Client(numbers.address).open_built(self.spec(numbers), batch_type=Batch)) as stream:
+            assert [n for batch in stream for n in batch["n"].tolist()] == list(range(N_ROWS))
+
+    def test_refusals(self, numbers: Leatd) -> None:
+        client = _leat.Client(numbers.address)
+        deep: list[Any] = []
+        deep.append(deep)
+        for name, value, path in (
+            ("source", None, "source"), ("source", "csv", "source"), ("source", ["csv"], "source"),
+            ("source", [1, {}], "source"), ("source", ["csv", []], "source"), ("stages", {}, "stages"),
+            ("stages", [["pad"]], "stages[0]"), ("stages", [["pad", {"length": object()}]], "stages[0].pad"),
+            ("stages", [["take", {"count": 1}], ["pad", {1: 2}]], "stages[1].pad"), ("options", [], "options"),
+            ("stages", [["pad", {"length": 1 << 64}]], "stages[0].pad"), ("options", {"x\0": 1}, "options"),
+            ("stages", [["pad", {"length": "a\0"}]], "stages[0].pad"), ("options", {"x": b"x\0"}, "options"),
+            ("stages", [["pad", {"length": "\ud800"}]], "stages[0].pad"), ("stages", [["pad", {"length": deep}]], None),
+            ("stages", [["take", {"count": 1}]] * 300, None), ("stages", [["nothing", {}]], "stages[0]"),
+            ("name", 3, None), ("name", "a\0", None), ("options", {"x": [float("nan")] * 100_000}, None),
+        ):  # fmt: skip
+            with pytest.raises(leat.SpecError) as caught:
+                client.open_built({**self.spec(numbers), name: value})
+            assert path is None or path in (caught.value.path or ""), str(caught.value)
+        with pytest.raises(TypeError):
+            client.open_built([])  # type: ignore[arg-type]
+
+    def test_an_argument_that_raises(self, numbers: Leatd) -> None:
+        class Path:
+            def __fspath__(self) -> str:
+                raise KeyboardInterrupt
+
+        spec = self.spec(numbers)
+        spec["source"][1]["paths"] = [Path()]
+        with pytest.raises(KeyboardInterrupt):
+            _leat.Client(numbers.address).open_built(spec)
+
+    def test_an_argument_that_changes_the_dict(self, numbers: Leatd) -> None:
+        arguments: dict[str, Any] = {}
+
+        class Path:
+            def __fspath__(self) -> str:
+                arguments.clear()
+                gc.collect()
+                return "/nowhere"
+
+        arguments.update({"suffix": ".x", "paths": Path(), "field_" * 20: 1})
+        with pytest.raises(leat.Error):
+            _leat.Client(numbers.address).open_built({"source": ["csv", arguments], "stages": []})
+
+
+class TestErrors:
+    def test_data(self, numbers: Leatd) -> None:
+        with numbers.open("bad") as stream:
+            with pytest.raises(leat.DataError) as caught:
+                steps(stream)
+            error = caught.value
+            assert isinstance(error, ValueError) and error.file.endswith("bad.csv") and error.line == N_ROWS + 2
+            assert str(error).startswith(f"{error.file}:{error.line}:") and error.message in str(error)
+            with pytest.raises(leat.DataError):
+                stream.next()
+
+    def test_closed(self, numbers: Leatd) -> None:
+        stream = numbers.open("rows")
+        stream.close()
+        stream.close()
+        for use in (stream.next, stream.native.fileno, lambda: stream.seek(0)):
+            with pytest.raises(leat.Error, match="closed"):
+                use()
+        assert (stream.epoch, stream.step) == (0, 0) and stream.native.is_closed
+
+    def test_timeouts(self, numbers: Leatd) -> None:
+        with numbers.open("rows") as stream:
+            for wrong in (-1, float("nan"), 1e10):
+                with pytest.raises(leat.SpecError, match="timeout is"):
+                    stream.next(wrong)
+            with pytest.raises(TypeError):
+                stream.next("1")  # type: ignore[arg-type]
+            wait_until(lambda: self.try_next(stream), "a batch")
+            numbers.process.send_signal(signal.SIGSTOP)
+            try:
+                with pytest.raises(leat.TimedOutError):
+                    while True:
+                        stream.next(0)
+                start = time.monotonic()
+                with pytest.raises(leat.TimedOutError, match="within 0.7 s") as caught:
+                    stream.next(0.7)
+                assert isinstance(caught.value, TimeoutError) and 0.69 <= time.monotonic() - start < HANG_S
+            finally:
+                numbers.process.send_signal(signal.SIGCONT)
+            assert stream.next() is not None or stream.next() is not None
+
+    @staticmethod
+    def try_next(stream: Stream) -> bool:
+        try:
+            return stream.next(0) is not None
+        except leat.TimedOutError:
+            return False
+
+    def test_a_daemon_that_comes_back(self, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path) -> None:
+        from conftest import numbers_yaml
+
+        daemon = leatd(numbers_yaml(tmp_path))
+        told: list[tuple[str, int, float, str]] = []
+
+        def reconnect(*event: Any) -> None:
+            told.append(event)
+            if event[0] == "lost":
+                with pytest.raises(RuntimeError, match="from within"):
+                    stream.next()
+
+        with daemon.open("rows", n_epochs=2, reconnect=reconnect) as stream:
+            found = [(batch.epoch, batch.step) for batch in [stream.next()]]
+            daemon.process.kill()
+            daemon.process.wait()
+            thread = threading.Timer(0.3, daemon.start)
+            thread.start()
+            found += steps(stream) + steps(stream)
+            thread.join()
+            assert found == [(epoch, step) for epoch in range(2) for step in range(N_STEPS)]
+        assert told[0][0] == "lost" and told[1][:2] == ("trying", 1) and told[-1][0] == "back"
+        assert all(isinstance(waited, float) and reason for _, _, waited, reason in told)
+
+    def test_a_daemon_that_does_not(self, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path) -> None:
+        from conftest import numbers_yaml
+
+        daemon = leatd(numbers_yaml(tmp_path))
+        with daemon.open("rows", reconnect_timeout_ms=_leat.NO_RECONNECT) as stream:
+            batch = stream.next()
+            daemon.process.kill()
+            daemon.process.wait()
+            for _ in range(2):
+                with pytest.raises(leat.DaemonError, match="closed the connection"):
+                    while True:
+                        steps(stream)
+            assert batch["int64"].tolist() == expected("int64", 0)
+
+
+class TestThreads:
+    def test_many_take_and_drop(self, numbers: Leatd) -> None:
+        seen: list[tuple[int, int]] = []
+
+        def take(stream: Stream) -> None:
+            while (batch := stream.native.next()) != _leat.END:
+                if isinstance(batch, int):
+                    continue
+                assert batch["int64"].tolist() == expected("int64", batch.step)
+                views = [memoryview(batch["int32"]), batch["int64"].__dlpack__()]
+                seen.append((batch.epoch, batch.step))
+                del batch, views
+
+        with numbers.open("rows", n_epochs=20, window=16) as stream:
+            threads = [threading.Thread(target=take, args=(stream,)) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            while any(thread.is_alive() for thread in threads):
+                assert stream.position and stream.native.position_numbers and stream.native.n_held <= 16
+            for thread in threads:
+                thread.join()
+            assert sorted(seen) == [(epoch, step) for epoch in range(20) for step in range(N_STEPS)]
+            assert stream.native.n_held == 0
+
+    def test_others_get_through_while_one_waits(self, numbers: Leatd) -> None:
+        results: list[Any] = []
+
+        def wait(stream: Stream) -> None:
+            try:
+                while True:
+                    results.append(stream.native.next())
+            except leat.Error as error:
+                results.append(error)
+
+        with numbers.open("rows", window=64) as stream:
+            held = [stream.next() for _ in range(3)]
+            numbers.process.send_signal(signal.SIGSTOP)
+            try:
+                thread = threading.Thread(target=wait, args=(stream,))
+                thread.start()
+                time.sleep(0.2)
+                start = time.monotonic()
+                for batch in held:
+                    assert batch.release()
+                assert stream.position and stream.native.fileno() >= 0
+                stream.close()
+                assert time.monotonic() - start < HANG_S / 10
+                thread.join(HANG_S)
+                assert not thread.is_alive() and "closed" in str(results[-1])
+            finally:
+                numbers.process.send_signal(signal.SIGCONT)
+
+
+class TestFork:
+    def test_a_child_gets_errors(self, numbers: Leatd) -> None:
+        with numbers.open("rows") as stream:
+            batch = stream.next()
+            tensor = batch["int32"]
+
+            def child() -> None:
+                for use in (
+                    stream.next, stream.native.fileno, lambda: stream.seek(0), lambda: stream.position,
+                    lambda: memoryview(tensor), tensor.tolist, tensor.__dlpack__,
+                ):  # fmt: skip
+                    with pytest.raises(leat.ForkedError, match=f"process {os.getppid()}"):
+                        use()
+                batch.release()
+                stream.close()
+                with numbers.open("rows") as own:
+                    assert steps(own) == [(0, i) for i in range(N_STEPS)]
+
+            in_child(child)
+            assert tensor.tolist() == expected("int32", 0)
+            del batch, tensor
+            assert steps(stream) == [(0, i) for i in range(1, N_STEPS)]
+
+    def test_a_session_ends_with_its_process(self, numbers: Leatd) -> None:
+        """Also where a child of it lives on."""
+        code = f"""
+import os, sys, time
+from leat import _leat
+stream = _leat.Client({numbers.address!r}).open("rows", {{"client_name": "parent"}})
+batch = stream.next()
+if os.fork() == 0:
+    time.sleep({HANG_S})
+    os._exit(0)
+print("ready", flush=True)
+time.sleep({HANG_S})
+"""
+
+        def is_there() -> bool:
+            return any(session["client_name"] == "parent" for session in numbers.sessions())
+
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+        try:
+            assert process.stdout and process.stdout.readline() == b"ready\n" and is_there()
+            process.kill()
+            process.wait()
+            wait_until(lambda: not is_there(), "the end of the session")
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+class TestSignals:
+    def test_ctrl_c(self, numbers: Leatd) -> None:
+        with numbers.open("rows") as stream:
+            numbers.process.send_signal(signal.SIGSTOP)
+            timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            try:
+                with pytest.raises(KeyboardInterrupt):
+                    while True:
+                        stream.next()
+            finally:
+                numbers.process.send_signal(signal.SIGCONT)
+                timer.join()
+            assert stream.next() is not None or stream.next() is not None
+
+    def test_a_handler_that_returns(self, numbers: Leatd) -> None:
+        n_signals = 0
+
+        def count(*_: Any) -> None:
+            nonlocal n_signals
+            n_signals += 1
+
+        before = signal.signal(signal.SIGALRM, count)
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        try:
+            with numbers.open("rows", n_epochs=30) as stream:
+                found = [pair for _ in range(30) for pair in steps(stream)]
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        assert found == [(epoch, step) for epoch in range(30) for step in range(N_STEPS)] and n_signals > 0
+
+
+class TestAsyncio:
+    def test_epochs_beside_each_other(self, numbers: Leatd) -> None:
+        async def run(stream: Stream) -> list[int]:
+            found = [batch.step async for batch in stream]
+            return found + [batch.step async for batch in stream]
+
+        async def both() -> list[list[int]]:
+            with numbers.open("rows") as first, numbers.open("rows", n_epochs=1) as second:
+                return await asyncio.gather(run(first), run(second))
+
+        first, second = asyncio.run(both())
+        assert first == [*range(N_STEPS), *range(N_STEPS)] and second == [*range(N_STEPS)]
+
+    def test_waiting_is_cancelled(self, numbers: Leatd) -> None:
+        async def run() -> None:
+            with numbers.open("rows") as stream:
+                numbers.process.send_signal(signal.SIGSTOP)
+                try:
+                    with pytest.raises(asyncio.TimeoutError):
+                        while True:
+                            await asyncio.wait_for(stream.next_async(), 0.2)
+                finally:
+                    numbers.process.send_signal(signal.SIGCONT)
+                batch = await stream.next_async() or await stream.next_async()
+                assert batch is not None
+
+        asyncio.run(run())
+
+
+def test_no_threads_and_nothing_printed(numbers: Leatd) -> None:
+    """A session in a process of its own, at whose end nothing is closed by hand."""
+    code = f"""
+import threading
+from leat import _leat
+from leat.batch import Batch
+from leat.stream import Stream
+stream = Stream(_leat.Client({numbers.address!r}).open("rows", None, Batch))
+kept = [memoryview(batch["int32"]) for batch in stream][-1]
+batch = stream.next()
+assert threading.active_count() == 1
+"""
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, timeout=HANG_S)
+    assert done.returncode == 0 and not done.stdout and not done.stderr, done.stderr.decode()
