@@ -324,6 +324,7 @@ static void plan_work(struct leat_task *task) {
         return;
     (void)identify(opening);
     leat_steps_look(opening->plan, opening->opener, leat_daemon_index_folder(opening->daemon));
+    leat_steps_count(opening->plan, opening->opener);
     leat_feed_tuner_look(opening->daemon, opening->plan, &opening->kept);
 }
 

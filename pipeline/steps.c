@@ -6,8 +6,10 @@
 
 #include "pipeline/cache/cache_key.h"
 #include "pipeline/cache/cache_store.h"
+#include "pipeline/data_digest.h"
 #include "pipeline/index_key.h"
 #include "pipeline/passing.h"
+#include "pipeline/span_table.h"
 
 #define FILES_MAX 4096 /* of which each is looked at for it */
 
@@ -45,6 +47,30 @@ void leat_steps_look(struct leat_plan *plan, const struct leat_opener *opener,
         take_rows(plan, folder, &identity);
     }
     leat_cache_data_deinit(&data);
+}
+
+static bool is_soon_counted(const struct leat_plan *plan) {
+    return plan->data && plan->data->n_bytes <= LEAT_STEPS_COUNT_BYTES &&
+           plan->data->n_files <= FILES_MAX && !plan->is_compressed && !plan->mixing;
+}
+
+/* What cannot be counted is not known: who reads it will tell why. */
+void leat_steps_count(struct leat_plan *plan, const struct leat_opener *opener) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_span_table table;
+    struct leat_passing passing;
+    uint64_t n_bytes;
+
+    leat_plan_passing(plan, &passing);
+    if (plan->has_n_rows || !passing.are_counted || !is_soon_counted(plan))
+        return;
+    leat_span_table_init(&table, 0);
+    if (leat_span_table_count(&table, plan, opener, 0, plan->source->files.n_paths, &n_bytes,
+                              &err) == 0) {
+        plan->has_n_rows = true;
+        plan->n_rows = table.n_records;
+    }
+    leat_span_table_deinit(&table);
 }
 
 /* ---- steps ---- */

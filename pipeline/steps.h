@@ -20,6 +20,11 @@ struct leat_steps {
  * name none; NULL: there is none): plan->n_rows, before the plan is shared. Blocks. */
 void leat_steps_look(struct leat_plan *plan, const struct leat_opener *opener,
                      const char *index_folder);
+/* If nobody knows yet, and the records of the plan's data, which is identified, are soon counted
+ * (each is a row, in files of LEAT_STEPS_COUNT_BYTES at most, as they are), does that. Blocks for
+ * some tens of milliseconds. */
+#define LEAT_STEPS_COUNT_BYTES (UINT64_C(32) << 20)
+void leat_steps_count(struct leat_plan *plan, const struct leat_opener *opener);
 /* Pure. Of an epoch from its start, with so many ranks. */
 void leat_steps_of(const struct leat_plan *plan, uint64_t world_size, struct leat_steps *ret_steps);
 

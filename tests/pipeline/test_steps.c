@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "pipeline/data_digest.h"
 #include "pipeline/steps.h"
 #include "tests/pipeline/shared_cache_folder.h"
 #include "tests/pipeline/shared_order.h"
@@ -135,6 +136,36 @@ static void test_unknown(void **state) {
     remove_caches();
 }
 
+static struct leat_steps count_steps(const char *options, const char *stages) {
+    struct leat_plan *plan = stream_plan(CSV, options, stages);
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_steps steps;
+
+    assert_int_equal(leat_data_identify(plan, &leat_opener_operator, NULL, &err), 0);
+    leat_steps_count(plan, &leat_opener_operator);
+    leat_steps_of(plan, 1, &steps);
+    leat_plan_unref(plan);
+    return steps;
+}
+
+/* Small data whose records are rows is counted where nobody knows; else nothing is claimed. */
+static void test_counted(void **state) {
+    static const char plain[] = CASTS "- select: {fields: [id]}\n- batch: {batch_size: 5}";
+
+    (void)state;
+    write_data("data.csv", 0, 101, 0);
+    remove_caches();
+    assert_int_equal(count_steps("", plain).n, 21);
+    assert_int_equal(count_steps("", CASTS "- select: {fields: [id]}\n- take: {count: 12}\n"
+                                           "- repeat: {count: 2}\n- batch: {batch_size: 5}")
+                         .n,
+                     5);
+    assert_false(count_steps("on_error: skip", plain).is_known);
+    assert_false(count_steps("", CASTS "- select: {fields: [id]}\n- filter: {input: id, min: 3}\n"
+                                       "- batch: {batch_size: 5}")
+                     .is_known);
+}
+
 static void test_fifo(void **state) {
     struct leat_plan *plan;
     struct leat_steps steps;
@@ -181,9 +212,8 @@ static void test_starts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_many),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_fifo),
+        cmocka_unit_test(test_as_many), cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_counted), cmocka_unit_test(test_fifo),
         cmocka_unit_test(test_starts),
     };
 

@@ -33,7 +33,7 @@ Function = Callable[[dict[str, Any]], Mapping[str, Any]]
 
 _PAYLOAD_MAX = 40 << 10  # a stream is described in one packet of 64 KiB
 _COST = (
-    "a Python function costs some 20 to 100 us a record and process, as each goes to another process and back as JSON; stages of leat "
+    "a Python function costs some 10 to 100 us a record, as each goes to another process and back as JSON; stages of leat "
     "cost about 1 us. Where there is a stage that does it, take that; else raise `processes`. (warn=False: not this warning)"
 )
 

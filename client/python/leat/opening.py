@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypedDict
 
+from . import ranks
 from .errors import SpecError
 
 Told = Callable[[str, int, float, str], object]
@@ -49,7 +50,7 @@ class OpenOptions(TypedDict, total=False):
 
 _NATIVE = {"epochs": "n_epochs", "steps": "n_steps"}
 _AS_THEY_ARE = frozenset(
-    "rank world_size window first_epoch first_step seed position accept_changes delivery client_name expect_digest".split()
+    "window first_epoch first_step seed position accept_changes delivery client_name expect_digest".split()
 )
 _NO_RECONNECT = -(2**31)
 
@@ -66,9 +67,9 @@ def _milliseconds(name: str, seconds: float) -> int:
 
 def native(options: OpenOptions) -> dict[str, Any]:
     """The members of struct leat_open_options, but for `on_reconnect` and `progress`, which are others' to use."""
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = ranks.options(options.get("rank"), options.get("world_size"))
     for name, value in options.items():
-        if value is None or name in ("on_reconnect", "progress"):
+        if value is None or name in ("rank", "world_size", "on_reconnect", "progress"):
             continue
         if name.endswith("_timeout"):
             found[f"{name}_ms"] = _milliseconds(name, float(value))  # type: ignore[arg-type]
