@@ -3,7 +3,7 @@
  * What a record is, is defined by the automaton here, one byte at a time, and by three rules for
  * records that it cannot end (end_of_record). The fast path (cutter_blocks.c) takes whole stretches
  * of well-quoted records, the automaton only the record at which the fast path stopped. Documents
- * (cutter_documents.c) need neither.
+ * (cutter_documents.c) and frames (cutter_frames.c) need neither.
  *
  * Each decision about a record looks at no more than the max_record_bytes from its start, or at the
  * end of the file: so where pieces end changes nothing.
@@ -127,6 +127,10 @@ static void scan_all(struct scan *scan) {
     struct leat_cutter_scan *base = &scan->base;
     size_t max = base->cutter->max_record_bytes, stop;
 
+    if (base->cutter->kind == LEAT_CUTTER_FRAMES) {
+        leat_cutter_frames(base, scan->is_end);
+        return;
+    }
     if (base->cutter->kind >= LEAT_CUTTER_SEPARATOR) {
         leat_cutter_documents(base, scan->is_end);
         return;
@@ -186,6 +190,10 @@ size_t leat_cutter_skip(const struct leat_cutter *cutter, const uint8_t *data, s
     const uint8_t *line_end;
     size_t n;
 
+    *ret_is_done = true;
+    *ret_lines = 0;
+    if (cutter->kind == LEAT_CUTTER_FRAMES)
+        return 0;
     if (cutter->kind >= LEAT_CUTTER_SEPARATOR) {
         n = leat_cutter_skip_document(cutter, data, n_bytes, is_last, ret_is_done);
         *ret_lines = leat_cutter_count_lines(data, n);
@@ -195,6 +203,11 @@ size_t leat_cutter_skip(const struct leat_cutter *cutter, const uint8_t *data, s
     *ret_is_done = line_end != NULL;
     *ret_lines = line_end != NULL;
     return line_end ? (size_t)(line_end - data) + 1 : n_bytes;
+}
+
+uint64_t leat_cutter_lines(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes) {
+    return cutter->kind == LEAT_CUTTER_FRAMES ? leat_cutter_count_frames(data, n_bytes)
+                                              : leat_cutter_count_lines(data, n_bytes);
 }
 
 /* A fault at record[at]. */

@@ -4,7 +4,9 @@
  * field, a doubled quote inside is a quote; a quote elsewhere is a byte like others. A CR without
  * LF ends nothing. LINES (JSONL): every LF ends a record. Blank lines (nothing, or only CR) are no
  * records. SEPARATOR: a record goes up to the next separator, WHOLE: up to the end of the file;
- * those of nothing but line ends are none. The input always begins at the start of a record.
+ * those of nothing but line ends are none. FRAMES: a record says how long it is; they are made by
+ * leat itself, of files that have no records as bytes (pipeline/arrow), none above the limit. A
+ * frame counts as a line. The input always begins at the start of a record.
  *
  * What cannot be right is cut so that one bad record costs one line, not the rest of the file:
  *
@@ -33,7 +35,15 @@ enum leat_cutter_kind {
     LEAT_CUTTER_LINES,
     LEAT_CUTTER_SEPARATOR,
     LEAT_CUTTER_WHOLE,
+    LEAT_CUTTER_FRAMES,
 };
+
+/* A frame: the number of bytes of its body (uint32, little-endian), the body, and one byte that
+ * belongs to no record. What cannot be had as a record says why in place of a body. */
+#define LEAT_FRAME_HEAD_BYTES 4
+#define LEAT_FRAME_TAIL_BYTES 1
+#define LEAT_FRAME_IS_BAD     UINT32_C(0x80000000) /* in the head */
+#define LEAT_FRAME_TAIL       '\n'
 
 struct leat_cutter {
     enum leat_cutter_kind kind;
@@ -72,6 +82,9 @@ size_t leat_cutter_index(const struct leat_cutter *cutter, const uint8_t *data, 
  * is_last) is to be seen again with the next piece. *ret_lines: LF in these bytes. */
 size_t leat_cutter_skip(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes,
                         bool is_last, uint64_t *ret_lines, bool *ret_is_done);
+
+/* Line ends in those bytes, which begin where a record does, or in a line. */
+uint64_t leat_cutter_lines(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes);
 
 /* What is wrong with one record (as indexed): its quoting, a CR outside quotes, its length; NULL if
  * nothing is. The text follows "the record". *ret_column: byte from 1, *ret_line: lines from 0 into

@@ -75,6 +75,9 @@ int leat_input_open(const struct leat_opener *opener, const char *path,
 struct leat_input *leat_input_close(struct leat_input *input) {
     if (!input)
         return NULL;
+    if (input->lens)
+        input->lens_ops->free(input->lens);
+    leat_input_close(input->file);
     if (input->state)
         input->codec->stop(input->state);
     if (input->fd >= 0)
@@ -173,6 +176,8 @@ int leat_input_look(struct leat_input *input, struct leat_error *err) {
 }
 
 const char *leat_input_format(const struct leat_input *input) {
+    if (input->lens)
+        return leat_input_format(input->file);
     return input->codec ? input->codec->name : NULL;
 }
 
@@ -184,6 +189,8 @@ int leat_input_state(const struct leat_input *input, struct leat_file_state *ret
                      struct leat_error *err) {
     struct stat info;
 
+    if (input->lens)
+        return leat_input_state(input->file, ret_state, err);
     if (fstat(input->fd, &info) < 0)
         return leat_error_set(err, -errno, "cannot look at the file: %s", strerror(errno));
     *ret_state = (struct leat_file_state){.device = info.st_dev,
@@ -195,7 +202,7 @@ int leat_input_state(const struct leat_input *input, struct leat_file_state *ret
 }
 
 uint64_t leat_input_offset(const struct leat_input *input) {
-    return input->offset;
+    return input->lens ? input->lens_ops->offset(input->lens) : input->offset;
 }
 
 uint64_t leat_input_file_bytes(const struct leat_input *input) {
@@ -206,6 +213,8 @@ size_t leat_input_memory(const struct leat_input *input) {
     size_t n_bytes = sizeof(*input) + input->in.capacity + input->spare.capacity;
 
     n_bytes += input->head.capacity;
+    if (input->lens)
+        n_bytes += leat_input_memory(input->file) + input->lens_ops->memory(input->lens);
     if (input->state)
         n_bytes += input->codec->state_bytes;
     if (input->state && input->codec->memory)
@@ -422,6 +431,8 @@ static int read_on(struct leat_input *input, void *data, size_t size, size_t *re
                    struct leat_error *err) {
     int r;
 
+    if (input->lens)
+        return input->lens_ops->read(input->lens, data, size, ret_n, err);
     *ret_n = take(&input->spare, data, size);
     if (*ret_n > 0)
         return 0;
@@ -449,9 +460,13 @@ int leat_input_read(struct leat_input *input, void *data, size_t size, size_t *r
 }
 
 int leat_input_seek(struct leat_input *input, uint64_t *n, struct leat_error *err) {
-    int r = leat_input_look(input, err);
+    int r = leat_input_look(input->lens ? input->file : input, err);
 
-    if (r != 0 || input->codec || input->is_one_pass)
+    if (r == 0 && input->lens) {
+        input->lens_ops->go(input->lens, *n);
+        *n = 0;
+    }
+    if (r != 0 || input->lens || input->codec || input->is_one_pass)
         return r;
     input->offset += *n;
     input->in.at = input->in.n_bytes;
@@ -461,6 +476,13 @@ int leat_input_seek(struct leat_input *input, uint64_t *n, struct leat_error *er
 }
 
 bool leat_input_jump(struct leat_input *input, uint64_t offset) {
+    if (input->lens) {
+        if (!input->file->is_known || input->file->codec || input->is_one_pass)
+            return false;
+        drop(&input->head);
+        input->lens_ops->go(input->lens, offset);
+        return true;
+    }
     if (!input->is_known || input->codec || input->is_one_pass)
         return false;
     input->offset = offset;
@@ -489,6 +511,7 @@ int leat_input_peek(struct leat_input *input, size_t size, const uint8_t **ret_d
         if (r != 0 || n == 0)
             break;
     }
+    r = r == LEAT_INPUT_HOLE ? 0 : r;
     *ret_data = head->data;
     *ret_n = head->n_bytes;
     return r;

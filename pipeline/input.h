@@ -26,12 +26,14 @@
 enum {
     LEAT_INPUT_BOUNDARY = 1, /* a frame has ended in another range than the one before */
     LEAT_INPUT_WAITING = 2,  /* a FIFO has nothing right now */
+    LEAT_INPUT_HOLE = 3,     /* of a lens: what comes next stands elsewhere, see cross */
 };
 
 struct leat_input_limits {
     uint64_t max_window_bytes; /* that a compressed file makes its reader keep */
     uint64_t max_expansion;    /* decompressed bytes for each of the file's, behind the first
                                   LEAT_INPUT_EXPANSION_FREE; 0: any number */
+    uint64_t max_record_bytes; /* for lenses, which make records themselves */
 };
 
 /* How a file is. What no clock and no user can set back tells whether it changed. */
@@ -81,6 +83,34 @@ uint64_t leat_input_file_bytes(const struct leat_input *input); /* 0: unknown */
 size_t leat_input_memory(const struct leat_input *input);
 /* Bytes behind the end of the compressed data that were passed over. */
 uint64_t leat_input_n_garbage(const struct leat_input *input);
+
+/* Just n bytes of a file that is as it is, from there on. -EBADMSG: it ends before. */
+int leat_input_read_at(struct leat_input *input, uint64_t offset, void *data, size_t n,
+                       struct leat_error *err);
+
+/* ---- through a lens ---- */
+
+/* A lens is what sees other bytes in a file than those that it holds: the rows of a columnar one,
+ * one behind the other, say. What stands where is a function of the file alone. So that a place can
+ * be gone to without seeing all before it, places need not be dense: where one is not the next
+ * behind what was read, there is a hole, which tells its end when it is crossed. All functions are
+ * those of an input. Owner: the input. */
+struct leat_lens_ops {
+    int (*read)(void *lens, void *data, size_t size, size_t *ret_n, struct leat_error *err);
+    void (*go)(void *lens, uint64_t place);
+    uint64_t (*cross)(void *lens);
+    uint64_t (*offset)(const void *lens); /* in bytes of the file */
+    size_t (*memory)(const void *lens);
+    void (*free)(void *lens);
+};
+
+/* An input of what the lens sees in `take_file`, of which nothing was read. Takes both, also when
+ * it fails. 0 or -ENOMEM. */
+int leat_input_put_lens(struct leat_input *take_file, const struct leat_lens_ops *ops,
+                        void *take_lens, struct leat_input **ret_input, struct leat_error *err);
+bool leat_input_has_lens(const struct leat_input *input);
+/* After LEAT_INPUT_HOLE: the place of what is read next. */
+uint64_t leat_input_cross(struct leat_input *input);
 
 /* ---- ahead ---- */
 

@@ -42,6 +42,10 @@ struct leat_input {
     uint64_t n_decoded;   /* from the start of the file */
     uint64_t n_garbage;
     struct leat_error fault; /* comes behind what is in `spare` */
+
+    const struct leat_lens_ops *lens_ops; /* not NULL: it is `file`, seen through the lens */
+    void *lens;
+    struct leat_input *file;
 };
 
 static inline uint64_t leat_input_n_in(const struct leat_input *input) {

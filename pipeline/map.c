@@ -47,18 +47,13 @@ void leat_map_drop(struct leat_map *map, uint32_t row) {
 /* Lines are counted from where the last bad record was, since records mostly come in order. */
 static uint64_t line_of(struct leat_map *map, uint32_t record) {
     const struct leat_block *block = map->block;
-    const uint8_t *at, *end = block->source + block->record_starts[record];
+    uint32_t at = 0, end = block->record_starts[record];
 
-    if (map->line == 0 || record < map->line_record) {
+    if (map->line == 0 || record < map->line_record)
         map->line = block->first_line;
-        at = block->source;
-    } else {
-        at = block->source + block->record_starts[map->line_record];
-    }
-    while (at < end && (at = memchr(at, '\n', (size_t)(end - at)))) {
-        map->line++;
-        at++;
-    }
+    else
+        at = block->record_starts[map->line_record];
+    map->line += leat_cutter_lines(map->cutter, block->source + at, end - at);
     map->line_record = record;
     return map->line;
 }

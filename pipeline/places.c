@@ -86,14 +86,6 @@ static int by_row(const void *a, const void *b) {
     return (x->place.part > y->place.part) - (x->place.part < y->place.part);
 }
 
-static uint64_t count_lines(const uint8_t *data, size_t from, size_t to) {
-    uint64_t n = 0;
-
-    for (; from < to; from++)
-        n += data[from] == '\n';
-    return n;
-}
-
 struct piece_index {
     struct leat_buffer buffer;
     uint32_t *starts, *ends;
@@ -129,6 +121,7 @@ static int read_piece(const struct leat_plan *plan, const struct leat_opener *op
 static int look_up_piece(const struct leat_plan *plan, const struct leat_opener *opener,
                          struct lookup *items, size_t n, struct leat_error *err) {
     const struct leat_cache_span *span = &items->span;
+    const struct leat_cutter *cutter = &leat_plan_source_of(plan, span->file)->cutter;
     struct piece_index index;
     uint64_t line = span->line;
     size_t at = 0;
@@ -138,10 +131,10 @@ static int look_up_piece(const struct leat_plan *plan, const struct leat_opener 
         uint32_t start = index.starts[items[i].index], end = index.ends[items[i].index];
         struct leat_place *place = &items[i].place;
 
-        line += count_lines(index.buffer.data, at, start);
+        line += leat_cutter_lines(cutter, index.buffer.data + at, start - at);
         at = start;
         place->line = line;
-        place->n_lines = 1 + count_lines(index.buffer.data, start, end);
+        place->n_lines = 1 + leat_cutter_lines(cutter, index.buffer.data + start, end - start);
         place->offset = span->offset + start;
         place->n_bytes = end - start;
     }

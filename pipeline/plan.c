@@ -438,7 +438,7 @@ int leat_plan_probe(struct leat_plan *plan, const struct leat_plan_source *sourc
                     struct leat_error *err) {
     const char *path = source->config->files.paths[0];
     struct leat_input *input = NULL;
-    int r = leat_input_open(opener, path, &plan->limits, &input, err);
+    int r = leat_plan_open_input(plan, source, opener, path, &input, err);
 
     if (r == 0) {
         plan->is_one_pass = leat_input_is_one_pass(input);
@@ -560,6 +560,7 @@ static int build(struct leat_plan *plan, struct leat_planner *planner,
     plan->limits = (struct leat_input_limits){
         .max_window_bytes = (uint64_t)plan->options.max_window_bytes,
         .max_expansion = (uint64_t)plan->options.max_expansion,
+        .max_record_bytes = (uint64_t)plan->options.max_record_bytes,
     };
     if (r == 0 && leat_planner_init(planner) < 0)
         r = leat_error_oom(err);

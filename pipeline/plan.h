@@ -173,6 +173,10 @@ int leat_plan_new_of_rows(const struct leat_spec *spec, const struct leat_opener
 const struct leat_plan_stage *leat_plan_find_varying(const struct leat_plan *plan);
 /* The source that the file is of. */
 const struct leat_plan_source *leat_plan_source_of(const struct leat_plan *plan, size_t file);
+/* A file of that source, as the scanner sees it. 0 or -errno. */
+int leat_plan_open_input(const struct leat_plan *plan, const struct leat_plan_source *source,
+                         const struct leat_opener *opener, const char *path,
+                         struct leat_input **ret_input, struct leat_error *err);
 /* The files of one of the sources that are mixed: *ret_first up to *ret_end. */
 void leat_plan_lane_files(const struct leat_plan *plan, uint32_t lane, size_t *ret_first,
                           size_t *ret_end);

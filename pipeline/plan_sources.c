@@ -169,6 +169,19 @@ void leat_plan_lane_files(const struct leat_plan *plan, uint32_t lane, size_t *r
     }
 }
 
+int leat_plan_open_input(const struct leat_plan *plan, const struct leat_plan_source *source,
+                         const struct leat_opener *opener, const char *path,
+                         struct leat_input **ret_input, struct leat_error *err) {
+    struct leat_input *file = NULL;
+    int r = leat_input_open(opener, path, &plan->limits, &file, err);
+
+    *ret_input = file;
+    if (r < 0 || !source->ops->look_into)
+        return r;
+    *ret_input = NULL;
+    return source->ops->look_into(&source->config->base, &plan->limits, file, ret_input, err);
+}
+
 /* ---- schema ---- */
 
 struct schema {

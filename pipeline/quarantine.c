@@ -2,8 +2,9 @@
  * 1; of what is wrong), byte offset of the record, stage, field, reason, raw bytes.
  *
  * The raw bytes are in "raw" if they are valid UTF-8, else in "raw_base64", so that nothing is
- * lost. Of a compressed file, line and offset are those of its text. What is left of a file behind
- * damage is one record, with the bytes that were read of it.
+ * lost; of a source that can show its records, they are what it shows. Of a compressed file, line
+ * and offset are those of its text. What is left of a file behind damage is one record, with the
+ * bytes that were read of it.
  *
  * The file is of the first epoch that a run reads. It is a function of the data: so the runs of a
  * stream that go on at the same time (of several ranks, say) write the same bytes to the same
@@ -41,6 +42,7 @@ static void add_base64(struct leat_text *text, const uint8_t *bytes, size_t n) {
 
 void leat_quarantine_add(struct leat_text *text, const struct leat_plan *plan, uint32_t file,
                          const struct leat_bad_record *bad) {
+    const struct leat_plan_source *source = leat_plan_source_of(plan, file);
     const char *path = plan->source->files.paths[file];
 
     leat_text_add(text, "{\"file\": ");
@@ -49,14 +51,17 @@ void leat_quarantine_add(struct leat_text *text, const struct leat_plan *plan, u
     if (bad->column)
         leat_text_add(text, ", \"column\": %u", bad->column);
     leat_text_add(text, ", \"offset\": %llu, \"stage\": \"%s\"", (unsigned long long)bad->offset,
-                  bad->stage ? bad->stage : leat_plan_source_of(plan, file)->ops->name);
+                  bad->stage ? bad->stage : source->ops->name);
     if (bad->field) {
         leat_text_add(text, ", \"field\": ");
         leat_text_add_json(text, bad->field, strlen(bad->field));
     }
     leat_text_add(text, ", \"reason\": ");
     leat_text_add_json(text, bad->message, strlen(bad->message));
-    if (leat_text_is_utf8(bad->bytes, bad->n_bytes)) {
+    if (source->ops->show && bad->n_bytes > 0) {
+        leat_text_add(text, ", \"raw\": ");
+        source->ops->show(&source->config->base, bad->bytes, bad->n_bytes, text);
+    } else if (leat_text_is_utf8(bad->bytes, bad->n_bytes)) {
         leat_text_add(text, ", \"raw\": ");
         leat_text_add_json(text, bad->bytes, bad->n_bytes);
     } else {

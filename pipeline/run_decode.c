@@ -201,7 +201,7 @@ void leat_run_decode_follow(struct leat_run *run, const struct leat_scan_job *sc
         ahead->next_file = ahead->file + 1;
     if (!input)
         return;
-    ahead->is_compressed = leat_input_format(input) != NULL;
+    ahead->is_compressed = leat_input_format(input) && !leat_input_has_lens(input);
     ahead->range = leat_input_offset(input) / LEAT_INPUT_RANGE;
     ahead->n_ranges = ahead->is_compressed
                           ? (leat_input_file_bytes(input) + LEAT_INPUT_RANGE - 1) / LEAT_INPUT_RANGE

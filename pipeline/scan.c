@@ -161,7 +161,8 @@ static int open_file(struct leat_scan_job *job, struct leat_error *err) {
         scan->input = unit->input;
         unit->input = NULL;
     } else {
-        r = leat_input_open(scan->opener, path_of(scan), &scan->plan->limits, &scan->input, err);
+        r = leat_plan_open_input(scan->plan, leat_plan_source_of(scan->plan, scan->file),
+                                 scan->opener, path_of(scan), &scan->input, err);
     }
     leat_unit_free(unit);
     if (!scan->is_midway) {
@@ -183,20 +184,17 @@ static void close_file(struct leat_scan *scan) {
     scan->n_carry = 0;
 }
 
-static uint64_t count_lines(const uint8_t *data, size_t n_bytes) {
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < n_bytes; i++)
-        n += data[i] == '\n';
-    return n;
+static const struct leat_cutter *cutter_of(const struct leat_scan *scan) {
+    return &leat_plan_source_of(scan->plan, scan->file)->cutter;
 }
 
 /* The place in the text; the file's own is in the message. */
 static int read_error(const struct leat_scan *scan, const struct leat_buffer *buffer,
                       size_t n_filled, const struct leat_error *cause, struct leat_error *err) {
     leat_error_set(err, cause->code, "%s", cause->message);
-    leat_error_locate(err, path_of(scan),
-                      (uint32_t)(scan->line + count_lines(buffer->data, n_filled)), 0);
+    leat_error_locate(
+        err, path_of(scan),
+        (uint32_t)(scan->line + leat_cutter_lines(cutter_of(scan), buffer->data, n_filled)), 0);
     return cause->code;
 }
 
@@ -223,11 +221,12 @@ static int pass_over(struct leat_scan_job *job, struct leat_buffer *buffer,
                      struct leat_error *err) {
     struct leat_scan *scan = job->scan;
     size_t n_left = PASS_BYTES;
+    bool is_inside = scan->n_to_pass > 0;
     int r = 0;
 
-    if (scan->n_to_pass > 0)
+    if (is_inside)
         r = leat_input_seek(scan->input, &scan->n_to_pass, err);
-    if (r == 0 && scan->n_to_pass > 0 && scan->route.span)
+    if (r == 0 && is_inside && scan->route.span && leat_input_format(scan->input))
         return leat_error_set(err, -EINVAL,
                               "is compressed (%s), and so is not read block by block, as `shuffle` "
                               "with `blocks` does: give the stream a `cache`, or decompress it",
@@ -263,8 +262,17 @@ static int look_for_end(struct leat_scan *scan, size_t n, bool *at_end, struct l
     return n > 0 || *at_end ? 0 : leat_error_set(err, -ESTALE, "has become shorter");
 }
 
+/* What comes next stands elsewhere in the file, behind what was read. */
+static void cross_hole(struct leat_scan *scan) {
+    uint64_t place = leat_input_cross(scan->input), n = place - scan->piece_offset;
+
+    scan->piece_offset = place;
+    if (scan->route.span)
+        scan->route.n_left -= n < scan->route.n_left ? n : scan->route.n_left;
+}
+
 /* Fills the buffer from n_filled to limit; *at_end: the file has no more. LEAT_INPUT_WAITING: not
- * all of it is there yet. */
+ * all of it is there yet. No piece has a hole in it: what is there ends before, with a record. */
 static int fill(struct leat_scan_job *job, struct leat_buffer *buffer, size_t limit,
                 size_t *n_filled, bool *at_end, uint64_t *n_bytes, struct leat_error *err) {
     struct leat_error cause = LEAT_ERROR_INIT;
@@ -275,6 +283,13 @@ static int fill(struct leat_scan_job *job, struct leat_buffer *buffer, size_t li
 
         if (n_wanted > 0)
             r = read_some(job, buffer->data + *n_filled, n_wanted, &n, &cause);
+        if (r == LEAT_INPUT_HOLE && *n_filled > 0)
+            return 0;
+        if (r == LEAT_INPUT_HOLE) {
+            cross_hole(job->scan);
+            r = 0;
+            continue;
+        }
         if (r == 0)
             r = look_for_end(job->scan, n, at_end, &cause);
         *n_filled += n;
@@ -316,10 +331,6 @@ static int keep_carry(struct leat_scan *scan, const uint8_t *bytes, size_t n_byt
         memcpy(scan->carry, bytes, n_bytes);
     scan->n_carry = n_bytes;
     return 0;
-}
-
-static const struct leat_cutter *cutter_of(const struct leat_scan *scan) {
-    return &leat_plan_source_of(scan->plan, scan->file)->cutter;
 }
 
 /* Behind a record that was cut off within its line: the rest of the line is no record. */
@@ -467,7 +478,7 @@ static int end_damaged(struct leat_scan_job *job, size_t index, size_t n_filled,
     if (fault.code != -EBADMSG || scan->plan->options.on_error == LEAT_ON_ERROR_FAIL)
         return fault.code;
     *err = LEAT_ERROR_INIT;
-    rest.n_lines = count_lines(job->buffers[index]->data, n_filled);
+    rest.n_lines = leat_cutter_lines(cutter_of(scan), job->buffers[index]->data, n_filled);
     set_piece(job, index, &rest);
     scan->record++;
     close_file(scan);

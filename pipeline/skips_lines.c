@@ -106,14 +106,6 @@ static int add_records(struct leat_plan *plan, uint64_t lane, uint64_t first, ui
     return leat_skip_list_add(&plan->skips.records, &range) < 0 ? leat_error_oom(err) : 0;
 }
 
-static uint64_t count_lines(const uint8_t *data, size_t from, size_t to) {
-    uint64_t n = 0;
-
-    for (; from < to; from++)
-        n += data[from] == '\n';
-    return n;
-}
-
 struct indexed {
     struct leat_buffer buffer;
     uint32_t *starts, *ends;
@@ -149,17 +141,20 @@ static int read_span(const struct resolving *resolving, const struct leat_span *
 /* Those of its records that have one of the lines. */
 static int add_some(const struct resolving *resolving, const struct leat_span *span, uint64_t lane,
                     const struct wanted *wanted, uint64_t *n_found, struct leat_error *err) {
+    const struct leat_cutter *cutter =
+        &leat_plan_source_of(resolving->plan, span->place.file)->cutter;
     struct indexed indexed;
     uint64_t line = span->place.line;
     size_t at = 0;
     int r = read_span(resolving, span, &indexed, err);
 
     for (uint32_t i = 0; r == 0 && i < span->place.n_records && line <= wanted->last; i++) {
+        const uint8_t *data = indexed.buffer.data;
         uint64_t end;
 
-        line += count_lines(indexed.buffer.data, at, indexed.starts[i]);
+        line += leat_cutter_lines(cutter, data + at, indexed.starts[i] - at);
         at = indexed.starts[i];
-        end = line + count_lines(indexed.buffer.data, at, indexed.ends[i]);
+        end = line + leat_cutter_lines(cutter, data + at, indexed.ends[i] - at);
         if (line <= wanted->last && end >= wanted->first)
             r = add_records(resolving->plan, lane, span->record + i, 1, n_found, err);
     }

@@ -104,22 +104,15 @@ static int add_part(struct leat_span_table *table, const struct leat_cache_span 
     return 0;
 }
 
-static uint64_t count_lines(const uint8_t *data, uint64_t n_bytes) {
-    uint64_t n = 0;
-
-    for (uint64_t i = 0; i < n_bytes; i++)
-        n += data[i] == '\n';
-    return n;
-}
-
 /* Takes the first n_records off the piece, of which n_bytes were taken before. */
 static struct leat_cache_span take_off(struct leat_cache_span *piece, uint64_t n_records,
-                                       uint64_t n_bytes, const uint8_t *data) {
+                                       uint64_t n_bytes, const struct leat_cutter *cutter,
+                                       const uint8_t *data) {
     struct leat_cache_span part = *piece;
 
     part.n_records = (uint32_t)n_records;
     part.n_bytes = n_bytes;
-    part.n_lines = count_lines(data, n_bytes);
+    part.n_lines = leat_cutter_lines(cutter, data, n_bytes);
     part.ends_midline = part.is_damaged = false;
     piece->offset += n_bytes;
     piece->n_bytes -= n_bytes;
@@ -129,8 +122,9 @@ static struct leat_cache_span take_off(struct leat_cache_span *piece, uint64_t n
     return part;
 }
 
-static int split(struct leat_span_table *table, const struct leat_cache_span *piece,
-                 const uint8_t *data, const uint32_t *starts, struct leat_error *err) {
+static int split(struct leat_span_table *table, const struct leat_cutter *cutter,
+                 const struct leat_cache_span *piece, const uint8_t *data, const uint32_t *starts,
+                 struct leat_error *err) {
     struct leat_cache_span rest = *piece;
     uint64_t at = 0, n_done = 0;
     int r = 0;
@@ -142,7 +136,7 @@ static int split(struct leat_span_table *table, const struct leat_cache_span *pi
         room = room > 0 ? room : table->block_size;
         if (rest.n_records > room) {
             n_done += room;
-            part = take_off(&rest, room, starts[n_done] - at, data + at);
+            part = take_off(&rest, room, starts[n_done] - at, cutter, data + at);
             at = starts[n_done];
         } else {
             rest.n_records = 0;
@@ -167,7 +161,7 @@ int leat_span_table_add(struct leat_span_table *table, const struct leat_cutter 
         return leat_error_oom(err);
     (void)leat_cutter_index(cutter, data, (size_t)piece->n_bytes, starts, starts + piece->n_records,
                             piece->n_records);
-    r = split(table, piece, data, starts, err);
+    r = split(table, cutter, piece, data, starts, err);
     free(starts);
     return r;
 }

@@ -19,6 +19,7 @@
 #include "pipeline/contents.h"
 #include "pipeline/cutter.h"
 #include "pipeline/files.h"
+#include "pipeline/input.h"
 #include "pipeline/opener.h"
 #include "proto/blake2b.h"
 #include "proto/rng.h"
@@ -90,6 +91,7 @@ struct leat_bucketing {
 };
 
 struct leat_planner;
+struct leat_text;
 
 /* The schema while a stage is planned. All return 0 or an error placed at argument `arg` of
  * `config`. */
@@ -377,6 +379,14 @@ struct leat_stage_ops {
     int (*begin_file)(const struct leat_config *config, const uint8_t *head, size_t n_bytes,
                       bool is_whole, const char *file, size_t *ret_skip, uint64_t *ret_lines,
                       struct leat_error *err);
+    /* Of a source whose files do not hold their records as bytes: what sees them there, see
+     * leat_lens_ops. Takes the file, also when it fails. NULL: the files are read as they are. */
+    int (*look_into)(const struct leat_config *config, const struct leat_input_limits *limits,
+                     struct leat_input *take_file, struct leat_input **ret_input,
+                     struct leat_error *err);
+    /* A record as JSON, where its bytes say little to people. NULL: as it is. */
+    void (*show)(const struct leat_config *config, const uint8_t *record, size_t n_bytes,
+                 struct leat_text *text);
     /* Fills the needed columns from map->block->source and its record_starts/ends. */
     int (*parse)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
 };

@@ -69,48 +69,6 @@ static void cutter(const struct leat_config *config, struct leat_cutter *ret_cut
 
 /* ---- which fields there are ---- */
 
-/* Parses the fallback into `value` (8 bytes), as the field's dtype. */
-static bool parse_fallback(const struct leat_jsonl_field *field, void *value) {
-    size_t n = strlen(field->fallback);
-    int64_t integer;
-    double number;
-    bool flag;
-
-    if (field->dtype == LEAT_DTYPE_BOOL) {
-        if (leat_parse_bool(field->fallback, n, &flag) < 0)
-            return false;
-        return leat_scalar_store_int(value, field->dtype, 0, flag) == 0;
-    }
-    if (leat_parse_int(field->fallback, n, &integer) == 0)
-        return leat_scalar_store_int(value, field->dtype, 0, integer) == 0;
-    return leat_parse_float(field->fallback, n, &number) == 0 &&
-           leat_scalar_store_double(value, field->dtype, 0, number) == 0;
-}
-
-static int set_fallbacks(struct jsonl *self, struct leat_error *err) {
-    const struct leat_config *config = &self->source.base;
-
-    for (size_t i = 0; i < self->missing.n_items; i++) {
-        struct leat_jsonl_field *field = NULL;
-        uint64_t value;
-        for (uint32_t k = 0; k < self->fields.n_fields && !field; k++)
-            if (strcmp(self->fields.fields[k].name, self->missing.keys[i]) == 0)
-                field = &self->fields.fields[k];
-        if (!field || field->is_unusable)
-            return leat_config_error(config, "missing", err, "there is no field \"%s\"",
-                                     self->missing.keys[i]);
-        if (field->is_list)
-            return leat_config_error(config, "missing", err,
-                                     "\"%s\" is a list, which is empty where it is missing",
-                                     field->name);
-        field->fallback = self->missing.values[i];
-        if (field->dtype != LEAT_DTYPE_TEXT && !parse_fallback(field, &value))
-            return leat_config_error(config, "missing", err, "\"%s\": \"%.64s\" is no %s",
-                                     field->name, field->fallback, leat_dtype_name(field->dtype));
-    }
-    return 0;
-}
-
 /* Infers from one record of the head. Malformed ones are passed over: parse tells of them. */
 static int infer_record(struct jsonl *self, struct leat_json *json, const uint8_t *record, size_t n,
                         uint32_t *n_good, struct leat_error *ret_fault, struct leat_error *err) {
@@ -217,7 +175,7 @@ static int declare(struct jsonl *self, struct leat_planner *planner, struct leat
         if (r < 0)
             return r;
     }
-    return set_fallbacks(self, err);
+    return leat_jsonl_fields_set_missing(fields, config, "missing", &self->missing, err);
 }
 
 static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole,
@@ -441,7 +399,7 @@ static void store_missing(struct rows *rows, uint32_t row, uint32_t i) {
         column->starts[row] = rows->fallback_starts[i];
         column->lengths[row] = field->fallback ? (uint32_t)strlen(field->fallback) : 0;
     } else if (!field->is_list && field->fallback) {
-        (void)parse_fallback(field, (uint8_t *)column->values + row * size);
+        (void)leat_jsonl_field_fallback(field, (uint8_t *)column->values + row * size);
     } else if (!field->is_list) {
         leat_map_reject(rows->map, row, field->name,
                         "the value is missing or null; say what stands in for it: missing: {%s: 0}",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/scalar.h"
 #include "pipeline/tokenizer/json_skip.h"
 
 void leat_jsonl_fields_deinit(struct leat_jsonl_fields *fields) {
@@ -195,6 +196,55 @@ int leat_jsonl_fields_declare(struct leat_jsonl_fields *fields, const struct lea
         int r = declare(fields, config, arg, declared->keys[i], declared->values[i], err);
         if (r < 0)
             return r;
+    }
+    return 0;
+}
+
+int leat_jsonl_fields_add(struct leat_jsonl_fields *fields, const char *name,
+                          struct leat_jsonl_field **ret_field) {
+    return ensure_root(fields) < 0 ? -ENOMEM : add_field(fields, 0, name, ret_field);
+}
+
+/* ---- missing ---- */
+
+bool leat_jsonl_field_fallback(const struct leat_jsonl_field *field, void *value) {
+    size_t n = strlen(field->fallback);
+    int64_t integer;
+    double number;
+    bool flag;
+
+    if (field->dtype == LEAT_DTYPE_BOOL) {
+        if (leat_parse_bool(field->fallback, n, &flag) < 0)
+            return false;
+        return leat_scalar_store_int(value, field->dtype, 0, flag) == 0;
+    }
+    if (leat_parse_int(field->fallback, n, &integer) == 0)
+        return leat_scalar_store_int(value, field->dtype, 0, integer) == 0;
+    return leat_parse_float(field->fallback, n, &number) == 0 &&
+           leat_scalar_store_double(value, field->dtype, 0, number) == 0;
+}
+
+int leat_jsonl_fields_set_missing(struct leat_jsonl_fields *fields,
+                                  const struct leat_config *config, const char *arg,
+                                  const struct leat_text_map *missing, struct leat_error *err) {
+    for (size_t i = 0; i < missing->n_items; i++) {
+        struct leat_jsonl_field *field = NULL;
+        uint64_t value;
+
+        for (uint32_t k = 0; k < fields->n_fields && !field; k++)
+            if (strcmp(fields->fields[k].name, missing->keys[i]) == 0)
+                field = &fields->fields[k];
+        if (!field || field->is_unusable)
+            return leat_config_error(config, arg, err, "there is no field \"%s\"",
+                                     missing->keys[i]);
+        if (field->is_list)
+            return leat_config_error(config, arg, err,
+                                     "\"%s\" is a list, which is empty where it is missing",
+                                     field->name);
+        field->fallback = missing->values[i];
+        if (field->dtype != LEAT_DTYPE_TEXT && !leat_jsonl_field_fallback(field, &value))
+            return leat_config_error(config, arg, err, "\"%s\": \"%.64s\" is no %s", field->name,
+                                     field->fallback, leat_dtype_name(field->dtype));
     }
     return 0;
 }

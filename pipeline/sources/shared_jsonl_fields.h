@@ -61,6 +61,16 @@ int leat_jsonl_fields_declare(struct leat_jsonl_fields *fields, const struct lea
 int leat_jsonl_fields_infer(struct leat_jsonl_fields *fields, struct leat_json_node record,
                             struct leat_error *err);
 
+/* A field that has no path. 0 or -ENOMEM. */
+int leat_jsonl_fields_add(struct leat_jsonl_fields *fields, const char *name,
+                          struct leat_jsonl_field **ret_field);
+/* What stands in for fields, from a map. Errors are placed at `arg`. */
+int leat_jsonl_fields_set_missing(struct leat_jsonl_fields *fields,
+                                  const struct leat_config *config, const char *arg,
+                                  const struct leat_text_map *missing, struct leat_error *err);
+/* The fallback of a scalar into `value` (up to 8 bytes), as its dtype. False: it is none. */
+bool leat_jsonl_field_fallback(const struct leat_jsonl_field *field, void *value);
+
 /* Memory for values, in the arena; 0 or -ENOMEM. */
 int leat_jsonl_values_init(struct leat_jsonl_values *values, const struct leat_jsonl_fields *fields,
                            struct leat_arena *arena);

@@ -1,0 +1,61 @@
+/* flatbuffer.h: tables of foreign flatbuffers, every offset checked.
+ *
+ * A buffer begins with the place of its root table. A table begins with the distance back to its
+ * vtable, which has the sizes of both and the place of each field in the table, 0 for one that is
+ * not there; vectors, strings and tables are referred to by distances forward (FlatBuffers, "Binary
+ * format"). What lies outside of the buffer, or of its table, reads as not there and marks the
+ * buffer as bad, so that a reader asks once, at the end. Tables may share what they refer to: who
+ * goes down into them bounds depth and number.
+ *
+ * Pure; any thread. The bytes belong to the caller.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct leat_flatbuffer {
+    const uint8_t *data;
+    uint32_t n_bytes;
+    bool is_bad;
+};
+
+struct leat_flat_table {
+    struct leat_flatbuffer *buffer;
+    uint32_t at, n_bytes; /* n_bytes 0: there is no such table */
+    uint32_t vtable, n_fields;
+};
+
+struct leat_flat_vector {
+    struct leat_flatbuffer *buffer;
+    uint32_t at, n_items; /* of the first item */
+};
+
+#define LEAT_FLATBUFFER_MAX (UINT32_C(1) << 30)
+
+/* False: there are too many bytes, or too few. */
+bool leat_flat_root(struct leat_flatbuffer *buffer, const void *data, size_t n_bytes,
+                    struct leat_flat_table *ret_table);
+
+/* The field of that index, an integer of that many bytes (1, 2, 4, 8); of fewer than 8 the sign is
+ * not spread. */
+uint64_t leat_flat_uint(const struct leat_flat_table *table, uint32_t field, uint32_t size,
+                        uint64_t fallback);
+int64_t leat_flat_int(const struct leat_flat_table *table, uint32_t field, uint32_t size,
+                      int64_t fallback);
+/* False: it is not there. */
+bool leat_flat_child(const struct leat_flat_table *table, uint32_t field,
+                     struct leat_flat_table *ret_child);
+bool leat_flat_vector(const struct leat_flat_table *table, uint32_t field, uint32_t item_bytes,
+                      struct leat_flat_vector *ret_vector);
+bool leat_flat_text(const struct leat_flat_table *table, uint32_t field, const char **ret_text,
+                    uint32_t *ret_n_bytes);
+/* Item of a vector of tables, which was got with item_bytes 4. */
+bool leat_flat_item(const struct leat_flat_vector *vector, uint32_t index,
+                    struct leat_flat_table *ret_table);
+/* Bytes of a vector of structs; index < n_items. */
+static inline const uint8_t *leat_flat_struct(const struct leat_flat_vector *vector, uint32_t index,
+                                              uint32_t item_bytes) {
+    return vector->buffer->data + vector->at + (size_t)index * item_bytes;
+}
