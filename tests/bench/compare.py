@@ -2,7 +2,8 @@
 """leat beside torch's DataLoader and mlx-data, in one run: are the outputs equal, how many samples a second, how much memory.
 
     compare.py [--rows N] [--documents FILE.jsonl] [--tokenizer tokenizer.json] [--rounds N] [--seconds S]
-               [--pipelines titanic,titanic-model,prose] [--contenders torch,torch-map,mlx-data,leat,leat-torch] [--json FILE]
+               [--pipelines titanic,titanic-model,prose] [--json FILE]
+               [--contenders torch,torch-map,mlx-data,leat,leat-lean,leat-torch]
 
     titanic        the reference pipeline, config/titanic.yaml, over that file's rows again and again, --rows of them
     titanic-model  the same texts with the tokenizer of a model, 128 tokens
@@ -11,8 +12,9 @@
     torch        DataLoader, 2 workers, `tokenizers`, each worker its share of a stream
     torch-map    the same with a Dataset that holds 100,000 rows
     mlx-data     2 threads; its own trie where the pipeline has a list of tokens, else `tokenizers`
-    leat         views of NumPy; leat-torch: writable tensors of torch. Its epochs are told apart: `cold` is the first one, which
-                 parses, tokenizes and writes the cache; `cached` those behind it
+    leat         views of NumPy. Its epochs are told apart: `cold` is the first one, which parses, tokenizes and writes the
+                 cache; `cached` those behind it
+    leat-lean    the same with blocks of 64 KiB, three at once;  leat-torch: writable tensors of torch
 
 First each gives an epoch of the first --check-rows records, from which the rows must be the same: ids, mask and label. (Of
 equally short segmentations `tokenizers` takes others than a trie: there text and number of tokens of each row must be.) Then

@@ -221,9 +221,17 @@ def leat_pipeline(task: Task) -> Any:
 
 def of_leat(task: Task) -> Iterator[Iterable[Any]]:
     """Views of NumPy into the ring."""
+    return numpy_epochs(leat_pipeline(task))
+
+
+def of_leat_lean(task: Task) -> Iterator[Iterable[Any]]:
+    """The same with small blocks, and few of them at once: for who would rather have the memory."""
+    return numpy_epochs(leat_pipeline(task).options(block_bytes="64KiB", jobs_in_flight=3))
+
+
+def numpy_epochs(pipeline: Any) -> Iterator[Iterable[Any]]:
     import numpy
 
-    pipeline = leat_pipeline(task)
     while True:
         yield ({name: numpy.asarray(tensor) for name, tensor in batch.items()} for batch in pipeline)
 
@@ -239,6 +247,7 @@ CONTENDERS = {
     "torch-map": (of_torch_map, "torch"),
     "mlx-data": (of_mlx, "numpy"),
     "leat": (of_leat, "numpy"),
+    "leat-lean": (of_leat_lean, "numpy"),
     "leat-torch": (of_leat_torch, "torch"),
 }
 
@@ -247,7 +256,6 @@ def is_here(name: str) -> str | None:
     """Why a contender cannot run; None: it can."""
     import importlib.util
 
-    wanted = {"leat": ["leat._leat"], "leat-torch": ["leat._leat", "leat.frameworks"], "mlx-data": ["mlx", "tokenizers"]}
-    tools = [*wanted.get(name, ["tokenizers"]), CONTENDERS[name][1]]
-    missing = [tool for tool in tools if importlib.util.find_spec(tool) is None]
+    tools = {"mlx-data": ["mlx", "tokenizers"], **dict.fromkeys(("torch", "torch-map"), ["tokenizers"])}.get(name, ["leat._leat"])
+    missing = [tool for tool in (*tools, CONTENDERS[name][1]) if importlib.util.find_spec(tool) is None]
     return f"no {', '.join(missing)} for {pathlib.Path(sys.executable).name}" if missing else None
