@@ -266,6 +266,14 @@ def test_paths(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
         data.recognise(tmp_path)
 
 
+def test_json_of_files(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "chats.jsonl").write_text("{}\n")
+    files = kept(tmp_path / "chats.jsonl", [], {"messages": "json"})
+    assert files.arguments == {"fields": {"messages": "json"}}
+    with pytest.raises(errors.SpecError, match=r"must be said for files: columns=\[..\]"):
+        kept(tmp_path / "chats.jsonl", None, {"messages": "json"})
+
+
 def test_arrow_parquet_and_arrays(tmp_path: pathlib.Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     table = pa.Table.from_pylist(ROWS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import textwrap
@@ -17,7 +16,7 @@ import pytest
 np = pytest.importorskip("numpy")
 
 import leat  # noqa: E402
-from leat import errors, held, loader  # noqa: E402
+from leat import columns, errors, held  # noqa: E402
 
 WORDS = "the a cat dog sat ran on under mat tree and or not very small large red blue house".split()
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
@@ -121,13 +120,13 @@ def test_max_length_and_sides(fast: Any) -> None:
 
 
 def test_pairs_templates_and_multiples(fast: Any) -> None:
-    with leat.dataloader(ROWS, fast, text=("title", "text"), max_length=14, pad_to_multiple_of=8, framework="numpy") as batches:
+    with leat.dataloader(ROWS, fast, text=("title", "text"), max_length=16, pad_to_multiple_of=8, framework="numpy") as batches:
         for batch, rows in zip(batches, batches_of(ROWS, 32), strict=True):
-            assert_equal(batch, expected(fast, rows, ("title", "text"), truncation=True, max_length=14, padding=True, pad_to_multiple_of=8))
-    with leat.dataloader(ROWS, fast, text="{title} and {text}", framework="numpy", token_type_ids=False) as batches:
+            assert_equal(batch, expected(fast, rows, ("title", "text"), truncation=True, max_length=16, padding=True, pad_to_multiple_of=8))
+    with leat.dataloader(ROWS, fast, text="{{{title}}} and {text}", framework="numpy", token_type_ids=False) as batches:
         for batch, rows in zip(batches, batches_of(ROWS, 32), strict=True):
             assert "token_type_ids" not in batch
-            joined = [{"text": f"{row['title']} and {row['text']}"} for row in rows]
+            joined = [{"text": f"{{{row['title']}}} and {row['text']}"} for row in rows]
             assert_equal(batch, expected(fast, joined, padding=True, return_token_type_ids=False))
 
 
@@ -261,6 +260,7 @@ def test_labels_and_columns(fast: Any) -> None:
 
 
 def test_categoricals(fast: Any) -> None:
+    pytest.importorskip("pyarrow")
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(ROWS)
     frame["label"] = pd.Categorical(["xyz"[label] for label in frame["label"]])
@@ -276,6 +276,9 @@ def test_categoricals(fast: Any) -> None:
         ([{"a": 1, "b": 0.5}], {}, r"no column of texts; there are a \(int64\), b \(float64\)"),
         ([{"a": "x"}], {"text": "b"}, "no column 'b'; there are a"),
         ([{"a": "x"}], {"text": "{b}"}, "no column 'b'"),
+        ([{"a": "x"}], {"text": "{a!r}"}, "braces hold the name of a column, and not a!r"),
+        ([{"a": "x"}], {"text": "{a"}, "the text '{a' is malformed"),
+        ([{"a": "x"}], {"text": "{}"}, "the text '{}' is malformed"),
         ([{"a": "x"}], {"text": ("a", "a", "a")}, "a pair of columns, and not 3"),
         ([{"a": "x"}], {"labels": "b"}, "no column 'b'"),
         ([{"a": "x", "label": "y"}], {"text": "a"}, "labels in 'label' are texts: give `classes`"),
@@ -295,7 +298,7 @@ def test_refused(tokenizer_json: str, rows: list[dict[str, Any]], options: dict[
 
 def test_bad_label_is_told(tokenizer_json: str, tmp_path: pathlib.Path) -> None:
     (tmp_path / "bad.csv").write_text("text,label\na cat,1\na dog,many\n")
-    with leat.dataloader(tmp_path / "bad.csv", tokenizer_json, framework="numpy") as batches, pytest.raises(errors.DataError, match=r"bad\.csv:3.*many"):
+    with leat.dataloader(tmp_path / "bad.csv", tokenizer_json, framework="numpy") as batches, pytest.raises(errors.Error, match=r"bad\.csv:3.*many"):
         list(batches)
     with leat.dataloader(tmp_path / "bad.csv", tokenizer_json, framework="numpy", options={"on_error": "skip"}) as batches:
         assert [batch["labels"].tolist() for batch in batches] == [[1]]
@@ -357,22 +360,47 @@ def test_epochs_and_positions(fast: Any) -> None:
 # ---- the cache ----
 
 SECOND = """
-    import json, logging, os, sys
+    import json, os, sys
     import leat
-    logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+    from leat import daemon, programs
     path, tokenizer = sys.argv[1:]
     rows = [json.loads(line) for line in open(path)]
     batches = leat.dataloader(rows, tokenizer, text="text", batch_size=50, shuffle=True, framework="numpy")
-    print(json.dumps({"source": batches.pipeline.spec["source"][1]["paths"], "rows": sum(len(batch["labels"]) for batch in batches)}))
-    import leat.programs
-    from leat import daemon
-    print(leat.programs.leatctl("stats", "pipeline", "--json", "--socket", daemon.for_built().address))
+    n_rows = sum(len(batch["labels"]) for _ in range(2) for batch in batches)
+    os.environ["LEAT_SOCKET"] = daemon.for_built().address
+    stream, = json.loads(programs.leatctl("stats", "--json"))
+    done = {stage["name"]: stage["n_records"] for stage in stream["stages"]}
+    print(json.dumps({"rows": n_rows, "read": stream["n_source_bytes"], "tokenized": done["tokenize"], "spec": batches.pipeline.spec["source"]}))
 """
 
 
-def _second(path: pathlib.Path, tokenizer: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def run_second(path: pathlib.Path, tokenizer: str) -> dict[str, Any]:
     command = [sys.executable, "-c", textwrap.dedent(SECOND), str(path), tokenizer]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    first, _, stats = done.stdout.partition("\n")
-    return json.loads(first), json.loads(stats)
+    return dict(json.loads(done.stdout))
+
+
+def test_second_process_touches_no_text(tokenizer_json: str, tmp_path: pathlib.Path) -> None:
+    rows = [{"text": f"{row['text']} a second time", "label": row["label"]} for row in ROWS]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    first = run_second(tmp_path / "rows.jsonl", tokenizer_json)
+    assert first["rows"] == 2 * len(ROWS) and first["tokenized"] == len(ROWS) and first["read"] > 0
+    second = run_second(tmp_path / "rows.jsonl", tokenizer_json)
+    assert second == {**first, "tokenized": 0, "read": 0}
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[1:]))
+    third = run_second(tmp_path / "rows.jsonl", tokenizer_json)
+    assert third["tokenized"] == len(ROWS) - 1 and third["spec"] != first["spec"]
+
+
+def test_cache_option(tokenizer_json: str, tmp_path: pathlib.Path, _cache: pathlib.Path) -> None:
+    def option(cache: Any) -> Any:
+        return leat.dataloader(ROWS, tokenizer_json, text="text", cache=cache).pipeline.spec["options"].get("cache")
+
+    assert option(True) == {"path": str(_cache / "leat" / "tokens")}
+    assert option(tmp_path) == {"path": str(tmp_path)}
+    assert option({"max_size": "1GiB"}) == {"path": str(_cache / "leat" / "tokens"), "max_size": "1GiB"}
+    assert option(False) is None
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    files = held.Files("jsonl", (str(tmp_path / "pipe.jsonl"),), columns={"text": columns.Column("text", "text")})
+    assert "cache" not in leat.dataloader(files, tokenizer_json).pipeline.spec["options"]

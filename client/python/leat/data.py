@@ -61,7 +61,7 @@ def look(thing: Held) -> Held:
 def keep(thing: Held, names: Sequence[str] | None = None, forms: Mapping[str, str] | None = None) -> Files:
     """Files that hold these columns of what is held."""
     if isinstance(thing, Files):
-        return thing
+        return thing.with_json(names, [name for name, form in (forms or {}).items() if form == "json"])
     return thing.keep([*thing.columns, *(forms or {})] if names is None else [*names, *(forms or {})], forms)
 
 

@@ -18,7 +18,7 @@ from . import columns as kinds
 from . import data_store
 from .columns import Column
 from .data_store import Sink
-from .errors import DataError, Error
+from .errors import DataError, Error, SpecError
 
 if TYPE_CHECKING:
     from .pipeline import Pipeline
@@ -38,6 +38,16 @@ class Files:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     columns: Mapping[str, Column] | None = None
     n_rows: int | None = None
+
+    def with_json(self, names: Sequence[str] | None, json: Sequence[str]) -> Files:
+        """The same, with some fields as JSON text, whatever they hold, beside those of the names. SpecError: the names are not known."""
+        if not json or self.source != "jsonl":
+            return self
+        if self.columns is None and names is None:
+            raise SpecError("which fields are wanted besides those as JSON must be said for files: columns=[..]")
+        wanted = [name for name in (self.columns or {} if names is None else names) if name not in json]
+        types = {name: self.columns[name].kind if self.columns else "text" for name in wanted} | dict.fromkeys(json, "json")
+        return replace(self, arguments={**self.arguments, "fields": types})
 
     @property
     def is_untyped(self) -> bool:

@@ -8,8 +8,8 @@ that pipeline, for who wants more of it.
 from __future__ import annotations
 
 import os
-import re
 import stat
+import string
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .stream import Stream
 
 _LABELS = ("labels", "label")  # what is taken for the labels where nothing is said, as transformers does
+_FRAMEWORKS = ("torch", "jax", "mlx", "numpy")
 _MADE_TEXT = "_text"  # of a template
 _IGNORED = -100  # stands for no label where labels are lists
 
@@ -37,7 +38,7 @@ class _Wanted:
     """What batches are made of, by columns of the data."""
 
     texts: tuple[str, ...]  # one, or a pair; none: numbers alone
-    template: str | None  # that makes the text
+    template: tuple[tuple[str, bool], ...]  # parts that make the text: (text, False) or (column, True); none: it is a column
     labels: Mapping[str, str]  # column → name in the batch
     numbers: tuple[str, ...]
 
@@ -96,7 +97,7 @@ def dataloader(
     wanted = _choose(thing.columns or {}, tokenizer is not None, text, labels, columns)
     files = data_module.keep(thing, wanted.columns, {name: "codes" for name in wanted.labels if not classes})
     model = model_tokenizer.resolve(tokenizer) if tokenizer is not None else None
-    pipeline, names = files.pipeline(), []
+    pipeline, names = files.pipeline(), list[str]()
     if model is not None:
         pipeline, names = _tokenized(pipeline, wanted, model, max_length, token_type_ids)
         pipeline = _padded(pipeline, names, model, _width(padding, max_length, pad_to_multiple_of))
@@ -109,8 +110,11 @@ def dataloader(
     pipeline = pipeline.stage("select", {"fields": [*names, *wanted.labels.values(), *wanted.numbers]})
     pipeline = _shuffled(pipeline, shuffle, seed).stage("batch", {"batch_size": batch_size, "drop_last": drop_last})
     pipeline = pipeline.with_options({**(options or {}), "cache": _cache(cache, files)})
-    rows = files.n_rows if (options or {}).get("on_error", "fail") == "fail" else None
-    return DataLoader(pipeline, framework=framework, device=device, epochs=epochs, n_rows=rows, batch_size=batch_size, drop_last=drop_last)
+    loader = DataLoader(pipeline, framework=framework, device=device, epochs=epochs, batch_size=batch_size, drop_last=drop_last)
+    loader.n_rows = files.n_rows if (options or {}).get("on_error", "fail") == "fail" else None
+    if len(wanted.labels) == 1:
+        loader.classes = tuple(classes or (files.columns or {})[next(iter(wanted.labels))].classes)
+    return loader
 
 
 # ---- what of the data is wanted ----
@@ -128,14 +132,15 @@ def _choose(
         if text is not None:
             raise SpecError("a `text` needs a tokenizer")
         every = [column.name for column in columns.values() if (column.is_number or column.is_list) and column.name not in named]
-        return _Wanted((), None, named, tuple(numbers or every))
+        return _Wanted((), (), named, tuple(numbers or every))
     if isinstance(text, str) and text not in columns and "{" in text:
-        return _Wanted(tuple(_fields_of(text)), text, named, tuple(numbers))
+        parts = _parts_of(text)
+        return _Wanted(tuple(part for part, is_column in parts if is_column), tuple(parts), named, tuple(numbers))
     if isinstance(text, (tuple, list)):
         if len(text) != 2:
             raise SpecError(f"`text` is a column, or a pair of columns, and not {len(text)} of them: a text with columns in it puts them together")
-        return _Wanted(tuple(text), None, named, tuple(numbers))
-    return _Wanted((text or _only_text(columns, named),), None, named, tuple(numbers))
+        return _Wanted(tuple(text), (), named, tuple(numbers))
+    return _Wanted((text or _only_text(columns, named),), (), named, tuple(numbers))
 
 
 def _labels_of(columns: Mapping[str, Column], labels: str | Sequence[str] | Mapping[str, str] | Literal[False] | None) -> dict[str, str]:
@@ -160,9 +165,18 @@ def _only_text(columns: Mapping[str, Column], labels: Mapping[str, str]) -> str:
     raise SpecError(f"there are several columns of texts: say which is meant, text={texts[0]!r}; there are {', '.join(texts)}")
 
 
-def _fields_of(template: str) -> list[str]:
-    """The columns that a text has in braces."""
-    return list(dict.fromkeys(re.findall(r"(?<!\{)\{([^{}]+)\}", template)))
+def _parts_of(template: str) -> list[tuple[str, bool]]:
+    """A text with columns in braces, as (text, False) and (column, True). {{ and }} are braces."""
+    parts: list[tuple[str, bool]] = []
+    try:
+        for text, column, spec, conversion in string.Formatter().parse(template):
+            if spec or conversion or column == "":
+                raise ValueError(f"braces hold the name of a column, and not {column}{'!' if conversion else ':'}{conversion or spec}")
+            parts += [(text, False)] if text else []
+            parts += [(column, True)] if column else []
+    except ValueError as error:
+        raise SpecError(f"the text {template!r} is malformed: {error}") from error
+    return parts
 
 
 def _described(files: Files, thing: held.Held, names: Sequence[str]) -> list[Column]:
@@ -179,8 +193,10 @@ def _tokenized(
     """With `input_ids`; and the names of the lists that there are."""
     has_types = model.has_token_type_ids if token_type_ids is None else token_type_ids
     texts = wanted.texts
-    if wanted.template is not None:
-        pipeline = pipeline.stage("template", {"output": _MADE_TEXT, "parts": [wanted.template]})
+    if wanted.template:
+        # Each column is a part of its own: one that is empty takes no text with it.
+        parts = [f"{{{part}}}" if is_column else part.replace("{", "{{").replace("}", "}}") for part, is_column in wanted.template]
+        pipeline = pipeline.stage("template", {"output": _MADE_TEXT, "join": "", "parts": parts})
         texts = (_MADE_TEXT,)
     said = {"input": texts[0], "pair": texts[1] if len(texts) == 2 else None, "output": "input_ids", "tokenizer": model.path}
     cut = {"max_length": max_length, "truncation_side": model.truncation_side} if max_length is not None else {}
@@ -254,8 +270,9 @@ def _cache(cache: bool | str | os.PathLike[str] | Mapping[str, Any], files: File
 class DataLoader:
     """Batches as dicts of arrays. `for` goes through one epoch (or `epochs`), the next `for` through the next.
 
-    pipeline: the leat.Pipeline behind it. framework, device: of the arrays. Opened at first use; close() or the end of the process
-    ends it. In several processes each sees its rank's share, as `leat.open` does.
+    pipeline: the leat.Pipeline behind it. framework, device: of the arrays. n_rows: of the data, None: not counted. classes: names of the
+    labels, in the order of their numbers, where they are known. The stream is opened at first use; close() or the end of the process
+    ends it. In several processes each sees its rank's share, as of any pipeline.
     """
 
     def __init__(
@@ -265,18 +282,20 @@ class DataLoader:
         framework: Literal["torch", "jax", "mlx", "numpy"] | None = None,
         device: Any = None,
         epochs: int = 1,
-        n_rows: int | None = None,
         batch_size: int | None = None,
         drop_last: bool = False,
     ) -> None:
-        """n_rows, of all ranks, with batch_size and drop_last: for len() before leat has counted them."""
+        """batch_size and drop_last: as the pipeline has them, for len()."""
         if epochs < 1:
             raise SpecError(f"epochs is {epochs}: it is at least 1")
+        if framework not in (None, *_FRAMEWORKS):
+            raise SpecError(f"framework is {framework!r}: it is one of {', '.join(_FRAMEWORKS)}")
         self.pipeline = pipeline
         self.framework = framework or ("torch" if "torch" in sys.modules else "numpy")
         self.device = device
         self.epochs = epochs
-        self.n_rows = n_rows
+        self.n_rows: int | None = None
+        self.classes: tuple[str, ...] = ()
         self.batch_size = batch_size
         self.drop_last = drop_last
         self._epochs_left = epochs
