@@ -5,6 +5,7 @@ here raises ForkedError, but for dropping it.
 """
 
 from collections.abc import Iterator, Mapping
+from os import PathLike
 from types import TracebackType
 from typing import Any
 
@@ -101,3 +102,12 @@ class Tensor:
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def __buffer__(self, flags: int) -> memoryview: ...
     def tolist(self) -> list[Any]: ...
+
+SAVE_BY_NAME: int  # formats: as the path ends
+SAVE_SAFETENSORS: int
+SAVE_NPZ: int
+SAVE_JSONL: int
+
+def save_batch(batch: Batch, path: str | PathLike[str], format: int, compression: int, /) -> None:
+    """Writes it under a temporary name, syncs, renames. compression: of .npz, 0 or zlib's level. SpecError: no such format, names that
+    it cannot hold; OSError: what the disk says."""
