@@ -30,7 +30,7 @@ PyObject *leat_py_batch_type(PyObject *type);
 PyObject *leat_py_batch_new(PyObject *batch_type, struct leat_py_lease *take_lease,
                             PyObject *names);
 
-/* The lease of a Batch that can be read, the Batch's own. NULL with an exception: it is no Batch, was
+/* The lease of a Batch that can be read; borrowed. NULL with an exception: it is no Batch, was
  * released, or came before fork(). */
 struct leat_py_lease *leat_py_batch_lease(PyObject *batch);
 
