@@ -105,14 +105,16 @@ static int check_batch(const struct leat_batch *batch, struct leat_error *err) {
                           (int)batch->stream->pid);
 }
 
-static int save(const struct leat_batch *batch, const char *path,
-                const struct leat_save_options *given, struct leat_error *err) {
+int leat_save_batch(const struct leat_batch *batch, const char *path,
+                    const struct leat_save_options *given, struct leat_error *err) {
     struct leat_saving saving = {.view = &batch->view, .batch_size = batch->stream->batch_size};
     struct leat_saved_file *file = NULL;
     struct leat_save_options options;
     enum leat_save_format format;
-    int r = read_options(given, &options, err);
+    int r = check_batch(batch, err);
 
+    if (r == 0)
+        r = read_options(given, &options, err);
     if (r == 0)
         r = leat_save_format_of(path, options.format, &format, err);
     if (r == 0)
@@ -129,11 +131,8 @@ static int save(const struct leat_batch *batch, const char *path,
 
 int leat_batch_save(struct leat_batch *batch, const char *path,
                     const struct leat_save_options *options) {
-    int r;
-
     batch->error = LEAT_ERROR_INIT;
-    r = check_batch(batch, &batch->error);
-    return r < 0 ? r : save(batch, path, options, &batch->error);
+    return leat_save_batch(batch, path, options, &batch->error);
 }
 
 const struct leat_error *leat_batch_error(const struct leat_batch *batch) {

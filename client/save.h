@@ -23,6 +23,10 @@ int leat_save_format_of(const char *path, int32_t format, enum leat_save_format 
 /* ".npz" */
 const char *leat_save_ending(enum leat_save_format format);
 
+/* leat_batch_save() with its error elsewhere: so several threads may save the same batch. */
+int leat_save_batch(const struct leat_batch *batch, const char *path,
+                    const struct leat_save_options *options, struct leat_error *err);
+
 /* Checks names, then writes. 0 or -errno; what the file ran into is told when it is committed. */
 int leat_save_write(const struct leat_saving *saving, enum leat_save_format format,
                     struct leat_saved_file *file, struct leat_error *err);

@@ -6,6 +6,7 @@ here raises ForkedError, but for dropping it.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
 from types import TracebackType
 from typing import Any
 
@@ -173,3 +174,11 @@ class Encodings:
     def lengths(self) -> list[int]: ...
     def inputs(self) -> list[int]:
         """The text that each row is of."""
+SAVE_BY_NAME: int  # formats: as the path ends
+SAVE_SAFETENSORS: int
+SAVE_NPZ: int
+SAVE_JSONL: int
+
+def save_batch(batch: Batch, path: str | PathLike[str], format: int, compression: int, /) -> None:
+    """Writes it under a temporary name, syncs, renames. compression: of .npz, 0 or zlib's level. SpecError: no such format, names that
+    it cannot hold; OSError: what the disk says."""

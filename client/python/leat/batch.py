@@ -38,7 +38,11 @@ class Batch(_leat.Batch):
         return frameworks.convert(self, framework, device=device, copy=copy)
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Writes it as "safetensors", "npz" or "jsonl"; format None: as the path's suffix says."""
+        """Writes it as "safetensors", "npz" or "jsonl"; format None: as the path's suffix says.
+
+        The file is there whole, or as it was before. SpecError: no such format, or names that it cannot hold; OSError: what
+        the disk says. `saving.save` can compress .npz.
+        """
         from . import saving
 
         saving.save(self, path, format)

@@ -1,6 +1,8 @@
 /* batch.c: `_leat.Batch`: name -> Tensor, over a lease. */
 #include <Python.h>
+#include <errno.h>
 #include <structmember.h>
+#include <unistd.h>
 
 #include "client/python/src/raise.h"
 #include "client/python/src/types.h"
@@ -85,6 +87,24 @@ static int check_open(const struct batch *self) {
         return 0;
     PyErr_SetString(PyExc_ValueError, "the batch was released");
     return -1;
+}
+
+struct leat_py_lease *leat_py_batch_lease(PyObject *object) {
+    struct batch *self = (struct batch *)object;
+
+    if (!PyObject_TypeCheck(object, batch_type)) {
+        PyErr_SetString(PyExc_TypeError, "a leat.Batch is wanted");
+        return NULL;
+    }
+    if (check_open(self) < 0)
+        return NULL;
+    if (self->lease->link->pid == getpid())
+        return self->lease;
+    leat_py_raise_text(-EPERM,
+                       "this batch came to process %d, before fork(), and cannot be read in the "
+                       "child",
+                       (int)self->lease->link->pid);
+    return NULL;
 }
 
 static PyObject *no_such(const struct batch *self, PyObject *key) {

@@ -4,6 +4,7 @@
 LEAT_PY_PART(client)
 LEAT_PY_PART(stream)
 LEAT_PY_PART(batch)
+LEAT_PY_PART(save)
 LEAT_PY_PART(tensor)
 LEAT_PY_PART(cuda)
 LEAT_PY_PART(tokenizer)

@@ -10,6 +10,7 @@
 int leat_py_client_register(PyObject *module);
 int leat_py_stream_register(PyObject *module);
 int leat_py_batch_register(PyObject *module);
+int leat_py_save_register(PyObject *module);
 int leat_py_tensor_register(PyObject *module);
 
 /* A type of that spec, kept by the caller's static pointer too. NULL with an exception. */
@@ -28,6 +29,10 @@ PyObject *leat_py_batch_type(PyObject *type);
  */
 PyObject *leat_py_batch_new(PyObject *batch_type, struct leat_py_lease *take_lease,
                             PyObject *names);
+
+/* The lease of a Batch that can be read; borrowed. NULL with an exception: it is no Batch, was
+ * released, or came before fork(). */
+struct leat_py_lease *leat_py_batch_lease(PyObject *batch);
 
 /* A Tensor, an owner of the lease more. */
 PyObject *leat_py_tensor_new(struct leat_py_lease *lease, const struct leat_tensor *tensor,

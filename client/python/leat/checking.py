@@ -1,0 +1,232 @@
+"""What is wrong with a batch, before it spoils a model: NaN and infinities, ids out of range, rows of padding only.
+
+Values are looked at where they lie: with NumPy if it is there, which takes some microseconds, else as Python's numbers, which
+takes some milliseconds for ten thousand of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Protocol
+
+from . import _leat
+
+Kind = Literal["nan", "inf", "range", "padding"]
+IGNORED_LABEL = -100  # no loss is due there
+
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+_MAX_SHOWN = 8  # rows, in a text
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One kind of thing that is wrong with one tensor.
+
+    kind: "nan", "inf", "range" (ids), "padding" (rows).
+    count: values, or rows.
+    first: index of the first of them, for `tensor[first]`; of rows (row,).
+    """
+
+    kind: Kind
+    tensor: str
+    count: int
+    first: tuple[int, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.tensor}: {self.text}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What is wrong with a batch; true if nothing is. Printed, a line for each problem."""
+
+    epoch: int
+    step: int
+    n_rows: int
+    problems: tuple[Problem, ...]
+
+    def __bool__(self) -> bool:
+        return not self.problems
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.problems)
+
+    def of(self, kind: Kind) -> tuple[Problem, ...]:
+        """The problems of that kind."""
+        return tuple(problem for problem in self.problems if problem.kind == kind)
+
+    def __str__(self) -> str:
+        head = f"batch (epoch {self.epoch}, step {self.step}), {self.n_rows} rows: "
+        if not self.problems:
+            return head + "nothing is wrong"
+        return head + f"{len(self.problems)} wrong" + "".join(f"\n  {problem}" for problem in self.problems)
+
+
+def check(batch: _leat.Batch, vocab_size: int | None = None, pad_id: int | None = None) -> Report:
+    """Looks at all values of the batch.
+
+    NaN and infinities are looked for in every tensor of floats. Ids are the whole numbers of tensors called `input_ids`, or
+    `.._input_ids`, and of `labels` with two dimensions or more, where -100 is none: below 0, or not below vocab_size, they are
+    out of range (None: only what is below 0). A row of ids is padding only if its row of `attention_mask` is 0 throughout;
+    where there is none, if all of it is pad_id.
+
+    ValueError: the batch was released.
+    """
+    problems: list[Problem] = []
+    for name, tensor in batch.items():
+        values = _values_of(tensor)
+        if tensor.dtype in _FLOATS:
+            problems += _not_finite(name, values)
+        elif _holds_ids(name):
+            problems += _out_of_range(name, values, vocab_size, None)
+            problems += _padding(name, tensor, values, batch.get(_mask_of(name)), pad_id)
+        elif name.endswith("labels") and tensor.ndim > 1:
+            problems += _out_of_range(name, values, vocab_size, IGNORED_LABEL)
+    return Report(batch.epoch, batch.step, batch.n_rows, tuple(problems))
+
+
+# ---- what is looked for ----
+
+
+def _holds_ids(name: str) -> bool:
+    return name == "input_ids" or name.endswith("_input_ids")
+
+
+def _mask_of(name: str) -> str:
+    return name.removesuffix("input_ids") + "attention_mask"
+
+
+def _not_finite(name: str, values: _Values) -> Iterator[Problem]:
+    kinds: tuple[tuple[Kind, str, _Found | None], ...] = (("nan", "NaN", values.nan()), ("inf", "infinite", values.inf()))
+    for kind, word, found in kinds:
+        if found:
+            yield Problem(kind, name, found.count, found.first, f"{found.count} {word}, the first at {list(found.first)}")
+
+
+def _out_of_range(name: str, values: _Values, vocab_size: int | None, ignored: int | None) -> Iterator[Problem]:
+    found = values.outside(vocab_size, ignored)
+    if found:
+        wanted = "below 0" if vocab_size is None else f"outside 0..{vocab_size - 1}"
+        noun = "id" if found.count == 1 else "ids"
+        text = f"{found.count} {noun} {wanted}, the first {found.value} at {list(found.first)}"
+        yield Problem("range", name, found.count, found.first, text)
+
+
+def _padding(
+    name: str, tensor: _leat.Tensor, values: _Values, mask: _leat.Tensor | None, pad_id: int | None
+) -> Iterator[Problem]:
+    if tensor.ndim < 2:
+        return
+    rows: Sequence[int] = ()
+    if mask is not None and mask.shape == tensor.shape:
+        rows = _values_of(mask).rows_of(0)
+    elif pad_id is not None:
+        rows = values.rows_of(pad_id)
+    if rows:
+        shown = ", ".join(map(str, rows[:_MAX_SHOWN])) + (", .." if len(rows) > _MAX_SHOWN else "")
+        text = f"{len(rows)} {'row' if len(rows) == 1 else 'rows'} of padding only: {shown}"
+        yield Problem("padding", name, len(rows), (rows[0],), text)
+
+
+# ---- values ----
+
+
+@dataclasses.dataclass(frozen=True)
+class _Found:
+    count: int
+    first: tuple[int, ...]
+    value: Any
+
+
+class _Values(Protocol):
+    def nan(self) -> _Found | None: ...
+    def inf(self) -> _Found | None: ...
+    def outside(self, end: int | None, ignored: int | None) -> _Found | None:
+        """Below 0 or not below end (None: without), and not `ignored`."""
+    def rows_of(self, value: int) -> Sequence[int]:
+        """Rows, of the first dimension, in which every element is that."""
+
+
+def _values_of(tensor: _leat.Tensor) -> _Values:
+    try:
+        import numpy
+    except ImportError:
+        return _PlainValues(tensor)
+    return _NumpyValues(tensor, numpy)
+
+
+class _NumpyValues:
+    def __init__(self, tensor: _leat.Tensor, numpy: Any) -> None:
+        self._tensor = tensor  # keeps the bytes
+        self._numpy = numpy
+        if tensor.dtype == "bfloat16" and tensor.nbytes > 0:  # the upper half of float32
+            halves = numpy.frombuffer((ctypes.c_char * tensor.nbytes).from_address(tensor.data_ptr), numpy.uint16)
+            self._array = (halves.astype(numpy.uint32) << 16).view(numpy.float32).reshape(tensor.shape)
+        elif tensor.dtype == "bfloat16":
+            self._array = numpy.zeros(tensor.shape, numpy.float32)
+        else:
+            self._array = numpy.asarray(tensor)
+
+    def _found(self, marked: Any) -> _Found | None:
+        count = int(self._numpy.count_nonzero(marked))
+        if count == 0:
+            return None
+        first = tuple(int(i) for i in self._numpy.unravel_index(int(marked.argmax()), marked.shape))
+        return _Found(count, first, self._array[first].item())
+
+    def nan(self) -> _Found | None:
+        return self._found(self._numpy.isnan(self._array))
+
+    def inf(self) -> _Found | None:
+        return self._found(self._numpy.isinf(self._array))
+
+    def outside(self, end: int | None, ignored: int | None) -> _Found | None:
+        marked = self._array < 0
+        if end is not None:
+            marked |= self._array >= end
+        if ignored is not None:
+            marked &= self._array != ignored
+        return self._found(marked)
+
+    def rows_of(self, value: int) -> Sequence[int]:
+        rows = self._array.reshape(self._array.shape[0], math.prod(self._array.shape[1:]))
+        return [int(row) for row in (rows == value).all(axis=1).nonzero()[0]]
+
+
+class _PlainValues:
+    def __init__(self, tensor: _leat.Tensor) -> None:
+        self._shape = tensor.shape
+        values: list[Any] = tensor.tolist() if tensor.ndim else [tensor.tolist()]
+        for _ in tensor.shape[1:]:
+            values = [item for row in values for item in row]
+        self._flat = values
+
+    def _found(self, marked: list[int]) -> _Found | None:
+        """`marked`: indices in the flat list."""
+        if not marked:
+            return None
+        at, first = marked[0], list[int]()
+        for size in reversed(self._shape):
+            first.insert(0, at % size)
+            at //= size
+        return _Found(len(marked), tuple(first), self._flat[marked[0]])
+
+    def nan(self) -> _Found | None:
+        return self._found([i for i, value in enumerate(self._flat) if math.isnan(value)])
+
+    def inf(self) -> _Found | None:
+        return self._found([i for i, value in enumerate(self._flat) if math.isinf(value)])
+
+    def outside(self, end: int | None, ignored: int | None) -> _Found | None:
+        last = math.inf if end is None else end
+        return self._found([i for i, value in enumerate(self._flat) if not 0 <= value < last and value != ignored])
+
+    def rows_of(self, value: int) -> Sequence[int]:
+        n_rows = self._shape[0]
+        width = len(self._flat) // n_rows if n_rows else 0
+        rows = (self._flat[row * width : (row + 1) * width] for row in range(n_rows))
+        return [row for row, items in enumerate(rows) if all(item == value for item in items)]

@@ -1,0 +1,75 @@
+/* save.c: `_leat.save_batch`: libleat's leat_batch_save(), without the GIL.
+ *
+ * The slot is held meanwhile, as by an array: another thread may release the batch. What the disk
+ * says becomes an OSError, as of any file that Python writes.
+ */
+#include <Python.h>
+#include <errno.h>
+
+#include "client/python/src/raise.h"
+#include "client/python/src/types.h"
+#include "client/save.h"
+
+/* What is wrong with the batch, or with what is asked for; that it is of another process was found
+ * before. */
+static bool is_of_leat(int r) {
+    return r == -EINVAL || r == -EILSEQ || r == -E2BIG || r == -ENOMEM;
+}
+
+static PyObject *failed(int r, const struct leat_error *error, PyObject *path) {
+    if (r == -ENOMEM)
+        return PyErr_NoMemory();
+    if (is_of_leat(r))
+        return leat_py_raise(error);
+    errno = -r;
+    return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
+}
+
+static int save(struct leat_py_lease *lease, const char *path,
+                const struct leat_save_options *options, struct leat_error *err) {
+    int r;
+
+    leat_py_lease_hold(lease);
+    Py_BEGIN_ALLOW_THREADS;
+    r = leat_save_batch(lease->batch, path, options, err);
+    leat_py_lease_unhold(lease);
+    Py_END_ALLOW_THREADS;
+    return r;
+}
+
+static PyObject *save_batch(PyObject *module, PyObject *args) {
+    struct leat_save_options options;
+    struct leat_error error = LEAT_ERROR_INIT;
+    struct leat_py_lease *lease;
+    PyObject *batch, *path, *bytes = NULL;
+    int r;
+
+    (void)module;
+    leat_save_options_init(&options);
+    if (!PyArg_ParseTuple(args, "OOii", &batch, &path, &options.format, &options.compression))
+        return NULL;
+    lease = leat_py_batch_lease(batch);
+    if (!lease || !PyUnicode_FSConverter(path, &bytes))
+        return NULL;
+    r = save(lease, PyBytes_AsString(bytes), &options, &error);
+    Py_DECREF(bytes);
+    if (r < 0)
+        return failed(r, &error, path);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"save_batch", save_batch, METH_VARARGS,
+     PyDoc_STR("save_batch(batch, path, format, compression, /)\n--\n\n"
+               "Writes the batch; format as SAVE_*, compression 0 or zlib's level, of .npz.")},
+    {NULL, NULL, 0, NULL},
+};
+
+int leat_py_save_register(PyObject *module) {
+    if (PyModule_AddFunctions(module, methods) < 0 ||
+        PyModule_AddIntConstant(module, "SAVE_BY_NAME", LEAT_SAVE_BY_NAME) < 0 ||
+        PyModule_AddIntConstant(module, "SAVE_SAFETENSORS", LEAT_SAVE_SAFETENSORS) < 0 ||
+        PyModule_AddIntConstant(module, "SAVE_NPZ", LEAT_SAVE_NPZ) < 0)
+        return -1;
+    return PyModule_AddIntConstant(module, "SAVE_JSONL", LEAT_SAVE_JSONL);
+}
