@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypedDict
 
+from . import ranks
 from .errors import SpecError
 
 Told = Callable[[str, int, float, str], object]
@@ -76,6 +77,8 @@ def native(options: OpenOptions) -> dict[str, Any]:
             found[_NATIVE.get(name, name)] = value
         else:
             raise SpecError(f'there is no option "{name}"; there are {", ".join(sorted(OpenOptions.__annotations__))}')
+    if "rank" not in found and "world_size" not in found:
+        found.update(ranks.options())
     if "seed" in found:
         found["has_seed"] = True
     return found

@@ -1,0 +1,176 @@
+"""Batches on their way to a GPU of NVIDIA: from the ring straight over the bus, beside what the GPU computes.
+
+The ring's read-only mapping is registered with CUDA once, so that the GPU's copy engine reads it at the bus's full speed and nothing is copied
+on the CPU. A transfer is begun on a stream of its own (`Torch(batch, device)`, `Jax(batch, device)`) and finished when the arrays are wanted:
+then the framework's stream is told to wait for it, and the CPU for nothing. The slot goes back once CUDA's event says that it has been read.
+
+CUDA's driver is loaded when this is first used (libcuda.so.1); nothing is linked. Not for forked children, as CUDA itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import deque
+from typing import Any
+
+from . import _leat
+
+_log = logging.getLogger("leat")
+
+MAX_UNDER_WAY = 2  # transfers that hold slots, at most, and fewer where the stream's window is small
+_CUDA = 2  # DLPack's device types
+_CODES = {"bool": 6, "uint8": 1, "uint16": 1, "int32": 0, "int64": 0, "float16": 2, "bfloat16": 4, "float32": 2, "float64": 2}
+
+_feeders: dict[tuple[int, int], Feeder] = {}  # by process and device
+
+
+class Feeder:
+    """What sends batches to a device."""
+
+    def __init__(self, ordinal: int) -> None:
+        self.device = _leat.CudaDevice(ordinal)
+        self.memories = _Memories(self.device)
+        self._under_way: deque[_leat.CudaCopy] = deque()
+        self._is_slow_told = False
+
+    def send(self, batch: _leat.Batch, addresses: dict[str, int]) -> _leat.CudaCopy:
+        """Begins to copy the tensors of those names to those addresses of the device."""
+        copy = self.device.copy([(batch[name], address) for name, address in addresses.items()])
+        self._under_way.append(copy)
+        self._tell_slow(copy)
+        window = batch.stream.window if batch.stream is not None else 1
+        self._settle(min(MAX_UNDER_WAY, window - 1))
+        return copy
+
+    def _settle(self, n_left: int) -> None:
+        """Has slots given back that were read, and waits where more than so many are not yet."""
+        while self._under_way and (len(self._under_way) > n_left or self._under_way[0].is_done):
+            self._under_way.popleft().wait()
+
+    def _tell_slow(self, copy: _leat.CudaCopy) -> None:
+        if copy.is_registered or self._is_slow_told:
+            return
+        self._is_slow_told = True
+        _log.warning("%s: the batches' memory is not registered with CUDA; copies are several times slower", self.device.name)
+
+
+def feeder(ordinal: int) -> Feeder:
+    """That of this process for that device."""
+    key = os.getpid(), ordinal
+    if key not in _feeders:
+        _feeders[key] = Feeder(ordinal)
+    return _feeders[key]
+
+
+class Torch:
+    """A batch on its way to `device` (a torch.device of type cuda). The memory is torch's."""
+
+    def __init__(self, batch: _leat.Batch, device: Any) -> None:
+        import torch
+
+        from .frameworks import torch_dtype
+
+        torch.cuda.init()
+        self._torch = torch
+        ordinal = torch.cuda.current_device() if device.index is None else device.index
+        self._device = torch.device("cuda", ordinal)
+        sender = feeder(ordinal)
+        # Memory of the side stream: what it held before was freed there, so the copy waits for no computation.
+        with torch.cuda.stream(torch.cuda.ExternalStream(sender.device.stream, device=self._device)):
+            self._arrays = {
+                name: torch.empty(tensor.shape, dtype=torch_dtype(tensor.dtype), device=self._device) for name, tensor in batch.items()
+            }
+        self._copy = sender.send(batch, {name: array.data_ptr() for name, array in self._arrays.items()})
+
+    def finish(self) -> dict[str, Any]:
+        """The tensors, for whatever is queued on torch's current stream from now on."""
+        stream = self._torch.cuda.current_stream(self._device)
+        self._copy.precede(stream.cuda_stream)
+        for array in self._arrays.values():
+            array.record_stream(stream)  # freed, it is not overwritten before that stream is done with it
+        return self._arrays
+
+
+class Jax:
+    """A batch on its way to `device` (a jax.Device of platform gpu).
+
+    JAX lends no memory of its own to write to: the copy goes to memory that leat keeps, and is copied on the device from there. That is
+    used again once JAX says that it is done."""
+
+    def __init__(self, batch: _leat.Batch, device: Any) -> None:
+        self._device = device
+        self._sender = feeder(device.local_hardware_id)
+        self._tensors = dict(batch.items())
+        self._lent = {name: self._sender.memories.take(tensor.nbytes) for name, tensor in self._tensors.items()}
+        self._copy = self._sender.send(batch, {name: memory.address for name, memory in self._lent.items()})
+
+    def finish(self) -> dict[str, Any]:
+        """The arrays. What is computed from them waits for the copy, on the device."""
+        import jax
+
+        arrays = {}
+        for name, tensor in self._tensors.items():
+            memory = self._lent[name]
+            view = jax.dlpack.from_dlpack(_Lent(memory, self._copy, tensor.dtype, tensor.shape, self._sender.device.ordinal))
+            arrays[name] = jax.numpy.copy(view)
+            self._sender.memories.give(memory, arrays[name])
+        return arrays
+
+
+class _Lent:
+    """Memory of a device as a producer of DLPack capsules."""
+
+    def __init__(self, memory: _leat.CudaMemory, copy: _leat.CudaCopy, dtype: str, shape: tuple[int, ...], ordinal: int) -> None:
+        self._memory, self._copy, self._dtype, self._shape, self._ordinal = memory, copy, dtype, shape, ordinal
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _CUDA, self._ordinal
+
+    def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
+        """stream: a CUstream as a number, that is to wait for the copy; None or -1: the CPU does."""
+        if stream in (None, -1):
+            self._copy.wait()
+        else:
+            self._copy.precede(stream)
+        return self._memory.capsule(_CODES[self._dtype], _itemsize(self._dtype) * 8, self._shape)
+
+
+class _Memories:
+    """Memory of a device that is lent, and comes back with the array that was made from it."""
+
+    def __init__(self, device: _leat.CudaDevice) -> None:
+        self._device = device
+        self._returned: deque[tuple[_leat.CudaMemory, Any]] = deque()
+
+    def take(self, n_bytes: int) -> _leat.CudaMemory:
+        """Some of at least that size, which nothing reads any more."""
+        for i, (memory, array) in enumerate(self._returned):
+            if n_bytes <= memory.nbytes <= 2 * n_bytes and (array.is_deleted() or array.is_ready()):
+                del self._returned[i]
+                if array.is_deleted():  # given to a computation, so nothing tells when it was made: wait for all there is
+                    _wait_for_all(array)
+                return memory
+        return self._device.alloc(n_bytes)
+
+    def give(self, memory: _leat.CudaMemory, array: Any) -> None:
+        """It may be lent again once `array`, a copy of it, is there. What is not used again for long goes first."""
+        self._returned.append((memory, array))
+        while len(self._returned) > 64:
+            old, copy = self._returned.popleft()
+            if not copy.is_deleted():
+                copy.block_until_ready()
+            else:
+                _wait_for_all(copy)
+            del old
+
+
+def _wait_for_all(array: Any) -> None:
+    """Until JAX's computations on the array's device have come so far."""
+    import jax
+
+    (jax.device_put(0, array.sharding) + 0).block_until_ready()
+
+
+def _itemsize(dtype: str) -> int:
+    return {"bool": 1, "uint8": 1, "uint16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "float32": 4}.get(dtype, 8)

@@ -1,0 +1,375 @@
+"""Batches as arrays of PyTorch, JAX, MLX and NumPy.
+
+`convert` is Batch.to(). On the CPU it copies, once, into memory of the framework's own, so that the arrays may be written and the slot goes
+back; with copy=False they look into the slot. To CUDA it is one asynchronous copy from the ring (see `cuda`). `Converted` and `to_device`
+do that for a whole stream, one batch ahead of the step on a GPU.
+
+A framework is imported when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from . import _leat
+from .errors import SpecError, TimedOutError
+
+FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
+
+
+def convert(batch: _leat.Batch, framework: str, device: Any = None, copy: bool | None = None) -> dict[str, Any]:
+    """The batch's tensors as arrays of that framework, in the order of the stream.
+
+    device: None: the CPU (JAX: its default device); "cpu", "cuda", "cuda:1", or the framework's own (torch.device, jax.Device or Sharding).
+    copy None or True: arrays of their own, writable where the framework has such. False: they look into the slot, which is held until they
+    are gone; what is written to them stays in this process. SpecError: the framework cannot do that, and why.
+    """
+    return begin(batch, framework, device, copy)()
+
+
+def begin(batch: _leat.Batch, framework: str, device: Any = None, copy: bool | None = None) -> Callable[[], dict[str, Any]]:
+    """Begins a conversion; what is returned finishes it. Towards CUDA the copy is under way in between."""
+    if framework not in FRAMEWORKS:
+        raise SpecError(f"{framework!r} is none of {', '.join(FRAMEWORKS)}")
+    if framework == "torch":
+        return _begin_torch(batch, device, copy)
+    if framework == "jax":
+        return _begin_jax(batch, device, copy)
+    if framework == "mlx":
+        arrays = _to_mlx(batch, device, copy)
+    else:
+        arrays = _to_numpy(batch, device, copy)
+    return lambda: arrays
+
+
+# ---- NumPy
+
+
+def _to_numpy(batch: _leat.Batch, device: Any, copy: bool | None) -> dict[str, Any]:
+    if device not in (None, "cpu"):
+        raise SpecError(f"NumPy's arrays are on the CPU, not on {device!r}")
+    return {name: _numpy_array(tensor, copy) for name, tensor in batch.items()}
+
+
+def _numpy_array(tensor: _leat.Tensor, copy: bool | None) -> Any:
+    import numpy
+
+    if tensor.dtype != "bfloat16":
+        return numpy.asarray(tensor) if copy is False else numpy.array(tensor)
+    if copy is False:
+        raise SpecError(f"{tensor.name}: NumPy has no bfloat16 of its own to look at: leave copy=False out, or cast to float32 in the pipeline")
+    try:
+        import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
+    except ImportError as error:
+        raise SpecError(f"{tensor.name}: NumPy has no bfloat16: install ml_dtypes, or cast to float32 in the pipeline") from error
+    array = numpy.empty(tensor.shape, ml_dtypes.bfloat16)
+    _copy_to(array.ctypes.data, tensor)
+    return array
+
+
+def _copy_to(address: int, tensor: _leat.Tensor) -> None:
+    """Its bytes, to memory of this process. What is exported meanwhile keeps the slot from going back."""
+    hold = tensor.__dlpack__() if tensor.dtype == "bfloat16" else memoryview(tensor)
+    ctypes.memmove(address, tensor.data_ptr, tensor.nbytes)
+    del hold
+
+
+# ---- PyTorch
+
+
+def torch_dtype(name: str) -> Any:
+    """torch.int32 for "int32"."""
+    import torch
+
+    return getattr(torch, name)
+
+
+def _begin_torch(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[], dict[str, Any]]:
+    import torch
+
+    place = torch.device("cpu" if device is None else device)
+    if place.type != "cpu" and copy is False:
+        raise SpecError(f"on {place} batches are copied: copy=False is for the CPU")
+    if place.type == "cuda":
+        from .cuda import Torch
+
+        return Torch(batch, place).finish
+    if copy is False:
+        arrays = {name: torch.from_dlpack(tensor) for name, tensor in batch.items()}
+    else:
+        arrays = {name: _torch_copy(tensor) for name, tensor in batch.items()}
+    if place.type != "cpu":
+        arrays = {name: array.to(place) for name, array in arrays.items()}
+    return lambda: arrays
+
+
+def _torch_copy(tensor: _leat.Tensor) -> Any:
+    import torch
+
+    array = torch.empty(tensor.shape, dtype=torch_dtype(tensor.dtype))
+    _copy_to(array.data_ptr(), tensor)
+    return array
+
+
+# ---- JAX
+
+
+def _begin_jax(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[], dict[str, Any]]:
+    place = _jax_place(device)
+    if getattr(place, "platform", None) in ("gpu", "cuda"):
+        if copy is False:
+            raise SpecError(f"on {place} batches are copied: copy=False is for the CPU")
+        from .cuda import Jax
+
+        return Jax(batch, place).finish
+    arrays = {name: _jax_array(tensor, place, copy) for name, tensor in batch.items()}
+    return lambda: arrays
+
+
+def _jax_place(device: Any) -> Any:
+    """A jax.Device, or a Sharding as it was given."""
+    import jax
+
+    if device is None:
+        default = jax.config.jax_default_device
+        return default if isinstance(default, jax.Device) else jax.local_devices(backend=default)[0]
+    if not isinstance(device, str):
+        return device
+    platform, _, number = device.partition(":")
+    devices = jax.local_devices(backend=platform)
+    if number and not (number.isdigit() and int(number) < len(devices)):
+        raise SpecError(f"device {device!r}: JAX has {len(devices)} of {platform}, numbered from 0")
+    return devices[int(number or 0)]
+
+
+def _jax_array(tensor: _leat.Tensor, place: Any, copy: bool | None) -> Any:
+    import jax
+
+    if copy is not False:
+        return jax.device_put(_numpy_array(tensor, True), place)
+    if getattr(place, "platform", None) != "cpu":
+        raise SpecError(f"on {place} batches are copied: copy=False is for the CPU")
+    if tensor.itemsize == 8 and not jax.config.jax_enable_x64:
+        raise SpecError(f"{tensor.name}: JAX has {tensor.dtype} only with jax_enable_x64; leave copy=False out, or cast it in the pipeline")
+    return jax.dlpack.from_dlpack(tensor)
+
+
+# ---- MLX
+
+
+def _to_mlx(batch: _leat.Batch, device: Any, copy: bool | None) -> dict[str, Any]:
+    import mlx.core as mx
+
+    if device not in (None, "cpu") and not isinstance(device, mx.Device):
+        raise SpecError(f"MLX's arrays belong to no device: give None, not {device!r}, and the device to what computes")
+    if copy is False:
+        raise SpecError("MLX copies whatever it is given: leave copy=False out")
+    return {name: _mlx_array(tensor, mx) for name, tensor in batch.items()}
+
+
+def _mlx_array(tensor: _leat.Tensor, mx: Any) -> Any:
+    if tensor.dtype == "float64":  # mx.array would make float32 of it
+        return mx.array(memoryview(tensor), dtype=mx.float64)
+    return mx.array(tensor)
+
+
+# ---- streams
+
+
+class Converted:
+    """The epochs of a stream or a pipeline as dicts of arrays; what Stream.to() returns.
+
+    Each `for` is an epoch. Towards CUDA one batch is under way while the step computes; its place is not counted as seen: state_dict() is
+    behind the last batch that was given. The batches themselves are released."""
+
+    def __init__(self, source: Any, framework: str, device: Any = None, copy: bool | None = None) -> None:
+        self.source = source
+        self.framework = framework
+        self.device = device
+        self.copy = copy
+        self._ahead: _Ahead | None = None
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        source = iter(self.source)
+        if self._ahead is None or self._ahead.source is not source:
+            self._ahead = _Ahead(source, self._begin, self._is_ahead())
+        return self._ahead.epoch()
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next `for` is of that epoch."""
+        self._drop_ahead()
+        self.source.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """As Stream.state_dict(), behind the last batch that was given."""
+        ahead = self._ahead
+        state: dict[str, Any] = self.source.state_dict() if ahead is None or ahead.state is None else ahead.state
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next `for` goes on there."""
+        self._drop_ahead()
+        self.source.load_state_dict(state)
+
+    def close(self) -> None:
+        """Closes the stream."""
+        self._drop_ahead()
+        self.source.close()
+
+    def _drop_ahead(self) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead.drop()
+
+    def _begin(self, batch: _leat.Batch) -> Callable[[], dict[str, Any]]:
+        finish = begin(batch, self.framework, self.device, self.copy)
+        if self.copy is not False:
+            batch.release()
+        return finish
+
+    def _is_ahead(self) -> bool:
+        if self.framework == "torch":
+            return str(self.device).partition(":")[0] == "cuda"
+        return self.framework == "jax" and getattr(_jax_place(self.device), "platform", None) in ("gpu", "cuda")
+
+
+class _Ahead:
+    """Batches of an iterator, begun when they are read and finished when they are given; one of them ahead, if one is there."""
+
+    def __init__(self, source: Any, begin_one: Callable[[Any], Callable[[], Any]], is_ahead: bool) -> None:
+        self.source = source
+        self.state: dict[str, Any] | None = None  # of the source before the batch that is ahead
+        self._begin = begin_one
+        self._is_ahead = is_ahead
+        self._ahead: deque[Callable[[], Any]] = deque()
+        self._is_at_end = False
+
+    def epoch(self) -> Iterator[Any]:
+        """What is ahead, and on to the end of the epoch."""
+        while True:
+            if not self._ahead and not self._read_next():
+                return
+            finish = self._ahead.popleft()
+            self.state = None
+            if self._is_ahead and not self._is_at_end:
+                self._look_ahead()
+            yield finish()
+            del finish
+
+    def drop(self) -> None:
+        """Lets go of what is ahead."""
+        self._ahead.clear()
+        self.state = None
+
+    def _read_next(self) -> bool:
+        if self._is_at_end:
+            self._is_at_end = False
+            return False
+        batch = next(self.source, None)
+        if batch is None:
+            return False
+        self._ahead.append(self._begin(batch))
+        return True
+
+    def _look_ahead(self) -> None:
+        """One that is there already: the step shall not wait for one that is not."""
+        look = getattr(self.source, "next", None)
+        state = self.source.state_dict() if hasattr(self.source, "state_dict") else None
+        try:
+            batch = next(self.source, None) if look is None else look(0)
+        except TimedOutError:
+            return
+        if batch is None:
+            self._is_at_end = True
+            return
+        self.state = state
+        self._ahead.append(self._begin(batch))
+
+
+def to_device(data: Any, device: Any, framework: str | None = None) -> Any:
+    """A batch, or each of an iterable of batches, on that device.
+
+    A leat.Batch becomes a dict of arrays of `framework` (None: that which the device belongs to, else "torch"); a stream or pipeline a
+    `Converted` of it. Of anything else, as a DataLoader's batches, the torch tensors are moved, in dicts, lists and tuples at any depth; of an
+    iterable to CUDA on a stream of their own, one batch ahead.
+    """
+    framework = framework or _framework_of(device)
+    if isinstance(data, _leat.Batch):
+        return convert(data, framework, device)
+    if hasattr(data, "native") or hasattr(data, "spec"):
+        return Converted(data, framework, device)
+    if framework != "torch":
+        raise SpecError(f"for {framework} a leat.Batch, a stream or a pipeline is needed, not {type(data).__name__}")
+    if isinstance(data, Mapping) or not isinstance(data, Iterable) or hasattr(data, "data_ptr"):
+        return _move(data, device)
+    return _Moved(data, device)
+
+
+def _framework_of(device: Any) -> str:
+    name = type(device).__module__.partition(".")[0]
+    return "jax" if name in ("jax", "jaxlib") else "torch"
+
+
+def _move(data: Any, device: Any, non_blocking: bool = False) -> Any:
+    if hasattr(data, "data_ptr") and hasattr(data, "to"):
+        return data.to(device, non_blocking=non_blocking)
+    if isinstance(data, Mapping):
+        return {name: _move(value, device, non_blocking) for name, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        moved = [_move(value, device, non_blocking) for value in data]
+        return type(data)(*moved) if hasattr(data, "_fields") else type(data)(moved)
+    return data
+
+
+class _Moved:
+    """An iterable of torch tensors on a device."""
+
+    def __init__(self, source: Iterable[Any], device: Any) -> None:
+        self._source = source
+        self._device = device
+
+    def __iter__(self) -> Iterator[Any]:
+        import torch
+
+        device = torch.device(self._device)
+        if device.type != "cuda":
+            return (_move(item, device) for item in self._source)
+        side = torch.cuda.Stream(device)
+        return _Ahead(iter(self._source), lambda item: _begin_move(item, device, side), True).epoch()
+
+    def __len__(self) -> int:
+        return len(self._source)  # type: ignore[arg-type]
+
+
+def _begin_move(item: Any, device: Any, side: Any) -> Callable[[], Any]:
+    """Begins to copy on that stream; from pinned memory the CPU does not wait."""
+    import torch
+
+    with torch.cuda.stream(side):
+        moved = _move(item, device, non_blocking=True)
+        event = side.record_event()
+
+    def finish() -> Any:
+        stream = torch.cuda.current_stream(device)
+        stream.wait_event(event)
+        _visit(moved, lambda tensor: tensor.record_stream(stream))
+        return moved
+
+    return finish
+
+
+def _visit(data: Any, do: Callable[[Any], None]) -> None:
+    if hasattr(data, "record_stream"):
+        do(data)
+    elif isinstance(data, Mapping):
+        for value in data.values():
+            _visit(value, do)
+    elif isinstance(data, (list, tuple)):
+        for value in data:
+            _visit(value, do)

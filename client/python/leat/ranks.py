@@ -1,0 +1,73 @@
+"""Which rank this process is, of how many, by what has been initialised in it.
+
+Arguments count most. Then torch.distributed or JAX, if the program has imported and initialised them: they know what they were told in
+code, which no environment tells. Else libleat looks at what the launcher left in the environment (torchrun, mlx.launch, Open MPI, MPICH,
+Slurm, Kubernetes, or LEAT_RANK and LEAT_WORLD_SIZE), and without any of that this is the only trainer. MLX has no way to ask whether it is
+initialised, and takes its ranks from the same environment: so does leat.
+
+Nothing is imported here, and nothing initialised: a framework that the program does not use costs nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple
+
+from .errors import SpecError
+
+
+class Ranks(NamedTuple):
+    """Rank `rank` of `world_size`; `source` says who said so: "torch.distributed" or "jax"."""
+
+    rank: int
+    world_size: int
+    source: str
+
+
+def find() -> Ranks | None:
+    """What a framework says that is initialised in this process; None: none is, and libleat is to ask the launcher."""
+    return _ask_torch() or _ask_jax()
+
+
+def of_group(group: Any) -> Ranks:
+    """Of a group of torch.distributed or mlx.core.distributed: this process's rank in it, and its size.
+
+    Where ranks are not all data-parallel (tensor or pipeline parallelism) that is the group to give: those that are to see other data.
+    """
+    rank, size = getattr(group, "rank", None), getattr(group, "size", None)
+    if not callable(rank) or not callable(size):
+        raise SpecError(f"a group has rank() and size(), as those of torch.distributed and mlx.core.distributed; {group!r} has not")
+    return Ranks(int(rank()), int(size()), f"{type(group).__module__} group")
+
+
+def options(rank: int | None = None, world_size: int | None = None) -> dict[str, int]:
+    """What an opening is to be given as `rank` and `world_size`; empty where libleat is to ask the launcher.
+
+    Both or neither are given, or `world_size=1` alone (the only trainer, whatever a launcher says). SpecError: half of a pair.
+    """
+    if rank is None and world_size is None:
+        found = find()
+        return {} if found is None else {"rank": found.rank, "world_size": found.world_size}
+    if world_size is None:
+        raise SpecError(f"rank {rank} was given, but no world_size: give both")
+    if rank is None and world_size != 1:
+        raise SpecError(f"world_size {world_size} was given, but no rank: give both, or world_size=1")
+    rank = rank or 0
+    if not 0 <= rank < world_size:
+        raise SpecError(f"rank {rank} is outside 0..{world_size - 1} (world_size {world_size})")
+    return {"rank": rank, "world_size": world_size}
+
+
+def _ask_torch() -> Ranks | None:
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return Ranks(distributed.get_rank(), distributed.get_world_size(), "torch.distributed")
+
+
+def _ask_jax() -> Ranks | None:
+    jax = sys.modules.get("jax")
+    is_initialized = getattr(getattr(jax, "distributed", None), "is_initialized", None)
+    if jax is None or is_initialized is None or not is_initialized():
+        return None
+    return Ranks(jax.process_index(), jax.process_count(), "jax")

@@ -1,0 +1,452 @@
+"""A leat stream as an IterableDataset: for torch's DataLoader, torchdata's StatefulDataLoader, Hugging Face's Trainer and Accelerate.
+
+    dataset = leat.TorchDataset(leat.csv("train.csv").tokenize("./modernbert").pad(128).batch(32))
+    loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2)
+
+Its items are whole batches (`BatchDict`), as the pipeline's own `batch` made them, or with `rows=True` single rows for a loader that batches
+by itself. Each iteration is one epoch.
+
+Who sees what. A step of the stream belongs to one rank of the trainers (see `ranks`), and within it to one worker of the DataLoader: they go
+round, so that the workers' batches, taken in turn as DataLoader does, are the same sequence as without workers. Every worker opens a session
+of its own for its rank and passes over the steps of the others: those are the same slots of the same run, so it costs a packet a step. Where
+Accelerate divides what it reads, it is given all (see `resharding`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from multiprocessing import context
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.data._utils.collate import default_collate_fn_map
+
+from . import _leat, daemon, frameworks, ranks, resharding
+from .errors import Error, SpecError
+from .passes import Pass, Passes, Worker
+from .records import TEXT
+
+_log = logging.getLogger("leat")
+
+STATE_VERSION = 1
+_NOT_ROWS = (
+    "its items are whole batches, made by the pipeline's own `batch`, and would be stacked into another dimension: give "
+    "DataLoader(..., batch_size=None), or TorchDataset(..., rows=True) for rows that the loader is to batch"
+)
+
+
+class BatchDict(dict[str, torch.Tensor]):
+    """A whole batch: name → tensor [rows, ...]. torch's default collation refuses to stack it."""
+
+
+class Mark(NamedTuple):
+    """What follows an item: where a pass goes on."""
+
+    position: str | None  # of the stream; None: the start of the epoch
+    seen: int  # batches of this rank since the pass was begun, those of other workers with them
+    rows: int  # of the batch at `position`, that were given already
+
+
+START = Mark(None, 0, 0)
+Item = BatchDict | dict[str, Any]  # of a pipeline without `batch` with texts
+Marked = tuple[Item | None, Mark]
+
+
+class TorchDataset(IterableDataset[Item]):
+    """Batches of a pipeline, or of a stream that the operator declared, as torch tensors.
+
+    `source`: a leat.Pipeline, or the name of a declared stream. It is opened when the first item is asked for, in the process that asks.
+    `rows`: items are single rows of the batches. A pipeline without `batch` gives its records, with texts as str, which needs more time.
+    `copy`: as of Batch.to: None gives tensors of their own, False looks into the slots (writable all the same, and to be let go of).
+    `rank`, `world_size`: of this trainer, else as leat.ranks finds them. `options`: as of Pipeline.open.
+
+    len() is the number of items of an epoch for this rank; of rows, as many as full batches hold, since the last may be smaller. TypeError
+    says why it is not known. Under Accelerate it is that of all processes, which is what Accelerate asks for.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        rows: bool = False,
+        copy: bool | None = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        if not isinstance(source, str) and not callable(getattr(source, "open", None)):
+            raise SpecError(
+                f"a pipeline, or the name of a declared stream, is needed, which every worker can open for itself; not {type(source).__name__}"
+            )
+        self.source = source
+        self.has_records = not getattr(source, "is_batched", True)  # a batch is a row
+        self.rows = rows or self.has_records
+        self.copy = copy
+        self._given = (rank, world_size)
+        self._passes = Passes(options.pop("first_epoch", 0))
+        self._options = options
+        self._pending = START  # where the first pass since set_epoch or load_state_dict begins
+        self._consumer: resharding.Consumer | None = None  # as it was when this was pickled
+        self._feed: _Feed | None = None
+        self._current: _Pass | None = None
+        self._n_steps: dict[int, tuple[int, int]] = {}  # by world size: steps of an epoch over all ranks, rows of a batch
+        if "position" in options:
+            self._load_position(options.pop("position"))
+
+    def __iter__(self) -> Iterator[Item]:
+        """One epoch: the one of set_epoch or load_state_dict, then one after the other."""
+        consumer = self._find_consumer()
+        worker = _find_worker()
+        begun = self._passes.begin(worker)
+        self._current = _Pass(self, consumer, worker, begun, self._pending if begun.is_first else START)
+        return self._current
+
+    def __len__(self) -> int:
+        n_processes = resharding.count_processes()
+        is_whole = n_processes > 1 and self._given == (None, None)
+        share = {"rank": 0, "world_size": 1} if is_whole else self._share()
+        n_steps, batch_size = self._count(share)
+        if self.rows:
+            return n_steps * batch_size
+        return n_steps - n_steps % n_processes if is_whole else n_steps
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration, in whatever worker, is of that epoch, from its start; unless a state of that epoch was loaded."""
+        consumer = resharding.find(self)
+        if consumer is not None:
+            self._check(consumer)
+        self._passes_from(epoch, self._pending if self._is_pending(epoch) else START)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where this process stands: to be given to load_state_dict(), also of another dataset over the same source. While workers read,
+        only they know: then it is the start of the next epoch, and StatefulDataLoader asks them."""
+        current = self._current
+        if current is not None and current.number == self._passes.last and not current.is_ended and not self._passes.is_fresh:
+            return current.state_dict()
+        return _state(self._passes.next_epoch, self._pending if self._passes.is_fresh else START, False)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next iteration goes on there. PositionError, when it begins: the source is not what it was. SpecError: it is no state."""
+        epoch, mark, is_ended = _read_state(state)
+        self._passes_from(epoch + is_ended, START if is_ended else mark)
+
+    def close(self) -> None:
+        """Closes what this process opened. Iterating opens it anew."""
+        feed, self._feed = self._feed, None
+        if feed is not None and feed.is_own:
+            feed.close()
+
+    def _is_pending(self, epoch: int) -> bool:
+        return self._passes.is_fresh and self._pending.position is not None and self._passes.next_epoch == epoch
+
+    def _passes_from(self, epoch: int, mark: Mark) -> None:
+        self._pending = mark
+        self._passes.set(epoch)
+
+    def _load_position(self, position: str) -> None:
+        self._passes_from(_leat.position_parse(position)[0], Mark(position, 0, 0))
+
+    def _find_consumer(self) -> resharding.Consumer | None:
+        consumer = resharding.find(self)
+        if consumer is None:
+            return self._consumer
+        self._check(consumer)
+        return consumer._replace(collate=None)
+
+    def _check(self, consumer: resharding.Consumer) -> None:
+        """That what that loader of Accelerate does with items is right for them."""
+        who = "this loader of Accelerate" if consumer.n_processes > 1 else "this loader"
+        if consumer.n_processes > 1 and self._given != (None, None):
+            raise SpecError(f"{who} divides what it reads among {consumer.n_processes} processes: give TorchDataset no rank and world_size")
+        is_whole = consumer.batch_size is None or (consumer.batch_size == 1 and _takes_whole(consumer.collate))
+        if self.rows and consumer.batch_size is None:
+            raise SpecError("rows=True, but the loader's batch_size is None: give it one, or rows=False for the pipeline's batches")
+        if not self.rows and not is_whole:
+            raise SpecError(
+                f"{who} makes batches of {consumer.batch_size} items. TorchDataset: {_NOT_ROWS}. Of transformers.Trainer: rows=True, or "
+                "per_device_train_batch_size=1 with data_collator=leat.torch_data.whole_batches"
+            )
+        if consumer.kind == resharding.SHARD and not self.rows and (consumer.batch_size is None or consumer.is_split):
+            raise SpecError(
+                "with dispatch_batches=False Accelerate counts items of a batch: give DataLoader(..., batch_size=1, "
+                "collate_fn=leat.torch_data.whole_batches), and no split_batches"
+            )
+
+    def _share(self) -> dict[str, int]:
+        return ranks.options(*self._given)
+
+    def _open(self, share: Mapping[str, int]) -> _Feed:
+        """The open stream of this process for that share of the steps."""
+        if self._feed is not None and self._feed.fits(share):
+            return self._feed
+        self.close()
+        self._feed = _Feed(self, share)
+        return self._feed
+
+    def _count(self, share: Mapping[str, int]) -> tuple[int, int]:
+        """Steps of an epoch for a rank, rows of a batch."""
+        world_size = share.get("world_size", 0)
+        if world_size not in self._n_steps:
+            feed = _Feed(self, share)
+            try:
+                native = feed.begin(self._passes.next_epoch, None)
+                if native.n_steps is None:
+                    raise TypeError(f"the number of steps of an epoch is not known: {native.steps_reason}")
+                self._n_steps[world_size] = native.n_steps // native.world_size, native.batch_size
+            finally:
+                feed.close()
+        return self._n_steps[world_size]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {**self.__dict__, "_feed": None, "_current": None, "_consumer": self._find_consumer()}
+        if context.get_spawning_popen() is not None:  # the worker shall not start a daemon of its own
+            place = daemon.for_declared() if isinstance(self.source, str) else self.source._place()
+            state["_address"] = place.address
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        address = state.pop("_address", None)
+        self.__dict__.update(state)
+        if address is not None:
+            daemon.connect(address)
+
+
+class _Feed:
+    """A stream that this process has opened, for a share of the steps; kept from epoch to epoch."""
+
+    def __init__(self, dataset: TorchDataset, share: Mapping[str, int]) -> None:
+        self._source = dataset.source
+        self._options = {**dataset._options, **share}
+        self._share = dict(share)
+        self._pid = os.getpid()
+        self._native: _leat.Stream | None = None
+
+    @property
+    def is_own(self) -> bool:
+        """Not inherited by a fork."""
+        return self._pid == os.getpid()
+
+    def fits(self, share: Mapping[str, int]) -> bool:
+        """It serves that share, in this process."""
+        return self.is_own and self._share == dict(share)
+
+    def begin(self, epoch: int, position: str | None) -> _leat.Stream:
+        """The stream at the start of that epoch, or at a position in it."""
+        native = self._native
+        if native is not None and position is None and not native.is_closed:
+            try:
+                native.seek(epoch)
+                return native
+            except Error as error:  # batches are held, or the stream has failed: a new one says what it is
+                _log.debug("opening anew: %s", error)
+        self.close()
+        place: dict[str, Any] = {"first_epoch": epoch} if position is None else {"position": position}
+        self._native = self._open({**self._options, **place})
+        return self._native
+
+    def close(self) -> None:
+        native, self._native = self._native, None
+        if native is not None:
+            native.close()
+
+    def _open(self, options: Mapping[str, Any]) -> _leat.Stream:
+        if isinstance(self._source, str):
+            from . import pipeline
+
+            return pipeline.open(self._source, **options).native
+        return cast(_leat.Stream, self._source.open(**options).native)
+
+
+class _Pass(Iterator[Item]):
+    """One epoch of a dataset in one worker. Nothing is opened before the first item is asked for."""
+
+    def __init__(
+        self, dataset: TorchDataset, consumer: resharding.Consumer | None, worker: Worker | None, begun: Pass, mark: Mark
+    ) -> None:
+        self._dataset = dataset
+        self._consumer = consumer
+        self._worker = worker
+        self.number = begun.number
+        self._epoch = begun.epoch
+        self._mark = mark._replace(seen=0)
+        self._items: Iterator[Marked] | None = None
+        self.is_ended = False
+
+    def __next__(self) -> Item:
+        if self.is_ended:
+            raise StopIteration
+        if self._items is None:
+            self._items = self._begin()
+        try:
+            item, self._mark = next(self._items)
+        except StopIteration:
+            self.is_ended = True
+            raise
+        return cast(Item, item)  # None is only given to who drops it
+
+    def state_dict(self) -> dict[str, Any]:
+        return _state(self._epoch, self._mark, self.is_ended)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._epoch, self._mark, self.is_ended = _read_state(state)
+        self._items = None
+        self._dataset._passes.resume(self._epoch)
+
+    def _begin(self) -> Iterator[Marked]:
+        consumer = self._consumer
+        if consumer is None or consumer.kind == resharding.LOADER:
+            return self._read(self._dataset._share(), _turns(self._worker))
+        if consumer.kind == resharding.SHARD and not self._dataset.rows:
+            share = {"rank": consumer.index, "world_size": consumer.n_processes}
+            return _between(self._read(share, _turns(self._worker)), consumer, self._mark)
+        if self._worker is not None and self._worker.index > 0:
+            return iter(())  # what is cut up in one place comes from one place
+        items = self._read({"rank": 0, "world_size": 1}, (0, 1))
+        if consumer.kind == resharding.SHARD:
+            return _slices(items, consumer)
+        if self._dataset.rows:
+            return _rounds_of_rows(items, consumer.n_processes)
+        return _rounds_of_batches(items, consumer)
+
+    def _read(self, share: Mapping[str, int], turns: tuple[int, int]) -> Iterator[Marked]:
+        """Items of this worker's turns among the share's batches."""
+        batches = self._take(share, *turns)
+        if self._dataset.rows and not self._dataset.has_records:
+            return _rows_of(batches, self._mark)
+        return ((batch, after) for batch, _, after in batches)
+
+    def _take(self, share: Mapping[str, int], turn: int, n_turns: int) -> Iterator[tuple[Item, Mark, Mark]]:
+        """This worker's batches, each with the marks before and behind it."""
+        native = self._dataset._open(share).begin(self._epoch, self._mark.position)
+        seen = self._mark.seen
+        before = Mark(native.position, seen, 0)
+        while True:
+            batch = native.next()
+            if isinstance(batch, int):
+                return
+            tensors = self._convert(batch) if seen % n_turns == turn else None
+            if self._dataset.copy is not False or tensors is None:
+                batch.release()
+            del batch
+            seen += 1
+            after = Mark(native.position, seen, 0)
+            if tensors is not None:
+                yield tensors, before, after
+            before = after
+
+    def _convert(self, batch: _leat.Batch) -> Item:
+        arrays = frameworks.convert(batch, "torch", copy=self._dataset.copy)
+        if not self._dataset.has_records:
+            return BatchDict(arrays)
+        return {name.removesuffix(TEXT): _text(array) if name.endswith(TEXT) else array for name, array in arrays.items()}
+
+
+def whole_batches(items: Sequence[Item]) -> Item:
+    """A `collate_fn` (`data_collator` of a Trainer) for loaders whose batch_size cannot be None: of one item, which is a batch already."""
+    if len(items) != 1:
+        raise SpecError(f"{len(items)} whole batches cannot be one: give the loader batch_size=1 (Trainer: per_device_train_batch_size=1)")
+    return items[0]
+
+
+def _refuse(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
+    raise SpecError(f"DataLoader batches what TorchDataset gives ({len(batch)} items): {_NOT_ROWS}")
+
+
+default_collate_fn_map[BatchDict] = _refuse
+
+
+def _text(utf8: torch.Tensor) -> str:
+    return bytes(utf8.tolist()).decode("utf-8", "replace")
+
+
+def _takes_whole(collate: Any) -> bool:
+    while collate is not None and collate is not whole_batches:
+        collate = getattr(collate, "data_collator", None)  # of Trainer's collator that drops columns
+    return collate is not None
+
+
+def _find_worker() -> Worker | None:
+    info = get_worker_info()
+    return None if info is None else Worker(info.id, info.num_workers, info.seed - info.id)
+
+
+def _turns(worker: Worker | None) -> tuple[int, int]:
+    return (0, 1) if worker is None else (worker.index, worker.count)
+
+
+def _n_rows(batch: Item) -> int:
+    """Of all its tensors alike. SpecError names one that is not of rows."""
+    sizes = {name: tensor.shape[0] if tensor.ndim else -1 for name, tensor in batch.items()}
+    n_rows = next(iter(sizes.values()), 0)
+    odd = [f"{name} {list(batch[name].shape)}" for name, size in sizes.items() if size != n_rows or size < 0]
+    if odd:
+        raise SpecError(f"a batch cannot be cut into rows: {', '.join(odd)} has not {n_rows} of them")
+    return n_rows
+
+
+def _rows_of(batches: Iterable[tuple[Item, Mark, Mark]], start: Mark) -> Iterator[Marked]:
+    """Single rows, which look into their batch; of the batch at the start those that were not given yet."""
+    for batch, before, after in batches:
+        n_rows = _n_rows(batch)
+        n_given = start.rows if before.seen == start.seen else 0
+        columns = zip(*(tensor.unbind(0) for tensor in batch.values()))
+        for i, values in enumerate(columns):
+            if i >= n_given:
+                yield dict(zip(batch, values)), after if i + 1 == n_rows else before._replace(rows=i + 1)
+
+
+def _rounds_of_rows(rows: Iterator[Marked], size: int) -> Iterator[Marked]:
+    """As many rows as are a multiple of `size`."""
+    while len(taken := list(islice(rows, size))) == size:
+        yield from taken
+
+
+def _rounds_of_batches(batches: Iterator[Marked], consumer: resharding.Consumer) -> Iterator[Marked]:
+    """Rounds of a batch for each process, whose rows together are a multiple of their number: the last batch is cut so."""
+    size = 1 if consumer.is_split else consumer.n_processes
+    while len(taken := list(islice(batches, size))) == size:
+        n_over = sum(_n_rows(cast(Item, batch)) for batch, _ in taken) % consumer.n_processes
+        if n_over:
+            last = cast(BatchDict, taken[-1][0])
+            n_left = _n_rows(last) - n_over
+            if n_left <= 0:
+                return
+            taken[-1] = BatchDict({name: tensor[:n_left] for name, tensor in last.items()}), taken[-1][1]
+        yield from taken
+
+
+def _between(batches: Iterator[Marked], consumer: resharding.Consumer, mark: Mark) -> Iterator[Marked]:
+    """This process's batches at their places in rounds, and nothing at those of the others; `mark`: before them."""
+    for batch, after in batches:
+        for i in range(consumer.n_processes):
+            mark = after if i >= consumer.index else mark
+            yield (batch if i == consumer.index else None), mark
+
+
+def _slices(rows: Iterator[Marked], consumer: resharding.Consumer) -> Iterator[Marked]:
+    """Whole rounds of rows, in which only this process's own are there."""
+    own = consumer.own_items
+    while len(taken := list(islice(rows, consumer.round_items))) == consumer.round_items:
+        for i, (row, mark) in enumerate(taken):
+            yield (row if i in own else None), mark
+
+
+def _state(epoch: int, mark: Mark, is_ended: bool) -> dict[str, Any]:
+    return {"version": STATE_VERSION, "epoch": epoch, "ended": is_ended, **mark._asdict()}
+
+
+def _read_state(state: Mapping[str, Any]) -> tuple[int, Mark, bool]:
+    """SpecError: that is none."""
+    if not isinstance(state, Mapping) or state.get("version") != STATE_VERSION:
+        raise SpecError(f"not a state of a TorchDataset of version {STATE_VERSION}: {state!r:.200}")
+    epoch, seen, rows, position = (state.get(name) for name in ("epoch", "seen", "rows", "position"))
+    if not all(isinstance(number, int) and number >= 0 for number in (epoch, seen, rows)):
+        raise SpecError(f"a state's epoch, seen and rows are whole numbers: {state!r:.200}")
+    if position is not None and not isinstance(position, str):
+        raise SpecError(f"a state's position is a text or None: {position!r:.200}")
+    return cast(int, epoch), Mark(position, cast(int, seen), cast(int, rows)), bool(state.get("ended"))
