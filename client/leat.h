@@ -24,8 +24,8 @@
  * a positive number is an outcome (LEAT_END_EPOCH, LEAT_END).
  *
  * Threads. Any thread may call, but a client, or a stream with all its batches, must be used by one
- * thread at a time; but leat_stream_wake(). Different streams are independent of each other and of
- * the client.
+ * thread at a time; only leat_stream_wake() may come from another. Different streams are
+ * independent of each other and of the client.
  *
  * fork(). A child has neither the mappings nor the session: leat_stream_next() fails there with
  * -EPERM, and closing or releasing what it inherited only frees its own memory. Open anew in it.
