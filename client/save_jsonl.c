@@ -21,7 +21,7 @@
 #define MAX_NUMBER 48
 #define MAX_PLACES 3
 #define WHOLE      1e15      /* below, a whole number is written as such */
-#define MAX_EMPTY  (1 << 20) /* rows and lists that have no bytes: nothing else bounds them */
+#define MAX_EMPTY  (1 << 16) /* rows and lists that have no bytes: nothing else bounds them */
 
 struct line {
     struct leat_saved_file *file;
@@ -215,15 +215,16 @@ static uint64_t n_empty_lists(const struct leat_tensor *tensor) {
 
 /* That there is about as much to write as there are bytes, whatever a header says. */
 static int check_sizes(const struct leat_view *view, struct leat_error *err) {
-    bool is_bounded = view->header.n_rows <= MAX_EMPTY;
+    uint64_t n_rows = view->header.n_rows, n_lists = n_rows > MAX_EMPTY ? n_rows : MAX_EMPTY;
+    bool is_bounded = n_rows <= MAX_EMPTY;
 
     for (size_t i = 0; i < view->header.n_tensors; i++) {
         const struct leat_tensor *tensor = &view->tensors[i];
 
-        if (tensor->size_bytes == 0 && n_empty_lists(tensor) > MAX_EMPTY)
-            return leat_error_set(err, -EINVAL, "tensor \"%s\" has more than %d empty lists",
-                                  tensor->name, MAX_EMPTY);
-        is_bounded = is_bounded || tensor->size_bytes >= view->header.n_rows;
+        if (tensor->size_bytes == 0 && n_empty_lists(tensor) > n_lists)
+            return leat_error_set(err, -EINVAL, "tensor \"%s\" has more than %llu empty lists",
+                                  tensor->name, (unsigned long long)n_lists);
+        is_bounded = is_bounded || tensor->size_bytes >= n_rows;
     }
     if (is_bounded)
         return 0;
