@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "pipeline/arrow/dictionary.h"
+#include "pipeline/arrow/json_text.h"
 
 int leat_arrow_array_init(struct leat_arrow_array *array, const struct leat_arrow_field *field,
                           enum leat_arrow_part part, struct leat_arrow_dictionaries *dictionaries) {
@@ -20,8 +21,13 @@ int leat_arrow_array_init(struct leat_arrow_array *array, const struct leat_arro
     if (!array->children)
         return -ENOMEM;
     for (uint32_t i = 0; r == 0 && i < field->n_children; i++) {
-        r = leat_arrow_array_init(&array->children[array->n_children++], child, LEAT_ARROW_WHOLE,
-                                  dictionaries);
+        struct leat_arrow_array *next = &array->children[array->n_children++];
+
+        r = leat_arrow_array_init(next, child, LEAT_ARROW_WHOLE, dictionaries);
+        if (r == 0 && field->kind == LEAT_ARROW_STRUCT) {
+            next->key = leat_arrow_json_key(child->name);
+            r = next->key ? 0 : -ENOMEM;
+        }
         child += child->n_fields;
     }
     return r;
@@ -31,6 +37,7 @@ void leat_arrow_array_deinit(struct leat_arrow_array *array) {
     for (uint32_t i = 0; i < array->n_children; i++)
         leat_arrow_array_deinit(&array->children[i]);
     free(array->children);
+    free(array->key);
     leat_arrow_bytes_deinit(&array->validity);
     leat_arrow_bytes_deinit(&array->offsets);
     leat_arrow_bytes_deinit(&array->values);

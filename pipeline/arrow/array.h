@@ -29,6 +29,7 @@ struct leat_arrow_array {
     enum leat_arrow_part part;
     struct leat_arrow_array *children;
     uint32_t n_children;
+    char *key; /* of a struct's child: its name in JSON, with a colon; NULL: not made yet */
 
     /* of the batch */
     uint64_t n_rows;

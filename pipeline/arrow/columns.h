@@ -53,6 +53,14 @@ static inline struct leat_arrow_array *leat_arrow_leaf(const struct leat_arrow_c
     return &column->chain[column->n_chain - 1];
 }
 
+static inline bool leat_arrow_column_may_be_null(const struct leat_arrow_column *column) {
+    bool may = leat_arrow_leaf(column)->dictionary;
+
+    for (uint32_t i = 0; i < column->n_chain; i++)
+        may |= column->chain[i].bits || column->chain[i].field->kind == LEAT_ARROW_NULL;
+    return may;
+}
+
 static inline bool leat_arrow_column_is_null(const struct leat_arrow_column *column, uint64_t row) {
     for (uint32_t i = 0; i + 1 < column->n_chain; i++)
         if (leat_arrow_is_null(&column->chain[i], row))

@@ -117,16 +117,10 @@ int leat_arrow_dictionary_put(struct leat_arrow_dictionary *dictionary,
     return r;
 }
 
-const struct leat_arrow_array *leat_arrow_resolve(const struct leat_arrow_array *array,
-                                                  uint64_t *row) {
-    const struct leat_arrow_dictionary *dictionary = array->dictionary;
-    uint32_t low = 0, high;
-    uint64_t index;
+const struct leat_arrow_array *leat_arrow_look_up(const struct leat_arrow_dictionary *dictionary,
+                                                  uint64_t index, uint64_t *ret_row) {
+    uint32_t low = 0, high = dictionary->n_chunks;
 
-    if (!dictionary)
-        return array;
-    index = leat_arrow_index(array, *row);
-    high = dictionary->n_chunks;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
 
@@ -135,6 +129,6 @@ const struct leat_arrow_array *leat_arrow_resolve(const struct leat_arrow_array 
         else
             high = middle;
     }
-    *row = index - dictionary->chunks[low].first;
+    *ret_row = index - dictionary->chunks[low].first;
     return &dictionary->chunks[low].values;
 }

@@ -53,5 +53,12 @@ int leat_arrow_dictionary_put(struct leat_arrow_dictionary *dictionary,
 
 /* Where the value of a row stands: in the array itself, or in its dictionary, whose indices load()
  * has checked. The row is not null. */
-const struct leat_arrow_array *leat_arrow_resolve(const struct leat_arrow_array *array,
-                                                  uint64_t *row);
+const struct leat_arrow_array *leat_arrow_look_up(const struct leat_arrow_dictionary *dictionary,
+                                                  uint64_t index, uint64_t *ret_row);
+
+static inline const struct leat_arrow_array *
+leat_arrow_resolve(const struct leat_arrow_array *array, uint64_t *row) {
+    return array->dictionary
+               ? leat_arrow_look_up(array->dictionary, leat_arrow_index(array, *row), row)
+               : array;
+}

@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "pipeline/arrow/dictionary.h"
 #include "pipeline/scalar.h"
@@ -15,31 +17,67 @@ static const bool is_escaped[256] = {
     [28] = true, [29] = true, [30] = true, [31] = true, ['"'] = true, ['\\'] = true,
 };
 
+/* Room for that many bytes more, at the end; NULL: memory ran out. */
+static char *reserve(struct leat_text *text, size_t n) {
+    return leat_text_reserve(text, n) ? text->data + text->n_bytes : NULL;
+}
+
+static void add(struct leat_text *text, const char *bytes, size_t n) {
+    char *out = reserve(text, n + 1);
+
+    if (!out)
+        return;
+    memcpy(out, bytes, n);
+    text->n_bytes += n;
+}
+
 static void add_escape(struct leat_text *text, uint8_t byte) {
     static const char names[] = {
         ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r', ['"'] = '"'};
-    char name = byte == '\\' ? '\\' : byte < sizeof(names) ? names[byte] : '\0';
+    char name = byte == '\\' ? '\\' : byte < sizeof(names) ? names[byte] : '\0', code[8];
 
     if (name)
-        leat_text_add_bytes(text, (char[]){'\\', name}, 2);
+        add(text, (char[]){'\\', name}, 2);
     else
-        leat_text_add(text, "\\u%04x", byte);
+        add(text, code, (size_t)snprintf(code, sizeof(code), "\\u%04x", byte));
+}
+
+/* Whether one of 8 bytes is a control character, a quote or a backslash: by the usual test for a
+ * zero byte, which may also hit a byte above such a one, and one above 0x7f. */
+static bool may_be_escaped(const uint8_t *bytes) {
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
+    uint64_t word, quote, backslash, control;
+
+    memcpy(&word, bytes, sizeof(word));
+    quote = word ^ (ones * '"');
+    backslash = word ^ (ones * '\\');
+    control = word - ones * 0x20;
+    return ((((quote - ones) & ~quote) | ((backslash - ones) & ~backslash) | (control & ~word)) &
+            highs) != 0;
+}
+
+static uint64_t clean_bytes(const uint8_t *bytes, uint64_t n) {
+    uint64_t i = 0;
+
+    while (i + 8 <= n && !may_be_escaped(bytes + i))
+        i += 8;
+    while (i < n && !is_escaped[bytes[i]])
+        i++;
+    return i;
 }
 
 static void add_string(struct leat_text *text, const uint8_t *bytes, uint64_t n, size_t max_bytes) {
-    uint64_t run = 0, i = 0;
+    add(text, "\"", 1);
+    while (n > 0 && text->n_bytes <= max_bytes && !text->failed) {
+        uint64_t n_clean = clean_bytes(bytes, n);
 
-    leat_text_add_bytes(text, "\"", 1);
-    for (; i < n && text->n_bytes <= max_bytes; i++) {
-        if (!is_escaped[bytes[i]])
-            continue;
-        leat_text_add_bytes(text, bytes + run, (size_t)(i - run));
-        add_escape(text, bytes[i]);
-        run = i + 1;
+        add(text, (const char *)bytes, (size_t)n_clean);
+        if (n_clean < n)
+            add_escape(text, bytes[n_clean++]);
+        bytes += n_clean;
+        n -= n_clean;
     }
-    if (n > run)
-        leat_text_add_bytes(text, bytes + run, (size_t)(n - run));
-    leat_text_add_bytes(text, "\"", 1);
+    add(text, "\"", 1);
 }
 
 void leat_arrow_json_number(struct leat_text *text, enum leat_arrow_number number,
@@ -47,51 +85,57 @@ void leat_arrow_json_number(struct leat_text *text, enum leat_arrow_number numbe
     enum leat_dtype dtype = leat_arrow_number_dtype(number);
     char buffer[LEAT_SCALAR_TEXT_MAX];
     uint64_t value = 0;
-    size_t n;
+    int64_t small;
 
     memcpy(&value, bytes, leat_arrow_number_size(number));
-    if (number == LEAT_ARROW_UINT64 || number == LEAT_ARROW_UINT32) {
-        leat_text_add(text, "%" PRIu64, value);
-        return;
+    if (number == LEAT_ARROW_UINT64) {
+        add(text, buffer, (size_t)snprintf(buffer, sizeof(buffer), "%" PRIu64, value));
+    } else if (!leat_dtype_is_integer(dtype) && !isfinite(leat_scalar_double(&value, dtype, 0))) {
+        add(text, "null", 4);
+    } else if (number == LEAT_ARROW_INT8 || number == LEAT_ARROW_INT16) {
+        small = number == LEAT_ARROW_INT8 ? (int8_t)value : (int16_t)value;
+        add(text, buffer, leat_scalar_print(&small, LEAT_DTYPE_INT64, 0, buffer));
+    } else {
+        add(text, buffer, leat_scalar_print(&value, dtype, 0, buffer));
     }
-    if (number == LEAT_ARROW_INT8 || number == LEAT_ARROW_INT16) {
-        leat_text_add(text, "%d", number == LEAT_ARROW_INT8 ? (int8_t)value : (int16_t)value);
-        return;
-    }
-    if (!leat_dtype_is_integer(dtype) && !isfinite(leat_scalar_double(&value, dtype, 0))) {
-        leat_text_add_bytes(text, "null", 4);
-        return;
-    }
-    n = leat_scalar_print(&value, dtype, 0, buffer);
-    leat_text_add_bytes(text, buffer, n);
 }
 
 static void add_list(struct leat_text *text, const struct leat_arrow_array *array, uint64_t row,
                      size_t max_bytes) {
     uint64_t first, n = leat_arrow_items(array, row, &first);
 
-    leat_text_add_bytes(text, "[", 1);
+    add(text, "[", 1);
     for (uint64_t i = 0; i < n && text->n_bytes <= max_bytes && !text->failed; i++) {
         if (i > 0)
-            leat_text_add_bytes(text, ",", 1);
+            add(text, ",", 1);
         leat_arrow_json(text, &array->children[0], first + i, max_bytes);
     }
-    leat_text_add_bytes(text, "]", 1);
+    add(text, "]", 1);
+}
+
+char *leat_arrow_json_key(const char *name) {
+    struct leat_text text = {.data = NULL};
+
+    add_string(&text, (const uint8_t *)name, strlen(name), SIZE_MAX);
+    leat_text_add(&text, ":");
+    if (!text.failed)
+        return text.data;
+    free(text.data);
+    return NULL;
 }
 
 static void add_struct(struct leat_text *text, const struct leat_arrow_array *array, uint64_t row,
                        size_t max_bytes) {
-    leat_text_add_bytes(text, "{", 1);
+    add(text, "{", 1);
     for (uint32_t i = 0; i < array->n_children && text->n_bytes <= max_bytes; i++) {
-        const char *name = array->children[i].field->name;
+        const char *key = array->children[i].key;
 
         if (i > 0)
-            leat_text_add_bytes(text, ",", 1);
-        add_string(text, (const uint8_t *)name, strlen(name), max_bytes);
-        leat_text_add_bytes(text, ":", 1);
+            add(text, ",", 1);
+        add(text, key, strlen(key));
         leat_arrow_json(text, &array->children[i], row, max_bytes);
     }
-    leat_text_add_bytes(text, "}", 1);
+    add(text, "}", 1);
 }
 
 void leat_arrow_json(struct leat_text *text, const struct leat_arrow_array *array, uint64_t row,
@@ -102,13 +146,13 @@ void leat_arrow_json(struct leat_text *text, const struct leat_arrow_array *arra
     if (!leat_arrow_is_null(array, row))
         array = leat_arrow_resolve(array, &row);
     if (leat_arrow_is_null(array, row)) {
-        leat_text_add_bytes(text, "null", 4);
+        add(text, "null", 4);
         return;
     }
     switch (array->field->kind) {
     case LEAT_ARROW_BOOL:
         n = leat_arrow_bit(array->data, array->from, row);
-        leat_text_add_bytes(text, n ? "true" : "false", n ? 4 : 5);
+        add(text, n ? "true" : "false", n ? 4 : 5);
         break;
     case LEAT_ARROW_NUMBER:
         leat_arrow_json_number(text, array->field->number, leat_arrow_number_at(array, row));

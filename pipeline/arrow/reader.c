@@ -152,16 +152,20 @@ static int enter_batch(struct reader *self, struct leat_error *err) {
 /* ---- rows ---- */
 
 static int make_rows(struct reader *self, struct leat_error *err) {
-    uint64_t n_rows = 0, at;
+    uint64_t n_rows = 0, at, room = 0;
     int r = enter_batch(self, err);
 
     if (r != 0)
         return r;
     at = self->row - self->first_row;
-    r = leat_arrow_rows_make(&self->rows, &self->body, at, self->n_rows - at,
-                             LEAT_ARROW_GROUP_BYTES - self->n_group, &n_rows, err);
+    if (self->n_group < LEAT_ARROW_GROUP_BYTES)
+        room = LEAT_ARROW_GROUP_BYTES - self->n_group;
+    r = leat_arrow_rows_make(&self->rows, &self->body, at, self->n_rows - at, room,
+                             self->row == self->group_row, &n_rows, err);
     if (r < 0)
         return r;
+    if (n_rows == 0)
+        return LEAT_INPUT_HOLE;
     self->row += n_rows;
     self->n_group += self->rows.n_out;
     return 0;
@@ -182,8 +186,6 @@ static int make(struct reader *self, struct leat_error *err) {
     bool was_begun = self->is_begun;
     int r = 0;
 
-    if (self->n_group >= LEAT_ARROW_GROUP_BYTES)
-        return LEAT_INPUT_HOLE;
     self->out_at = self->rows.n_out = 0;
     if (!self->has_schema || !was_begun)
         r = begin(self, &fault);

@@ -7,9 +7,10 @@
  * Places. A record batch may have millions of rows, and a place in it must be found without
  * reading all before. So a place is not a number of bytes from the start, but the number of a row,
  * with which a group begins, times 2^32, and a number of bytes behind there, that of its frames.
- * A group ends with the row that brings it to LEAT_ARROW_GROUP_BYTES; groups go over the ends of
- * batches. Batches say how many rows they have, so the batch of a row is found by their metadata,
- * and no more than a group is gone over to find a record. In between there is a hole.
+ * A group has no more than LEAT_ARROW_GROUP_BYTES, unless it is one row; groups go over the ends of
+ * batches. A block of the usual size is one group. Batches say how many rows they have, so the
+ * batch of a row is found by their metadata, and no more than a group is gone over to find a
+ * record. In between there is a hole.
  *
  * A file that is as it is, is entered where it is wanted: of batches above a few MiB only those
  * parts of columns are read that are needed for the next rows. What comes through a pipe or a
@@ -21,7 +22,7 @@
 
 #include "pipeline/arrow/rows.h"
 
-#define LEAT_ARROW_GROUP_BYTES (UINT32_C(1) << 20)
+#define LEAT_ARROW_GROUP_BYTES (UINT32_C(256) << 10)
 
 /* Takes the file, also when it fails. The wishes must outlive the input. */
 int leat_arrow_open(struct leat_input *take_file, const struct leat_input_limits *limits,

@@ -9,8 +9,8 @@
 #include "pipeline/arrow/json_text.h"
 #include "pipeline/cutter.h"
 
-#define EXTENT_BYTES (256U << 10) /* that are loaded at once, unless a row has more */
-#define JSON_BYTES   (1U << 20)   /* that are made of a column at once, and the last row's */
+#define EXTENT_BYTES (64U << 10)  /* that are loaded at once, unless a row has more */
+#define JSON_BYTES   (128U << 10) /* that are made of a column at once, and the last row's */
 #define ROWS_MAX     4096U
 #define CELLS_MAX    (1U << 20) /* of all columns */
 #define FRAME_BYTES  (LEAT_FRAME_HEAD_BYTES + LEAT_FRAME_TAIL_BYTES)
@@ -23,6 +23,9 @@ int leat_arrow_rows_init(struct leat_arrow_rows *rows, struct leat_arrow_columns
     *rows = (struct leat_arrow_rows){.columns = columns,
                                      .max_record_bytes = max_record_bytes,
                                      .max_rows = n < ROWS_MAX ? n : ROWS_MAX};
+    rows->n_bad =
+        (size_t)snprintf(rows->bad, sizeof(rows->bad), "is longer than max_record_bytes (%llu)",
+                         (unsigned long long)max_record_bytes);
     for (uint32_t i = 0; i < layout->n_slots; i++)
         rows->n_variable += leat_arrow_slot_is_variable(&layout->slots[i]);
     rows->sizes = calloc(rows->max_rows, sizeof(*rows->sizes));
@@ -95,6 +98,7 @@ static uint32_t measure_column(struct leat_arrow_rows *rows, uint32_t index, uin
     struct leat_arrow_column *column = &rows->columns->columns[index];
     const struct leat_arrow_array *array = leat_arrow_leaf(column);
     size_t size = leat_arrow_number_size(slot->number);
+    bool may_be_null = leat_arrow_column_may_be_null(column);
 
     column->json.n_bytes = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -103,7 +107,7 @@ static uint32_t measure_column(struct leat_arrow_rows *rows, uint32_t index, uin
         if (column->json.n_bytes > JSON_BYTES)
             return i;
 
-        if (leat_arrow_column_is_null(column, from + i))
+        if (may_be_null && leat_arrow_column_is_null(column, from + i))
             length = 0;
         else if (slot->cell == LEAT_ARROW_CELL_TEXT)
             length = measure_text(array, from + i);
@@ -151,14 +155,9 @@ static size_t put_frame(uint8_t *out, uint32_t head, const void *body, size_t n)
     return n + FRAME_BYTES;
 }
 
-#define BAD_BYTES_MAX 160
-/* In place of a row that is too long. */
-static size_t put_bad(const struct leat_arrow_rows *rows, uint8_t *out) {
-    char text[BAD_BYTES_MAX - FRAME_BYTES];
-    int n = snprintf(text, sizeof(text), "is longer than max_record_bytes (%llu)",
-                     (unsigned long long)rows->max_record_bytes);
-
-    return put_frame(out, LEAT_FRAME_IS_BAD, text, (size_t)n);
+/* Of the frame of a row. */
+static size_t frame_bytes(const struct leat_arrow_rows *rows, uint64_t size) {
+    return is_too_long(rows, size) ? rows->n_bad + FRAME_BYTES : (size_t)size;
 }
 
 /* Heads, and where the bodies stand: rows->cursors. */
@@ -168,15 +167,17 @@ static int put_heads(struct leat_arrow_rows *rows, uint32_t n, struct leat_error
     int r;
 
     for (uint32_t i = 0; i < n; i++)
-        n_bytes += is_too_long(rows, rows->sizes[i]) ? BAD_BYTES_MAX : (size_t)rows->sizes[i];
+        n_bytes += frame_bytes(rows, rows->sizes[i]);
     assert(n_bytes < UINT32_MAX);
     r = reserve(rows, n_bytes, err);
+    rows->has_long = false;
     for (uint32_t i = 0; r == 0 && i < n; i++) {
         uint8_t *out = rows->out + rows->n_out;
 
         rows->cursors[i] = (uint32_t)rows->n_out + LEAT_FRAME_HEAD_BYTES;
         if (is_too_long(rows, rows->sizes[i])) {
-            rows->n_out += put_bad(rows, out);
+            rows->n_out += put_frame(out, LEAT_FRAME_IS_BAD, rows->bad, rows->n_bad);
+            rows->has_long = true;
         } else {
             rows->n_out += put_frame(out, 0, NULL, (size_t)rows->sizes[i] - FRAME_BYTES);
             memset(out + LEAT_FRAME_HEAD_BYTES, 0, n_fixed);
@@ -187,6 +188,9 @@ static int put_heads(struct leat_arrow_rows *rows, uint32_t n, struct leat_error
 
 static void put_nulls(struct leat_arrow_rows *rows, uint32_t index, uint64_t from, uint32_t n) {
     const struct leat_arrow_column *column = &rows->columns->columns[index];
+
+    if (!leat_arrow_column_may_be_null(column))
+        return;
 
     for (uint32_t i = 0; i < n; i++)
         if (!is_too_long(rows, rows->sizes[i]) && leat_arrow_column_is_null(column, from + i))
@@ -202,12 +206,44 @@ static void put_number(const struct leat_arrow_array *array, uint64_t row, size_
         memcpy(out, leat_arrow_number_at(array, row), size);
 }
 
+static bool is_plain(const struct leat_arrow_array *array) {
+    return !array->dictionary && array->field->kind == LEAT_ARROW_NUMBER;
+}
+
+/* Of each record at out + at[i] the i-th number, of a size that the compiler knows. */
+static inline __attribute__((always_inline)) void
+spread_size(const uint8_t *numbers, size_t size, uint32_t n, uint8_t *out, const uint32_t *at) {
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(out + at[i], numbers + i * size, size);
+}
+
+static void spread(const uint8_t *numbers, size_t size, uint32_t n, uint8_t *out,
+                   const uint32_t *at) {
+    switch (size) {
+    case 1:
+        spread_size(numbers, 1, n, out, at);
+        break;
+    case 2:
+        spread_size(numbers, 2, n, out, at);
+        break;
+    case 4:
+        spread_size(numbers, 4, n, out, at);
+        break;
+    default:
+        spread_size(numbers, 8, n, out, at);
+    }
+}
+
 static void put_numbers(struct leat_arrow_rows *rows, uint32_t index, uint64_t from, uint32_t n) {
     const struct leat_arrow_slot *slot = &rows->columns->layout.slots[index];
     const struct leat_arrow_column *column = &rows->columns->columns[index];
     const struct leat_arrow_array *array = leat_arrow_leaf(column);
     size_t size = leat_arrow_number_size(slot->number);
 
+    if (!rows->has_long && !leat_arrow_column_may_be_null(column) && is_plain(array)) {
+        spread(leat_arrow_number_at(array, from), size, n, rows->out + slot->at, rows->cursors);
+        return;
+    }
     for (uint32_t i = 0; i < n; i++)
         if (!is_too_long(rows, rows->sizes[i]) && !leat_arrow_column_is_null(column, from + i))
             put_number(array, from + i, size, rows->out + rows->cursors[i] + slot->at);
@@ -300,26 +336,34 @@ static int choose(struct leat_arrow_rows *rows, const struct leat_arrow_body *bo
     }
 }
 
-int leat_arrow_rows_make(struct leat_arrow_rows *rows, const struct leat_arrow_body *body,
-                         uint64_t row, uint64_t n_left, uint64_t room, uint64_t *ret_n_rows,
-                         struct leat_error *err) {
+/* How many of the first n have room. */
+static uint32_t fit(const struct leat_arrow_rows *rows, uint32_t n, uint64_t room, bool must) {
     uint64_t n_bytes = 0;
-    uint32_t n, n_fit = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        n_bytes += frame_bytes(rows, rows->sizes[i]);
+        if (n_bytes > room && !(must && i == 0))
+            return i;
+    }
+    return n;
+}
+
+int leat_arrow_rows_make(struct leat_arrow_rows *rows, const struct leat_arrow_body *body,
+                         uint64_t row, uint64_t n_left, uint64_t room, bool must,
+                         uint64_t *ret_n_rows, struct leat_error *err) {
+    uint32_t n;
     int r = choose(rows, body, row, n_left, &n, err);
 
-    *ret_n_rows = 1;
-    if (r == 0 && n == 0) {
+    if (r == 0 && n == 0) { /* the first is not even looked at */
         rows->sizes[0] = UINT64_MAX;
-        return put_heads(rows, 1, err);
-    }
-    if (r == 0)
+        n = 1;
+    } else if (r == 0) {
         r = leat_arrow_columns_load(rows->columns, body, row, n, err);
-    if (r == 0)
-        r = measure(rows, row, &n, err);
-    while (r == 0 && n_fit < n && n_bytes < room)
-        n_bytes += is_too_long(rows, rows->sizes[n_fit++]) ? BAD_BYTES_MAX : rows->sizes[n_fit - 1];
-    *ret_n_rows = n_fit;
-    return r == 0 ? put_rows(rows, row, n_fit, err) : r;
+        if (r == 0)
+            r = measure(rows, row, &n, err);
+    }
+    *ret_n_rows = r == 0 ? fit(rows, n, room, must) : 0;
+    return r == 0 ? put_rows(rows, row, (uint32_t)*ret_n_rows, err) : r;
 }
 
 int leat_arrow_rows_make_header(struct leat_arrow_rows *rows, struct leat_error *err) {

@@ -73,26 +73,21 @@ static const struct type {
 
 static const struct number {
     const char *name;
-    uint8_t size;
     enum leat_dtype dtype;
 } numbers[LEAT_ARROW_N_NUMBERS] = {
-    [LEAT_ARROW_INT8] = {"int8", 1, LEAT_DTYPE_INT32},
-    [LEAT_ARROW_UINT8] = {"uint8", 1, LEAT_DTYPE_UINT8},
-    [LEAT_ARROW_INT16] = {"int16", 2, LEAT_DTYPE_INT32},
-    [LEAT_ARROW_UINT16] = {"uint16", 2, LEAT_DTYPE_UINT16},
-    [LEAT_ARROW_INT32] = {"int32", 4, LEAT_DTYPE_INT32},
-    [LEAT_ARROW_UINT32] = {"uint32", 4, LEAT_DTYPE_INT64},
-    [LEAT_ARROW_INT64] = {"int64", 8, LEAT_DTYPE_INT64},
-    [LEAT_ARROW_UINT64] = {"uint64", 8, LEAT_DTYPE_INT64},
-    [LEAT_ARROW_FLOAT16] = {"float16", 2, LEAT_DTYPE_FLOAT16},
-    [LEAT_ARROW_FLOAT32] = {"float32", 4, LEAT_DTYPE_FLOAT32},
-    [LEAT_ARROW_FLOAT64] = {"float64", 8, LEAT_DTYPE_FLOAT64},
-    [LEAT_ARROW_TRUTH] = {"bool", 1, LEAT_DTYPE_BOOL},
+    [LEAT_ARROW_INT8] = {"int8", LEAT_DTYPE_INT32},
+    [LEAT_ARROW_UINT8] = {"uint8", LEAT_DTYPE_UINT8},
+    [LEAT_ARROW_INT16] = {"int16", LEAT_DTYPE_INT32},
+    [LEAT_ARROW_UINT16] = {"uint16", LEAT_DTYPE_UINT16},
+    [LEAT_ARROW_INT32] = {"int32", LEAT_DTYPE_INT32},
+    [LEAT_ARROW_UINT32] = {"uint32", LEAT_DTYPE_INT64},
+    [LEAT_ARROW_INT64] = {"int64", LEAT_DTYPE_INT64},
+    [LEAT_ARROW_UINT64] = {"uint64", LEAT_DTYPE_INT64},
+    [LEAT_ARROW_FLOAT16] = {"float16", LEAT_DTYPE_FLOAT16},
+    [LEAT_ARROW_FLOAT32] = {"float32", LEAT_DTYPE_FLOAT32},
+    [LEAT_ARROW_FLOAT64] = {"float64", LEAT_DTYPE_FLOAT64},
+    [LEAT_ARROW_TRUTH] = {"bool", LEAT_DTYPE_BOOL},
 };
-
-size_t leat_arrow_number_size(enum leat_arrow_number number) {
-    return numbers[number].size;
-}
 
 const char *leat_arrow_number_name(enum leat_arrow_number number) {
     return numbers[number].name;

@@ -43,7 +43,12 @@ enum leat_arrow_number {
     LEAT_ARROW_N_NUMBERS
 };
 
-size_t leat_arrow_number_size(enum leat_arrow_number number);
+/* In bytes. */
+static inline size_t leat_arrow_number_size(enum leat_arrow_number number) {
+    static const uint8_t sizes[LEAT_ARROW_N_NUMBERS] = {1, 1, 2, 2, 4, 4, 8, 8, 2, 4, 8, 1};
+
+    return sizes[number];
+}
 const char *leat_arrow_number_name(enum leat_arrow_number number);
 /* What holds all its values, or nearly: there is no unsigned dtype of 64 bits. */
 enum leat_dtype leat_arrow_number_dtype(enum leat_arrow_number number);
