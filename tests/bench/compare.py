@@ -67,7 +67,7 @@ def run_one(job: dict[str, Any]) -> dict[str, Any]:
     importlib.import_module(framework)
     base = proc.pss() or 0
     is_leat = job["contender"].startswith("leat")
-    epochs = []
+    epochs: list[dict[str, Any]] = []
     start = time.perf_counter()
     for batches in make(Task(**job["task"])):
         epochs.append(run_epoch(batches, start, None if is_leat and not epochs else job["seconds"]))
@@ -101,7 +101,7 @@ def run_epoch(batches: Any, start: float, limit_s: float | None) -> dict[str, An
 
 
 def rate(epochs: list[dict[str, Any]]) -> float:
-    return sum(each["n"] for each in epochs) / sum(each["end_s"] - each["first_s"] for each in epochs)
+    return float(sum(each["n"] for each in epochs) / sum(each["end_s"] - each["first_s"] for each in epochs))
 
 
 def check_one(job: dict[str, Any]) -> dict[str, Any]:
@@ -239,8 +239,8 @@ def report(task: Task, results: Results, said: dict[str, str]) -> dict[str, Any]
         for name, each in medians.items()
     ]
     print("\n" + table(rows, head))
-    rows = [(f"{each['leat']} / {each['other']}", *(times(each[key]) for key in RATIOS)) for each in found["ratios"]]
-    print("\n" + table(rows, ("", "cold", "cached", "memory", "own")), flush=True)
+    lines = [[f"{each['leat']} / {each['other']}", *(times(each[key]) for key in RATIOS)] for each in ratios(results)]
+    print("\n" + table(lines, ("", "cold", "cached", "memory", "own")), flush=True)
     return found
 
 
@@ -278,7 +278,7 @@ def text_field(path: str) -> str:
     """The first field of the first record that is a text."""
     with open(path, encoding="utf-8") as file:
         record = json.loads(file.readline())
-    return next(name for name, value in record.items() if isinstance(value, str))
+    return next(str(name) for name, value in record.items() if isinstance(value, str))
 
 
 def tasks(options: argparse.Namespace, folder: pathlib.Path) -> dict[str, Task]:

@@ -96,7 +96,7 @@ def wheel(task: Task, is_padded: bool) -> Any:
     if task.vocab:
         made = Tokenizer(models.Unigram([(token, -1.0) for token in task.tokens()], unk_id=0))
     else:
-        made = Tokenizer.from_file(task.tokenizer)
+        made = Tokenizer.from_file(str(task.tokenizer))
     made.enable_truncation(task.length)
     if is_padded:
         made.enable_padding(length=task.length, pad_id=task.pad_id)
@@ -129,7 +129,7 @@ def of_torch(task: Task, is_map: bool = False) -> Iterator[Iterable[Any]]:
 
     class Stream(IterableDataset):  # type: ignore[type-arg]
         def __iter__(self) -> Iterator[Record]:
-            worker = get_worker_info()
+            worker: Any = get_worker_info()
             return shuffled(records(task, worker.id, worker.num_workers), task.shuffle // worker.num_workers)
 
     class Rows(Dataset):  # type: ignore[type-arg]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import io
 import itertools
+import pathlib
 import subprocess
 import sys
 import threading
@@ -88,6 +90,23 @@ def test_waiting_of_a_stream_is_what_it_says() -> None:
     list(monitor)
     seen = monitor.summary().training
     assert seen.waited_s == pytest.approx(0.1, abs=0.001) and seen.fetched_s >= 0.2
+
+
+@pytest.mark.skipif(importlib.util.find_spec("leat._leat") is None, reason="the extension is not built")
+def test_streams_of_leat(tmp_path: pathlib.Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    (tmp_path / "rows.csv").write_text("x\n" + "".join(f"{i}\n" for i in range(1000)))
+    pipeline = leat.csv(str(tmp_path / "rows.csv")).cast("x", dtype="int64").batch(32)
+    for batches in (pipeline, pipeline.stream, pipeline.to("numpy")):
+        monitor = Monitor(batches, tokens="x", memory_interval=None)
+        before = pipeline.stream.native.waited_ns
+        seen = numpy.sort(numpy.concatenate([numpy.asarray(each["x"]).copy() for each in monitor]))
+        assert (seen == numpy.arange(1000)).all()
+        waited_s = (pipeline.stream.native.waited_ns - before) / 1e9
+        found = monitor.summary().training
+        assert (found.n_batches, found.n_samples, found.n_tokens) == (32, 1000, 1000)
+        assert waited_s <= found.waited_s + 1e-6 and found.waited_s <= found.fetched_s
+    pipeline.close()
 
 
 def test_phases_are_kept_apart() -> None:

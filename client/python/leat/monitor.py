@@ -34,7 +34,7 @@ class Phase:
     """What happened in one phase. Times in seconds; `n_tokens` is None where batches have none that are known.
 
     wall_s     all of its time
-    fetched_s  of that, the time inside of the loader: next() of what is iterated, with all that it does in this thread
+    fetched_s  of that, the time inside of the loader: iter() and next() of it, with all that they do in this thread
     waited_s   of that, the time in which there was nothing to do but wait: of leat's streams what libleat says, of others
     fetched_s
 """
@@ -183,8 +183,7 @@ class Monitor(Generic[B]):
     def watch(self, batches: Iterable[B]) -> Iterator[B]:
         """One pass over `batches`. Ends when they do, or when the loop is left."""
         with self._running():
-            iterator = iter(batches)
-            waited = _waiting_of(batches, iterator)
+            iterator, waited = self._begin(batches)
             while True:
                 batch = self._fetch(iterator, waited)
                 if batch is _END:
@@ -233,18 +232,31 @@ class Monitor(Generic[B]):
             *self._peaks,
         )
 
+    def _begin(self, batches: Iterable[B]) -> tuple[Iterator[B], Callable[[], int] | None]:
+        """The iterator of one pass, and what tells how long it waits; to open a stream or start workers is waiting, too."""
+        self._charge()
+        start = self._last_ns
+        iterator = iter(batches)
+        waited = _waiting_of(iterator, batches)
+        self._charge()
+        self._add_fetch(self._last_ns - start, self._last_ns - start)
+        return iterator, waited
+
+    def _add_fetch(self, took_ns: int, waited_ns: int) -> None:
+        tally = self._tallies[self._phases[-1]]
+        tally.fetched_ns += took_ns
+        tally.waited_ns += waited_ns
+
     def _fetch(self, iterator: Iterator[B], waited: Callable[[], int] | None) -> Any:
         before = waited() if waited else 0
         self._charge()
         start = self._last_ns
         batch = next(iterator, _END)
         self._charge()
-        tally = self._tallies[self._phases[-1]]
         took = self._last_ns - start
-        tally.fetched_ns += took
-        tally.waited_ns += min(took, waited() - before) if waited else took
+        self._add_fetch(took, min(took, waited() - before) if waited else took)
         if batch is not _END:
-            self._count_batch(tally, batch)
+            self._count_batch(self._tallies[self._phases[-1]], batch)
         return batch
 
     def _count_batch(self, tally: _Tally, batch: Any) -> None:
@@ -316,13 +328,24 @@ def _higher(a: int | None, b: int | None) -> int | None:
     return max((value for value in (a, b) if value is not None), default=None)
 
 
-def _waiting_of(batches: object, iterator: object) -> Callable[[], int] | None:
-    """What tells how long a stream of leat's has waited, in nanoseconds; None for other iterables."""
-    for place in (iterator, batches):
-        for native in (place, getattr(place, "native", None)):
-            if isinstance(getattr(native, "waited_ns", None), int):
-                return lambda native=native: int(native.waited_ns)  # type: ignore[misc]
+def _waiting_of(*places: object) -> Callable[[], int] | None:
+    """What tells how long a stream of leat's has waited, in nanoseconds, from the first of what leads to one; None: nothing."""
+    for place in places:
+        native = _native_of(place)
+        if native is not None:
+            return lambda: int(native.waited_ns)
     return None
+
+
+def _native_of(place: object) -> Any:
+    """Of a Stream, or of what gives the batches of one: a Pipeline, a DataLoader, what to() returns."""
+    native = getattr(place, "native", None)
+    if isinstance(getattr(native, "waited_ns", None), int):
+        return native
+    if not type(place).__module__.startswith("leat."):
+        return None
+    inner = (getattr(place, name, None) for name in ("source", "stream"))
+    return next((found for found in map(_native_of, inner) if found is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
