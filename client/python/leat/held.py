@@ -1,8 +1,8 @@
 """Data as Python holds it, behind one face: which columns, how many rows, and a way to write some of them to a file.
 
-`Tables` are rows that Arrow has: pandas, polars, pyarrow, Parquet, data sets of Hugging Face. `Rows` are Python's own: lists of dicts,
-data sets of PyTorch, generators. `Files` are read by leat as they are. The first two are written in batches of 1,000 rows, cut at the
-same rows whatever pieces they are held in: as an Arrow stream, or as JSON Lines where there is no pyarrow.
+`Tables` are rows that Arrow has: pandas, polars, pyarrow, Parquet, data sets of Hugging Face. `Rows` are Python's own: lists
+of dicts, data sets of PyTorch, generators. `Files` are read by leat as they are. The first two are written in batches of 1,000
+rows, cut at the same rows whatever pieces they are held in: as an Arrow stream, or as JSON Lines where there is no pyarrow.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Files:
     n_rows: int | None = None
 
     def with_json(self, names: Sequence[str] | None, json: Sequence[str]) -> Files:
-        """The same, with some fields as JSON text, whatever they hold, beside those of the names. SpecError: the names are not known."""
+        """The same, with some fields as JSON text, whatever they hold, beside those of the names."""
         if not json or self.source != "jsonl":
             return self
         if self.columns is None and names is None:
@@ -65,7 +65,8 @@ class Files:
 class Tables:
     """Rows that Arrow has.
 
-    read(names): pyarrow tables of up to 1,000 rows, again and again. files: the Arrow files that hold exactly these rows, or none.
+    read(names): pyarrow tables of up to 1,000 rows. files: the Arrow files that hold exactly these rows, or none. is_cheap: it
+    may be read twice.
     """
 
     columns: Mapping[str, Column]
@@ -183,8 +184,8 @@ class _JsonWriter:
     def __init__(self, wanted: Sequence[Column]) -> None:
         self._names = [column.name for column in wanted]
         types = {column.name: "text" if column.kind == "json" else column.kind for column in wanted}
-        paths = {name: _escaped(name) for name in self._names}
-        self.arguments = {"fields": {name: types[name] if paths[name] == name else f"{paths[name]} {types[name]}" for name in types}}
+        paths = {name: f"{_escaped(name)} " if _escaped(name) != name else "" for name in self._names}
+        self.arguments = {"fields": {name: f"{paths[name]}{types[name]}" for name in types}}
         self.n_rows = 0
 
     def write(self, sink: Sink, pieces: Iterable[Sequence[Any]]) -> None:
