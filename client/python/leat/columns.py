@@ -158,8 +158,6 @@ def arrow_array(column: Column, values: Any, first_row: int) -> Any:
         if types.is_large_list(values.type) or types.is_fixed_size_list(values.type):
             values = values.cast(pa.list_(values.type.value_type))
         values = values.cast(arrow_type(column.kind))
-        if column.kind.startswith("float"):
-            values = values.fill_null(float("nan"))
         return pa.concat_arrays([values, values[:0]])  # a copy: slices are written with what is around them
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         rows = f"{first_row:,} to {first_row + len(values) - 1:,}"
@@ -244,7 +242,7 @@ def _fit(column: Column, value: Any, row: int) -> Any:
     if column.kind == "json":
         return _json_text(value)
     if value is None:
-        return float("nan") if column.kind.startswith("float") else None
+        return None
     kind, refusal = kind_of(value)
     if kind == "list<int64>" and not value:
         return value

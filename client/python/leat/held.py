@@ -78,8 +78,8 @@ class Tables:
     def keep(self, names: Iterable[str], forms: Mapping[str, str] | None = None) -> Files:
         wanted = kinds.wanted(self.columns, names, forms)
         described = {column.name: column for column in wanted}
-        if self.files and not any(column.is_converted or column.kind == "json" for column in wanted):
-            return Files("arrow", self.files, {}, described, self.n_rows)
+        if self.files and not any(column.is_converted for column in wanted):
+            return Files("arrow", self.files, {"fields": _fields(wanted)}, described, self.n_rows)
         writer = _ArrowWriter(wanted)
 
         def write(sink: Sink) -> None:
@@ -183,9 +183,7 @@ class _JsonWriter:
 
     def __init__(self, wanted: Sequence[Column]) -> None:
         self._names = [column.name for column in wanted]
-        types = {column.name: "text" if column.kind == "json" else column.kind for column in wanted}
-        paths = {name: f"{_escaped(name)} " if _escaped(name) != name else "" for name in self._names}
-        self.arguments = {"fields": {name: f"{paths[name]}{types[name]}" for name in types}}
+        self.arguments = {"fields": _fields([replace(column, kind=_WRITTEN.get(column.kind, column.kind)) for column in wanted])}
         self.n_rows = 0
 
     def write(self, sink: Sink, pieces: Iterable[Sequence[Any]]) -> None:
@@ -203,8 +201,16 @@ class _JsonWriter:
             raise DataError(f"a number is none that JSON has ({error}): install pyarrow, or take it out") from error
 
 
-def _escaped(name: str) -> str:
-    return name.replace("\\", "\\\\").replace(".", "\\.")
+_WRITTEN = {"json": "text"}  # what is JSON text by now
+
+
+def _fields(wanted: Iterable[Column]) -> dict[str, str]:
+    """The argument `fields` of a source, for these columns; a dot in a name begins no path."""
+    found = {}
+    for column in wanted:
+        path = column.name.replace("\\", "\\\\").replace(".", "\\.")
+        found[column.name] = column.kind if path == column.name else f"{path} {column.kind}"
+    return found
 
 
 # ---- Arrow's own ----
