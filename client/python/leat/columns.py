@@ -1,9 +1,9 @@
 """What a column holds, told from Arrow's types or from Python's values, in the few kinds that a source of leat has.
 
-Kinds are "text", "bool", "int64", "float32", "float64", lists of numbers ("list<int64>"), and "json" for nested values that are
-wanted as JSON text. Data is written in these kinds alone, so that the same rows, held as pandas, polars, Arrow or dicts, are the
-same bytes, and the same key of the token cache. What is none of them (images, bytes, structs) is kept with the reason, which is
-told when somebody wants that column: an image beside the text hurts nobody.
+Kinds are "text", "bool", "int64", "float32", "float64", lists of numbers ("list<int64>"), and "json" for nested values that
+are wanted as JSON text. Data is written in these kinds alone, so that the same rows, held as pandas, polars, Arrow or dicts,
+are the same bytes, and the same key of the token cache. What is none of them (images, bytes, structs) is kept with the reason,
+which is told when somebody wants that column: an image beside the text hurts nobody.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ NAME_MAX = 63  # bytes of a field's name
 
 @dataclass(frozen=True)
 class Column:
-    """One column. `kind` is "" if it cannot be read, for `refusal`; `classes` are the names of a categorical's values, in the order of
-    its codes; `is_coded`: the values are those codes already (ClassLabel), not the names (Categorical). `is_converted`: in the files that
-    it comes from it is of a type that leat does not read so."""
+    """One column. `kind` is "" if it cannot be read, for `refusal`; `classes` are the names of a categorical's values, in the
+    order of its codes; `is_coded`: the values are those codes already (ClassLabel), not the names (Categorical).
+    `is_converted`: in the files that it comes from it is of a type that leat does not read so."""
 
     name: str
     kind: str
@@ -146,7 +146,7 @@ def arrow_type(kind: str) -> Any:
 
 
 def arrow_array(column: Column, values: Any, first_row: int) -> Any:
-    """A pyarrow array (no chunks) of some rows, as the column's kind is written. DataError names the first row that does not fit."""
+    """A pyarrow array (no chunks) of some rows, as the column's kind is written. DataError names the rows."""
     import pyarrow as pa
     import pyarrow.types as types
 
@@ -158,11 +158,10 @@ def arrow_array(column: Column, values: Any, first_row: int) -> Any:
         if types.is_large_list(values.type) or types.is_fixed_size_list(values.type):
             values = values.cast(pa.list_(values.type.value_type))
         values = values.cast(arrow_type(column.kind))
-        if column.kind.startswith("float"):
-            values = values.fill_null(float("nan"))
         return pa.concat_arrays([values, values[:0]])  # a copy: slices are written with what is around them
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"the column {column.name!r}, in rows {first_row:,} to {first_row + len(values) - 1:,}: {error}") from error
+        rows = f"{first_row:,} to {first_row + len(values) - 1:,}"
+        raise DataError(f"the column {column.name!r}, in rows {rows}: {error}") from error
 
 
 # ---- by Python's values ----
@@ -171,7 +170,7 @@ _SCALARS: dict[type, str] = {str: "text", bool: "bool", int: "int64", float: "fl
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: scalars and arrays of NumPy, torch and others as numbers and lists, dates as text, NA as None."""
+    """A value as JSON has it: scalars and arrays of NumPy, torch and others as numbers and lists, dates as text."""
     if value is None or type(value) in _SCALARS:
         return value
     if isinstance(value, (datetime.date, datetime.time)) and type(value).__name__ != "NaTType":
@@ -235,7 +234,7 @@ def of_rows(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
 
 
 def python_values(column: Column, values: Sequence[Any], first_row: int) -> list[Any]:
-    """Values of some rows as the column's kind has them, None where there is none. DataError names the first that does not fit."""
+    """Values of some rows as the column's kind has them, None where there is none. DataError: one does not fit."""
     return [_fit(column, plain(value), first_row + at) for at, value in enumerate(values)]
 
 
@@ -243,7 +242,7 @@ def _fit(column: Column, value: Any, row: int) -> Any:
     if column.kind == "json":
         return _json_text(value)
     if value is None:
-        return float("nan") if column.kind.startswith("float") else None
+        return None
     kind, refusal = kind_of(value)
     if kind == "list<int64>" and not value:
         return value

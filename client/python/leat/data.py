@@ -1,9 +1,9 @@
 """Data that people hold, as the source of a pipeline.
 
-What a thing is, is told by its class and where that comes from: nothing is imported to find out, since who holds a data frame has
-imported its library. Files are read as they are, among them those that `datasets` has in its cache, as long as nothing (a mapping of
-indices, a cast, a function) stands between them and the rows. All else is written once, below `$XDG_CACHE_HOME/leat/data`, under a
-digest of what it holds: the next process, and the next epoch, find it there.
+What a thing is, is told by its class and where that comes from: nothing is imported to find out, since who holds a data frame
+has imported its library. Files are read as they are, among them those that `datasets` has in its cache, as long as nothing (a
+mapping of indices, a cast, a function) stands between them and the rows. All else is written once, below
+`$XDG_CACHE_HOME/leat/data`, under a digest of what it holds: the next process, and the next epoch, find it there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 # Of a file's name, without what compression has put behind it.
 _SOURCES = {
-    ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".txt": "text", ".text": "text", ".md": "text",
+    ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
+    ".txt": "text", ".text": "text", ".md": "text",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".parquet": "parquet", ".pq": "parquet",
 }
 _COMPRESSED = (".gz", ".zst", ".lz4", ".bz2", ".xz")
@@ -38,8 +39,8 @@ _GLOB = ("*", "?", "[", "{")
 def as_source(data: Any, columns: Sequence[str] | None = None, *, json: Sequence[str] = ()) -> Pipeline:
     """A pipeline that reads `data`, with nothing but its source.
 
-    data: a data set of Hugging Face, a pandas or polars data frame, a pyarrow table, a PyTorch data set, a list of dicts (or of texts), a
-    dict of lists, an iterable of rows, or paths of CSV, JSONL, text, Arrow and Parquet files.
+    data: a data set of Hugging Face, a pandas or polars data frame, a pyarrow table, a PyTorch data set, a list of dicts (or
+    of texts), a dict of lists, an iterable of rows, or paths of CSV, JSONL, text, Arrow and Parquet files.
     columns: those that are wanted, in that order; None: all, each of which must then be one that can be read.
     json: columns of any shape that are wanted as JSON text, as `chat` takes `messages`.
     Errors: SpecError (no data that is known, or no such column), DataError (values that do not fit, or too much of it).
@@ -93,7 +94,8 @@ def recognise(data: Any) -> Held:
 
 
 def _unknown(data: Any) -> SpecError:
-    return SpecError(f"data of the type {_type_name(data)} is not known: give a data set, a data frame, a list of dicts, or paths")
+    known = "a data set, a data frame, a list of dicts, or paths"
+    return SpecError(f"data of the type {_type_name(data)} is not known: give {known}")
 
 
 def _comes_from(data: Any, origin: str) -> bool:
@@ -138,7 +140,9 @@ def _chunks(array: Any) -> list[Any]:
 def _values_of(series: Any) -> list[Any]:
     """None for what is missing, which in columns of texts may be a NaN."""
     values = series.tolist()
-    return values if series.dtype.kind == "f" else [None if value is not None and value != value else value for value in values]
+    if series.dtype.kind == "f":
+        return values
+    return [None if isinstance(value, float) and value != value else value for value in values]
 
 
 def _of_polars(data: Any) -> Held | None:
@@ -183,7 +187,9 @@ def _of_mapping(data: Mapping[Any, Any]) -> Held:
     values = list(data.values())
     if values and all(hasattr(value, "__getitem__") and not isinstance(value, (str, bytes)) for value in values):
         if any(isinstance(value, Mapping) or _comes_from(value, "datasets") for value in values):
-            raise SpecError(f"these are several sets of data, {', '.join(map(repr, data))}: name the one that is wanted, data[{next(iter(data))!r}]")
+            names = ", ".join(map(repr, data))
+            first = next(iter(data))
+            raise SpecError(f"these are several sets of data, {names}: name the one that is wanted, data[{first!r}]")
         return _of_columns({str(name): value for name, value in data.items()})
     raise SpecError("a dict is data if each value is a list: the values of a column; a row alone is [row]")
 
@@ -193,7 +199,8 @@ def _of_columns(data: Mapping[str, Any]) -> Rows:
     lists = {name: value if isinstance(value, list) else list(kinds.plain(value)) for name, value in data.items()}
     sizes = {name: len(value) for name, value in lists.items()}
     if len(set(sizes.values())) > 1:
-        raise DataError(f"the columns are not of one length: {', '.join(f'{name} has {size:,}' for name, size in sizes.items())}")
+        told = ", ".join(f"{name} has {size:,}" for name, size in sizes.items())
+        raise DataError(f"the columns are not of one length: {told}")
 
     def read() -> Iterator[Mapping[str, Any]]:
         return (dict(zip(lists, row)) for row in zip(*lists.values()))
@@ -234,7 +241,7 @@ def _of_iterable(data: Iterable[Any]) -> Rows:
 
 
 def as_row(item: Any, row: int) -> Mapping[str, Any]:
-    """An item of a data set as name → value: a dict; a text; a named tuple; or a tuple with one text and one number, its label."""
+    """An item of a data set as name → value: a dict; a text; a named tuple; or a tuple with one text and one number."""
     if isinstance(item, Mapping):
         return item
     if isinstance(item, str):
@@ -346,7 +353,8 @@ def _of_folder(path: str) -> Held:
     names = [os.path.join(root, name) for root, _, files in os.walk(path) for name in files if not name.startswith(".")]
     sources = {source_of(name) for name in names} - {""}
     if len(sources) != 1:
-        raise SpecError(f"{path} holds {'no files that can be read' if not sources else 'files of several kinds: ' + ', '.join(sorted(sources))}")
+        several = f"files of several kinds: {', '.join(sorted(sources))}"
+        raise SpecError(f"{path} holds {several if sources else 'no files that can be read'}")
     source = sources.pop()
     return _of_files(source, sorted((name for name in names if source_of(name) == source), key=os.fsencode))
 

@@ -1,8 +1,9 @@
 """The folder in which data that Python held is kept as files, each named by a digest of what it holds.
 
-Files are written under a temporary name and linked to their own, so that one is whole or not there, and the first one stays: its
-inode and its times are part of the token cache's key, and nothing changes them. Who uses a file holds a shared lock on it for as long
-as the process lives; above `max_bytes` the least recently used that nobody has a lock on go (their atime, set here, tells when).
+Files are written under a temporary name and linked to their own, so that one is whole or not there, and the first one stays:
+its inode and its times are part of the token cache's key, and nothing changes them. Who uses a file holds a shared lock on it
+for as long as the process lives; above `max_bytes` the least recently used that nobody has a lock on go (their atime, set
+here, tells when).
 
 `$XDG_CACHE_HOME/leat/data`, of this user alone; `$LEAT_DATA_SIZE` is its size at most ("50GiB" if it says nothing).
 """
@@ -29,7 +30,10 @@ FORMAT = b"leat data 1\0"  # another one where the same digest would name other 
 DEFAULT_SIZE = "50GiB"
 _TEMPORARY = ".writing-"
 _TEMPORARY_NS = 60 * 10**9  # a younger one may be about to be locked
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+_UNITS = {
+    "": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+    "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+}
 
 _leases: dict[str, int] = {}  # path → descriptor with a shared lock, until this process ends
 _leases_lock = threading.Lock()
@@ -59,8 +63,8 @@ class Digester:
         if self._file:
             if self.n_bytes > self._max_bytes:
                 raise DataError(
-                    f"the data takes more than the {self._max_bytes:,} bytes that the folder of data may have: take less of it, or "
-                    "set LEAT_DATA_SIZE"
+                    f"the data takes more than the {self._max_bytes:,} bytes that the folder of data may have: "
+                    "take less of it, or set LEAT_DATA_SIZE"
                 )
             self._file.write(data)
         return size
@@ -105,7 +109,8 @@ def keep(suffix: str, write: Callable[[Sink], None], *, is_cheap: bool) -> str:
     try:
         return _write(suffix, write)
     except OSError as error:
-        raise Error(f"the data cannot be kept in {folder()}: {error.strerror or error}", code=-(error.errno or errno.EIO)) from error
+        code = -(error.errno or errno.EIO)
+        raise Error(f"the data cannot be kept in {folder()}: {error.strerror or error}", code=code) from error
 
 
 def _write(suffix: str, write: Callable[[Sink], None]) -> str:
@@ -182,9 +187,10 @@ def _remove(path: str) -> None:
 
 
 def _evict(limit: int) -> None:
-    """Removes what nobody uses, the least recently used first, until the folder is small enough; and what killed writers left."""
+    """Removes what nobody uses, the least recently used first, until what is left fits; and what killed writers left."""
     with os.scandir(folder()) as entries:
-        found = [(entry.stat(follow_symlinks=False), entry.path, entry.name) for entry in entries if entry.is_file(follow_symlinks=False)]
+        files = [entry for entry in entries if entry.is_file(follow_symlinks=False)]
+    found = [(entry.stat(follow_symlinks=False), entry.path, entry.name) for entry in files]
     found.sort(key=lambda item: item[0].st_atime_ns)
     total = sum(status.st_size for status, _, _ in found)
     young = time.time_ns() - _TEMPORARY_NS

@@ -1,8 +1,8 @@
 """Data as Python holds it, behind one face: which columns, how many rows, and a way to write some of them to a file.
 
-`Tables` are rows that Arrow has: pandas, polars, pyarrow, Parquet, data sets of Hugging Face. `Rows` are Python's own: lists of dicts,
-data sets of PyTorch, generators. `Files` are read by leat as they are. The first two are written in batches of 1,000 rows, cut at the
-same rows whatever pieces they are held in: as an Arrow stream, or as JSON Lines where there is no pyarrow.
+`Tables` are rows that Arrow has: pandas, polars, pyarrow, Parquet, data sets of Hugging Face. `Rows` are Python's own: lists
+of dicts, data sets of PyTorch, generators. `Files` are read by leat as they are. The first two are written in batches of 1,000
+rows, cut at the same rows whatever pieces they are held in: as an Arrow stream, or as JSON Lines where there is no pyarrow.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Files:
     n_rows: int | None = None
 
     def with_json(self, names: Sequence[str] | None, json: Sequence[str]) -> Files:
-        """The same, with some fields as JSON text, whatever they hold, beside those of the names. SpecError: the names are not known."""
+        """The same, with some fields as JSON text, whatever they hold, beside those of the names."""
         if not json or self.source != "jsonl":
             return self
         if self.columns is None and names is None:
@@ -65,7 +65,8 @@ class Files:
 class Tables:
     """Rows that Arrow has.
 
-    read(names): pyarrow tables of up to 1,000 rows, again and again. files: the Arrow files that hold exactly these rows, or none.
+    read(names): pyarrow tables of up to 1,000 rows. files: the Arrow files that hold exactly these rows, or none. is_cheap: it
+    may be read twice.
     """
 
     columns: Mapping[str, Column]
@@ -77,8 +78,8 @@ class Tables:
     def keep(self, names: Iterable[str], forms: Mapping[str, str] | None = None) -> Files:
         wanted = kinds.wanted(self.columns, names, forms)
         described = {column.name: column for column in wanted}
-        if self.files and not any(column.is_converted or column.kind == "json" for column in wanted):
-            return Files("arrow", self.files, {}, described, self.n_rows)
+        if self.files and not any(column.is_converted for column in wanted):
+            return Files("arrow", self.files, {"fields": _fields(wanted)}, described, self.n_rows)
         writer = _ArrowWriter(wanted)
 
         def write(sink: Sink) -> None:
@@ -182,9 +183,7 @@ class _JsonWriter:
 
     def __init__(self, wanted: Sequence[Column]) -> None:
         self._names = [column.name for column in wanted]
-        types = {column.name: "text" if column.kind == "json" else column.kind for column in wanted}
-        paths = {name: _escaped(name) for name in self._names}
-        self.arguments = {"fields": {name: types[name] if paths[name] == name else f"{paths[name]} {types[name]}" for name in types}}
+        self.arguments = {"fields": _fields([replace(column, kind=_WRITTEN.get(column.kind, column.kind)) for column in wanted])}
         self.n_rows = 0
 
     def write(self, sink: Sink, pieces: Iterable[Sequence[Any]]) -> None:
@@ -202,8 +201,16 @@ class _JsonWriter:
             raise DataError(f"a number is none that JSON has ({error}): install pyarrow, or take it out") from error
 
 
-def _escaped(name: str) -> str:
-    return name.replace("\\", "\\\\").replace(".", "\\.")
+_WRITTEN = {"json": "text"}  # what is JSON text by now
+
+
+def _fields(wanted: Iterable[Column]) -> dict[str, str]:
+    """The argument `fields` of a source, for these columns; a dot in a name begins no path."""
+    found = {}
+    for column in wanted:
+        path = column.name.replace("\\", "\\\\").replace(".", "\\.")
+        found[column.name] = column.kind if path == column.name else f"{path} {column.kind}"
+    return found
 
 
 # ---- Arrow's own ----

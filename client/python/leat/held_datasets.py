@@ -1,8 +1,9 @@
 """Data sets of Hugging Face's `datasets`.
 
-Rows that lie in Arrow files of its cache are read from there. Whether they do is not what `cache_files` says: a slice of a file, or one
-whose columns were renamed, names the whole file. So each piece of the table must be one mapped file with nothing done to it but
-dropping columns, no mapping of indices may stand between, and each file must have as many rows, and columns of the same types.
+Rows that lie in Arrow files of its cache are read from there. Whether they do is not what `cache_files` says: a slice of a
+file, or one whose columns were renamed, names the whole file. So each piece of the table must be one mapped file with nothing
+done to it but dropping columns, no mapping of indices may stand between, and each file must have as many rows, and columns of
+the same types.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def recognise(data: Any) -> Held | None:
     name = type(data).__name__
     if name in ("DatasetDict", "IterableDatasetDict"):
         splits = ", ".join(map(repr, data))
-        raise SpecError(f"a {name} holds several sets of data, {splits}: name the one that is wanted, data[{next(iter(data), 'train')!r}]")
+        first = next(iter(data), "train")
+        raise SpecError(f"a {name} holds several sets of data, {splits}: name the one that is wanted, data[{first!r}]")
     if name == "IterableDataset" or hasattr(data, "_ex_iterable"):
         return _of_iterable(data)
     if not hasattr(data, "with_format") or not hasattr(data, "features"):
@@ -65,7 +67,9 @@ def _mapped_files(data: Any) -> tuple[str, ...]:
     rows = getattr(table, "blocks", None) or [[table]]
     if any(len(row) != 1 or not _is_whole(row[0]) for row in rows):
         return ()
-    return tuple(held.absolute(row[0].path) for row in rows) if all(_holds_the_same(row[0], table.schema) for row in rows) else ()
+    if not all(_holds_the_same(row[0], table.schema) for row in rows):
+        return ()
+    return tuple(held.absolute(row[0].path) for row in rows)
 
 
 def _is_whole(block: Any) -> bool:

@@ -1,8 +1,8 @@
 """leat.dataloader(): batches of token ids of the data that one holds, in one call.
 
-The data becomes a source (see `data`), the rest is a pipeline as one would write it: tokenize, pad, cast, shuffle, batch; with a token
-cache, so that the texts are read and tokenized once, and neither in the next epoch nor in the next process. `DataLoader.pipeline` is
-that pipeline, for who wants more of it.
+The data becomes a source (see `data`), the rest is a pipeline as one would write it: tokenize, pad, cast, shuffle, batch; with
+a token cache, so that the texts are read and tokenized once, and neither in the next epoch nor in the next process.
+`DataLoader.pipeline` is that pipeline, for who wants more of it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from .model_tokenizer import ModelTokenizer
 if TYPE_CHECKING:
     from .pipeline import Pipeline
     from .stream import Stream
+
+Labels = str | Sequence[str] | Mapping[str, str] | Literal[False] | None
 
 _LABELS = ("labels", "label")  # what is taken for the labels where nothing is said, as transformers does
 _FRAMEWORKS = ("torch", "jax", "mlx", "numpy")
@@ -53,7 +55,7 @@ def dataloader(
     *,
     batch_size: int = 32,
     text: str | tuple[str, str] | None = None,
-    labels: str | Sequence[str] | Mapping[str, str] | Literal[False] | None = None,
+    labels: Labels = None,
     labels_dtype: str | None = None,
     classes: Sequence[str] | None = None,
     columns: Sequence[str] = (),
@@ -73,22 +75,24 @@ def dataloader(
     """Batches of `data`: {"input_ids": int32 [rows, length], "attention_mask": int32 [rows, length], "labels": [rows]}.
 
     data: see leat.data.as_source: data sets, data frames, lists, paths.
-    tokenizer: a path (tokenizer.json, or the directory of a model), a leat.Tokenizer, or a fast tokenizer of transformers; None: there are no
-        texts in the batches, and all columns of numbers are, unless `columns` names some.
-    text: the column of the texts; a pair of columns, which are tokenized as one; or a text with columns in it, "Q: {question}\\nA: {answer}".
-        None: the only column of texts, or the one named "text". A text that is missing is empty.
-    labels: a column, some, or {column: name in the batch}; None: "labels" or "label" if there is one, as "labels"; False: none. Whole
-        numbers and booleans come as int64, others as float32, or as `labels_dtype` says; those of categoricals are their codes; texts need
-        `classes`, the names in the order of their numbers. Lists are padded with -100 (whole numbers).
+    tokenizer: a path (tokenizer.json, or the directory of a model), a leat.Tokenizer, or a fast tokenizer of transformers;
+        None: there are no texts in the batches, and all columns of numbers are, unless `columns` names some.
+    text: the column of the texts; a pair of columns, which are tokenized as one; or a text with columns in braces,
+        "{question} {answer}". None: the only column of texts, or the one named "text". A text that is missing is empty.
+    labels: a column, some, or {column: name in the batch}; None: "labels" or "label" if there is one, as "labels"; False:
+        none. Whole numbers and booleans come as int64, others as float32, or as `labels_dtype` says; those of categoricals are
+        their codes; texts need `classes`, the names in the order of their numbers. Lists are padded with -100 (whole numbers).
     columns: of numbers that are in the batches besides, as they are (float64 as float32); lists are padded with 0.
     max_length: ids of a row at most, special tokens included; None: as the tokenizer's file says.
     padding: to the longest row of the batch (a multiple of `pad_to_multiple_of`), or to max_length.
     token_type_ids: whether they are there; None: if the tokenizer is one of transformers that gives them.
     shuffle: True: all rows, anew in each epoch; a number: within a buffer of so many; by `seed`.
     drop_last: without the last batch of an epoch if it is smaller.
-    framework: of the arrays; None: "torch" if it was imported, else "numpy". They are writable, and one's own. device: as batch.to() has it.
+    framework: of the arrays; None: "torch" if it was imported, else "numpy". They are writable, and one's own. device: as
+        batch.to() has it.
     epochs: how many one `for` goes through.
-    cache: keeps the ids, below $XDG_CACHE_HOME/leat/tokens, in a folder of one's own, or by the members of the option `cache`; False: no.
+    cache: keeps the ids, below $XDG_CACHE_HOME/leat/tokens, in a folder of one's own, or by the members of the option `cache`;
+        False: no.
     options: of the stream, such as {"on_error": "skip"}.
 
     Errors: SpecError, NotFoundError, DataError: before anything is read; of what stands in a record: when it comes.
@@ -110,7 +114,9 @@ def dataloader(
     pipeline = pipeline.stage("select", {"fields": [*names, *wanted.labels.values(), *wanted.numbers]})
     pipeline = _shuffled(pipeline, shuffle, seed).stage("batch", {"batch_size": batch_size, "drop_last": drop_last})
     pipeline = pipeline.with_options({**(options or {}), "cache": _cache(cache, files)})
-    loader = DataLoader(pipeline, framework=framework, device=device, epochs=epochs, batch_size=batch_size, drop_last=drop_last)
+    loader = DataLoader(
+        pipeline, framework=framework, device=device, epochs=epochs, batch_size=batch_size, drop_last=drop_last
+    )
     loader.n_rows = files.n_rows if (options or {}).get("on_error", "fail") == "fail" else None
     if len(wanted.labels) == 1:
         loader.classes = tuple(classes or (files.columns or {})[next(iter(wanted.labels))].classes)
@@ -124,26 +130,26 @@ def _choose(
     columns: Mapping[str, Column],
     has_texts: bool,
     text: str | tuple[str, str] | None,
-    labels: str | Sequence[str] | Mapping[str, str] | Literal[False] | None,
+    labels: Labels,
     numbers: Sequence[str],
 ) -> _Wanted:
     named = _labels_of(columns, labels)
     if not has_texts:
         if text is not None:
             raise SpecError("a `text` needs a tokenizer")
-        every = [column.name for column in columns.values() if (column.is_number or column.is_list) and column.name not in named]
-        return _Wanted((), (), named, tuple(numbers or every))
+        every = [column.name for column in columns.values() if column.is_number or column.is_list]
+        return _Wanted((), (), named, tuple(numbers or (name for name in every if name not in named)))
     if isinstance(text, str) and text not in columns and "{" in text:
         parts = _parts_of(text)
         return _Wanted(tuple(part for part, is_column in parts if is_column), tuple(parts), named, tuple(numbers))
     if isinstance(text, (tuple, list)):
         if len(text) != 2:
-            raise SpecError(f"`text` is a column, or a pair of columns, and not {len(text)} of them: a text with columns in it puts them together")
+            raise SpecError(f"`text` is a column, or a pair of columns, and not {len(text)}: a text with braces takes more")
         return _Wanted(tuple(text), (), named, tuple(numbers))
     return _Wanted((text or _only_text(columns, named),), (), named, tuple(numbers))
 
 
-def _labels_of(columns: Mapping[str, Column], labels: str | Sequence[str] | Mapping[str, str] | Literal[False] | None) -> dict[str, str]:
+def _labels_of(columns: Mapping[str, Column], labels: Labels) -> dict[str, str]:
     """Column → name in the batch."""
     if labels is False:
         return {}
@@ -171,7 +177,7 @@ def _parts_of(template: str) -> list[tuple[str, bool]]:
     try:
         for text, column, spec, conversion in string.Formatter().parse(template):
             if spec or conversion or column == "":
-                raise ValueError(f"braces hold the name of a column, and not {column}{'!' if conversion else ':'}{conversion or spec}")
+                raise ValueError(f"braces hold the name of a column alone, at {column!r}")
             parts += [(text, False)] if text else []
             parts += [(column, True)] if column else []
     except ValueError as error:
@@ -195,13 +201,17 @@ def _tokenized(
     texts = wanted.texts
     if wanted.template:
         # Each column is a part of its own: one that is empty takes no text with it.
-        parts = [f"{{{part}}}" if is_column else part.replace("{", "{{").replace("}", "}}") for part, is_column in wanted.template]
+        parts = [f"{{{part}}}" if is_column else _escaped(part) for part, is_column in wanted.template]
         pipeline = pipeline.stage("template", {"output": _MADE_TEXT, "join": "", "parts": parts})
         texts = (_MADE_TEXT,)
     said = {"input": texts[0], "pair": texts[1] if len(texts) == 2 else None, "output": "input_ids", "tokenizer": model.path}
     cut = {"max_length": max_length, "truncation_side": model.truncation_side} if max_length is not None else {}
     types = {"return_token_type_ids": True} if has_types else {}
-    return pipeline.stage("tokenize", {**said, **cut, **types}), ["input_ids", "token_type_ids"] if has_types else ["input_ids"]
+    return pipeline.stage("tokenize", {**said, **cut, **types}), ["input_ids", *(["token_type_ids"] if has_types else [])]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _width(padding: str, max_length: int | None, multiple: int | None) -> dict[str, Any]:
@@ -217,18 +227,20 @@ def _width(padding: str, max_length: int | None, multiple: int | None) -> dict[s
 
 def _padded(pipeline: Pipeline, names: Sequence[str], model: ModelTokenizer, width: Mapping[str, Any]) -> Pipeline:
     if model.pad_id is None:
-        raise SpecError("the tokenizer has no token to pad with: set its `pad_token`, as tokenizer.pad_token = tokenizer.eos_token")
+        raise SpecError("the tokenizer has no token to pad with: set one, as tokenizer.pad_token = tokenizer.eos_token")
     values = {"input_ids": model.pad_id, "token_type_ids": model.pad_type_id}
     for name in names:
         mask = "attention_mask" if name == "input_ids" else None
-        pipeline = pipeline.stage("pad", {"input": name, "value": values[name], "side": model.padding_side, "mask": mask, **width})
+        said = {"input": name, "value": values[name], "side": model.padding_side, "mask": mask}
+        pipeline = pipeline.stage("pad", {**said, **width})
     return pipeline
 
 
 def _labelled(
     pipeline: Pipeline, column: Column, name: str, dtype: str | None, classes: Sequence[str] | None, is_untyped: bool
 ) -> Pipeline:
-    cast: dict[str, Any] = {"input": column.name, "output": name, "dtype": dtype or ("float32" if "float" in column.kind else "int64")}
+    dtype = dtype or ("float32" if "float" in column.kind else "int64")
+    cast: dict[str, Any] = {"input": column.name, "output": name, "dtype": dtype}
     if column.is_text and classes:
         cast["map"] = {text: str(number) for number, text in enumerate(classes)}
     elif column.is_text and not is_untyped:
@@ -236,7 +248,7 @@ def _labelled(
     pipeline = pipeline.stage("cast", cast)
     if not column.is_list:
         return pipeline
-    return pipeline.stage("pad", {"input": name, "longest": True, "value": _IGNORED if cast["dtype"].startswith("int") else 0})
+    return pipeline.stage("pad", {"input": name, "longest": True, "value": _IGNORED if dtype.startswith("int") else 0})
 
 
 def _numbered(pipeline: Pipeline, column: Column, is_untyped: bool) -> Pipeline:
@@ -270,9 +282,9 @@ def _cache(cache: bool | str | os.PathLike[str] | Mapping[str, Any], files: File
 class DataLoader:
     """Batches as dicts of arrays. `for` goes through one epoch (or `epochs`), the next `for` through the next.
 
-    pipeline: the leat.Pipeline behind it. framework, device: of the arrays. n_rows: of the data, None: not counted. classes: names of the
-    labels, in the order of their numbers, where they are known. The stream is opened at first use; close() or the end of the process
-    ends it. In several processes each sees its rank's share, as of any pipeline.
+    pipeline: the leat.Pipeline behind it. framework, device: of the arrays. n_rows: of the data, None: not counted. classes:
+    names of the labels, in the order of their numbers, where they are known. The stream is opened at first use; close() or the
+    end of the process ends it. In several processes each sees its rank's share, as of any pipeline.
     """
 
     def __init__(
@@ -329,7 +341,9 @@ class DataLoader:
             if self.n_rows is None or not self.batch_size:
                 raise
         n_steps = self.n_rows // self.batch_size if self.drop_last else -(-self.n_rows // self.batch_size)
-        return self.epochs * (n_steps // self.stream.native.world_size)
+        is_filled_up = self.pipeline.spec["options"].get("uneven") == "pad"
+        world_size = self.stream.world_size
+        return self.epochs * (-(-n_steps // world_size) if is_filled_up else n_steps // world_size)
 
     def set_epoch(self, epoch: int) -> None:
         """The next `for` begins with that epoch, from 0: its shuffle is another."""

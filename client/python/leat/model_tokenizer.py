@@ -1,7 +1,7 @@
 """What a pipeline has to know of the tokenizer of a model: where its file is, and what transformers would do besides.
 
-Padding, its side, the side that is cut, and whether there are token types, are no business of a tokenizer.json: they are those of the
-object that is given, and of the files beside the path that is given.
+Padding, its side, the side that is cut, and whether there are token types, are no business of a tokenizer.json: they are those
+of the object that is given, and of the files beside the path that is given.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ class ModelTokenizer:
 
 
 def resolve(tokenizer: Any) -> ModelTokenizer:
-    """Of a path, the name of a model in the local cache of Hugging Face, a leat.Tokenizer, a fast tokenizer of transformers, or one of
-    `tokenizers`. Those that are no file become one. SpecError: it is no tokenizer. NotFoundError: there is none of that name."""
+    """Of a path, the name of a model in the local cache of Hugging Face, a leat.Tokenizer, a fast tokenizer of transformers,
+    or one of `tokenizers`. Those that are no file become one. SpecError: it is no tokenizer. NotFoundError: there is none of
+    that name."""
     from . import tokenizer as tokenizers
 
     path = tokenizers.path_of(tokenizer)
