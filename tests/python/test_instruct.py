@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from leat import DataError, Error, SpecError, Tokenizer, held, instructions, jsonl
+from leat import Error, SpecError, Tokenizer, held, instructions, jsonl
 from leat.tokenizer import path_of
 
 np = pytest.importorskip("numpy")
@@ -187,6 +187,6 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
             instructions(data, QWEN, **options)
     with pytest.raises(Error, match="there is no field"):
         instructions(path, QWEN, prompt="{prompt} {nothing}", response="{completion}", batch_size=2).check()
-    with pytest.raises(DataError, match="no record"):
+    with pytest.raises(Error, match="is empty"):
         instructions(write(tmp_path, [], "empty.jsonl"), QWEN)
     assert path_of(QWEN) == QWEN
