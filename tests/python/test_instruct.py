@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from leat import DataError, Error, SpecError, Tokenizer, held, instructions, jsonl
+from leat import Error, SpecError, Tokenizer, held, instructions, jsonl
 from leat.tokenizer import path_of
 
 np = pytest.importorskip("numpy")
@@ -124,13 +124,30 @@ def test_conversations(tmp_path: pathlib.Path, loss_on: Any) -> None:
     assert rows_of(instructions(write(tmp_path, shared), QWEN, template="chatml", loss_on=loss_on, batch_size=6)) == expected
 
 
-def test_data_that_is_held(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("has_arrow", [True, False])
+def test_data_that_is_held(has_arrow: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(held, "has_pyarrow", lambda: False)
+    if has_arrow:
+        pytest.importorskip("pyarrow")
+    else:
+        monkeypatch.setattr(held, "has_pyarrow", lambda: False)
     talks = [{"id": i, "messages": talk} for i, talk in enumerate(TALKS)]
     for rows, tokenizer, options in ((ASKED, GPT2, {}), (TASKS, LLAMA, {}), (talks, QWEN, {"template": "chatml"})):
         of_file = rows_of(instructions(write(tmp_path, rows), tokenizer, batch_size=4, **options))
         assert rows_of(instructions(rows, tokenizer, batch_size=4, **options)) == of_file
+
+
+def test_data_sets_and_their_files(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    datasets = pytest.importorskip("datasets")
+    talks = [{"id": i, "messages": talk} for i, talk in enumerate(TALKS)]
+    for rows, tokenizer, options in ((ASKED, GPT2, {}), (talks, QWEN, {"template": "chatml"})):
+        of_file = rows_of(instructions(write(tmp_path, rows), tokenizer, batch_size=4, **options))
+        data = datasets.Dataset.from_list(rows)
+        assert rows_of(instructions(data, tokenizer, batch_size=4, **options)) == of_file
+        data.save_to_disk(tmp_path / tokenizer[-9:])
+        arrow = next((tmp_path / tokenizer[-9:]).glob("*.arrow"))
+        assert rows_of(instructions(arrow, tokenizer, batch_size=4, **options)) == of_file
 
 
 def test_the_same_rows_in_another_order(tmp_path: pathlib.Path) -> None:
@@ -187,6 +204,6 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
             instructions(data, QWEN, **options)
     with pytest.raises(Error, match="there is no field"):
         instructions(path, QWEN, prompt="{prompt} {nothing}", response="{completion}", batch_size=2).check()
-    with pytest.raises(DataError, match="no record"):
+    with pytest.raises(Error, match="is empty"):
         instructions(write(tmp_path, [], "empty.jsonl"), QWEN)
     assert path_of(QWEN) == QWEN

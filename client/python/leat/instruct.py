@@ -101,7 +101,13 @@ def instructions(
     )
     if form.kind != "chat" and (template or system or roles):
         raise SpecError(f"template, system and roles are for conversations; this data has {', '.join(form.columns.values())}")
-    ids = texts.tokenize(path_of(tokenizer), input="text", output="input_ids", max_length=max_length)
+    ids = texts.tokenize(
+        path_of(tokenizer),
+        input="text",
+        output="input_ids",
+        max_length=max_length,
+        truncation_side="left" if max_length and model.truncation_side == "left" else None,
+    )
     labels = ids.causal_labels(
         input="input_ids", loss_on=loss_on or ("assistant" if form.kind == "chat" else "completion"), without_loss=without_loss
     ).select(["input_ids", "labels"])

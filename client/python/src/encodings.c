@@ -132,17 +132,26 @@ static PyObject *padding_of(const struct layout *layout) {
                                      : PyLong_FromLongLong(layout->fill);
 }
 
-static int set_padding(PyObject *list, size_t at, size_t n, PyObject *padding) {
-    for (size_t i = 0; i < n; i++) {
-        Py_INCREF(padding);
-        if (PyList_SetItem(list, (Py_ssize_t)(at + i), padding) < 0)
+/* n times the same. */
+static int set_same(PyObject *list, size_t at, size_t n, PyObject *item) {
+    for (size_t i = 0; i < n; i++)
+        if (PyList_SetItem(list, (Py_ssize_t)(at + i), Py_NewRef(item)) < 0)
             return -1;
-    }
     return 0;
+}
+
+static int set_ones(PyObject *list, const struct line *line) {
+    PyObject *one = PyLong_FromLong(1);
+    int r = one ? set_same(list, line->n_before, line->n, one) : -1;
+
+    Py_XDECREF(one);
+    return r;
 }
 
 static int set_items(const struct encodings *self, PyObject *list, const struct line *line,
                      enum column column) {
+    if (column == ATTENTION)
+        return set_ones(list, line);
     for (size_t i = 0; i < line->n; i++) {
         PyObject *item = item_at(self, line, column, line->start + i);
 
@@ -156,9 +165,9 @@ static PyObject *make_list(const struct encodings *self, const struct line *line
                            enum column column, PyObject *padding) {
     PyObject *list = PyList_New((Py_ssize_t)(line->n_before + line->n + line->n_behind));
 
-    if (list && set_padding(list, 0, line->n_before, padding) == 0 &&
+    if (list && set_same(list, 0, line->n_before, padding) == 0 &&
         set_items(self, list, line, column) == 0 &&
-        set_padding(list, line->n_before + line->n, line->n_behind, padding) == 0)
+        set_same(list, line->n_before + line->n, line->n_behind, padding) == 0)
         return list;
     Py_XDECREF(list);
     return NULL;

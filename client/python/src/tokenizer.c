@@ -288,7 +288,7 @@ static PyObject *run(struct call *call, struct leat_py_encoder *encoder) {
 static int read_strategy(const char *name, struct leat_truncation *truncation) {
     for (int i = 0; strategies[i]; i++)
         if (strcmp(name, strategies[i]) == 0) {
-            truncation->strategy = i;
+            truncation->strategy = (unsigned)i;
             return 0;
         }
     PyErr_Format(PyExc_ValueError,
