@@ -271,10 +271,11 @@ class _Ahead:
         if self._is_at_end:
             self._is_at_end = False
             return False
-        for batch in self.source:
-            self._ahead.append(self._begin(batch))
-            return True
-        return False
+        batch = next(self.source, None)
+        if batch is None:
+            return False
+        self._ahead.append(self._begin(batch))
+        return True
 
     def _look_ahead(self) -> None:
         """One that is there already: the step shall not wait for one that is not."""

@@ -14,7 +14,7 @@ import fcntl
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import context, reduction
 from typing import Any, NamedTuple
@@ -38,8 +38,9 @@ class Worker(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """A pass: its epoch, and whether it is the first one since `set`."""
+    """A pass: which one it is, its epoch, and whether it is the first one since `set`."""
 
+    number: int
     epoch: int
     is_first: bool
 
@@ -68,7 +69,7 @@ class Passes:
             if worker is not None:
                 _PLACE.pack_into(self._memory, self._place(worker), number + 1)
             _, _, epoch, is_first = self._read(number)
-            return Pass(epoch, bool(is_first))
+            return Pass(number, epoch, bool(is_first))
 
     def resume(self, epoch: int) -> None:
         """The pass that was begun last is of another epoch than was thought."""
@@ -83,6 +84,11 @@ class Passes:
     def next_epoch(self) -> int:
         """Of the pass that begins next."""
         return self._head()[0]
+
+    @property
+    def last(self) -> int:
+        """The number of the pass that was begun last; -1: none was."""
+        return self._head()[1] - 1
 
     @property
     def is_fresh(self) -> bool:
@@ -148,6 +154,6 @@ class Passes:
         else:
             Passes.__init__(self, state["epoch"])
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # at the process's end there is no `os` any more
         if getattr(self, "_fd", -1) >= 0:
-            os.close(self._fd)
+            close(self._fd)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .stream import Stream
 
 Record = dict[str, Any]
-_TEXT = ".utf8"  # the stage `tensors` calls the bytes of a text so
+TEXT = ".utf8"  # the stage `tensors` calls the bytes of a text so
 
 
 def _numpy() -> Any:
@@ -28,8 +28,8 @@ def _numpy() -> Any:
 def _of_batch(batch: Batch, numpy: Any) -> Record:
     record: Record = {}
     for name, tensor in batch.items():
-        if name.endswith(_TEXT):
-            record[name.removesuffix(_TEXT)] = bytes(tensor).decode("utf-8", "replace")
+        if name.endswith(TEXT):
+            record[name.removesuffix(TEXT)] = bytes(tensor).decode("utf-8", "replace")
         elif numpy is None or tensor.dtype == "bfloat16":
             record[name] = tensor.tolist()
         elif tensor.ndim == 0:

@@ -18,16 +18,17 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from multiprocessing import context
 from typing import Any, NamedTuple, cast
 
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from . import _leat, frameworks, ranks, resharding
-from .batch import Batch
+from . import _leat, daemon, frameworks, ranks, resharding
 from .errors import Error, SpecError
-from .passes import Passes, Worker
+from .passes import Pass, Passes, Worker
+from .records import TEXT
 
 _log = logging.getLogger("leat")
 
@@ -51,15 +52,15 @@ class Mark(NamedTuple):
 
 
 START = Mark(None, 0, 0)
-Item = BatchDict | dict[str, torch.Tensor]
+Item = BatchDict | dict[str, Any]  # of a pipeline without `batch` with texts
 Marked = tuple[Item | None, Mark]
 
 
 class TorchDataset(IterableDataset[Item]):
     """Batches of a pipeline, or of a stream that the operator declared, as torch tensors.
 
-    `source`: a leat.Pipeline, or the name of a declared stream (then `address` says where the daemon is). It is opened when the first item is
-    asked for, in the process that asks. `rows`: items are single rows; by default those of a pipeline without `batch` are, others not.
+    `source`: a leat.Pipeline, or the name of a declared stream. It is opened when the first item is asked for, in the process that asks.
+    `rows`: items are single rows of the batches. A pipeline without `batch` gives its records, with texts as str, which needs more time.
     `copy`: as of Batch.to: None gives tensors of their own, False looks into the slots (writable all the same, and to be let go of).
     `rank`, `world_size`: of this trainer, else as leat.ranks finds them. `options`: as of Pipeline.open.
 
@@ -71,11 +72,10 @@ class TorchDataset(IterableDataset[Item]):
         self,
         source: Any,
         *,
-        rows: bool | None = None,
+        rows: bool = False,
         copy: bool | None = None,
         rank: int | None = None,
         world_size: int | None = None,
-        address: str | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
@@ -84,9 +84,9 @@ class TorchDataset(IterableDataset[Item]):
                 f"a pipeline, or the name of a declared stream, is needed, which every worker can open for itself; not {type(source).__name__}"
             )
         self.source = source
-        self.rows = not getattr(source, "is_batched", True) if rows is None else rows
+        self.has_records = not getattr(source, "is_batched", True)  # a batch is a row
+        self.rows = rows or self.has_records
         self.copy = copy
-        self._address = address
         self._given = (rank, world_size)
         self._passes = Passes(options.pop("first_epoch", 0))
         self._options = options
@@ -103,7 +103,7 @@ class TorchDataset(IterableDataset[Item]):
         consumer = self._find_consumer()
         worker = _find_worker()
         begun = self._passes.begin(worker)
-        self._current = _Pass(self, consumer, worker, begun.epoch, self._pending if begun.is_first else START)
+        self._current = _Pass(self, consumer, worker, begun, self._pending if begun.is_first else START)
         return self._current
 
     def __len__(self) -> int:
@@ -123,9 +123,10 @@ class TorchDataset(IterableDataset[Item]):
         self._passes_from(epoch, self._pending if self._is_pending(epoch) else START)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where this process stands: to be given to load_state_dict(), also of another dataset over the same source."""
+        """Where this process stands: to be given to load_state_dict(), also of another dataset over the same source. While workers read,
+        only they know: then it is the start of the next epoch, and StatefulDataLoader asks them."""
         current = self._current
-        if current is not None and not current.is_ended and not self._passes.is_fresh:
+        if current is not None and current.number == self._passes.last and not current.is_ended and not self._passes.is_fresh:
             return current.state_dict()
         return _state(self._passes.next_epoch, self._pending if self._passes.is_fresh else START, False)
 
@@ -202,8 +203,17 @@ class TorchDataset(IterableDataset[Item]):
         return self._n_steps[world_size]
 
     def __getstate__(self) -> dict[str, Any]:
-        consumer = self._find_consumer()
-        return {**self.__dict__, "_feed": None, "_current": None, "_consumer": consumer}
+        state = {**self.__dict__, "_feed": None, "_current": None, "_consumer": self._find_consumer()}
+        if context.get_spawning_popen() is not None:  # the worker shall not start a daemon of its own
+            place = daemon.for_declared() if isinstance(self.source, str) else self.source._place()
+            state["_address"] = place.address
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        address = state.pop("_address", None)
+        self.__dict__.update(state)
+        if address is not None:
+            daemon.connect(address)
 
 
 class _Feed:
@@ -211,7 +221,6 @@ class _Feed:
 
     def __init__(self, dataset: TorchDataset, share: Mapping[str, int]) -> None:
         self._source = dataset.source
-        self._address = dataset._address
         self._options = {**dataset._options, **share}
         self._share = dict(share)
         self._pid = os.getpid()
@@ -247,21 +256,23 @@ class _Feed:
 
     def _open(self, options: Mapping[str, Any]) -> _leat.Stream:
         if isinstance(self._source, str):
-            return _leat.Client(self._address).open(self._source, options, Batch)
-        stream = self._source.open(**options)
-        return cast(_leat.Stream, getattr(stream, "native", stream))
+            from . import pipeline
+
+            return pipeline.open(self._source, **options).native
+        return cast(_leat.Stream, self._source.open(**options).native)
 
 
 class _Pass(Iterator[Item]):
     """One epoch of a dataset in one worker. Nothing is opened before the first item is asked for."""
 
     def __init__(
-        self, dataset: TorchDataset, consumer: resharding.Consumer | None, worker: Worker | None, epoch: int, mark: Mark
+        self, dataset: TorchDataset, consumer: resharding.Consumer | None, worker: Worker | None, begun: Pass, mark: Mark
     ) -> None:
         self._dataset = dataset
         self._consumer = consumer
         self._worker = worker
-        self._epoch = epoch
+        self.number = begun.number
+        self._epoch = begun.epoch
         self._mark = mark._replace(seen=0)
         self._items: Iterator[Marked] | None = None
         self.is_ended = False
@@ -305,11 +316,11 @@ class _Pass(Iterator[Item]):
     def _read(self, share: Mapping[str, int], turns: tuple[int, int]) -> Iterator[Marked]:
         """Items of this worker's turns among the share's batches."""
         batches = self._take(share, *turns)
-        if self._dataset.rows:
+        if self._dataset.rows and not self._dataset.has_records:
             return _rows_of(batches, self._mark)
         return ((batch, after) for batch, _, after in batches)
 
-    def _take(self, share: Mapping[str, int], turn: int, n_turns: int) -> Iterator[tuple[BatchDict, Mark, Mark]]:
+    def _take(self, share: Mapping[str, int], turn: int, n_turns: int) -> Iterator[tuple[Item, Mark, Mark]]:
         """This worker's batches, each with the marks before and behind it."""
         native = self._dataset._open(share).begin(self._epoch, self._mark.position)
         seen = self._mark.seen
@@ -318,7 +329,7 @@ class _Pass(Iterator[Item]):
             batch = native.next()
             if isinstance(batch, int):
                 return
-            tensors = BatchDict(self._convert(batch)) if seen % n_turns == turn else None
+            tensors = self._convert(batch) if seen % n_turns == turn else None
             if self._dataset.copy is not False or tensors is None:
                 batch.release()
             del batch
@@ -328,8 +339,11 @@ class _Pass(Iterator[Item]):
                 yield tensors, before, after
             before = after
 
-    def _convert(self, batch: _leat.Batch) -> dict[str, torch.Tensor]:
-        return frameworks.convert(batch, "torch", copy=self._dataset.copy)
+    def _convert(self, batch: _leat.Batch) -> Item:
+        arrays = frameworks.convert(batch, "torch", copy=self._dataset.copy)
+        if not self._dataset.has_records:
+            return BatchDict(arrays)
+        return {name.removesuffix(TEXT): _text(array) if name.endswith(TEXT) else array for name, array in arrays.items()}
 
 
 def whole_batches(items: Sequence[Item]) -> Item:
@@ -344,6 +358,10 @@ def _refuse(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
 
 
 default_collate_fn_map[BatchDict] = _refuse
+
+
+def _text(utf8: torch.Tensor) -> str:
+    return bytes(utf8.tolist()).decode("utf-8", "replace")
 
 
 def _takes_whole(collate: Any) -> bool:
@@ -361,7 +379,7 @@ def _turns(worker: Worker | None) -> tuple[int, int]:
     return (0, 1) if worker is None else (worker.index, worker.count)
 
 
-def _n_rows(batch: BatchDict) -> int:
+def _n_rows(batch: Item) -> int:
     """Of all its tensors alike. SpecError names one that is not of rows."""
     sizes = {name: tensor.shape[0] if tensor.ndim else -1 for name, tensor in batch.items()}
     n_rows = next(iter(sizes.values()), 0)
@@ -371,7 +389,7 @@ def _n_rows(batch: BatchDict) -> int:
     return n_rows
 
 
-def _rows_of(batches: Iterable[tuple[BatchDict, Mark, Mark]], start: Mark) -> Iterator[Marked]:
+def _rows_of(batches: Iterable[tuple[Item, Mark, Mark]], start: Mark) -> Iterator[Marked]:
     """Single rows, which look into their batch; of the batch at the start those that were not given yet."""
     for batch, before, after in batches:
         n_rows = _n_rows(batch)
@@ -392,7 +410,7 @@ def _rounds_of_batches(batches: Iterator[Marked], consumer: resharding.Consumer)
     """Rounds of a batch for each process, whose rows together are a multiple of their number: the last batch is cut so."""
     size = 1 if consumer.is_split else consumer.n_processes
     while len(taken := list(islice(batches, size))) == size:
-        n_over = sum(_n_rows(cast(BatchDict, batch)) for batch, _ in taken) % consumer.n_processes
+        n_over = sum(_n_rows(cast(Item, batch)) for batch, _ in taken) % consumer.n_processes
         if n_over:
             last = cast(BatchDict, taken[-1][0])
             n_left = _n_rows(last) - n_over

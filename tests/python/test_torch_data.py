@@ -1,0 +1,345 @@
+"""TorchDataset under torch's DataLoader and torchdata's StatefulDataLoader: every row once, in the one order, whatever the workers."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import pickle
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils.data import DataLoader  # noqa: E402
+
+import leat  # noqa: E402
+from leat.torch_data import whole_batches  # noqa: E402
+
+N_ROWS = 333  # of batches of 10: 34 steps, the last with 3 rows
+BATCH = 10
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Rows without a batch: the number of each, and as many ones as the row has length."""
+    path = tmp_path_factory.mktemp("rows") / "rows.csv"
+    path.write_text("number,name\n" + "".join(f"{i},row é {i}\n" for i in range(N_ROWS)))
+    return leat.csv(path).cast("number", dtype="int32")
+
+
+@pytest.fixture(scope="module")
+def batches(rows: Any) -> Any:
+    return rows.batch(BATCH)
+
+
+@pytest.fixture(scope="module")
+def counted(rows: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """With a known number of steps: what was read once is indexed."""
+    pipeline = rows.batch(BATCH).options(index=tmp_path_factory.mktemp("index"))
+    with pipeline.open(epochs=1) as stream:
+        list(stream)
+    return pipeline
+
+
+def numbers(batches: Iterable[Any]) -> list[list[int]]:
+    return [batch["number"].tolist() for batch in batches]
+
+
+def steps(first: int = 0, every: int = 1) -> list[list[int]]:
+    """The steps first, first + every, ... as they must be."""
+    return [list(range(start, min(start + BATCH, N_ROWS))) for start in range(0, N_ROWS, BATCH)][first::every]
+
+
+def children_named(name: str) -> list[int]:
+    """Processes of this user with that name, that belong to this process: the embedded daemon is one."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid() and (entry / "comm").read_text().strip() == name:
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def loader(dataset: Any, n_workers: int = 0, **options: Any) -> Any:
+    return DataLoader(dataset, batch_size=options.pop("batch_size", None), num_workers=n_workers, **options)
+
+
+@pytest.mark.parametrize("n_workers", [0, 1, 3])
+def test_the_sequence_is_that_without_workers(batches: Any, n_workers: int) -> None:
+    dataset = leat.TorchDataset(batches)
+    for _ in range(2):
+        assert numbers(loader(dataset, n_workers)) == steps()
+    dataset.close()
+
+
+@pytest.mark.parametrize("n_workers", [0, 3])
+def test_ranks_and_workers_share_the_steps(batches: Any, n_workers: int) -> None:
+    """Of 34 steps 3 ranks get 11 each: the last one is left out, as the stream's option `uneven` says, and no other."""
+    for rank in range(3):
+        dataset = leat.TorchDataset(batches, rank=rank, world_size=3)
+        assert numbers(loader(dataset, n_workers)) == steps(rank, 3)[:11]
+        dataset.close()
+
+
+def test_epochs_go_on_in_every_kind_of_loader(rows: Any) -> None:
+    shuffled = rows.shuffle(100, seed=3).batch(BATCH)
+    with shuffled.open() as stream:
+        wanted = [[batch["number"].tolist() for batch in stream] for _ in range(5)]
+    assert wanted[0] != wanted[1]
+    dataset = leat.TorchDataset(shuffled)
+    assert numbers(loader(dataset)) == wanted[0]
+    lasting = loader(dataset, 2, persistent_workers=True)
+    assert [numbers(lasting), numbers(lasting)] == wanted[1:3]
+    assert [numbers(loader(dataset, 3)), numbers(loader(dataset))] == wanted[3:5]
+    dataset.set_epoch(1)
+    assert [numbers(lasting), numbers(loader(dataset, 2))] == wanted[1:3]
+    dataset.close()
+
+
+def test_a_loop_that_is_left_ends_its_epoch(batches: Any) -> None:
+    dataset = leat.TorchDataset(batches)
+    for n_workers in (0, 2):
+        for batch in loader(dataset, n_workers):
+            assert batch["number"].tolist() == list(range(BATCH))
+            break
+    assert dataset.state_dict()["epoch"] == 2
+    dataset.close()
+
+
+def test_spawned_workers_share_the_count_of_passes(rows: Any) -> None:
+    shuffled = rows.shuffle(100, seed=3).batch(BATCH)
+    with shuffled.open() as stream:
+        wanted = [[batch["number"].tolist() for batch in stream] for _ in range(2)]
+    spawning = loader(leat.TorchDataset(shuffled), 1, multiprocessing_context="spawn")
+    assert [numbers(spawning), numbers(spawning)] == wanted
+    assert len(children_named("leatd")) == 1
+
+
+def test_a_worker_leaves_the_parents_stream_alone(batches: Any) -> None:
+    dataset = leat.TorchDataset(batches)
+    own = iter(dataset)
+    first = [next(own) for _ in range(3)]
+    assert numbers(loader(dataset, 2)) == steps()
+    assert numbers(first) + numbers(own) == steps()
+    dataset.close()
+
+
+def test_tensors_are_the_callers_own(batches: Any) -> None:
+    kept = []
+    for batch in leat.TorchDataset(batches):
+        batch["number"] += 1000
+        kept.append(batch)
+    assert numbers(kept) == [[number + 1000 for number in step] for step in steps()]
+    looking = leat.TorchDataset(batches, copy=False)
+    it = iter(looking)
+    one, two = next(it), next(it)
+    assert one["number"].tolist() + two["number"].tolist() == list(range(20))
+    del one, two, it
+    looking.close()
+
+
+def test_a_loader_that_batches_batches_is_told(batches: Any) -> None:
+    with pytest.raises(leat.SpecError, match="batch_size=None.*rows=True"):
+        list(DataLoader(leat.TorchDataset(batches)))
+    with pytest.raises(leat.SpecError, match="batch_size=1"):
+        list(DataLoader(leat.TorchDataset(batches), batch_size=2, collate_fn=whole_batches))
+    assert numbers(DataLoader(leat.TorchDataset(batches), batch_size=1, collate_fn=whole_batches)) == steps()
+
+
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_rows_for_loaders_that_batch(batches: Any, n_workers: int) -> None:
+    dataset = leat.TorchDataset(batches, rows=True)
+    given = numbers(loader(dataset, n_workers, batch_size=7))
+    assert sorted(number for batch in given for number in batch) == list(range(N_ROWS))
+    if n_workers == 0:
+        assert given == [list(range(start, min(start + 7, N_ROWS))) for start in range(0, N_ROWS, 7)]
+    dataset.close()
+
+
+def test_records_of_a_pipeline_without_batch(rows: Any) -> None:
+    taken = []
+    for batch in DataLoader(leat.TorchDataset(rows.select(["number", "name"])), batch_size=4):
+        taken.append(batch)
+        if len(taken) == 2:
+            break
+    assert [batch["number"].tolist() for batch in taken] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert taken[1]["name"] == [f"row é {i}" for i in range(4, 8)]
+
+
+def test_len_is_known_or_says_why_not(tmp_path: pathlib.Path, counted: Any) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text("number\n1\n2\n")
+    with pytest.raises(TypeError, match="not known.*pass"):
+        len(leat.TorchDataset(leat.csv(new).cast("number", dtype="int32").batch(1)))
+    assert len(loader(leat.TorchDataset(counted))) == 34
+    assert len(leat.TorchDataset(counted, rank=1, world_size=4)) == 8
+    assert len(DataLoader(leat.TorchDataset(counted, rows=True), batch_size=5)) == 68
+
+
+def test_what_is_no_source_is_told(batches: Any) -> None:
+    with pytest.raises(leat.SpecError, match="not list"):
+        leat.TorchDataset([1, 2])
+    with pytest.raises(leat.SpecError, match="world_size"):
+        list(leat.TorchDataset(batches, rank=1))
+    with pytest.raises(leat.SpecError, match="no option"):
+        list(leat.TorchDataset(batches, windows=3))
+    with pytest.raises(leat.SpecError, match="negative"):
+        leat.TorchDataset(batches).set_epoch(-1)
+    with batches.open() as stream, pytest.raises(leat.SpecError, match="every worker"):
+        leat.TorchDataset(stream)
+
+
+# ---- states
+
+
+@pytest.mark.parametrize("n_taken", [0, 1, 17, 34])
+def test_a_state_goes_on_with_the_next_batch(batches: Any, n_taken: int) -> None:
+    dataset = leat.TorchDataset(batches)
+    it = iter(dataset)
+    before = [next(it) for _ in range(n_taken)]
+    state = pickle.loads(pickle.dumps(dataset.state_dict()))
+    for n_workers in (0, 2):
+        other = leat.TorchDataset(batches)
+        other.load_state_dict(state)
+        assert other.state_dict() == state
+        assert numbers(before) + numbers(loader(other, n_workers)) == steps()
+        assert numbers(loader(other, n_workers)) == steps()
+        assert other.state_dict()["epoch"] == 2
+        other.close()
+    dataset.close()
+
+
+def test_a_state_in_the_midst_of_a_batch(batches: Any) -> None:
+    dataset = leat.TorchDataset(batches, rows=True)
+    it = iter(dataset)
+    before = [int(next(it)["number"]) for _ in range(25)]
+    for n_workers in (0, 2):
+        other = leat.TorchDataset(batches, rows=True)
+        other.load_state_dict(dataset.state_dict())
+        after = [int(row["number"]) for row in loader(other, n_workers)]
+        assert sorted(before + after) == list(range(N_ROWS))
+        if n_workers == 0:
+            assert before + after == list(range(N_ROWS))
+        other.close()
+    dataset.close()
+
+
+def test_a_state_of_another_world(batches: Any) -> None:
+    """Two ranks stop after 5 batches each; three go on with step 10."""
+    state = None
+    for rank in range(2):
+        dataset = leat.TorchDataset(batches, rank=rank, world_size=2)
+        it = iter(dataset)
+        assert numbers(next(it) for _ in range(5)) == steps(rank, 2)[:5]
+        assert state is None or dataset.state_dict() == state
+        state = dataset.state_dict()
+        dataset.close()
+    seen = []
+    for rank in range(3):
+        dataset = leat.TorchDataset(batches, rank=rank, world_size=3)
+        dataset.load_state_dict(state)
+        seen += numbers(dataset)
+        dataset.close()
+    assert sorted(seen) == steps()[10:]
+
+
+def test_a_state_of_something_else_is_refused(batches: Any, rows: Any) -> None:
+    dataset = leat.TorchDataset(batches)
+    next(iter(dataset))
+    other = leat.TorchDataset(rows.batch(BATCH + 1))
+    other.load_state_dict(dataset.state_dict())
+    with pytest.raises(leat.PositionError, match="batch_size"):
+        next(iter(other))
+    good = dataset.state_dict()
+    for bad in ({}, {**good, "version": 2}, {**good, "epoch": -1}, {**good, "rows": "3"}, {**good, "position": 7}, None, [good]):
+        with pytest.raises(leat.SpecError):
+            dataset.load_state_dict(bad)
+    dataset.load_state_dict({**good, "position": "leat1:nonsense"})
+    with pytest.raises(leat.Error):
+        next(iter(dataset))
+    dataset.close()
+
+
+@pytest.mark.parametrize("n_workers", [0, 2])
+@pytest.mark.parametrize("rows_mode", [False, True])
+def test_stateful_data_loader(batches: Any, n_workers: int, rows_mode: bool) -> None:
+    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+    size = 7 if rows_mode else None
+
+    def make() -> Any:
+        return stateful(leat.TorchDataset(batches, rows=rows_mode), batch_size=size, num_workers=n_workers)
+
+    wanted = numbers(make())
+    assert sorted(number for batch in wanted for number in batch) == list(range(N_ROWS))
+    for n_taken in (0, 3, len(wanted)):
+        first = make()
+        it = iter(first)
+        before = numbers(next(it) for _ in range(n_taken))
+        if n_taken == len(wanted):
+            assert next(it, None) is None
+        state = pickle.loads(pickle.dumps(first.state_dict()))
+        del it, first
+        second = make()
+        second.load_state_dict(state)
+        after = numbers(second)
+        assert (after if n_taken == len(wanted) else before + after) == wanted
+        assert numbers(second) == wanted
+
+
+def test_stateful_data_loader_keeps_epochs(rows: Any) -> None:
+    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+    shuffled = rows.shuffle(100, seed=3).batch(BATCH)
+    with shuffled.open() as stream:
+        wanted = [[batch["number"].tolist() for batch in stream] for _ in range(4)]
+    first = stateful(leat.TorchDataset(shuffled), batch_size=None, num_workers=2)
+    assert numbers(first) == wanted[0]
+    it = iter(first)
+    before = numbers(next(it) for _ in range(5))
+    second = stateful(leat.TorchDataset(shuffled), batch_size=None, num_workers=2)
+    second.load_state_dict(first.state_dict())
+    assert before + numbers(second) == wanted[1]
+    assert [numbers(second), numbers(second)] == wanted[2:]
+
+
+def test_nothing_stays_open(batches: Any) -> None:
+    dataset = leat.TorchDataset(batches)
+    numbers(loader(dataset, 2))
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        numbers(loader(dataset, 2))
+        numbers(dataset)
+    dataset.close()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_a_declared_stream(tmp_path: pathlib.Path, rows: Any) -> None:
+    import subprocess
+
+    from leat import programs
+
+    settings = tmp_path / "leatd.yaml"
+    settings.write_text(rows.batch(BATCH).to_yaml("numbers"))
+    sockets = tmp_path / "sockets"
+    sockets.mkdir()
+    daemon = subprocess.Popen([programs.find("leatd"), "--config", settings, "--socket-dir", sockets], stderr=subprocess.PIPE)
+    try:
+        before = leat.connect(sockets)
+        dataset = leat.TorchDataset("numbers", open_timeout=20)
+        for attempt in range(200):
+            try:
+                assert numbers(loader(dataset, 2 * (attempt % 2))) == steps()
+                break
+            except leat.DaemonError:
+                import time
+
+                time.sleep(0.05)
+        leat.connect(before)
+        dataset.close()
+    finally:
+        daemon.terminate()
+        daemon.communicate(timeout=20)
