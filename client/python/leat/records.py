@@ -29,7 +29,7 @@ def _of_batch(batch: Batch, numpy: Any) -> Record:
     record: Record = {}
     for name, tensor in batch.items():
         if name.endswith(TEXT):
-            record[name.removesuffix(TEXT)] = bytes(memoryview(tensor)).decode("utf-8", "replace")
+            record[name.removesuffix(TEXT)] = bytes(tensor).decode("utf-8", "replace")
         elif numpy is None or tensor.dtype == "bfloat16":
             record[name] = tensor.tolist()
         elif tensor.ndim == 0:

@@ -1,0 +1,278 @@
+"""What leat asks of CUDA, by a libcuda.so.1 of the test's own: rings are registered once and forgotten in time, slots are held until they
+were read, and nothing is left behind."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import pathlib
+import shutil
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import leat
+from leat import _leat, cuda, frameworks
+
+N_ROWS = 400
+BATCH = 10
+
+
+class Told(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_int) for name in ("registered", "unregistered", "allocated", "freed", "copies", "waits", "streams", "events")),
+        ("last_flags", ctypes.c_int),
+        ("unmapped", ctypes.c_int),
+        ("address", ctypes.c_void_p),
+        ("n_bytes", ctypes.c_size_t),
+        ("last_wait_stream", ctypes.c_void_p),
+    ]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Loaded before leat looks for it: by its soname it is then what leat finds."""
+    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    path = tmp_path_factory.mktemp("cuda") / "libcuda.so.1"
+    source = pathlib.Path(__file__).with_name("fake_cuda.c")
+    command = [compiler, "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1", "-o", path, source]
+    subprocess.run(command, check=True)
+    fake = ctypes.CDLL(str(path))
+    fake.fake_told.restype = ctypes.POINTER(Told)
+    return fake
+
+
+@pytest.fixture
+def fake(library: Any) -> Iterator[Any]:
+    """As new; behind the test every context that was made current is so no more, and no ring is registered."""
+    library.fake_advance(10000)
+    ctypes.memset(library.fake_told(), 0, ctypes.sizeof(Told))
+    library.fake_can_register(1)
+    library.fake_refuse_register(0)
+    library.fake_fail_copy(0)
+    yield library
+    cuda._feeders.clear()
+    gc.collect()
+    assert library.fake_depth() == 0
+    assert _leat.cuda_n_rings() == 0
+    assert told(library).unmapped == 0
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path = tmp_path_factory.mktemp("rows") / "rows.csv"
+    path.write_text("number\n" + "".join(f"{i}\n" for i in range(N_ROWS)))
+    return leat.csv(path).cast("number", dtype="int32").batch(BATCH)
+
+
+def told(fake: Any) -> Told:
+    found: Told = fake.fake_told().contents
+    return found
+
+
+def numbers_at(address: int, n: int = BATCH) -> list[int]:
+    return list((ctypes.c_int32 * n).from_address(address))
+
+
+def test_devices(fake: Any) -> None:
+    assert _leat.cuda_count() == 2
+    device = _leat.CudaDevice(1)
+    assert (device.ordinal, device.name, device.can_register) == (1, "Fake 1", True)
+    assert device.stream != 0
+    with pytest.raises(leat.NotFoundError, match="no CUDA device 7"):
+        _leat.CudaDevice(7)
+    del device
+    assert told(fake).streams == -0
+
+
+def test_a_slot_is_held_until_it_was_read(fake: Any, pipeline: Any) -> None:
+    device = _leat.CudaDevice()
+    memory = device.alloc(BATCH * 4)
+    with pipeline.open() as stream:
+        batch = stream.next()
+        ring, size, _ = batch.ring()
+        copy = device.copy([(batch["number"], memory.address)])
+        assert (told(fake).registered, told(fake).last_flags, told(fake).address, told(fake).n_bytes) == (1, 9, ring, size)
+        assert copy.is_registered and not copy.is_done
+        assert batch.release() is False
+        assert stream.native.n_held == 1
+        fake.fake_advance(1)
+        assert not copy.is_done  # the event is still to come
+        fake.fake_advance(1)
+        assert copy.is_done and stream.native.n_held == 0
+        assert numbers_at(memory.address) == list(range(BATCH))
+        copy.precede(77)
+        assert (told(fake).waits, told(fake).last_wait_stream) == (1, 77)
+
+
+def test_a_ring_is_registered_once_and_forgotten_before_it_is_unmapped(fake: Any, pipeline: Any) -> None:
+    device = _leat.CudaDevice()
+    memory = device.alloc(BATCH * 4)
+    with pipeline.open() as stream:
+        for batch in stream:
+            copy = device.copy([(batch["number"], memory.address)])
+            copy.wait()
+            assert numbers_at(memory.address) == batch["number"].tolist()
+        assert (told(fake).registered, told(fake).unregistered, _leat.cuda_n_rings()) == (1, 0, 1)
+    del batch, copy
+    gc.collect()
+    assert (told(fake).unregistered, _leat.cuda_n_rings()) == (1, 0)
+
+
+def test_a_copy_that_is_dropped_is_waited_for(fake: Any, pipeline: Any) -> None:
+    device = _leat.CudaDevice()
+    memory = device.alloc(BATCH * 4)
+    with pipeline.open() as stream:
+        copy = device.copy([(stream.next()["number"], memory.address)])
+        stream.close()
+        del copy
+        assert numbers_at(memory.address) == list(range(BATCH))
+    assert told(fake).events == 0
+
+
+@pytest.mark.parametrize("why", ["cannot", "refused", "is already"])
+def test_what_cannot_be_registered_is_copied_all_the_same(fake: Any, pipeline: Any, why: str, caplog: Any) -> None:
+    fake.fake_can_register(int(why != "cannot"))
+    fake.fake_refuse_register({"refused": 801, "is already": 712}.get(why, 0))
+    feeder = cuda.Feeder(0)
+    memory = feeder.device.alloc(BATCH * 4)
+    with pipeline.open() as stream:
+        for batch in stream:
+            copy = feeder.send(batch, {"number": memory.address})
+            assert copy.is_registered == (why == "is already")
+        copy.wait()
+    assert numbers_at(memory.address) == list(range(N_ROWS - BATCH, N_ROWS))
+    assert told(fake).unregistered == 0
+    assert len([record for record in caplog.records if "registered" in record.message]) == (0 if why == "is already" else 1)
+
+
+@pytest.mark.parametrize("window", [1, 2, 5])
+def test_never_more_slots_than_the_window(fake: Any, pipeline: Any, window: int) -> None:
+    """Nothing advances by itself here: whoever needs a slot has to wait for it."""
+    feeder = cuda.Feeder(0)
+    memories = []
+    with pipeline.open(window=window) as stream:
+        for i, batch in zip(range(12), stream):
+            memories.append(feeder.device.alloc(BATCH * 4))
+            feeder.send(batch, {"number": memories[-1].address})
+            batch.release()
+            del batch
+            assert stream.native.n_held <= min(window, cuda.MAX_UNDER_WAY)
+        feeder._settle(0)
+        assert [numbers_at(memory.address)[0] for memory in memories] == list(range(0, 12 * BATCH, BATCH))
+
+
+def test_failures(fake: Any, pipeline: Any) -> None:
+    device = _leat.CudaDevice()
+    memory = device.alloc(BATCH * 4)
+    with pipeline.open() as stream:
+        batch = stream.next()
+        piece = batch["number"], memory.address
+        fake.fake_fail_copy(2)
+        with pytest.raises(leat.Error, match="cuMemcpyHtoDAsync: CUDA_ERROR_OF_THE_TEST"):
+            device.copy([piece, piece])
+        for wrong in ([3], [(3, 4)], [(batch["number"], -1)], [(batch["number"], "x")], 7, [(batch["number"],)]):
+            with pytest.raises((TypeError, OverflowError)):
+                device.copy(wrong)
+        assert device.copy([]).is_done
+        batch.release()
+        assert stream.native.n_held == 0
+        with pytest.raises(ValueError):
+            device.copy([piece])
+    with pytest.raises((TypeError, OverflowError)):
+        device.alloc(-1)
+    with pytest.raises(TypeError):
+        type(device.copy([]))()
+
+
+def test_memory_and_its_capsules(fake: Any) -> None:
+    device = _leat.CudaDevice()
+    memory = device.alloc(64)
+    capsule = memory.capsule(0, 32, (4, 4))
+    for shape in ((4, 5), (2**40, 2**40), (-1,), (1, 1, 1, 1, 1)):
+        with pytest.raises((ValueError, OverflowError)):
+            memory.capsule(0, 32, shape)
+    assert memory.nbytes == 64
+    del memory
+    assert told(fake).freed == 0  # the capsule has it still
+    del capsule
+    assert (told(fake).allocated, told(fake).freed) == (1, 1)
+
+
+def test_memory_is_lent_again_when_it_was_read(fake: Any) -> None:
+    class Array:
+        is_there = is_gone = False
+
+        def is_ready(self) -> bool:
+            return self.is_there
+
+        def is_deleted(self) -> bool:
+            return self.is_gone
+
+    memories = cuda._Memories(_leat.CudaDevice())
+    first, array = memories.take(100), Array()
+    memories.give(first, array)
+    assert memories.take(100).address != first.address
+    array.is_there = True
+    assert memories.take(30).address != first.address  # far too large
+    assert memories.take(90).address == first.address
+
+
+def test_a_forked_child_is_told(fake: Any, pipeline: Any) -> None:
+    device = _leat.CudaDevice()
+    memory = device.alloc(BATCH * 4)
+    with pipeline.open() as stream:
+        copy = device.copy([(stream.next()["number"], memory.address)])
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                for use in (lambda: device.alloc(4), lambda: copy.wait(), lambda: copy.is_done, lambda: _leat.CudaDevice().alloc(1) and 1 / 0):
+                    try:
+                        use()
+                    except (leat.ForkedError, ZeroDivisionError):
+                        continue
+                    os._exit(2)
+                del copy, memory, device
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        copy.wait()
+        assert numbers_at(memory.address) == list(range(BATCH))
+
+
+def test_one_batch_is_ahead_of_the_step(pipeline: Any) -> None:
+    """Begun before the step that goes before it, finished behind it; and the position is that of what was given."""
+    log: list[str] = []
+
+    class Ahead(frameworks.Converted):
+        def _begin(self, batch: Any) -> Any:
+            number = batch["number"].tolist()[0] // BATCH
+            log.append(f"begin {number}")
+            batch.release()
+            return lambda: log.append(f"finish {number}") or {"number": number}
+
+        def _is_ahead(self) -> bool:
+            return True
+
+    with pipeline.open(window=4) as stream:
+        ahead = Ahead(stream, "torch", "cuda")
+        it = iter(ahead)
+        assert next(it)["number"] == 0
+        while "begin 1" not in log:  # it was not there yet, perhaps: the next step looks again
+            assert next(it)
+        assert log[:2] == ["begin 0", "finish 0"] or log[:3] == ["begin 0", "begin 1", "finish 0"]
+        given = int(log[-1].split()[1]) + 1
+        state = ahead.state_dict()
+        assert _leat.position_parse(state["position"])[:2] == (0, given)
+        assert [batch["number"] for batch in it] == list(range(given, N_ROWS // BATCH))
+        assert [batch["number"] for batch in ahead] == list(range(N_ROWS // BATCH))
+        ahead.load_state_dict(state)
+        assert [batch["number"] for batch in ahead] == list(range(given, N_ROWS // BATCH))
+        ahead.set_epoch(7)
+        assert len([batch for batch in ahead]) == N_ROWS // BATCH
+        assert _leat.position_parse(ahead.state_dict()["position"])[0] == 8
