@@ -24,7 +24,7 @@ def first_batch(request: pytest.FixtureRequest, tmp_path: pathlib.Path, monkeypa
         pytest.importorskip("numpy")
     else:
         monkeypatch.setitem(sys.modules, "numpy", None)
-    streams = []
+    streams: list[Any] = []
 
     def make(rows: list[dict[str, Any]], fields: dict[str, str], change: Callable[[Any], Any] = lambda pipeline: pipeline) -> Any:
         path = tmp_path / f"{len(streams)}.jsonl"
