@@ -183,7 +183,8 @@ class _JsonWriter:
 
     def __init__(self, wanted: Sequence[Column]) -> None:
         self._names = [column.name for column in wanted]
-        self.arguments = {"fields": _fields([replace(column, kind=_WRITTEN.get(column.kind, column.kind)) for column in wanted])}
+        written = [replace(column, kind="text") if column.kind == "json" else column for column in wanted]
+        self.arguments = {"fields": _fields(written)}
         self.n_rows = 0
 
     def write(self, sink: Sink, pieces: Iterable[Sequence[Any]]) -> None:
@@ -199,9 +200,6 @@ class _JsonWriter:
             return json.dumps(known, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         except ValueError as error:
             raise DataError(f"a number is none that JSON has ({error}): install pyarrow, or take it out") from error
-
-
-_WRITTEN = {"json": "text"}  # what is JSON text by now
 
 
 def _fields(wanted: Iterable[Column]) -> dict[str, str]:
