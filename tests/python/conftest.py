@@ -39,8 +39,9 @@ class Leatd:
 
     def start(self) -> None:
         command = [programs.find("leatd"), "--config", str(self.folder / "leatd.yaml"), "--socket-dir", self.address]
+        environment = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")}
         with open(self.folder / "leatd.log", "ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         deadline = time.monotonic() + START_S
         while self.ctl("status", "--json").returncode != 0:
             assert self.process.poll() is None and time.monotonic() < deadline, (self.folder / "leatd.log").read_text()
@@ -63,6 +64,13 @@ class Leatd:
         if self.process.poll() is None:
             self.process.terminate()
             assert self.process.wait(START_S) == 0, (self.folder / "leatd.log").read_text()
+
+
+def take(stream: Stream) -> Batch:
+    """The next batch, of the next epoch if this one ends."""
+    batch = stream.next() or stream.next()
+    assert batch is not None
+    return batch
 
 
 def wait_until(condition: Callable[[], Any], what: str) -> None:

@@ -11,7 +11,7 @@ import time
 import weakref
 
 import pytest
-from conftest import BATCH, DTYPES, N_ROWS, Leatd, expected
+from conftest import BATCH, DTYPES, N_ROWS, Leatd, expected, take
 
 import leat
 from leat import _leat
@@ -28,7 +28,7 @@ def shared(tensor: leat.Tensor) -> bytes:
 
 class TestMapping:
     def test_names(self, numbers: Leatd) -> None:
-        with numbers.open("rows") as stream, stream.next() as batch:
+        with numbers.open("rows") as stream, take(stream) as batch:
             assert isinstance(batch, leat.Batch) and isinstance(batch, collections.abc.Mapping)
             assert list(batch) == DTYPES == list(batch.keys()) and len(batch) == len(DTYPES)
             assert [tensor.name for tensor in batch.values()] == DTYPES
@@ -51,7 +51,7 @@ class TestMapping:
                 assert step == N_STEPS - 1
 
     def test_what_a_tensor_says(self, numbers: Leatd) -> None:
-        with numbers.open("wide") as stream, stream.next() as batch:
+        with numbers.open("wide") as stream, take(stream) as batch:
             wide = batch["wide"]
             assert (wide.shape, wide.strides, wide.ndim, wide.nbytes) == ((10, 1024), (4096, 4), 2, 40960)
             assert (wide.dtype, wide.itemsize, len(wide)) == ("float32", 4, 10)
@@ -61,7 +61,7 @@ class TestMapping:
             assert address <= wide.shared_ptr and wide.shared_ptr + wide.nbytes <= address + size
 
     def test_every_item_size(self, numbers: Leatd) -> None:
-        with numbers.open("rows") as stream, stream.next() as batch:
+        with numbers.open("rows") as stream, take(stream) as batch:
             for tensor in batch.values():
                 assert tensor.itemsize == ITEM_BYTES.get(tensor.dtype, 8) and tensor.nbytes == tensor.itemsize * BATCH
 
@@ -69,7 +69,7 @@ class TestMapping:
         for kind in (_leat.Batch, leat.Batch, leat.Tensor, _leat.Stream):
             with pytest.raises(TypeError):
                 kind()
-        with numbers.open("rows") as stream, stream.next() as batch:
+        with numbers.open("rows") as stream, take(stream) as batch:
             for thing in (batch, batch["int32"], stream.native):
                 with pytest.raises(TypeError, match="pickle"):
                     pickle.dumps(thing)
@@ -78,7 +78,7 @@ class TestMapping:
 class TestBuffers:
     def test_formats(self, numbers: Leatd) -> None:
         formats = {"bool": "?", "uint8": "B", "uint16": "H", "int32": "i", "int64": "l", "float16": "e", "float32": "f"}
-        with numbers.open("rows") as stream, stream.next() as batch:
+        with numbers.open("rows") as stream, take(stream) as batch:
             for dtype in DTYPES:
                 if dtype == "bfloat16":
                     continue
@@ -88,7 +88,7 @@ class TestBuffers:
 
     def test_bfloat16_has_no_format(self, numbers: Leatd) -> None:
         numpy = pytest.importorskip("numpy")
-        with numbers.open("rows") as stream, stream.next() as batch:
+        with numbers.open("rows") as stream, take(stream) as batch:
             with pytest.raises(BufferError, match="bfloat16 is bfloat16"):
                 memoryview(batch["bfloat16"])
             with pytest.raises(TypeError, match="NumPy has not"):
@@ -96,7 +96,7 @@ class TestBuffers:
 
     def test_numpy_looks_in_and_cannot_write(self, numbers: Leatd) -> None:
         numpy = pytest.importorskip("numpy")
-        with numbers.open("rows") as stream, stream.next() as batch:
+        with numbers.open("rows") as stream, take(stream) as batch:
             for dtype in DTYPES:
                 if dtype == "bfloat16":
                     continue
@@ -111,7 +111,7 @@ class TestBuffers:
 class TestSlots:
     def test_released_at_once(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream:
-            batch = stream.next()
+            batch = take(stream)
             tensor = batch["int32"]
             assert stream.native.n_held == 1 and not batch.is_released
             assert batch.release() and batch.release() and batch.is_released and stream.native.n_held == 0
@@ -126,7 +126,7 @@ class TestSlots:
 
     def test_kept_by_views(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream:
-            batch = stream.next()
+            batch = take(stream)
             first, second = memoryview(batch["int32"]), memoryview(batch["int64"])
             assert not batch.release() and stream.native.n_held == 1
             assert first.tolist() == expected("int32", 0)
@@ -137,7 +137,7 @@ class TestSlots:
 
     def test_kept_by_a_tensor_of_a_batch_that_is_gone(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream:
-            tensor = stream.next()["int32"]
+            tensor = take(stream)["int32"]
             gc.collect()
             assert stream.native.n_held == 1 and tensor.tolist() == expected("int32", 0)
             del tensor
@@ -145,7 +145,7 @@ class TestSlots:
 
     def test_kept_by_capsules(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream:
-            batch = stream.next()
+            batch = take(stream)
             capsules = [batch["int32"].__dlpack__(), batch["int32"].__dlpack__(max_version=(1, 0))]
             assert not batch.release()
             del capsules[0]
@@ -156,30 +156,30 @@ class TestSlots:
     def test_all_held_is_an_error(self, numbers: Leatd) -> None:
         with numbers.open("rows", window=4) as stream:
             window = stream.window
-            batches = [stream.next() for _ in range(window)]
+            batches = [take(stream) for _ in range(window)]
             views = [memoryview(batch["int32"]) for batch in batches]
             batches.pop(0).release()
             with pytest.raises(leat.HeldError, match=f"all {window} batches .* held, and 1 of them were released") as caught:
-                stream.next()
+                take(stream)
             assert isinstance(caught.value, BufferError)
             views.pop(0).release()
-            assert stream.next().step == window
+            assert take(stream).step == window
 
     def test_dead_cycles_are_collected(self, numbers: Leatd) -> None:
         gc.disable()
         try:
             with numbers.open("rows", window=4) as stream:
                 for _ in range(stream.window):
-                    cycle = [stream.next()]
+                    cycle = [take(stream)]
                     cycle.append(cycle)  # type: ignore[arg-type]
                 del cycle
-                assert stream.next().step == stream.window
+                assert take(stream).step == stream.window
         finally:
             gc.enable()
 
     def test_a_closed_stream_leaves_its_batches(self, numbers: Leatd) -> None:
         stream = numbers.open("rows")
-        batch = stream.next()
+        batch = take(stream)
         native = batch.stream
         assert native is stream.native
         stream.close()
@@ -192,7 +192,7 @@ class TestSlots:
 
     def test_weak_references(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream:
-            batch = stream.next()
+            batch = take(stream)
             reference = weakref.ref(batch)
             del batch
             assert reference() is None and stream.native.n_held == 0
@@ -200,7 +200,7 @@ class TestSlots:
 
 class TestDlpack:
     def test_capsules(self, numbers: Leatd) -> None:
-        with numbers.open("rows") as stream, stream.next() as batch:
+        with numbers.open("rows") as stream, take(stream) as batch:
             tensor = batch["int32"]
             assert tensor.__dlpack_device__() == CPU
             for arguments, kind in (
@@ -211,7 +211,7 @@ class TestDlpack:
                 assert f'"{kind}"' in repr(tensor.__dlpack__(**arguments)), arguments
 
     def test_refusals(self, numbers: Leatd) -> None:
-        with numbers.open("rows") as stream, stream.next() as batch:
+        with numbers.open("rows") as stream, take(stream) as batch:
             tensor = batch["int32"]
             for arguments, error in (
                 ({"dl_device": (2, 0)}, BufferError), ({"stream": 2}, BufferError), ({"stream": "x"}, BufferError),
@@ -221,13 +221,13 @@ class TestDlpack:
                 with pytest.raises(error):
                     tensor.__dlpack__(**arguments)
             with pytest.raises(TypeError):
-                tensor.__dlpack__(None)
+                tensor.__dlpack__(None)  # type: ignore[call-arg]
             assert batch.release()
 
     def test_copies_hold_nothing(self, numbers: Leatd) -> None:
         numpy = pytest.importorskip("numpy")
         with numbers.open("rows") as stream:
-            batch = stream.next()
+            batch = take(stream)
             array = numpy.from_dlpack(batch["int64"], copy=True)
             assert array.ctypes.data != batch["int64"].data_ptr and array.flags.writeable
             assert batch.release()
@@ -237,8 +237,8 @@ class TestDlpack:
     def test_on_any_thread(self, numbers: Leatd) -> None:
         """Views die on threads without the GIL's order, while another thread waits in next()."""
         with numbers.open("rows", window=4) as stream:
-            capsules = [stream.next()["int32"].__dlpack__() for _ in range(stream.window - 1)]
-            last = stream.next()["int32"].__dlpack__()
+            capsules = [take(stream)["int32"].__dlpack__() for _ in range(stream.window - 1)]
+            last = take(stream)["int32"].__dlpack__()
             assert stream.native.n_held == stream.window
 
             def drop() -> None:
@@ -248,11 +248,11 @@ class TestDlpack:
 
             thread = threading.Thread(target=drop)
             with pytest.raises(leat.HeldError):
-                stream.next()
+                take(stream)
             thread.start()
             thread.join()
             assert stream.native.n_held == 1
-            assert stream.next().step == stream.window
+            assert take(stream).step == stream.window
             del last
 
 
@@ -262,7 +262,7 @@ class TestWrites:
     def test_they_reach_nobody_else(self, numbers: Leatd) -> None:
         numpy = pytest.importorskip("numpy")
         with numbers.open("wide") as stream, numbers.open("wide") as other:
-            batch, its = stream.next(), other.next()
+            batch, its = take(stream), take(other)
             before = shared(batch["wide"])
             array = numpy.from_dlpack(batch["wide"])
             writable = (ctypes.c_float * array.size).from_address(batch["wide"].data_ptr)
@@ -278,7 +278,7 @@ class TestWrites:
         n_again = 0
         with numbers.open("wide", window=3) as stream:
             while n_again < 100:
-                batch = stream.next() or stream.next()
+                batch = take(stream)
                 tensor, m = batch["wide"], batch["m"]
                 n_again += tensor.data_ptr in addresses
                 addresses.add(tensor.data_ptr)
@@ -305,7 +305,7 @@ class TestWrites:
 
     def test_without_private_writes(self, numbers: Leatd) -> None:
         numpy = pytest.importorskip("numpy")
-        with numbers.open("rows", private_writes=False) as stream, stream.next() as batch:
+        with numbers.open("rows", private_writes=False) as stream, take(stream) as batch:
             tensor = batch["int32"]
             assert tensor.data_ptr == tensor.shared_ptr
             with pytest.raises(BufferError, match="private_writes"):

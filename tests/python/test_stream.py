@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import BATCH, N_ROWS, Leatd, expected, wait_until
+from conftest import BATCH, N_ROWS, Leatd, expected, numbers_yaml, take, wait_until
 
 import leat
 from leat import _leat
@@ -138,7 +138,7 @@ class TestPositions:
             return _leat.Client(numbers.address).open("rows", {"position": position, "n_epochs": 1}, Batch)
 
         stream = Stream(reopen(numbers.open("rows").position), reopen=reopen)
-        held = stream.next()
+        held = take(stream)
         state = stream.state_dict()
         stream.load_state_dict(state)
         assert held["int32"].tolist() == expected("int32", 0)
@@ -146,7 +146,7 @@ class TestPositions:
 
     def test_held_batches_stay_where_they_are(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream:
-            batch = stream.next()
+            batch = take(stream)
             with pytest.raises(leat.HeldError, match="held"):
                 stream.set_epoch(2)
             batch.release()
@@ -156,7 +156,7 @@ class TestPositions:
 
 class TestOptions:
     def test_refusals(self, numbers: Leatd) -> None:
-        client = _leat.Client(numbers.address)
+        client: Any = _leat.Client(numbers.address)
         for options, text in (
             ({"windows": 1}, "one of delivery"), ({3: 1}, "one of delivery"), ({"window": -1}, "window is -1"),
             ({"window": True}, "window is True"), ({"window": 1 << 32}, "integer"), ({"n_steps": 1 << 64}, "integer"),
@@ -167,9 +167,10 @@ class TestOptions:
         ):  # fmt: skip
             with pytest.raises(leat.SpecError, match=text):
                 client.open("rows", options)
-        for arguments in (("rows", 3), (3,), (), ("rows", {}, int), ("rows", {}, 3), ("a\0b",)):
+        wrong: list[tuple[Any, ...]] = [("rows", 3), (3,), (), ("rows", {}, int), ("rows", {}, 3), ("a\0b",)]
+        for arguments in wrong:
             with pytest.raises((TypeError, ValueError)):
-                client.open(*arguments)  # type: ignore[arg-type]
+                client.open(*arguments)
         assert not numbers.sessions()
 
     def test_all_at_once(self, numbers: Leatd) -> None:
@@ -270,10 +271,10 @@ class TestErrors:
             with pytest.raises(leat.DataError) as caught:
                 steps(stream)
             error = caught.value
-            assert isinstance(error, ValueError) and error.file.endswith("bad.csv") and error.line == N_ROWS + 2
+            assert isinstance(error, ValueError) and str(error.file).endswith("bad.csv") and error.line == N_ROWS + 2
             assert str(error).startswith(f"{error.file}:{error.line}:") and error.message in str(error)
             with pytest.raises(leat.DataError):
-                stream.next()
+                take(stream)
 
     def test_closed(self, numbers: Leatd) -> None:
         stream = numbers.open("rows")
@@ -313,8 +314,6 @@ class TestErrors:
             return False
 
     def test_a_daemon_that_comes_back(self, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path) -> None:
-        from conftest import numbers_yaml
-
         daemon = leatd(numbers_yaml(tmp_path))
         told: list[tuple[str, int, float, str]] = []
 
@@ -322,10 +321,10 @@ class TestErrors:
             told.append(event)
             if event[0] == "lost":
                 with pytest.raises(RuntimeError, match="from within"):
-                    stream.next()
+                    take(stream)
 
         with daemon.open("rows", n_epochs=2, reconnect=reconnect) as stream:
-            found = [(batch.epoch, batch.step) for batch in [stream.next()]]
+            found = [(batch.epoch, batch.step) for batch in [take(stream)]]
             daemon.process.kill()
             daemon.process.wait()
             thread = threading.Timer(0.3, daemon.start)
@@ -337,11 +336,9 @@ class TestErrors:
         assert all(isinstance(waited, float) and reason for _, _, waited, reason in told)
 
     def test_a_daemon_that_does_not(self, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path) -> None:
-        from conftest import numbers_yaml
-
         daemon = leatd(numbers_yaml(tmp_path))
         with daemon.open("rows", reconnect_timeout_ms=_leat.NO_RECONNECT) as stream:
-            batch = stream.next()
+            batch = take(stream)
             daemon.process.kill()
             daemon.process.wait()
             for _ in range(2):
@@ -386,7 +383,7 @@ class TestThreads:
                 results.append(error)
 
         with numbers.open("rows", window=64) as stream:
-            held = [stream.next() for _ in range(3)]
+            held = [take(stream) for _ in range(3)]
             numbers.process.send_signal(signal.SIGSTOP)
             try:
                 thread = threading.Thread(target=wait, args=(stream,))
@@ -407,7 +404,7 @@ class TestThreads:
 class TestFork:
     def test_a_child_gets_errors(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream:
-            batch = stream.next()
+            batch = take(stream)
             tensor = batch["int32"]
 
             def child() -> None:
@@ -433,7 +430,7 @@ class TestFork:
 import os, sys, time
 from leat import _leat
 stream = _leat.Client({numbers.address!r}).open("rows", {{"client_name": "parent"}})
-batch = stream.next()
+batch = take(stream)
 if os.fork() == 0:
     time.sleep({HANG_S})
     os._exit(0)
@@ -464,7 +461,7 @@ class TestSignals:
             try:
                 with pytest.raises(KeyboardInterrupt):
                     while True:
-                        stream.next()
+                        take(stream)
             finally:
                 numbers.process.send_signal(signal.SIGCONT)
                 timer.join()
@@ -494,7 +491,7 @@ class TestAsyncio:
             found = [batch.step async for batch in stream]
             return found + [batch.step async for batch in stream]
 
-        async def both() -> list[list[int]]:
+        async def both() -> tuple[list[int], list[int]]:
             with numbers.open("rows") as first, numbers.open("rows", n_epochs=1) as second:
                 return await asyncio.gather(run(first), run(second))
 
@@ -526,7 +523,7 @@ from leat.batch import Batch
 from leat.stream import Stream
 stream = Stream(_leat.Client({numbers.address!r}).open("rows", None, Batch))
 kept = [memoryview(batch["int32"]) for batch in stream][-1]
-batch = stream.next()
+batch = take(stream)
 assert threading.active_count() == 1
 """
     done = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, timeout=HANG_S)

@@ -46,31 +46,47 @@ _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 __version__ = "0.1.0"
 __all__ = ["__version__", *_PLACE_OF]
 
-if TYPE_CHECKING:
-    from .batch import Batch, Tensor
-    from .daemon import connect, shutdown
-    from .loader import DataLoader, dataloader
+if TYPE_CHECKING:  # by two names: for type checkers these are exports
+    from .batch import Batch as Batch, Tensor as Tensor
+    from .daemon import connect as connect, shutdown as shutdown
+    from .loader import DataLoader as DataLoader, dataloader as dataloader
     from .errors import (
-        DaemonError,
-        DataError,
-        Error,
-        ForkedError,
-        HeldError,
-        NotFoundError,
-        PermissionDeniedError,
-        PositionError,
-        SpecError,
-        TimedOutError,
+        DaemonError as DaemonError,
+        DataError as DataError,
+        Error as Error,
+        ForkedError as ForkedError,
+        HeldError as HeldError,
+        NotFoundError as NotFoundError,
+        PermissionDeniedError as PermissionDeniedError,
+        PositionError as PositionError,
+        SpecError as SpecError,
+        TimedOutError as TimedOutError,
     )
-    from .frameworks import to_device
-    from .instruct import instructions
-    from .memory import memory_profile
-    from .monitor import Monitor, compare
-    from .pipeline import Pipeline, arrow, concat, csv, from_yaml, jsonl, mix, open, source, text
-    from .sizing import device_info, estimate_model_size, format_memory_size, optimal_batch_size
-    from .stream import Stream
-    from .tokenizer import Tokenizer
-    from .torch_data import TorchDataset
+    from .frameworks import to_device as to_device
+    from .instruct import instructions as instructions
+    from .memory import memory_profile as memory_profile
+    from .monitor import Monitor as Monitor, compare as compare
+    from .pipeline import (
+        Pipeline as Pipeline,
+        arrow as arrow,
+        concat as concat,
+        csv as csv,
+        from_yaml as from_yaml,
+        jsonl as jsonl,
+        mix as mix,
+        open as open,
+        source as source,
+        text as text,
+    )
+    from .sizing import (
+        device_info as device_info,
+        estimate_model_size as estimate_model_size,
+        format_memory_size as format_memory_size,
+        optimal_batch_size as optimal_batch_size,
+    )
+    from .stream import Stream as Stream
+    from .tokenizer import Tokenizer as Tokenizer
+    from .torch_data import TorchDataset as TorchDataset
 
 
 def __getattr__(name: str) -> object:

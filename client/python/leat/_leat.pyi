@@ -8,10 +8,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any
+from typing import Any, final
 
 END_EPOCH: int  # 1: an epoch ended, the next one follows
 END: int  # 2: nothing follows
+NO_RECONNECT: int  # as reconnect_timeout_ms: not at all
 
 def version() -> str: ...
 def position_parse(text: str) -> tuple[int, int, int, int]:
@@ -21,14 +22,18 @@ def position_parse(text: str) -> tuple[int, int, int, int]:
 # Values are str, os.PathLike, bool, int, float, lists and dicts of those (sources in sources are [kind, {...}] pairs as {kind: {...}}).
 Spec = dict[str, Any]
 
+@final
 class Client:
-    def __init__(self, address: str | None = None) -> None:
+    def __new__(cls, address: str | None = None) -> Client:
         """Where the daemon is: its socket directory, or a socket in it; None: as libleat searches. Does not connect."""
     def open(self, name: str, options: Mapping[str, Any] | None = None, batch_type: type[Batch] | None = None) -> Stream:
-        """Opens a declared stream. `options` are the members of struct leat_open_options by name (delivery: "shared" or "copy");
-        reconnect: callable(kind: str, attempt: int, waited_s: float, reason: str). Batches are made as `batch_type`."""
+        """Opens a declared stream. `options` are the members of struct leat_open_options by name, None as if left out (delivery:
+        "shared" or "copy"; rank: a number or "launcher"; private_writes: True); reconnect: callable(kind: "lost", "trying" or
+        "back", attempt: int, waited_s: float, reason: str), which must not use the stream, and whose exceptions go to
+        sys.unraisablehook. Batches are made as `batch_type`, without a call of it."""
     def open_built(self, spec: Spec, options: Mapping[str, Any] | None = None, batch_type: type[Batch] | None = None) -> Stream: ...
 
+@final
 class Stream:
     name: str
     tensors: tuple[tuple[str, str, tuple[int, ...]], ...]  # (name, dtype, shape; -1: varies)
@@ -61,23 +66,24 @@ class Batch:
     n_rows: int
     is_released: bool
     stream: Stream | None  # None once the stream is gone
-    def __getitem__(self, name: str) -> Tensor: ...
+    def __getitem__(self, name: str, /) -> Tensor: ...
     def __iter__(self) -> Iterator[str]: ...
     def __len__(self) -> int: ...
-    def __contains__(self, name: object) -> bool: ...
+    def __contains__(self, name: object, /) -> bool: ...
     def keys(self) -> tuple[str, ...]: ...
     def values(self) -> tuple[Tensor, ...]: ...
     def items(self) -> tuple[tuple[str, Tensor], ...]: ...
-    def get(self, name: str, default: Any = None) -> Any: ...
+    def get(self, name: str, default: Any = None, /) -> Any: ...
     def release(self) -> bool:
         """Gives the slot back: at once and True if no array looks into it; else when the last of them is gone, and False. The batch
         itself can be read no more."""
     def ring(self) -> tuple[int, int, int]:
-        """(address, bytes, generation) of the shared read-only mapping that the batch lies in, for who registers it with a device.
-        ValueError if it lies in memory of this process (delivery "copy")."""
+        """(address, bytes, number) of the shared read-only mapping that the batch lies in, for who registers it with a device;
+        no other mapping of this process has that number, before or after. ValueError if it lies in memory of this process (delivery "copy")."""
     def __enter__(self) -> Batch: ...
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None: ...
 
+@final
 class Tensor:
     """An array in the batch's slot, row-major. Buffer protocol (read-only, any dtype but bfloat16) and DLPack (versioned and not).
     What is written through DLPack stays in this process, and is gone when the slot is."""

@@ -248,7 +248,7 @@ static PyMethodDef methods[] = {
                "last of them is gone, and False. The batch itself can be read no more.")},
     {"ring", batch_ring, METH_NOARGS,
      PyDoc_STR("ring($self)\n--\n\n"
-               "(address, bytes, generation) of the shared read-only mapping that the batch lies\n"
+               "(address, bytes, number) of the shared read-only mapping that the batch lies\n"
                "in, for who registers it with a device.")},
     {"__enter__", batch_enter, METH_NOARGS, NULL},
     {"__exit__", batch_exit, METH_VARARGS, NULL},
