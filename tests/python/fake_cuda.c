@@ -11,7 +11,7 @@
 #define API __attribute__((visibility("default")))
 
 enum { OK = 0, INVALID = 1, NO_MEMORY = 2, NO_DEVICE = 101, NO_CONTEXT = 201, NOT_READY = 600, REFUSED = 801 };
-enum { MAX_OPS = 4096, MAX_EVENTS = 4096 };
+enum { MAX_OPS = 4096, MAX_EVENTS = 1 << 20 };
 
 struct fake_op {
     int event; /* that it sets; 0: it is a copy */

@@ -1,6 +1,6 @@
 """Two processes that know each other by torch.distributed, as torchrun starts them; what each prints as its last line is JSON.
 
-Not a test: test_accelerate, test_trainer and test_ranks use it.
+Not a test: test_accelerate and test_trainer use it.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def main(folder: str) -> None:
     import leat
     from leat.torch_data import whole_batches
 
-    rows = leat.csv(f"{folder}/rows.csv").cast("number", dtype="int32").cast("label", "int64", "labels")
+    rows = leat.csv(f"{folder}/rows.csv").cast("number", dtype="int32").cast("label", "labels", dtype="int64")
     batches = rows.shuffle(50, seed=1).batch(BATCH).options(index=f"{folder}/index")
     with batches.open(world_size=1, epochs=1) as stream:  # from now on the number of steps is known
         assert sum(batch.n_rows for batch in stream) == N_ROWS

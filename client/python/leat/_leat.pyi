@@ -188,3 +188,35 @@ SAVE_JSONL: int
 def save_batch(batch: Batch, path: str | PathLike[str], format: int, compression: int, /) -> None:
     """Writes it under a temporary name, syncs, renames. compression: of .npz, 0 or zlib's level. SpecError: no such format, names that
     it cannot hold; OSError: what the disk says."""
+
+# ---- CUDA, whose driver is loaded when one of these is first used. cuda.py is what they are for.
+
+def cuda_count() -> int:
+    """Number of CUDA devices; 0 without a driver."""
+
+def cuda_n_rings() -> int:
+    """Rings of batches that are registered with CUDA."""
+
+class CudaDevice:
+    ordinal: int
+    name: str
+    stream: int  # the CUstream on which copies run
+    can_register: bool  # memory that is mapped read-only
+    def __init__(self, ordinal: int = 0) -> None:
+        """A GPU, in its primary context. NotFoundError: no CUDA, or no such device."""
+    def copy(self, pieces: Sequence[tuple[Tensor, int]], /) -> CudaCopy:
+        """Begins to copy each tensor to its device address. The slots are held until they were read."""
+    def alloc(self, nbytes: int, /) -> CudaMemory: ...
+
+class CudaCopy:
+    is_done: bool  # then the slots have gone back
+    is_registered: bool
+    def wait(self) -> None: ...
+    def precede(self, stream: int, /) -> None:
+        """What is queued on that CUstream from now on begins after the copy."""
+
+class CudaMemory:
+    address: int
+    nbytes: int
+    def capsule(self, code: int, bits: int, shape: tuple[int, ...], /) -> Any:
+        """A DLPack capsule (unversioned) of it, which keeps it."""

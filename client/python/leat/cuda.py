@@ -14,7 +14,7 @@ import os
 from collections import deque
 from typing import Any
 
-from . import _leat
+from . import _leat, frameworks
 
 _log = logging.getLogger("leat")
 
@@ -67,10 +67,7 @@ class Torch:
     """A batch on its way to `device` (a torch.device of type cuda). The memory is torch's."""
 
     def __init__(self, batch: _leat.Batch, device: Any) -> None:
-        import torch
-
-        from .frameworks import torch_dtype
-
+        torch = frameworks.module("torch")
         torch.cuda.init()
         self._torch = torch
         ordinal = torch.cuda.current_device() if device.index is None else device.index
@@ -79,7 +76,7 @@ class Torch:
         # Memory of the side stream: what it held before was freed there, so the copy waits for no computation.
         with torch.cuda.stream(torch.cuda.ExternalStream(sender.device.stream, device=self._device)):
             self._arrays = {
-                name: torch.empty(tensor.shape, dtype=torch_dtype(tensor.dtype), device=self._device) for name, tensor in batch.items()
+                name: torch.empty(tensor.shape, dtype=frameworks.torch_dtype(tensor.dtype), device=self._device) for name, tensor in batch.items()
             }
         self._copy = sender.send(batch, {name: array.data_ptr() for name, array in self._arrays.items()})
 
@@ -107,7 +104,7 @@ class Jax:
 
     def finish(self) -> dict[str, Any]:
         """The arrays. What is computed from them waits for the copy, on the device."""
-        import jax
+        jax = frameworks.module("jax")
 
         arrays = {}
         for name, tensor in self._tensors.items():
@@ -167,7 +164,7 @@ class _Memories:
 
 def _wait_for_all(array: Any) -> None:
     """Until JAX's computations on the array's device have come so far."""
-    import jax
+    jax = frameworks.module("jax")
 
     (jax.device_put(0, array.sharding) + 0).block_until_ready()
 

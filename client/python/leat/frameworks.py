@@ -10,6 +10,7 @@ A framework is imported when it is first asked for.
 from __future__ import annotations
 
 import ctypes
+import importlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -18,6 +19,11 @@ from . import _leat
 from .errors import SpecError, TimedOutError
 
 FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
+
+
+def module(name: str) -> Any:
+    """A framework, imported when it is first asked for."""
+    return importlib.import_module(name)
 
 
 def convert(batch: _leat.Batch, framework: str, device: Any = None, copy: bool | None = None) -> dict[str, Any]:
@@ -55,14 +61,14 @@ def _to_numpy(batch: _leat.Batch, device: Any, copy: bool | None) -> dict[str, A
 
 
 def _numpy_array(tensor: _leat.Tensor, copy: bool | None) -> Any:
-    import numpy
+    numpy = module("numpy")
 
     if tensor.dtype != "bfloat16":
         return numpy.asarray(tensor) if copy is False else numpy.array(tensor)
     if copy is False:
         raise SpecError(f"{tensor.name}: NumPy has no bfloat16 of its own to look at: leave copy=False out, or cast to float32 in the pipeline")
     try:
-        import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
+        ml_dtypes = module("ml_dtypes")
     except ImportError as error:
         raise SpecError(f"{tensor.name}: NumPy has no bfloat16: install ml_dtypes, or cast to float32 in the pipeline") from error
     array = numpy.empty(tensor.shape, ml_dtypes.bfloat16)
@@ -82,13 +88,11 @@ def _copy_to(address: int, tensor: _leat.Tensor) -> None:
 
 def torch_dtype(name: str) -> Any:
     """torch.int32 for "int32"."""
-    import torch
-
-    return getattr(torch, name)
+    return getattr(module("torch"), name)
 
 
 def _begin_torch(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[], dict[str, Any]]:
-    import torch
+    torch = module("torch")
 
     place = torch.device("cpu" if device is None else device)
     if place.type != "cpu" and copy is False:
@@ -107,7 +111,7 @@ def _begin_torch(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable
 
 
 def _torch_copy(tensor: _leat.Tensor) -> Any:
-    import torch
+    torch = module("torch")
 
     array = torch.empty(tensor.shape, dtype=torch_dtype(tensor.dtype))
     _copy_to(array.data_ptr(), tensor)
@@ -131,7 +135,7 @@ def _begin_jax(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[
 
 def _jax_place(device: Any) -> Any:
     """A jax.Device, or a Sharding as it was given."""
-    import jax
+    jax = module("jax")
 
     if device is None:
         default = jax.config.jax_default_device
@@ -146,7 +150,7 @@ def _jax_place(device: Any) -> Any:
 
 
 def _jax_array(tensor: _leat.Tensor, place: Any, copy: bool | None) -> Any:
-    import jax
+    jax = module("jax")
 
     if copy is not False:
         return jax.device_put(_numpy_array(tensor, True), place)
@@ -161,7 +165,7 @@ def _jax_array(tensor: _leat.Tensor, place: Any, copy: bool | None) -> Any:
 
 
 def _to_mlx(batch: _leat.Batch, device: Any, copy: bool | None) -> dict[str, Any]:
-    import mlx.core as mx
+    mx = module("mlx.core")
 
     if device not in (None, "cpu") and not isinstance(device, mx.Device):
         raise SpecError(f"MLX's arrays belong to no device: give None, not {device!r}, and the device to what computes")
@@ -173,6 +177,10 @@ def _to_mlx(batch: _leat.Batch, device: Any, copy: bool | None) -> dict[str, Any
 def _mlx_array(tensor: _leat.Tensor, mx: Any) -> Any:
     if tensor.dtype == "float64":  # mx.array would make float32 of it
         return mx.array(memoryview(tensor), dtype=mx.float64)
+    if tensor.dtype == "bfloat16":  # of which mx.array knows NumPy's alone
+        raw = (ctypes.c_uint16 * (tensor.nbytes // 2))()
+        _copy_to(ctypes.addressof(raw), tensor)
+        return mx.array(memoryview(raw).cast("B").cast("H")).reshape(tensor.shape).view(mx.bfloat16)
     return mx.array(tensor)
 
 
@@ -335,7 +343,7 @@ class _Moved:
         self._device = device
 
     def __iter__(self) -> Iterator[Any]:
-        import torch
+        torch = module("torch")
 
         device = torch.device(self._device)
         if device.type != "cuda":
@@ -349,7 +357,7 @@ class _Moved:
 
 def _begin_move(item: Any, device: Any, side: Any) -> Callable[[], Any]:
     """Begins to copy on that stream; from pinned memory the CPU does not wait."""
-    import torch
+    torch = module("torch")
 
     with torch.cuda.stream(side):
         moved = _move(item, device, non_blocking=True)

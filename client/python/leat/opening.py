@@ -77,6 +77,4 @@ def native(options: OpenOptions) -> dict[str, Any]:
             found[_NATIVE.get(name, name)] = value
         else:
             raise SpecError(f'there is no option "{name}"; there are {", ".join(sorted(OpenOptions.__annotations__))}')
-    if "rank" not in found and "world_size" not in found:
-        found.update(ranks.options())
     return found

@@ -32,8 +32,8 @@ _PLACES_AT = _HEAD.size + N_KEPT * _PASS.size
 class Worker(NamedTuple):
     """One of a DataLoader's workers."""
 
-    index: int
-    count: int
+    id: int
+    n_workers: int
     seed: int  # of the iteration: the same for all of its workers
 
 
@@ -120,9 +120,9 @@ class Passes:
         _PASS.pack_into(self._memory, _HEAD.size + number % N_KEPT * _PASS.size, *fields)
 
     def _place(self, worker: Worker) -> int:
-        if not 0 <= worker.index < MAX_WORKERS:
-            raise SpecError(f"a DataLoader of {worker.count} workers is too many: at most {MAX_WORKERS}")
-        return _PLACES_AT + worker.index * _PLACE.size
+        if not 0 <= worker.id < MAX_WORKERS:
+            raise SpecError(f"a DataLoader of {worker.n_workers} workers is too many: at most {MAX_WORKERS}")
+        return _PLACES_AT + worker.id * _PLACE.size
 
     def _find(self, worker: Worker | None) -> int | None:
         """The pass that another worker of the same iteration has begun."""
@@ -131,13 +131,13 @@ class Passes:
         _, n_passes, _ = self._head()
         (joined,) = _PLACE.unpack_from(self._memory, self._place(worker))
         for number in range(max(joined, n_passes - N_KEPT), n_passes):
-            if self._read(number)[:2] == (worker.seed, worker.count):
+            if self._read(number)[:2] == (worker.seed, worker.n_workers):
                 return number
         return None
 
     def _add(self, worker: Worker | None) -> int:
         epoch, number, is_fresh = self._head()
-        seed, count = (worker.seed, worker.count) if worker is not None else (0, 0)
+        seed, count = (worker.seed, worker.n_workers) if worker is not None else (0, 0)
         self._write(number, (seed, count, epoch, is_fresh))
         _HEAD.pack_into(self._memory, 0, epoch + 1, number + 1, False)
         return number

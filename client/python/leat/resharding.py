@@ -27,7 +27,7 @@ class Consumer(NamedTuple):
 
     kind: str  # DISPATCHER, SHARD or LOADER
     n_processes: int
-    index: int  # of this process among them
+    process: int  # which of them this one is
     batch_size: int | None  # of the loader, in items of the dataset
     is_split: bool  # batch_size is that of all processes together
     collate: Any
@@ -42,7 +42,7 @@ class Consumer(NamedTuple):
     def own_items(self) -> range:
         """Those of a round's items that a shard keeps."""
         size = self.round_items // self.n_processes
-        return range(self.index * size, (self.index + 1) * size)
+        return range(self.process * size, (self.process + 1) * size)
 
 
 def find(dataset: Any) -> Consumer | None:
@@ -66,18 +66,18 @@ def count_processes() -> int:
 
 
 def _consumer_of(loader: Any, dataset: Any, state: Any) -> Consumer | None:
-    held = getattr(loader, "dataset", None)
+    held: Any = getattr(loader, "dataset", None)
     common = {"batch_size": loader.batch_size, "collate": loader.collate_fn}
     if held is dataset and type(loader).__name__ == "DataLoaderDispatcher":
         partial = state.PartialState()
         return Consumer(
-            kind=DISPATCHER, n_processes=partial.num_processes, index=partial.process_index, is_split=loader.split_batches, **common
+            kind=DISPATCHER, n_processes=partial.num_processes, process=partial.process_index, is_split=loader.split_batches, **common
         )
     if held is dataset:
-        return Consumer(kind=LOADER, n_processes=1, index=0, is_split=False, **common)
+        return Consumer(kind=LOADER, n_processes=1, process=0, is_split=False, **common)
     if type(held).__name__ == "IterableDatasetShard" and held.dataset is dataset:
         common["batch_size"] = held.batch_size
         return Consumer(
-            kind=SHARD, n_processes=held.num_processes, index=held.process_index, is_split=held.split_batches, **common
+            kind=SHARD, n_processes=held.num_processes, process=held.process_index, is_split=held.split_batches, **common
         )
     return None

@@ -302,9 +302,9 @@ class _Pass(Iterator[Item]):
         if consumer is None or consumer.kind == resharding.LOADER:
             return self._read(self._dataset._share(), _turns(self._worker))
         if consumer.kind == resharding.SHARD and not self._dataset.rows:
-            share = {"rank": consumer.index, "world_size": consumer.n_processes}
+            share = {"rank": consumer.process, "world_size": consumer.n_processes}
             return _between(self._read(share, _turns(self._worker)), consumer, self._mark)
-        if self._worker is not None and self._worker.index > 0:
+        if self._worker is not None and self._worker.id > 0:
             return iter(())  # what is cut up in one place comes from one place
         items = self._read({"rank": 0, "world_size": 1}, (0, 1))
         if consumer.kind == resharding.SHARD:
@@ -376,7 +376,7 @@ def _find_worker() -> Worker | None:
 
 
 def _turns(worker: Worker | None) -> tuple[int, int]:
-    return (0, 1) if worker is None else (worker.index, worker.count)
+    return (0, 1) if worker is None else (worker.id, worker.n_workers)
 
 
 def _n_rows(batch: Item) -> int:
@@ -424,8 +424,8 @@ def _between(batches: Iterator[Marked], consumer: resharding.Consumer, mark: Mar
     """This process's batches at their places in rounds, and nothing at those of the others; `mark`: before them."""
     for batch, after in batches:
         for i in range(consumer.n_processes):
-            mark = after if i >= consumer.index else mark
-            yield (batch if i == consumer.index else None), mark
+            mark = after if i >= consumer.process else mark
+            yield (batch if i == consumer.process else None), mark
 
 
 def _slices(rows: Iterator[Marked], consumer: resharding.Consumer) -> Iterator[Marked]:

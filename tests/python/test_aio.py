@@ -1,0 +1,95 @@
+"""Iteration in an event loop: no thread waits, other tasks go on, and a task that is cancelled leaves the stream as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import pathlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import leat
+
+N_ROWS = 2000
+BATCH = 10
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path = tmp_path_factory.mktemp("rows") / "rows.csv"
+    path.write_text("number\n" + "".join(f"{i}\n" for i in range(N_ROWS)))
+    return leat.csv(path).cast("number", dtype="int32").batch(BATCH)
+
+
+@pytest.fixture
+def stream(pipeline: Any) -> Iterator[Any]:
+    with pipeline.open() as stream:
+        yield stream
+
+
+async def rows_of(stream: Any) -> list[int]:
+    rows: list[int] = []
+    async for batch in stream:
+        rows += batch["number"].tolist()
+        batch.release()
+    return rows
+
+
+def test_an_epoch_each(stream: Any, pipeline: Any) -> None:
+    assert asyncio.run(rows_of(stream)) == list(range(N_ROWS))
+    assert asyncio.run(rows_of(stream)) == list(range(N_ROWS))
+    assert asyncio.run(rows_of(pipeline)) == list(range(N_ROWS))
+    pipeline.close()
+
+
+def test_several_streams_and_no_thread(pipeline: Any) -> None:
+    async def read() -> tuple[list[list[int]], int, int]:
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0)
+
+        ticking = asyncio.create_task(tick())
+        streams = [pipeline.open() for _ in range(3)]
+        n_threads = threading.active_count()
+        rows = await asyncio.gather(*(rows_of(stream) for stream in streams))
+        n_threads = max(0, threading.active_count() - n_threads)
+        ticking.cancel()
+        for stream in streams:
+            stream.close()
+        return list(rows), ticks, n_threads
+
+    rows, ticks, n_threads = asyncio.run(read())
+    assert rows == [list(range(N_ROWS))] * 3
+    assert ticks > 1 and n_threads == 0
+
+
+def test_a_cancelled_wait_loses_no_batch(stream: Any) -> None:
+    async def read() -> list[int]:
+        rows: list[int] = []
+        while True:
+            try:
+                batch = await asyncio.wait_for(stream.next_async(), 0.0001 if len(rows) % 3 == 0 else None)
+            except TimeoutError:
+                batch = await stream.next_async()
+            if batch is None:
+                return rows
+            rows += batch["number"].tolist()
+            batch.release()
+
+    assert asyncio.run(read()) == list(range(N_ROWS))
+
+
+def test_errors_come_out_of_the_loop(stream: Any) -> None:
+    async def hold_all() -> None:
+        held = []
+        async for batch in stream:
+            held.append(batch)
+
+    with pytest.raises(leat.HeldError, match="held"):
+        asyncio.run(hold_all())
