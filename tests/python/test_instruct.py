@@ -25,7 +25,9 @@ CHATML = (
     "{{ m.content + '<|im_end|>' }}{% endgeneration %}{{ '\n' }}{% else %}"
     "{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endif %}{% endfor %}"
 )
-TASKS = [{"instruction": f"Add {i} to it.", "input": "" if i % 3 else f"It is {i}.", "output": f"That is {2 * i}."} for i in range(20)]
+TASKS = [
+    {"instruction": f"Add {i} to it.", "input": "" if i % 3 else f"It is {i}.", "output": f"That is {2 * i}."} for i in range(20)
+]
 ASKED = [{"prompt": f"What is {i} + {i}?", "completion": f" {2 * i}, of course"} for i in range(20)]
 TALKS = [
     [
@@ -190,7 +192,7 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
     talks = write(tmp_path, [{"messages": talk} for talk in TALKS], "talks.jsonl")
     for match, data, options in (
         ("columns a, b are neither messages", other, {}),
-        ("no column 'q' for 'prompt'; there are prompt, completion", path, {"columns": {"prompt": "q", "completion": "prompt"}}),
+        ("no column 'q' for 'prompt'; there are prompt", path, {"columns": {"prompt": "q", "completion": "prompt"}}),
         ("are none of messages", path, {"columns": {"prompt": "prompt"}}),
         ("give chat_template, one of chatml", talks, {}),
         ("'mine' is none of chatml", talks, {"template": "mine"}),

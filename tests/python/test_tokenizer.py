@@ -1,4 +1,4 @@
-"""leat.Tokenizer against transformers' fast tokenizers on the small tokenizers of tests/tokenizer/data; and what is its own: one
+"""leat.Tokenizer against transformers' fast tokenizers on the small ones of tests/tokenizer/data; and what is its own: one
 number per id, arrays that are written once, files, chats, what is refused, threads, signals, forks."""
 
 from __future__ import annotations
