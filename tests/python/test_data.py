@@ -19,7 +19,7 @@ pa = pytest.importorskip("pyarrow")
 
 from leat import columns, data, data_store, errors, held  # noqa: E402
 
-ROWS = [{"text": f"row é {i}", "label": i % 3, "score": i / 2, "ok": i % 2 == 0} for i in range(2500)]
+ROWS: list[dict[str, Any]] = [{"text": f"row é {i}", "label": i % 3, "score": i / 2, "ok": i % 2 == 0} for i in range(2500)]
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from leat import columns, errors, held  # noqa: E402
 WORDS = "the a cat dog sat ran on under mat tree and or not very small large red blue house".split()
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 TEXTS = [" ".join(WORDS[(i * 7 + j * 3) % len(WORDS)] for j in range(i * 5 % 23)) for i in range(203)]
-ROWS = [{"text": text, "label": i % 3, "score": i / 4, "title": f"cat {WORDS[i % 19]}"} for i, text in enumerate(TEXTS)]
+ROWS: list[dict[str, Any]] = [{"text": text, "label": i % 3, "score": i / 4, "title": f"cat {WORDS[i % 19]}"} for i, text in enumerate(TEXTS)]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -178,7 +178,7 @@ def test_torch_data_loader(fast: Any) -> None:
     """The same loop, over tensors of torch, of the same data set."""
     torch = pytest.importorskip("torch")
 
-    class Reviews(torch.utils.data.Dataset):  # type: ignore[misc]
+    class Reviews(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
         def __len__(self) -> int:
             return len(ROWS)
 

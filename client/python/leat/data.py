@@ -139,7 +139,7 @@ def _chunks(array: Any) -> list[Any]:
 
 def _values_of(series: Any) -> list[Any]:
     """None for what is missing, which in columns of texts may be a NaN."""
-    values = series.tolist()
+    values: list[Any] = series.tolist()
     if series.dtype.kind == "f":
         return values
     return [None if isinstance(value, float) and value != value else value for value in values]
