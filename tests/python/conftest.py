@@ -83,7 +83,7 @@ def wait_until(condition: Callable[[], Any], what: str) -> None:
 
 def numbers_yaml(folder: pathlib.Path) -> str:
     """Streams over a file of the numbers 0 .. N_ROWS - 1: `rows`, whose tensors expected() tells; `wide`, of one tensor of
-    several pages; `bad`, which ends with an error at the last row."""
+    several pages; `some`, whose length nobody knows; `bad`, which ends with an error at the last row."""
     records = [{"n": n, "low": n % 2, "float64": float(n)} for n in range(N_ROWS)]
     (folder / "numbers.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     (folder / "bad.csv").write_text("n\n" + "".join(f"{i}\n" for i in range(N_ROWS)) + "x\n")
@@ -109,6 +109,12 @@ def numbers_yaml(folder: pathlib.Path) -> str:
       - select: {{ fields: [m, wide] }}
       - batch: {{ batch_size: 10 }}
       - prefetch: {{ prefetch_size: 2 }}
+  some:
+    {source}
+    stages:
+      - sample: {{ fraction: 0.5 }}
+      - select: {{ fields: [n] }}
+      - batch: {{ batch_size: {BATCH} }}
   bad:
     source: {{ csv: {{ paths: [bad.csv] }} }}
     stages:

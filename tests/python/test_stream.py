@@ -88,7 +88,7 @@ class TestEpochs:
             assert stream.native.n_batches == 10 and stream.native.waited_ns > 0 and not stream.native.is_closed
 
     def test_a_length_that_is_not_known(self, numbers: Leatd) -> None:
-        with numbers.open("bad") as stream, pytest.raises(TypeError, match="of bad is not known: .+"):
+        with numbers.open("some") as stream, pytest.raises(TypeError, match="of some is not known: .+"):
             len(stream)
 
     def test_progress(self, numbers: Leatd, capsys: pytest.CaptureFixture[str]) -> None:
@@ -378,7 +378,7 @@ class TestThreads:
         def wait(stream: Stream) -> None:
             try:
                 while True:
-                    results.append(stream.native.next())
+                    stream.native.next()
             except leat.Error as error:
                 results.append(error)
 
@@ -430,7 +430,7 @@ class TestFork:
 import os, sys, time
 from leat import _leat
 stream = _leat.Client({numbers.address!r}).open("rows", {{"client_name": "parent"}})
-batch = take(stream)
+batch = stream.next()
 if os.fork() == 0:
     time.sleep({HANG_S})
     os._exit(0)
@@ -523,7 +523,7 @@ from leat.batch import Batch
 from leat.stream import Stream
 stream = Stream(_leat.Client({numbers.address!r}).open("rows", None, Batch))
 kept = [memoryview(batch["int32"]) for batch in stream][-1]
-batch = take(stream)
+batch = stream.next()
 assert threading.active_count() == 1
 """
     done = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, timeout=HANG_S)

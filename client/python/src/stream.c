@@ -214,11 +214,16 @@ static PyObject *all_held(const struct stream *self) {
     unsigned n_held = atomic_load(&link->n_leased);
     unsigned n_lingering = atomic_load(&link->n_lingering);
 
+    if (n_lingering == 0)
+        return leat_py_raise_text(-ENOBUFS,
+                                  "all %u batches of the window are held: release() them, or open "
+                                  "the stream with a larger window",
+                                  n_held);
     return leat_py_raise_text(
         -ENOBUFS,
         "all %u batches of the window are held, and %u of them were released but arrays still "
-        "look into them: release() batches, let go of arrays, or copy them (to(..) copies); or "
-        "open the stream with a larger window",
+        "look into them: let go of these arrays, or make copies (to(..) does), or open the stream "
+        "with a larger window",
         n_held, n_lingering);
 }
 
