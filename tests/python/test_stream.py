@@ -323,15 +323,15 @@ class TestErrors:
                 with pytest.raises(RuntimeError, match="from within"):
                     take(stream)
 
-        with daemon.open("rows", n_epochs=2, reconnect=reconnect) as stream:
+        with daemon.open("rows", n_epochs=20, window=8, reconnect=reconnect) as stream:
             found = [(batch.epoch, batch.step) for batch in [take(stream)]]
             daemon.process.kill()
             daemon.process.wait()
             thread = threading.Timer(0.3, daemon.start)
             thread.start()
-            found += steps(stream) + steps(stream)
+            found += [(batch.epoch, batch.step) for batch in stream.epochs(20)]
             thread.join()
-            assert found == [(epoch, step) for epoch in range(2) for step in range(N_STEPS)]
+            assert found == [(epoch, step) for epoch in range(20) for step in range(N_STEPS)]
         assert told[0][0] == "lost" and told[1][:2] == ("trying", 1) and told[-1][0] == "back"
         assert all(isinstance(waited, float) and reason for _, _, waited, reason in told)
 
