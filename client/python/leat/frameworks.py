@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from . import _leat
-from .errors import SpecError, TimedOutError
+from .errors import HeldError, SpecError, TimedOutError
 
 FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
 
@@ -291,7 +291,7 @@ class _Ahead:
         state = self.source.state_dict() if hasattr(self.source, "state_dict") else None
         try:
             batch = next(self.source, None) if look is None else look(0)
-        except TimedOutError:
+        except (TimedOutError, HeldError):
             return
         if batch is None:
             self._is_at_end = True
