@@ -1,13 +1,15 @@
 """Batches to a GPU: GB/s from the ring to the device, and the share of a training step that is waited for data.
 
-    LEAT_BIN=build/bin PYTHONPATH=build/python python3 tests/bench/cuda_bench.py [--json FILE] [--device 0] [--jax] [--seconds 5]
+    LEAT_BIN=build/bin PYTHONPATH=build/python python3 tests/bench/cuda_bench.py [--json FILE] [--device 0] [--jax]
+    [--seconds 5]
 
 Needs a GPU, and PyTorch with CUDA (--jax: and JAX). What arrives is compared with what was sent first. Four tables:
 
-- copy: one batch that is held, copied again and again by itself: what the bus gives, registered and (in a process of its own) not.
+- copy: one batch that is held, copied again and again by itself: what the bus gives, registered and (in a process of its
+  own) not.
 - stream: batches of a stream as they come, to torch, each released: what the daemon makes is in it.
-- step: a small transformer trains; its time for a step with a batch that is on the device already, against batches of a stream. What is
-  more is waited for. Besides, the time in next().
+- step: a small transformer trains; its time for a step with a batch that is on the device already, against batches of a
+  stream. What is more is waited for. Besides, the time in next().
 - jax: with --jax, the same arrays by way of JAX.
 """
 
@@ -167,7 +169,7 @@ def time_steps(step: Any, batches: Any, n: int, device: Any) -> tuple[float, flo
         waited += time.perf_counter() - began
         step(input_ids)
         if i % 4 == 3:
-            torch.cuda.current_stream(device).synchronize()  # so that the CPU cannot run far ahead, as with a loss that is logged
+            torch.cuda.current_stream(device).synchronize()  # as where a loss is logged: the CPU is not far ahead
     torch.cuda.synchronize(device)
     return (time.perf_counter() - start) / n, waited / n
 
@@ -233,7 +235,8 @@ def show(results: dict[str, Any]) -> None:
                 print(f"{name:22} {size:7} {row['gb_s']:6.1f} GB/s  {row['us']:9.1f} us{issue}")
     step = results["step"]
     print(f"step, batch on device  {step['still_ms']:8.3f} ms")
-    print(f"step, batches fed      {step['fed_ms']:8.3f} ms, waited {step['waited_share']:.2%} ({step['next_share']:.2%} of it in next())")
+    waited = f"waited {step['waited_share']:.2%}; {step['next_share']:.2%} in next()"
+    print(f"step, batches fed      {step['fed_ms']:8.3f} ms, {waited}")
 
 
 def main() -> None:
@@ -253,7 +256,7 @@ def main() -> None:
 
         device = torch.device("cuda", given.device)
         check(folder, device)
-        results: dict[str, Any] = {"device": torch.cuda.get_device_name(device), "torch": torch.__version__, "python": sys.version.split()[0]}
+        results: dict[str, Any] = {"device": torch.cuda.get_device_name(device), "torch": torch.__version__}
         results["copy"] = measure_copy(folder, given.device, given.seconds, SIZES)
         results["copy, not registered"] = without_registering(folder, given.device, given.seconds)
         results["stream"] = measure_stream(folder, device, given.seconds)
@@ -262,7 +265,8 @@ def main() -> None:
             command = [sys.executable, __file__, "--only-jax", "--seconds", str(given.seconds)]
             environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
             done = subprocess.run(command, env=environment, capture_output=True, text=True)
-            results["jax"] = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"error": done.stderr[-2000:]}
+            is_done = done.returncode == 0
+            results["jax"] = json.loads(done.stdout.splitlines()[-1]) if is_done else {"error": done.stderr[-2000:]}
         show(results)
         if given.jax and "error" in results["jax"]:
             print(results["jax"]["error"], file=sys.stderr)

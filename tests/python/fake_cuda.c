@@ -1,6 +1,7 @@
-/* fake_cuda.c: as much of libcuda.so.1 as leat calls, without a GPU: "device memory" is malloc's, and
- * what is queued on a stream is done when the test says so (fake_advance) or somebody synchronises.
- * What real CUDA would refuse is refused: no current context, memory that was never allocated. */
+/* fake_cuda.c: as much of libcuda.so.1 as leat calls, without a GPU: "device memory" is malloc's,
+ * and what is queued on a stream is done when the test says so (fake_advance) or somebody
+ * synchronises. What real CUDA would refuse is refused: no current context, memory that was never
+ * allocated. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +11,15 @@
 
 #define API __attribute__((visibility("default")))
 
-enum { OK = 0, INVALID = 1, NO_MEMORY = 2, NO_DEVICE = 101, NO_CONTEXT = 201, NOT_READY = 600, REFUSED = 801 };
+enum {
+    OK = 0,
+    INVALID = 1,
+    NO_MEMORY = 2,
+    NO_DEVICE = 101,
+    NO_CONTEXT = 201,
+    NOT_READY = 600,
+    REFUSED = 801
+};
 enum { MAX_OPS = 4096, MAX_EVENTS = 1 << 20 };
 
 struct fake_op {
@@ -22,7 +31,8 @@ struct fake_op {
 
 static struct {
     int n_registered, n_unregistered, n_allocated, n_freed, n_copies, n_waits, n_streams, n_events;
-    int last_flags, n_unmapped; /* rings whose memory was gone already when they were unregistered */
+    int last_flags,
+        n_unmapped; /* rings whose memory was gone already when they were unregistered */
     const void *registered;
     size_t registered_bytes;
     void *last_wait_stream;
@@ -36,11 +46,21 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- for the test ---- */
 
-API void *fake_told(void) { return &told; }
-API void fake_can_register(int yes) { can_register = yes; }
-API void fake_refuse_register(int result) { refuse_register = result; }
-API void fake_fail_copy(int at) { fail_copy_at = at; }
-API int fake_depth(void) { return depth; }
+API void *fake_told(void) {
+    return &told;
+}
+API void fake_can_register(int yes) {
+    can_register = yes;
+}
+API void fake_refuse_register(int result) {
+    refuse_register = result;
+}
+API void fake_fail_copy(int at) {
+    fail_copy_at = at;
+}
+API int fake_depth(void) {
+    return depth;
+}
 
 static void step(void) {
     const struct fake_op *op = &ops[first_op++ % MAX_OPS];
@@ -63,7 +83,9 @@ API int fake_advance(int n) {
 
 /* ---- CUDA ---- */
 
-API int cuInit(unsigned flags) { return flags ? INVALID : OK; }
+API int cuInit(unsigned flags) {
+    return flags ? INVALID : OK;
+}
 
 API int cuGetErrorName(int result, const char **name) {
     *name = result == NO_CONTEXT ? "CUDA_ERROR_INVALID_CONTEXT" : "CUDA_ERROR_OF_THE_TEST";
@@ -75,9 +97,15 @@ API int cuGetErrorString(int result, const char **text) {
     return OK;
 }
 
-API int cuDeviceGetCount(int *n) { return *n = 2, OK; }
-API int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, ordinal < 2 && ordinal >= 0 ? OK : NO_DEVICE; }
-API int cuDeviceGetName(char *name, int size, int device) { return snprintf(name, size, "Fake %d", device), OK; }
+API int cuDeviceGetCount(int *n) {
+    return *n = 2, OK;
+}
+API int cuDeviceGet(int *device, int ordinal) {
+    return *device = ordinal, ordinal < 2 && ordinal >= 0 ? OK : NO_DEVICE;
+}
+API int cuDeviceGetName(char *name, int size, int device) {
+    return snprintf(name, size, "Fake %d", device), OK;
+}
 
 API int cuDeviceGetAttribute(int *value, int attribute, int device) {
     (void)device;
@@ -85,10 +113,18 @@ API int cuDeviceGetAttribute(int *value, int attribute, int device) {
     return OK;
 }
 
-API int cuDevicePrimaryCtxRetain(void **ret, int device) { return (void)device, *ret = &context, OK; }
-API int cuDevicePrimaryCtxRelease_v2(int device) { return (void)device, OK; }
-API int cuCtxPushCurrent_v2(void *what) { return what == &context ? depth++, OK : INVALID; }
-API int cuCtxPopCurrent_v2(void **ret) { return *ret = &context, depth-- > 0 ? OK : INVALID; }
+API int cuDevicePrimaryCtxRetain(void **ret, int device) {
+    return (void)device, *ret = &context, OK;
+}
+API int cuDevicePrimaryCtxRelease_v2(int device) {
+    return (void)device, OK;
+}
+API int cuCtxPushCurrent_v2(void *what) {
+    return what == &context ? depth++, OK : INVALID;
+}
+API int cuCtxPopCurrent_v2(void **ret) {
+    return *ret = &context, depth-- > 0 ? OK : INVALID;
+}
 
 API int cuMemHostRegister_v2(void *memory, size_t n_bytes, unsigned flags) {
     if (depth < 1)
@@ -142,7 +178,8 @@ static int queue(struct fake_op op) {
     return r;
 }
 
-API int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t n_bytes, void *stream) {
+API int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t n_bytes,
+                             void *stream) {
     if (depth < 1 || !stream || !to)
         return depth < 1 ? NO_CONTEXT : INVALID;
     if (fail_copy_at && --fail_copy_at == 0)
@@ -157,7 +194,9 @@ API int cuStreamCreate(void **ret, unsigned flags) {
     return depth < 1 ? NO_CONTEXT : flags == 1 ? OK : INVALID;
 }
 
-API int cuStreamDestroy_v2(void *stream) { return free(stream), told.n_streams--, depth < 1 ? NO_CONTEXT : OK; }
+API int cuStreamDestroy_v2(void *stream) {
+    return free(stream), told.n_streams--, depth < 1 ? NO_CONTEXT : OK;
+}
 
 API int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
     (void)event;
@@ -176,12 +215,17 @@ API int cuEventCreate(void **ret, unsigned flags) {
     return OK;
 }
 
-API int cuEventDestroy_v2(void *event) { return (void)event, told.n_events--, depth < 1 ? NO_CONTEXT : OK; }
+API int cuEventDestroy_v2(void *event) {
+    return (void)event, told.n_events--, depth < 1 ? NO_CONTEXT : OK;
+}
 API int cuEventRecord(void *event, void *stream) {
-    return depth < 1 || !stream ? NO_CONTEXT : queue((struct fake_op){.event = (int)(uintptr_t)event});
+    return depth < 1 || !stream ? NO_CONTEXT
+                                : queue((struct fake_op){.event = (int)(uintptr_t)event});
 }
 
-API int cuEventQuery(void *event) { return depth < 1 ? NO_CONTEXT : is_set[(uintptr_t)event] ? OK : NOT_READY; }
+API int cuEventQuery(void *event) {
+    return depth < 1 ? NO_CONTEXT : is_set[(uintptr_t)event] ? OK : NOT_READY;
+}
 
 API int cuEventSynchronize(void *event) {
     if (depth < 1)

@@ -38,7 +38,11 @@ def run(script: pathlib.Path, *arguments: str, n: int = 2) -> list[Any]:
     command = [sys.executable, "-W", "ignore", str(script), *arguments]
     processes = [
         subprocess.Popen(
-            command, env={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            env={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for rank in range(n)
     ]

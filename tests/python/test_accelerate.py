@@ -1,5 +1,5 @@
-"""TorchDataset under Accelerate with two processes, in each of the ways in which it divides once more: no row twice, and none missing but
-an uneven rest."""
+"""TorchDataset under Accelerate with two processes, in each of the ways in which it divides once more: no row twice, and
+none missing but an uneven rest."""
 
 from __future__ import annotations
 
@@ -124,7 +124,8 @@ def refusals(folder: str) -> dict[str, str]:
     batches = leat.csv(f"{folder}/rows.csv").cast("number", dtype="int32").batch(BATCH)
     accelerator = prepared(DataLoaderConfiguration(dispatch_batches=False))
     told = {"sharded whole": refusal(accelerator.prepare(DataLoader(leat.TorchDataset(batches), batch_size=None)))}
-    told["with ranks"] = refusal(accelerator.prepare(DataLoader(leat.TorchDataset(batches, rows=True, rank=0, world_size=2), batch_size=8)))
+    of_rank = leat.TorchDataset(batches, rows=True, rank=0, world_size=2)
+    told["with ranks"] = refusal(accelerator.prepare(DataLoader(of_rank, batch_size=8)))
     told["dispatched, of 4"] = refusal(prepared().prepare(DataLoader(leat.TorchDataset(batches), batch_size=4)))
     return told
 

@@ -1,5 +1,5 @@
-"""What leat asks of CUDA, by a libcuda.so.1 of the test's own: rings are registered once and forgotten in time, slots are held until they
-were read, and nothing is left behind."""
+"""What leat asks of CUDA, by a libcuda.so.1 of the test's own: rings are registered once and forgotten in time, slots are
+held until they were read, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ BATCH = 10
 
 class Told(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_int) for name in ("registered", "unregistered", "allocated", "freed", "copies", "waits", "streams", "events")),
+        *((name, ctypes.c_int) for name in ("registered", "unregistered", "allocated", "freed", "copies", "waits")),
+        *((name, ctypes.c_int) for name in ("streams", "events")),
         ("last_flags", ctypes.c_int),
         ("unmapped", ctypes.c_int),
         ("address", ctypes.c_void_p),
@@ -230,10 +231,10 @@ def test_a_forked_child_is_told(fake: Any, pipeline: Any) -> None:
         if pid == 0:
             status = 1
             try:
-                for use in (lambda: device.alloc(4), lambda: copy.wait(), lambda: copy.is_done, lambda: _leat.CudaDevice().alloc(1) and 1 / 0):
+                for use in (lambda: device.alloc(4), lambda: copy.wait(), lambda: copy.is_done):
                     try:
                         use()
-                    except (leat.ForkedError, ZeroDivisionError):
+                    except leat.ForkedError:
                         continue
                     os._exit(2)
                 del copy, memory, device

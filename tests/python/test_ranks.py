@@ -23,7 +23,9 @@ def test_arguments(given: Any, wanted: tuple[int, int]) -> None:
     assert ranks.options(*given) == {"rank": wanted[0], "world_size": wanted[1]}
 
 
-@pytest.mark.parametrize("given, why", [((1, None), "no world_size"), ((None, 2), "no rank"), ((2, 2), r"outside 0\.\.1"), ((-1, 2), "outside")])
+@pytest.mark.parametrize(
+    "given, why", [((1, None), "no world_size"), ((None, 2), "no rank"), ((2, 2), r"outside 0\.\.1"), ((-1, 2), "outside")]
+)
 def test_half_of_a_pair(given: Any, why: str) -> None:
     with pytest.raises(leat.SpecError, match=why):
         ranks.options(*given)

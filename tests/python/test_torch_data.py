@@ -1,4 +1,5 @@
-"""TorchDataset under torch's DataLoader and torchdata's StatefulDataLoader: every row once, in the one order, whatever the workers."""
+"""TorchDataset under torch's DataLoader and torchdata's StatefulDataLoader: every row once, in the one order, whatever the
+workers."""
 
 from __future__ import annotations
 
@@ -256,7 +257,8 @@ def test_a_state_of_something_else_is_refused(batches: Any, rows: Any) -> None:
     with pytest.raises(leat.PositionError, match="batch_size"):
         next(iter(other))
     good = dataset.state_dict()
-    for bad in ({}, {**good, "version": 2}, {**good, "epoch": -1}, {**good, "rows": "3"}, {**good, "position": 7}, None, [good]):
+    wrong: tuple[dict[str, Any], ...] = ({"version": 2}, {"epoch": -1}, {"rows": "3"}, {"position": 7}, {"seen": None})
+    for bad in ({}, None, [good], *({**good, **part} for part in wrong)):
         with pytest.raises(leat.SpecError):
             dataset.load_state_dict(bad)
     dataset.load_state_dict({**good, "position": "leat1:nonsense"})

@@ -1,8 +1,9 @@
 """Batches on their way to a GPU of NVIDIA: from the ring straight over the bus, beside what the GPU computes.
 
-The ring's read-only mapping is registered with CUDA once, so that the GPU's copy engine reads it at the bus's full speed and nothing is copied
-on the CPU. A transfer is begun on a stream of its own (`Torch(batch, device)`, `Jax(batch, device)`) and finished when the arrays are wanted:
-then the framework's stream is told to wait for it, and the CPU for nothing. The slot goes back once CUDA's event says that it has been read.
+The ring's read-only mapping is registered with CUDA once, so that the GPU's copy engine reads it at the bus's full speed
+and nothing is copied on the CPU. A transfer is begun on a stream of its own (`Torch(batch, device)`, `Jax(batch, device)`)
+and finished when the arrays are wanted: then the framework's stream is told to wait for it, and the CPU for nothing. The
+slot goes back once CUDA's event says that it has been read.
 
 CUDA's driver is loaded when this is first used (libcuda.so.1); nothing is linked. Not for forked children, as CUDA itself.
 """
@@ -76,7 +77,8 @@ class Torch:
         # Memory of the side stream: what it held before was freed there, so the copy waits for no computation.
         with torch.cuda.stream(torch.cuda.ExternalStream(sender.device.stream, device=self._device)):
             self._arrays = {
-                name: torch.empty(tensor.shape, dtype=frameworks.torch_dtype(tensor.dtype), device=self._device) for name, tensor in batch.items()
+                name: torch.empty(tensor.shape, dtype=frameworks.torch_dtype(tensor.dtype), device=self._device)
+                for name, tensor in batch.items()
             }
         self._copy = sender.send(batch, {name: array.data_ptr() for name, array in self._arrays.items()})
 
@@ -92,8 +94,8 @@ class Torch:
 class Jax:
     """A batch on its way to `device` (a jax.Device of platform gpu).
 
-    JAX lends no memory of its own to write to: the copy goes to memory that leat keeps, and is copied on the device from there. That is
-    used again once JAX says that it is done."""
+    JAX lends no memory of its own to write to: the copy goes to memory that leat keeps, and is copied on the device from
+    there. That is used again once JAX says that it is done."""
 
     def __init__(self, batch: _leat.Batch, device: Any) -> None:
         self._device = device
@@ -118,7 +120,9 @@ class Jax:
 class _Lent:
     """Memory of a device as a producer of DLPack capsules."""
 
-    def __init__(self, memory: _leat.CudaMemory, copy: _leat.CudaCopy, dtype: str, shape: tuple[int, ...], ordinal: int) -> None:
+    def __init__(
+        self, memory: _leat.CudaMemory, copy: _leat.CudaCopy, dtype: str, shape: tuple[int, ...], ordinal: int
+    ) -> None:
         self._memory, self._copy, self._dtype, self._shape, self._ordinal = memory, copy, dtype, shape, ordinal
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -1,8 +1,8 @@
 """Batches as arrays of PyTorch, JAX, MLX and NumPy.
 
-`convert` is Batch.to(). On the CPU it copies, once, into memory of the framework's own, so that the arrays may be written and the slot goes
-back; with copy=False they look into the slot. To CUDA it is one asynchronous copy from the ring (see `cuda`). `Converted` and `to_device`
-do that for a whole stream, one batch ahead of the step on a GPU.
+`convert` is Batch.to(). On the CPU it copies, once, into memory of the framework's own, so that the arrays may be written
+and the slot goes back; with copy=False they look into the slot. To CUDA it is one asynchronous copy from the ring (see
+`cuda`). `Converted` and `to_device` do that for a whole stream, one batch ahead of the step on a GPU.
 
 A framework is imported when it is first asked for.
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from . import _leat
-from .errors import SpecError, TimedOutError
+from .errors import HeldError, SpecError, TimedOutError
 
 FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
 
@@ -29,9 +29,11 @@ def module(name: str) -> Any:
 def convert(batch: _leat.Batch, framework: str, device: Any = None, copy: bool | None = None) -> dict[str, Any]:
     """The batch's tensors as arrays of that framework, in the order of the stream.
 
-    device: None: the CPU (JAX: its default device); "cpu", "cuda", "cuda:1", or the framework's own (torch.device, jax.Device or Sharding).
-    copy None or True: arrays of their own, writable where the framework has such. False: they look into the slot, which is held until they
-    are gone; what is written to them stays in this process. SpecError: the framework cannot do that, and why.
+    device: None: the CPU (JAX: its default device); "cpu", "cuda", "cuda:1", or the framework's own (torch.device,
+    jax.Device or Sharding).
+    copy None or True: arrays of their own, writable where the framework has such. False: they look into the slot, which is
+    held until they are gone; what is written to them stays in this process. SpecError: the framework cannot do that, and
+    why.
     """
     return begin(batch, framework, device, copy)()
 
@@ -66,11 +68,12 @@ def _numpy_array(tensor: _leat.Tensor, copy: bool | None) -> Any:
     if tensor.dtype != "bfloat16":
         return numpy.asarray(tensor) if copy is False else numpy.array(tensor)
     if copy is False:
-        raise SpecError(f"{tensor.name}: NumPy has no bfloat16 of its own to look at: leave copy=False out, or cast to float32 in the pipeline")
+        raise SpecError(f"{tensor.name}: NumPy has no bfloat16 to look at: leave copy=False out, or cast it to float32 before")
     try:
         ml_dtypes = module("ml_dtypes")
     except ImportError as error:
-        raise SpecError(f"{tensor.name}: NumPy has no bfloat16: install ml_dtypes, or cast to float32 in the pipeline") from error
+        why = f"{tensor.name}: NumPy has no bfloat16: install ml_dtypes, or cast to float32 in the pipeline"
+        raise SpecError(why) from error
     array = numpy.empty(tensor.shape, ml_dtypes.bfloat16)
     _copy_to(array.ctypes.data, tensor)
     return array
@@ -157,7 +160,9 @@ def _jax_array(tensor: _leat.Tensor, place: Any, copy: bool | None) -> Any:
     if getattr(place, "platform", None) != "cpu":
         raise SpecError(f"on {place} batches are copied: copy=False is for the CPU")
     if tensor.itemsize == 8 and not jax.config.jax_enable_x64:
-        raise SpecError(f"{tensor.name}: JAX has {tensor.dtype} only with jax_enable_x64; leave copy=False out, or cast it in the pipeline")
+        raise SpecError(
+            f"{tensor.name}: JAX has {tensor.dtype} only with jax_enable_x64; leave copy=False out, or cast it in the pipeline"
+        )
     return jax.dlpack.from_dlpack(tensor)
 
 
@@ -190,8 +195,8 @@ def _mlx_array(tensor: _leat.Tensor, mx: Any) -> Any:
 class Converted:
     """The epochs of a stream or a pipeline as dicts of arrays; what Stream.to() returns.
 
-    Each `for` is an epoch. Towards CUDA one batch is under way while the step computes; its place is not counted as seen: state_dict() is
-    behind the last batch that was given. The batches themselves are released."""
+    Each `for` is an epoch. Towards CUDA one batch is under way while the step computes; its place is not counted as seen:
+    state_dict() is behind the last batch that was given. The batches themselves are released."""
 
     def __init__(self, source: Any, framework: str, device: Any = None, copy: bool | None = None) -> None:
         self.source = source
@@ -248,7 +253,7 @@ class Converted:
 
 
 class _Ahead:
-    """Batches of an iterator, begun when they are read and finished when they are given; one of them ahead, if one is there."""
+    """Batches of an iterator, begun when they are read and finished when they are given; one is ahead, if it is there."""
 
     def __init__(self, source: Any, begin_one: Callable[[Any], Callable[[], Any]], is_ahead: bool) -> None:
         self.source = source
@@ -291,7 +296,7 @@ class _Ahead:
         state = self.source.state_dict() if hasattr(self.source, "state_dict") else None
         try:
             batch = next(self.source, None) if look is None else look(0)
-        except TimedOutError:
+        except (TimedOutError, HeldError):
             return
         if batch is None:
             self._is_at_end = True
@@ -303,9 +308,9 @@ class _Ahead:
 def to_device(data: Any, device: Any, framework: str | None = None) -> Any:
     """A batch, or each of an iterable of batches, on that device.
 
-    A leat.Batch becomes a dict of arrays of `framework` (None: that which the device belongs to, else "torch"); a stream or pipeline a
-    `Converted` of it. Of anything else, as a DataLoader's batches, the torch tensors are moved, in dicts, lists and tuples at any depth; of an
-    iterable to CUDA on a stream of their own, one batch ahead.
+    A leat.Batch becomes a dict of arrays of `framework` (None: that which the device belongs to, else "torch"); a stream or
+    pipeline a `Converted` of it. Of anything else, as a DataLoader's batches, the torch tensors are moved, in dicts, lists
+    and tuples at any depth; of an iterable to CUDA on a stream of their own, one batch ahead.
     """
     framework = framework or _framework_of(device)
     if isinstance(data, _leat.Batch):

@@ -1,9 +1,10 @@
 """Which pass over a dataset comes next, told by memory that a DataLoader's workers share with the process that made them.
 
-A worker is forked or spawned anew for each pass and dies with it: it cannot count passes, and the process that holds the dataset is not
-asked when one begins. So they are counted in shared memory. The first worker of a loader's iteration begins a pass, the others join it:
-they know each other by the seed that torch gives to all of an iteration, and by their number; a worker that has joined a pass already
-means the next one (workers that persist keep their seed). In the process itself each iteration is a pass.
+A worker is forked or spawned anew for each pass and dies with it: it cannot count passes, and the process that holds the
+dataset is not asked when one begins. So they are counted in shared memory. The first worker of a loader's iteration begins
+a pass, the others join it: they know each other by the seed that torch gives to all of an iteration, and by their number; a
+worker that has joined a pass already means the next one (workers that persist keep their seed). In the process itself each
+iteration is a pass.
 
 Every change is made under a lock of the file; a process that dies lets go of it.
 """

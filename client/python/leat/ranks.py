@@ -1,9 +1,9 @@
 """Which rank this process is, of how many, by what has been initialised in it.
 
-Arguments count most. Then torch.distributed or JAX, if the program has imported and initialised them: they know what they were told in
-code, which no environment tells. Else libleat looks at what the launcher left in the environment (torchrun, mlx.launch, Open MPI, MPICH,
-Slurm, Kubernetes, or LEAT_RANK and LEAT_WORLD_SIZE), and without any of that this is the only trainer. MLX has no way to ask whether it is
-initialised, and takes its ranks from the same environment: so does leat.
+Arguments count most. Then torch.distributed or JAX, if the program has imported and initialised them: they know what they
+were told in code, which no environment tells. Else libleat looks at what the launcher left in the environment (torchrun,
+mlx.launch, Open MPI, MPICH, Slurm, Kubernetes, or LEAT_RANK and LEAT_WORLD_SIZE), and without any of that this is the only
+trainer. MLX has no way to ask whether it is initialised, and takes its ranks from the same environment: so does leat.
 
 Nothing is imported here, and nothing initialised: a framework that the program does not use costs nothing.
 """
@@ -32,11 +32,12 @@ def find() -> Ranks | None:
 def of_group(group: Any) -> Ranks:
     """Of a group of torch.distributed or mlx.core.distributed: this process's rank in it, and its size.
 
-    Where ranks are not all data-parallel (tensor or pipeline parallelism) that is the group to give: those that are to see other data.
+    Where ranks are not all data-parallel (tensor or pipeline parallelism) that is the group to give: those that are to see
+    other data.
     """
     rank, size = getattr(group, "rank", None), getattr(group, "size", None)
     if not callable(rank) or not callable(size):
-        raise SpecError(f"a group has rank() and size(), as those of torch.distributed and mlx.core.distributed; {group!r} has not")
+        raise SpecError(f"a group has rank() and size(), as those of torch and MLX have; {group!r} has not")
     return Ranks(int(rank()), int(size()), f"{type(group).__module__} group")
 
 

@@ -1,15 +1,17 @@
 """Who iterates over a dataset: the trainer itself, or Accelerate, which divides among processes what it is given.
 
-Accelerate's `prepare()` wraps a DataLoader, and transformers.Trainer does so with each of its own. What comes out of the wrapped dataset
-is then divided once more:
+Accelerate's `prepare()` wraps a DataLoader, and transformers.Trainer does so with each of its own. What comes out of the
+wrapped dataset is then divided once more:
 
-- A *dispatcher* (the default for an IterableDataset): process 0 alone reads, P batches of the loader at a time; they are concatenated, sent
-  to all and cut into P equal parts. Where the rows at the end are no multiple of P, rows of the beginning are added.
-- A *shard* (dispatch_batches=False): each process reads everything and keeps its slice of every B x P items. Where the last ones are
-  fewer, items of the beginning are added.
+- A *dispatcher* (the default for an IterableDataset): process 0 alone reads, P batches of the loader at a time; they are
+  concatenated, sent to all and cut into P equal parts. Where the rows at the end are no multiple of P, rows of the
+  beginning are added.
+- A *shard* (dispatch_batches=False): each process reads everything and keeps its slice of every B x P items. Where the last
+  ones are fewer, items of the beginning are added.
 
-So there the dataset has to give *all* items, and as many that nothing is added. Both announce themselves in accelerate.GradientState when
-their iteration begins, before the dataset is asked: that is what is looked at here. Workers inherit it by fork, or by what is pickled.
+So there the dataset has to give *all* items, and as many that nothing is added. Both announce themselves in
+accelerate.GradientState when their iteration begins, before the dataset is asked: that is what is looked at here. Workers
+inherit it by fork, or by what is pickled.
 """
 
 from __future__ import annotations
@@ -71,7 +73,11 @@ def _consumer_of(loader: Any, dataset: Any, state: Any) -> Consumer | None:
     if held is dataset and type(loader).__name__ == "DataLoaderDispatcher":
         partial = state.PartialState()
         return Consumer(
-            kind=DISPATCHER, n_processes=partial.num_processes, process=partial.process_index, is_split=loader.split_batches, **common
+            kind=DISPATCHER,
+            n_processes=partial.num_processes,
+            process=partial.process_index,
+            is_split=loader.split_batches,
+            **common,
         )
     if held is dataset:
         return Consumer(kind=LOADER, n_processes=1, process=0, is_split=False, **common)

@@ -1,15 +1,17 @@
-"""A leat stream as an IterableDataset: for torch's DataLoader, torchdata's StatefulDataLoader, Hugging Face's Trainer and Accelerate.
+"""A leat stream as an IterableDataset: for torch's DataLoader, torchdata's StatefulDataLoader, Hugging Face's Trainer and
+Accelerate.
 
     dataset = leat.TorchDataset(leat.csv("train.csv").tokenize("./modernbert").pad(128).batch(32))
     loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2)
 
-Its items are whole batches (`BatchDict`), as the pipeline's own `batch` made them, or with `rows=True` single rows for a loader that batches
-by itself. Each iteration is one epoch.
+Its items are whole batches (`BatchDict`), as the pipeline's own `batch` made them, or with `rows=True` single rows for a
+loader that batches by itself. Each iteration is one epoch.
 
-Who sees what. A step of the stream belongs to one rank of the trainers (see `ranks`), and within it to one worker of the DataLoader: they go
-round, so that the workers' batches, taken in turn as DataLoader does, are the same sequence as without workers. Every worker opens a session
-of its own for its rank and passes over the steps of the others: those are the same slots of the same run, so it costs a packet a step. Where
-Accelerate divides what it reads, it is given all (see `resharding`).
+Who sees what. A step of the stream belongs to one rank of the trainers (see `ranks`), and within it to one worker of the
+DataLoader: they go round, so that the workers' batches, taken in turn as DataLoader does, are the same sequence as without
+workers. Every worker opens a session of its own for its rank and passes over the steps of the others: those are the same
+slots of the same run, so it costs a packet a step. Where Accelerate divides what it reads, it is given all (see
+`resharding`).
 """
 
 from __future__ import annotations
@@ -59,13 +61,16 @@ Marked = tuple[Item | None, Mark]
 class TorchDataset(IterableDataset[Item]):
     """Batches of a pipeline, or of a stream that the operator declared, as torch tensors.
 
-    `source`: a leat.Pipeline, or the name of a declared stream. It is opened when the first item is asked for, in the process that asks.
-    `rows`: items are single rows of the batches. A pipeline without `batch` gives its records, with texts as str, which needs more time.
-    `copy`: as of Batch.to: None gives tensors of their own, False looks into the slots (writable all the same, and to be let go of).
-    `rank`, `world_size`: of this trainer, else as leat.ranks finds them. `options`: as of Pipeline.open.
+    `source`: a leat.Pipeline, or the name of a declared stream. It is opened when the first item is asked for, in the
+    process that asks.
+    `rows`: items are single rows of the batches. A pipeline without `batch` gives its records, with texts as str, which
+    needs more time.
+    `copy`: as of Batch.to: None gives tensors of their own, False looks into the slots (writable all the same, and to be
+    let go of). `rank`, `world_size`: of this trainer, else as leat.ranks finds them. `options`: as of Pipeline.open.
 
-    len() is the number of items of an epoch for this rank; of rows, as many as full batches hold, since the last may be smaller. TypeError
-    says why it is not known. Under Accelerate it is that of all processes, which is what Accelerate asks for.
+    len() is the number of items of an epoch for this rank; of rows, as many as full batches hold, since the last may be
+    smaller. TypeError says why it is not known. Under Accelerate it is that of all processes, which is what Accelerate asks
+    for.
     """
 
     def __init__(
@@ -81,7 +86,8 @@ class TorchDataset(IterableDataset[Item]):
         super().__init__()
         if not isinstance(source, str) and not callable(getattr(source, "open", None)):
             raise SpecError(
-                f"a pipeline, or the name of a declared stream, is needed, which every worker can open for itself; not {type(source).__name__}"
+                "a pipeline, or the name of a declared stream, is needed, which every worker can open for itself; "
+                f"not {type(source).__name__}"
             )
         self.source = source
         self.has_records = not getattr(source, "is_batched", True)  # a batch is a row
@@ -116,22 +122,24 @@ class TorchDataset(IterableDataset[Item]):
         return n_steps - n_steps % n_processes if is_whole else n_steps
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration, in whatever worker, is of that epoch, from its start; unless a state of that epoch was loaded."""
+        """The next iteration, in whatever worker, is of that epoch, from its start; unless a state of that epoch was
+        loaded."""
         consumer = resharding.find(self)
         if consumer is not None:
             self._check(consumer)
         self._passes_from(epoch, self._pending if self._is_pending(epoch) else START)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where this process stands: to be given to load_state_dict(), also of another dataset over the same source. While workers read,
-        only they know: then it is the start of the next epoch, and StatefulDataLoader asks them."""
+        """Where this process stands: to be given to load_state_dict(), also of another dataset over the same source. While
+        workers read, only they know: then it is the start of the next epoch, and StatefulDataLoader asks them."""
         current = self._current
         if current is not None and current.number == self._passes.last and not current.is_ended and not self._passes.is_fresh:
             return current.state_dict()
         return _state(self._passes.next_epoch, self._pending if self._passes.is_fresh else START, False)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iteration goes on there. PositionError, when it begins: the source is not what it was. SpecError: it is no state."""
+        """The next iteration goes on there. PositionError, when it begins: the source is not what it was. SpecError: it is
+        no state."""
         epoch, mark, is_ended = _read_state(state)
         self._passes_from(epoch + is_ended, START if is_ended else mark)
 
@@ -162,14 +170,16 @@ class TorchDataset(IterableDataset[Item]):
         """That what that loader of Accelerate does with items is right for them."""
         who = "this loader of Accelerate" if consumer.n_processes > 1 else "this loader"
         if consumer.n_processes > 1 and self._given != (None, None):
-            raise SpecError(f"{who} divides what it reads among {consumer.n_processes} processes: give TorchDataset no rank and world_size")
+            raise SpecError(
+                f"{who} divides what it reads among {consumer.n_processes} processes: give TorchDataset no rank and world_size"
+            )
         is_whole = consumer.batch_size is None or (consumer.batch_size == 1 and _takes_whole(consumer.collate))
         if self.rows and consumer.batch_size is None:
-            raise SpecError("rows=True, but the loader's batch_size is None: give it one, or rows=False for the pipeline's batches")
+            raise SpecError("rows=True, but the loader's batch_size is None: give it one, or rows=False for whole batches")
         if not self.rows and not is_whole:
             raise SpecError(
-                f"{who} makes batches of {consumer.batch_size} items. TorchDataset: {_NOT_ROWS}. Of transformers.Trainer: rows=True, or "
-                "per_device_train_batch_size=1 with data_collator=leat.torch_data.whole_batches"
+                f"{who} makes batches of {consumer.batch_size} items. TorchDataset: {_NOT_ROWS}. Of transformers.Trainer: "
+                "rows=True, or per_device_train_batch_size=1 with data_collator=leat.torch_data.whole_batches"
             )
         if consumer.kind == resharding.SHARD and not self.rows and (consumer.batch_size is None or consumer.is_split):
             raise SpecError(
@@ -347,9 +357,12 @@ class _Pass(Iterator[Item]):
 
 
 def whole_batches(items: Sequence[Item]) -> Item:
-    """A `collate_fn` (`data_collator` of a Trainer) for loaders whose batch_size cannot be None: of one item, which is a batch already."""
+    """A `collate_fn` (`data_collator` of a Trainer) for loaders whose batch_size cannot be None: of one item, which is a
+    batch already."""
     if len(items) != 1:
-        raise SpecError(f"{len(items)} whole batches cannot be one: give the loader batch_size=1 (Trainer: per_device_train_batch_size=1)")
+        raise SpecError(
+            f"{len(items)} whole batches cannot be one: give the loader batch_size=1 (Trainer: per_device_train_batch_size=1)"
+        )
     return items[0]
 
 
