@@ -7,6 +7,7 @@ import dataclasses
 import fcntl
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -427,6 +428,31 @@ def test_folder_that_cannot_be(monkeypatch: pytest.MonkeyPatch, tmp_path: pathli
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(errors.Error, match="the data cannot be kept in .*Not a directory"):
         kept([{"text": "a"}])
+
+
+def test_errors_of_the_data_are_its_own() -> None:
+    class Broken(Indexed):
+        def __getitem__(self, at: int) -> Any:
+            if at == 1500:
+                raise FileNotFoundError("picture 1500")
+            return super().__getitem__(at)
+
+    with pytest.raises(FileNotFoundError, match="picture 1500"):
+        kept(Broken(ROWS))
+    assert in_folder() == []
+
+
+def test_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20000, before[1]))
+    try:
+        with pytest.raises(errors.Error, match="the data cannot be kept in .*File too large"):
+            kept(ROWS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert in_folder() == []
 
 
 def test_columns_merge() -> None:

@@ -10,6 +10,7 @@ here, tells when).
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -19,7 +20,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, Protocol
 
 from .errors import DataError, Error, SpecError
@@ -66,7 +67,8 @@ class Digester:
                     f"the data takes more than the {self._max_bytes:,} bytes that the folder of data may have: "
                     "take less of it, or set LEAT_DATA_SIZE"
                 )
-            self._file.write(data)
+            with _keeping():
+                self._file.write(data)
         return size
 
     def flush(self) -> None:
@@ -104,10 +106,17 @@ def keep(suffix: str, write: Callable[[Sink], None], *, is_cheap: bool) -> str:
         digester = Digester()
         write(digester)
         path = os.path.join(folder(), digester.hexdigest() + suffix)
-        if _lease(path):
-            return path
+        with _keeping():
+            if _lease(path):
+                return path
+    return _write(suffix, write)
+
+
+@contextlib.contextmanager
+def _keeping() -> Iterator[None]:
+    """Around what is done with the folder, and not around what comes from the data, whose errors are not of here."""
     try:
-        return _write(suffix, write)
+        yield
     except OSError as error:
         code = -(error.errno or errno.EIO)
         raise Error(f"the data cannot be kept in {folder()}: {error.strerror or error}", code=code) from error
@@ -115,23 +124,38 @@ def keep(suffix: str, write: Callable[[Sink], None], *, is_cheap: bool) -> str:
 
 def _write(suffix: str, write: Callable[[Sink], None]) -> str:
     limit = max_bytes()
-    os.makedirs(folder(), mode=0o700, exist_ok=True)
     temporary = os.path.join(folder(), f"{_TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}")
     began = time.monotonic()
     try:
-        with open(temporary, "xb", opener=_open_private) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # a temporary file without a lock is one of who was killed
+        with _keeping():
+            os.makedirs(folder(), mode=0o700, exist_ok=True)
+            file = open(temporary, "xb", opener=_open_private)
+        with _closing(file):
             digester = Digester(file, limit)
+            with _keeping():
+                fcntl.flock(file, fcntl.LOCK_EX)  # a temporary file without a lock is one of who was killed
             write(digester)
-            file.flush()
-            os.fsync(file.fileno())
+            with _keeping():
+                file.flush()
+                os.fsync(file.fileno())
         path = os.path.join(folder(), digester.hexdigest() + suffix)
-        _publish(temporary, path)
+        with _keeping():
+            _publish(temporary, path)
     finally:
         _remove(temporary)
     log.info("kept %s bytes of data as %s in %.2f s", f"{digester.n_bytes:,}", path, time.monotonic() - began)
     _evict(limit)
     return path
+
+
+@contextlib.contextmanager
+def _closing(file: BinaryIO) -> Iterator[None]:
+    """What could be written was flushed before; on a full disk close() tries again, and would hide why."""
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            file.close()
 
 
 def _open_private(path: str, flags: int) -> int:
@@ -182,15 +206,13 @@ def _is_same(fd: int, path: str) -> bool:
 def _remove(path: str) -> None:
     try:
         os.unlink(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         pass
 
 
 def _evict(limit: int) -> None:
     """Removes what nobody uses, the least recently used first, until what is left fits; and what killed writers left."""
-    with os.scandir(folder()) as entries:
-        files = [entry for entry in entries if entry.is_file(follow_symlinks=False)]
-    found = [(entry.stat(follow_symlinks=False), entry.path, entry.name) for entry in files]
+    found = list(_files())
     found.sort(key=lambda item: item[0].st_atime_ns)
     total = sum(status.st_size for status, _, _ in found)
     young = time.time_ns() - _TEMPORARY_NS
@@ -198,6 +220,14 @@ def _evict(limit: int) -> None:
         is_left = name.startswith(_TEMPORARY)
         if (status.st_mtime_ns < young if is_left else total > limit) and _remove_unused(path):
             total -= status.st_size
+
+
+def _files() -> Iterator[tuple[os.stat_result, str, str]]:
+    with os.scandir(folder()) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):  # another process takes it out just now
+                if entry.is_file(follow_symlinks=False):
+                    yield entry.stat(follow_symlinks=False), entry.path, entry.name
 
 
 def _remove_unused(path: str) -> bool:
