@@ -53,6 +53,7 @@ from leat.table import figure, seconds, table  # noqa: E402
 
 MIB = 1 << 20
 KEYS = ("samples_per_s", "cached_samples_per_s", "first_batch_s", "memory", "own_memory")
+PIPELINES = ("titanic", "titanic-model", "prose")
 RATIOS = ("cold", "cached", "memory", "own_memory")
 Results = dict[str, list[dict[str, Any]]]  # of each contender, of each round
 N_MAP_ROWS = 100_000
@@ -130,7 +131,7 @@ def digest(rows: list[str]) -> str:
 
 
 def call(job: dict[str, Any], folder: pathlib.Path, looks: list[int] | None = None) -> dict[str, Any]:
-    """Runs a job in a process of its own, with a daemon of its own that has learnt nothing before; `looks` gets the sums of PSS."""
+    """Runs a job in a process of its own, whose daemon has learnt nothing before; `looks` gets the sums of PSS."""
     command = [sys.executable, __file__, "--job", json.dumps(job)]
     is_parallel = "false" if job["contender"].startswith("torch") else "true"  # workers of torch have one thread each
     env = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": is_parallel, "RAYON_NUM_THREADS": "2"}
@@ -240,7 +241,8 @@ def report(task: Task, results: Results, said: dict[str, str]) -> dict[str, Any]
     ]
     print("\n" + table(rows, head))
     lines = [[f"{each['leat']} / {each['other']}", *(times(each[key]) for key in RATIOS)] for each in ratios(results)]
-    print("\n" + table(lines, ("", "cold", "cached", "memory", "own")), flush=True)
+    if lines:
+        print("\n" + table(lines, ("", "cold", "cached", "memory", "own")), flush=True)
     return found
 
 
@@ -311,12 +313,21 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--check-rows", type=int, default=2000)
-    parser.add_argument("--pipelines", default="titanic,titanic-model,prose")
+    parser.add_argument("--pipelines", default=",".join(PIPELINES))
     parser.add_argument("--contenders", default=",".join(CONTENDERS))
     parser.add_argument("--folder", type=pathlib.Path, help="for data and caches, which go at the end; else $TMPDIR")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--job", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    options = parser.parse_args()
+    for name in options.contenders.split(","):
+        if name not in CONTENDERS:
+            parser.error(f"{name!r} is no contender: there are {', '.join(CONTENDERS)}")
+    for name in options.pipelines.split(","):
+        if name not in PIPELINES:
+            parser.error(f"{name!r} is no pipeline: there are {', '.join(PIPELINES)}")
+    if min(options.rows, options.length, options.rounds, options.check_rows, options.seconds) <= 0:
+        parser.error("--rows, --length, --rounds, --check-rows and --seconds are above 0")
+    return options
 
 
 def main() -> None:
@@ -334,6 +345,8 @@ def main() -> None:
             print(f"{name} is left out: {why}", file=sys.stderr)
         else:
             names.append(name)
+    if not names:
+        sys.exit("there is none to compare")
     info = device_info()
     print(f"{info.cpu}, {info.n_cpus:g} CPUs, load {os.getloadavg()[0]:.1f}; {options.rounds} rounds of {options.seconds:g} s")
     with tempfile.TemporaryDirectory(prefix="leat-compare-", dir=options.folder) as folder_name:

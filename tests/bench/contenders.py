@@ -256,6 +256,6 @@ def is_here(name: str) -> str | None:
     """Why a contender cannot run; None: it can."""
     import importlib.util
 
-    tools = {"mlx-data": ["mlx", "tokenizers"], **dict.fromkeys(("torch", "torch-map"), ["tokenizers"])}.get(name, ["leat._leat"])
+    tools = ["leat._leat"] if name.startswith("leat") else ["tokenizers", *(["mlx"] if name == "mlx-data" else [])]
     missing = [tool for tool in (*tools, CONTENDERS[name][1]) if importlib.util.find_spec(tool) is None]
     return f"no {', '.join(missing)} for {pathlib.Path(sys.executable).name}" if missing else None

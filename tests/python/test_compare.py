@@ -26,7 +26,8 @@ def needs(*modules: str) -> Any:
 def test_a_small_run(tmp_path: pathlib.Path) -> None:
     found = tmp_path / "found.json"
     command = [sys.executable, BENCH / "compare.py", "--contenders", "mlx-data,leat", "--pipelines", "prose"]
-    command += ["--rows", "100", "--check-rows", "200", "--rounds", "1", "--seconds", "0.2", "--length", "128", "--json", found]
+    command += ["--rows", "100", "--check-rows", "200", "--rounds", "1", "--seconds", "0.2", "--length", "128"]
+    command += ["--json", found]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, env={**os.environ})
     assert done.returncode == 0, done.stderr
     (prose,) = json.loads(found.read_text())["found"]

@@ -329,7 +329,7 @@ def _higher(a: int | None, b: int | None) -> int | None:
 
 
 def _waiting_of(*places: object) -> Callable[[], int] | None:
-    """What tells how long a stream of leat's has waited, in nanoseconds, from the first of what leads to one; None: nothing."""
+    """What tells how long a stream of leat's has waited, in nanoseconds, of the first place that leads to one."""
     for place in places:
         native = _native_of(place)
         if native is not None:
