@@ -31,6 +31,7 @@ Labels = str | Sequence[str] | Mapping[str, str] | Literal[False] | None
 
 _LABELS = ("labels", "label")  # what is taken for the labels where nothing is said, as transformers does
 _FRAMEWORKS = ("torch", "jax", "mlx", "numpy")
+_TAKE_ROWS_OUT = {"on_error", "skip_records", "skip_steps"}  # options with which batches may be fewer than rows tell
 _MADE_TEXT = "_text"  # of a template
 _IGNORED = -100  # stands for no label where labels are lists
 
@@ -117,7 +118,7 @@ def dataloader(
     loader = DataLoader(
         pipeline, framework=framework, device=device, epochs=epochs, batch_size=batch_size, drop_last=drop_last
     )
-    loader.n_rows = files.n_rows if (options or {}).get("on_error", "fail") == "fail" else None
+    loader.n_rows = None if set(options or ()) & _TAKE_ROWS_OUT else files.n_rows
     if len(wanted.labels) == 1:
         loader.classes = tuple(classes or (files.columns or {})[next(iter(wanted.labels))].classes)
     return loader
