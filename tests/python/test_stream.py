@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -171,7 +172,8 @@ class TestOptions:
         for arguments in wrong:
             with pytest.raises((TypeError, ValueError)):
                 client.open(*arguments)
-        assert not numbers.sessions()
+        gc.collect()
+        wait_until(lambda: not numbers.sessions(), "the end of all sessions")
 
     def test_all_at_once(self, numbers: Leatd) -> None:
         digest = numbers.open("rows").native.digest
@@ -193,6 +195,18 @@ class TestOptions:
             _leat.Client(str(tmp_path)).open("rows")
         with pytest.raises(leat.Error):
             _leat.Client("x" * 5000).open("rows")
+
+
+    def test_cycles_are_collected(self, numbers: Leatd) -> None:
+        """A callable that leads back to its stream does not keep the session."""
+        cycle: list[Any] = []
+        cycle.append(numbers.open("rows", client_name="cycle", reconnect=lambda *event: cycle))
+        batch = take(cycle[0])
+        reference = weakref.ref(cycle[0])
+        del cycle
+        gc.collect()
+        assert reference() is None and batch.stream is None and batch["int64"].tolist() == expected("int64", 0)
+        wait_until(lambda: not any(s["client_name"] == "cycle" for s in numbers.sessions()), "the end of the session")
 
 
 class TestBuilt:

@@ -54,13 +54,16 @@ static const char *kind_name(int32_t kind) {
 static void on_reconnect(void *user, const struct leat_reconnect_event *event) {
     struct leat_py_link *link = user;
     PyGILState_STATE gil = PyGILState_Ensure();
-    PyObject *result =
-        PyObject_CallFunction(link->reconnect, "sIds", kind_name(event->kind), event->attempt,
-                              (double)event->waited_ns / 1e9, event->reason);
+    PyObject *callable = Py_XNewRef(link->reconnect);
+    PyObject *result = NULL;
 
-    if (!result)
-        PyErr_WriteUnraisable(link->reconnect);
+    if (callable)
+        result = PyObject_CallFunction(callable, "sIds", kind_name(event->kind), event->attempt,
+                                       (double)event->waited_ns / 1e9, event->reason);
+    if (callable && !result)
+        PyErr_WriteUnraisable(callable);
     Py_XDECREF(result);
+    Py_XDECREF(callable);
     PyGILState_Release(gil);
 }
 

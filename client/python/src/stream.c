@@ -393,6 +393,23 @@ static PyObject *stream_is_closed(PyObject *object, void *closure) {
     return PyBool_FromLong(((struct stream *)object)->link->stream == NULL);
 }
 
+/* `reconnect` may lead back here: only with it can there be a cycle. */
+static int stream_traverse(PyObject *object, visitproc visit, void *arg) {
+    struct stream *self = (struct stream *)object;
+
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->batch_type);
+    Py_VISIT(self->link->reconnect);
+    return 0;
+}
+
+static int stream_clear(PyObject *object) {
+    struct stream *self = (struct stream *)object;
+
+    Py_CLEAR(self->link->reconnect);
+    return 0;
+}
+
 static void stream_dealloc(PyObject *object) {
     struct stream *self = (struct stream *)object;
     PyObject *members[] = {self->batch_type,    self->names,        self->name,
@@ -401,6 +418,7 @@ static void stream_dealloc(PyObject *object) {
                            self->digest,        self->n_steps,      self->steps_reason,
                            self->last_position, self->last_numbers, self->link->reconnect};
 
+    PyObject_GC_UnTrack(object);
     self->link->owner = NULL;
     if (leat_py_link_close(self->link) < 0)
         PyErr_WriteUnraisable(object);
@@ -459,6 +477,8 @@ static PyGetSetDef getters[] = {
 static PyType_Slot slots[] = {
     {Py_tp_doc, (void *)(uintptr_t) "An open stream; Client opens it."},
     {Py_tp_dealloc, stream_dealloc},
+    {Py_tp_traverse, stream_traverse},
+    {Py_tp_clear, stream_clear},
     {Py_tp_methods, methods},
     {Py_tp_members, members},
     {Py_tp_getset, getters},
@@ -468,7 +488,7 @@ static PyType_Slot slots[] = {
 static PyType_Spec spec = {
     .name = "leat._leat.Stream",
     .basicsize = sizeof(struct stream),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = slots,
 };
 
