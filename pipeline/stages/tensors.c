@@ -5,7 +5,6 @@
  * do not know their names.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +55,8 @@ static int add_bytes(struct tensors *self, struct leat_planner *planner, const c
                                  "with \"" SUFFIX "\" the name of \"%s\" would be longer than %d "
                                  "bytes: `rename` it before",
                                  text, LEAT_NAME_MAX);
-    (void)snprintf(ret_name, LEAT_NAME_MAX + 1, "%s" SUFFIX, text);
+    memcpy(ret_name, text, n);
+    memcpy(ret_name + n, SUFFIX, sizeof(SUFFIX));
     if (leat_planner_has(planner, ret_name))
         return leat_config_error(&self->base, "text", err,
                                  "there is a field \"%s\" already: `rename` it before", ret_name);

@@ -1,4 +1,6 @@
-"""What the tests of pipelines share: the reference data with a small tokenizer, and the digest that leatctl takes of batches."""
+"""What the tests of pipelines share: the reference data with a small tokenizer, and the digest that leatctl takes of
+batches.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,21 @@ PARTS = ["Name: {Name}", "Sex: {Sex}", "Age: {Age}"]
 def lay_out(folder: pathlib.Path) -> None:
     """train.csv and the tokenizer `modernbert`, a small one, in the folder."""
     shutil.copy(ROOT / "config" / "titanic.csv", folder / "train.csv")
-    words = ["[PAD]", "[UNK]", "name", "sex", "age", "male", "female", ":", ",", ".", "mr", "mrs", "miss", *map(str, range(100))]
+    words = ["[PAD]", "[UNK]", *"name sex age male female : , . mr mrs miss".split(), *map(str, range(100))]
     model = {"type": "WordLevel", "unk_token": "[UNK]", "vocab": {word: i for i, word in enumerate(words)}}
     tokens = [{"id": i, "content": word, "special": True, "normalized": False, "single_word": False, "lstrip": False,
                "rstrip": False} for i, word in enumerate(words[:2])]
-    tokenizer = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": tokens, "normalizer": {"type": "Lowercase"},
-                 "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor": None, "decoder": None, "model": model}
+    tokenizer = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": tokens,
+        "normalizer": {"type": "Lowercase"},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": None,
+        "decoder": None,
+        "model": model,
+    }
     (folder / "modernbert").mkdir()
     (folder / "modernbert" / "tokenizer.json").write_text(json.dumps(tokenizer))
     (folder / "modernbert" / "tokenizer_config.json").write_text('{"pad_token": "[PAD]"}')

@@ -96,7 +96,9 @@ if __name__ == "__main__":
 def test_a_pipeline_with_one() -> None:
     np = pytest.importorskip("numpy")
     with pytest.warns(callables.CostWarning, match="a Python function costs"):
-        pipeline = leat.csv("train.csv").map(lambda record: {"n": len(record["Name"]), "v": [1.0, len(record["Sex"])], "ok": True})
+        pipeline = leat.csv("train.csv").map(
+            lambda record: {"n": len(record["Name"]), "v": [1.0, len(record["Sex"])], "ok": True}
+        )
     assert pipeline.stages[-1][1]["schema"] == {"n": "int64", "v": "float32[]", "ok": "bool"}
     records = list(pipeline.take(30))
     assert all(record["n"] == len(record["Name"]) and record["ok"] == np.True_ for record in records)

@@ -1,4 +1,6 @@
-"""The embedded daemon: it is there when it is needed, is one for a process, and leaves nothing behind, however the process ends."""
+"""The embedded daemon: it is there when it is needed, is one for a process, and leaves nothing behind, however the process
+ends.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,9 @@ def test_nothing_is_left(how: str) -> None:
 
 
 def test_ctrl_c_is_not_the_daemons() -> None:
-    """An interrupt of the whole process group does not end the daemon below the trainer, which may want to write a checkpoint."""
+    """An interrupt of the whole process group does not end the daemon below the trainer, which may want to write a
+    checkpoint.
+    """
     assert os.getsid(daemon.embedded().process.pid) == daemon.embedded().process.pid != os.getsid(0)
 
 

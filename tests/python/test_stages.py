@@ -1,4 +1,6 @@
-"""The generated methods: all stages and arguments are there, as in the tables; positional ones; names that Python keeps for itself."""
+"""The generated methods: all stages and arguments are there, as in the tables; positional ones; names that Python keeps for
+itself.
+"""
 
 from __future__ import annotations
 
@@ -80,13 +82,15 @@ def test_places_of_arguments() -> None:
 def test_numpy_numbers() -> None:
     np = __import__("pytest").importorskip("numpy")
     pipeline = leat.csv("a.csv").batch(np.int64(3)).bin("a", edges=np.array([1.5, 2])).take(np.array(4))
-    assert [dict(given) for _, given in pipeline.stages] == [{"batch_size": 3}, {"input": "a", "edges": [1.5, 2.0]}, {"count": 4}]
+    given = [dict(given) for _, given in pipeline.stages]
+    assert given == [{"batch_size": 3}, {"input": "a", "edges": [1.5, 2.0]}, {"count": 4}]
     assert all(type(value) in (int, str, list) for _, given in pipeline.stages for value in given.values())
 
 
 def test_generator_is_stable() -> None:
     script = ROOT / "client" / "python" / "generate_stages.py"
-    once = subprocess.run([sys.executable, script, programs.find("leatctl"), "/dev/stdout"], capture_output=True, check=True).stdout
+    command = [sys.executable, script, programs.find("leatctl"), "/dev/stdout"]
+    once = subprocess.run(command, capture_output=True, check=True).stdout
     with open(_stages.__file__ or "", "rb") as file:
         assert file.read() == once
     assert max(map(len, once.decode().split("\n"))) <= 127

@@ -130,8 +130,8 @@ def pack(function: Function) -> str:
         raise SpecError(f"{function!r} cannot be taken to another process: {error}", path="map") from error
     if len(text) > _PAYLOAD_MAX:
         raise SpecError(
-            f"{function!r} with all that it uses is {len(text)} bytes, more than {_PAYLOAD_MAX}: put it into a module, and let that "
-            "load what is large",
+            f"{function!r} with all that it uses is {len(text)} bytes, more than {_PAYLOAD_MAX}: put it into a module, and "
+            "let that load what is large",
             path="map",
         )
     return text
