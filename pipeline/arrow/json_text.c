@@ -28,6 +28,7 @@ static void add(struct leat_text *text, const char *bytes, size_t n) {
     if (!out)
         return;
     memcpy(out, bytes, n);
+    out[n] = '\0';
     text->n_bytes += n;
 }
 

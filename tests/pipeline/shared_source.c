@@ -124,6 +124,12 @@ static void render_rows(struct reader *reader, const struct leat_map *map) {
     assert(n_bad == block->n_bad);
 }
 
+static int by_record(const void *a, const void *b) {
+    const struct leat_bad_record *x = a, *y = b;
+
+    return (x->record > y->record) - (x->record < y->record);
+}
+
 static int parse_block(struct reader *reader, struct leat_block *block, struct leat_error *err) {
     const struct source *source = reader->source;
     struct leat_map map = {
@@ -139,6 +145,8 @@ static int parse_block(struct reader *reader, struct leat_block *block, struct l
     int r = source->ops->parse(source->config, &map, err);
 
     assert(map.is_dropped && !map.is_out_of_memory);
+    if (block->n_bad > 0)
+        qsort(block->bad, block->n_bad, sizeof(*block->bad), by_record);
     if (r == 0)
         render_rows(reader, &map);
     free(map.is_dropped);

@@ -1,0 +1,25 @@
+/* shared_arrow.h: what the source `arrow` sees in bytes, as a file or through a pipe; for its tests
+ * and its fuzz target. */
+#pragma once
+
+#include "tests/pipeline/shared_source.h"
+
+/* What came: frames, and the place of each. Owner: the caller. */
+struct arrow_view {
+    uint8_t *frames;
+    size_t n_bytes;
+    uint64_t *places; /* [n_frames] */
+    size_t *starts;   /* [n_frames], in `frames` */
+    size_t n_frames;
+    int r; /* 0, or how it ended */
+    struct leat_error err;
+};
+
+enum arrow_how { ARROW_FILE, ARROW_PIPE };
+
+extern const struct leat_input_limits arrow_limits;
+
+/* All of it from `place` on (0: the start). A pipe takes up to 64 KiB. */
+void arrow_see(const struct source *source, const void *bytes, size_t n_bytes, enum arrow_how how,
+               const struct leat_input_limits *limits, uint64_t place, struct arrow_view *ret_view);
+void arrow_view_deinit(struct arrow_view *view);
