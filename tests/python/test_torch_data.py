@@ -35,15 +35,6 @@ def batches(rows: Any) -> Any:
     return rows.batch(BATCH)
 
 
-@pytest.fixture(scope="module")
-def counted(rows: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """With a known number of steps: what was read once is indexed."""
-    pipeline = rows.batch(BATCH).options(index=tmp_path_factory.mktemp("index"))
-    with pipeline.open(epochs=1) as stream:
-        list(stream)
-    return pipeline
-
-
 def numbers(batches: Iterable[Any]) -> list[list[int]]:
     return [batch["number"].tolist() for batch in batches]
 
@@ -172,14 +163,14 @@ def test_records_of_a_pipeline_without_batch(rows: Any) -> None:
     assert taken[1]["name"] == [f"row é {i}" for i in range(4, 8)]
 
 
-def test_len_is_known_or_says_why_not(tmp_path: pathlib.Path, counted: Any) -> None:
-    new = tmp_path / "new.csv"
-    new.write_text("number\n1\n2\n")
+def test_len_is_known_or_says_why_not(rows: Any, batches: Any) -> None:
+    with batches.open(epochs=1) as stream:  # from now on it is known, if it was not before
+        list(stream)
+    assert len(loader(leat.TorchDataset(batches))) == 34
+    assert len(leat.TorchDataset(batches, rank=1, world_size=4)) == 8
+    assert len(DataLoader(leat.TorchDataset(batches, rows=True), batch_size=5)) == 68
     with pytest.raises(TypeError, match="not known.*`dedup`"):
-        len(leat.TorchDataset(leat.csv(new).dedup().cast("number", dtype="int32").batch(1)))
-    assert len(loader(leat.TorchDataset(counted))) == 34
-    assert len(leat.TorchDataset(counted, rank=1, world_size=4)) == 8
-    assert len(DataLoader(leat.TorchDataset(counted, rows=True), batch_size=5)) == 68
+        len(leat.TorchDataset(rows.dedup().batch(BATCH)))
 
 
 def test_what_is_no_source_is_told(batches: Any) -> None:
@@ -319,29 +310,12 @@ def test_nothing_stays_open(batches: Any) -> None:
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
-def test_a_declared_stream(tmp_path: pathlib.Path, rows: Any) -> None:
-    import subprocess
-
-    from leat import programs
-
-    settings = tmp_path / "leatd.yaml"
-    settings.write_text(rows.batch(BATCH).to_yaml("numbers"))
-    sockets = tmp_path / "sockets"
-    sockets.mkdir()
-    daemon = subprocess.Popen([programs.find("leatd"), "--config", settings, "--socket-dir", sockets], stderr=subprocess.PIPE)
+def test_a_declared_stream(leatd: Any, rows: Any) -> None:
+    before = leat.connect(leatd(rows.batch(BATCH).to_yaml("numbers")).address)
     try:
-        before = leat.connect(sockets)
         dataset = leat.TorchDataset("numbers", open_timeout=20)
-        for attempt in range(200):
-            try:
-                assert numbers(loader(dataset, 2 * (attempt % 2))) == steps()
-                break
-            except leat.DaemonError:
-                import time
-
-                time.sleep(0.05)
-        leat.connect(before)
+        for n_workers in (0, 2):
+            assert numbers(loader(dataset, n_workers)) == steps()
         dataset.close()
     finally:
-        daemon.terminate()
-        daemon.communicate(timeout=20)
+        leat.connect(before)
