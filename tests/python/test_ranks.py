@@ -14,6 +14,7 @@ from leat import opening, ranks
 
 
 def test_nothing_is_initialised() -> None:
+    assert leat.ranks is ranks
     assert ranks.find() is None
     assert ranks.options() == {}
 

@@ -90,6 +90,8 @@ if TYPE_CHECKING:  # by two names: for type checkers these are exports
 
 
 def __getattr__(name: str) -> object:
+    if name in ("ranks", "torch_data"):  # modules that have more than what is named above
+        return importlib.import_module(f".{name}", __name__)
     place = _PLACE_OF.get(name)
     if place is None:
         raise AttributeError(f"module 'leat' has no attribute {name!r}")
