@@ -141,7 +141,7 @@ const struct leat_arg leat_stream_args[] = {
      .min = 1 << 20,
      .max = 1 << 30,
      .help = "memory that a compressed file may ask for to be read (zstd's window, xz's "
-             "dictionary); one that wants more is damaged"},
+             "dictionary; what must be held of a batch of Arrow); one that wants more is damaged"},
     {.name = "max_expansion",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct leat_stream_options, max_expansion),

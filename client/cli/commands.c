@@ -104,7 +104,7 @@ const struct leat_cli_command leat_cli_commands[] = {
     {.name = "describe",
      .summary = "show what the columns of a stream hold, and how many tokens",
      .description =
-         "Of FILE's stream, after its per-record stages, or of a FILE of data (.csv, .tsv, .jsonl, "
+         "Of FILE's stream, after its per-record stages, or of a FILE of data (.csv, .tsv, .jsonl, .arrow, "
          ".ndjson, .txt,\n.md, compressed or not): types, empty values, lengths, mean and standard "
          "deviation (of all records, not\nof a sample) of numbers, and a histogram of the tokens "
          "that "

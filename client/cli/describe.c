@@ -15,8 +15,9 @@ struct kind {
 };
 
 static const struct kind kinds[] = {
-    {".csv", "csv", NULL},      {".tsv", "csv", "\t"},  {".jsonl", "jsonl", NULL},
-    {".ndjson", "jsonl", NULL}, {".txt", "text", NULL}, {".md", "text", NULL},
+    {".csv", "csv", NULL},     {".tsv", "csv", "\t"},       {".jsonl", "jsonl", NULL},
+    {".arrow", "arrow", NULL}, {".feather", "arrow", NULL}, {".ndjson", "jsonl", NULL},
+    {".txt", "text", NULL},    {".md", "text", NULL},
 };
 
 static bool ends_with(const char *text, size_t n, const char *suffix) {
@@ -105,8 +106,9 @@ static int describe_data(const struct leat_cli_arguments *arguments, const struc
 
 /* Of a file that is neither called like data nor a file of streams, what may be told apart. */
 static void add_hint(struct leat_error *err) {
-    static const char hint[] = "; or is it data? What ends in .csv, .tsv, .jsonl, .ndjson, .txt or "
-                               ".md, compressed or not, is read as such";
+    static const char hint[] =
+        "; or is it data? What ends in .csv, .tsv, .jsonl, .ndjson, .arrow, .txt or "
+        ".md, compressed or not, is read as such";
     size_t n = strlen(err->message);
 
     if (err->code != -ENOENT)

@@ -112,6 +112,24 @@ static int read_whole(struct reader *self, size_t n_bytes, struct leat_error *er
     return leat_input_read_at(self->stream.file, self->stream.body_at, self->whole, n_bytes, err);
 }
 
+/* A bomb: rows of nothing, or buffers that were compressed too well. */
+static int check_expansion(const struct reader *self, struct leat_error *err) {
+    uint64_t n_rows = self->stream.message.batch.n_rows, n_bytes = self->body.n_memory, limit;
+    uint64_t ratio = self->limits.max_expansion;
+
+    n_bytes += n_rows * self->columns.layout.n_fixed; /* 2^31 rows of less than 2^16 bytes */
+    if (ratio == 0 ||
+        __builtin_mul_overflow(self->body.n_bytes + self->stream.message.metadata.n_bytes, ratio,
+                               &limit) ||
+        __builtin_add_overflow(limit, LEAT_INPUT_EXPANSION_FREE, &limit) || n_bytes <= limit)
+        return 0;
+    return leat_error_set(err, -EBADMSG,
+                          "%llu bytes hold %llu rows, more than %llu bytes, above max_expansion "
+                          "(%llu)",
+                          (unsigned long long)self->body.n_bytes, (unsigned long long)n_rows,
+                          (unsigned long long)limit, (unsigned long long)ratio);
+}
+
 /* The batch whose message is at hand. */
 static int bind_batch(struct reader *self, uint64_t first_row, struct leat_error *err) {
     const struct leat_arrow_message *message = &self->stream.message;
@@ -129,6 +147,8 @@ static int bind_batch(struct reader *self, uint64_t first_row, struct leat_error
         r = read_whole(self, (size_t)message->body_bytes, err);
     if (r == 0)
         r = leat_arrow_columns_bind(&self->columns, &binding, err);
+    if (r == 0)
+        r = check_expansion(self, err);
     self->first_row = first_row;
     self->n_rows = message->batch.n_rows;
     self->has_batch = r == 0;

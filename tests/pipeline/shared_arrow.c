@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define READ_BYTES 777 /* at a time: frames come in parts */
+#define READ_BYTES 7777 /* at a time: frames come in parts */
 
 const struct leat_input_limits arrow_limits = {
     .max_window_bytes = 8 << 20, .max_expansion = 1000, .max_record_bytes = 1 << 20};
@@ -55,8 +55,12 @@ static void follow(struct arrow_view *view, uint64_t place, size_t from, size_t 
         uint32_t head;
 
         memcpy(&head, view->frames + *next, sizeof(head));
-        view->places = reallocarray(view->places, view->n_frames + 1, sizeof(*view->places));
-        view->starts = reallocarray(view->starts, view->n_frames + 1, sizeof(*view->starts));
+        if ((view->n_frames & (view->n_frames - 1)) == 0) { /* full at each power of two */
+            view->places =
+                reallocarray(view->places, 2 * view->n_frames + 1, sizeof(*view->places));
+            view->starts =
+                reallocarray(view->starts, 2 * view->n_frames + 1, sizeof(*view->starts));
+        }
         assert(view->places && view->starts);
         view->starts[view->n_frames] = *next;
         view->places[view->n_frames++] = place + (*next - from);

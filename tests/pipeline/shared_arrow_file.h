@@ -6,6 +6,7 @@
 
 /* The union Type of Schema.fbs. */
 enum {
+    ARROW_NULL = 1,
     ARROW_INT = 2,
     ARROW_UTF8 = 5,
     ARROW_BOOL = 6,

@@ -176,7 +176,7 @@ static void a_large_batch(void **state) {
 
     (void)state;
     for (size_t i = 0; i < sizeof(batches) / sizeof(*batches); i++) {
-        struct arrow_file *file = arrow_file_of_texts(60000, batches[i], 90);
+        struct arrow_file *file = arrow_file_of_texts(6000, batches[i], 900);
         struct bytes bytes = {file->bytes.data, file->bytes.n_bytes};
         struct source source;
 
@@ -299,6 +299,8 @@ static void hostile_batches(void **state) {
         {TEXT, INT64_MAX, INT64_MAX, 0, {{0}}, 3, "a batch has 9223372036854775807 rows"},
         {TEXT, INT32_MAX, INT32_MAX, 0, {{0}}, 3, "too short for its rows"},
         {TEXT, 2, 2, 0, {{0}, {OFFSETS(0, 1, 2), 12}}, 2, "fewer than the schema's columns"},
+        {FIELD(ARROW_NULL, 0), 3, 3, 3, {{0}}, 0, "c=\nc=\nc=\n"},
+        {FIELD(ARROW_NULL, 0), INT32_MAX, INT32_MAX, 0, {{0}}, 0, "above max_expansion (1000)"},
         {TEXT, 0, 0, 0, {{0}}, 3, ""},
         {FIELD(ARROW_INT, 32), 2, 2, 0, {{0}, {OFFSETS(7, 8), 8}}, 2, "c=7\nc=8\n"},
         {FIELD(ARROW_INT, 64), 2, 2, 0, {{0}, {OFFSETS(7, 8), 8}}, 2, "too short for its rows"},
