@@ -105,8 +105,9 @@ const struct leat_cli_command leat_cli_commands[] = {
      .summary = "show what the columns of a stream hold, and how many tokens",
      .description =
          "Of FILE's stream, after its per-record stages, or of a FILE of data (.csv, .tsv, .jsonl, "
-         ".ndjson, .arrow,\n.feather, .txt, .md, compressed or not): types, empty values, lengths, mean and standard "
-         "deviation (of all records, not\nof a sample) of numbers, and a histogram of the tokens "
+         ".ndjson, .arrow,\n.feather, .txt, .md, compressed or not): types, empty values, "
+         "lengths, mean and standard\ndeviation (of all records, not of a sample) of numbers, "
+         "and a histogram of the tokens "
          "that "
          "`tokenize` makes. What --json prints is what\n`normalize: {stats: FILE}` reads. Reads "
          "all of "
