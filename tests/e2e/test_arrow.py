@@ -64,6 +64,18 @@ def test_every_form_gives_the_batches_of_jsonl(folder):
             assert b"packed.arrow is compressed, and so can be read from front to back alone" in ctl("run", stream, check=False).stderr
 
 
+def test_messages_go_to_chat(folder):
+    digests = set()
+    for kind, path in [("arrow", FILES / "file.arrow"), ("jsonl", as_jsonl(folder, FILES / "file.arrow"))]:
+        stages = [{"chat": {"messages": "messages", "output": "text", "template": "chatml"}},
+                  {"hash_bucket": {"input": "text", "output": "h", "buckets": 1000003}}, {"select": {"fields": ["h"]}}]
+        stream = folder / "chat.yaml"
+        source = {kind: {"paths": [str(path)], "fields": {"messages": "json"}}}
+        stream.write_text(data.yaml_text({"s": {"source": source, "on_error": "skip", "stages": stages + BATCH}}))
+        digests.add(run_digest(stream))
+    assert len(digests) == 1
+
+
 def test_cache_and_restart(folder):
     stream = write_stream(folder, "arrow", [FILES / "file.arrow"])
     expected = run_digest(stream, "--epochs", 3)
