@@ -35,6 +35,8 @@ TYPES = {
 }
 # What Pipeline finds out where it is left out, although the table wants it.
 INFERRED = {("pad", "input"), ("chunk", "fields"), ("pack", "fields"), ("bucket", "input")}
+# What takes more than the table says: whatever is a tokenizer; a number for what is read from a text.
+WIDER = {("tokenize", "tokenizer"): "Any", ("cast", "default"): "str | float"}
 # Written by hand, as their arguments are pipelines.
 BY_HAND = {"concat", "mix"}
 
@@ -99,7 +101,8 @@ def is_required(kind: str, argument: Entry) -> bool:
 
 
 def parameter(kind: str, argument: Entry) -> str:
-    name, annotation = python_name(argument["name"]), type_of(argument)
+    name = python_name(argument["name"])
+    annotation = WIDER.get((kind, argument["name"])) or type_of(argument)
     return f"{name}: {annotation}" if is_required(kind, argument) else f"{name}: {annotation} | None = None"
 
 

@@ -200,6 +200,16 @@ def test_logging(caplog: pytest.LogCaptureFixture) -> None:
     assert any(record.message.startswith("started ") and record.levelno == logging.INFO for record in caplog.records)
 
 
+def test_what_is_raised_is_not_printed_besides(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "leat.daemon"):
+        with pytest.raises(leat.SpecError):
+            numbers().cast("no", dtype="int32").open()
+        leat.shutdown()
+        until(lambda: any("stopped" in record.message for record in caplog.records), "its log did not come")
+    assert [record.levelno for record in caplog.records if record.message.startswith("refused ")] == [logging.DEBUG]
+    assert all(record.levelno < logging.WARNING for record in caplog.records)
+
+
 def test_it_cannot_start(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs_folder = tmp_path / "bin"
     programs_folder.mkdir()

@@ -107,7 +107,9 @@ def test_without_a_copy_jax_has_the_slots_address(path: pathlib.Path) -> None:
         assert floats(jax.numpy.cos(array * 0)) == [1.0] * BATCH
 
 
-def test_what_a_framework_cannot_is_told(batch: Any) -> None:
+def test_what_a_framework_cannot_is_told(stream: Any, batch: Any) -> None:
+    with pytest.raises(leat.SpecError, match="'pytorch' is none of numpy, torch"):
+        stream.to("pytorch")  # and not first when it is iterated
     with pytest.raises(leat.SpecError, match="'tensorflow' is none of numpy, torch, jax, mlx"):
         batch.to("tensorflow")
     with pytest.raises(leat.SpecError, match="on the CPU, not on 'cuda'"):

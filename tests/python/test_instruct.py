@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import pathlib
+import warnings
 from typing import Any
 
 import pytest
@@ -186,6 +187,16 @@ def test_stages_behind_it(tmp_path: pathlib.Path) -> None:
     assert len(records) == len(ASKED) and set(records[0]) == {"input_ids", "labels"}
 
 
+def test_a_blank_at_the_end_of_a_prompt(tmp_path: pathlib.Path) -> None:
+    path = write(tmp_path, ASKED)
+    with pytest.warns(UserWarning, match="the prompt ends with ' '"):
+        instructions(path, GPT2, prompt="Q: {prompt} A: ", response="{completion}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        instructions(path, GPT2, prompt="Q: {prompt} A:", response=" {completion}")
+        instructions(path, GPT2, prompt="Q: {prompt}\n", response="{completion}")
+
+
 def test_what_is_refused(tmp_path: pathlib.Path) -> None:
     path = write(tmp_path, ASKED)
     other = write(tmp_path, [{"a": "x", "b": "y"}], "other.jsonl")
@@ -194,7 +205,7 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
         ("columns a, b are neither messages", other, {}),
         ("no column 'q' for 'prompt'; there are prompt", path, {"columns": {"prompt": "q", "completion": "prompt"}}),
         ("are none of messages", path, {"columns": {"prompt": "prompt"}}),
-        ("give chat_template, one of chatml", talks, {}),
+        ("give template, one of chatml", talks, {}),
         ("'mine' is none of chatml", talks, {"template": "mine"}),
         ("are for conversations", path, {"template": "chatml"}),
         ("give batch_size", path, {"drop_last": True}),

@@ -87,6 +87,7 @@ def test_a_batch() -> None:
             }
             break
         assert pipeline.stream.step == 1
+        assert pipeline.schema["labels"] == ("int64", (-1,))
         assert sum(batch.n_rows for batch in pipeline) == 891 - 32  # the loop goes on where the other was left
         assert sum(batch.n_rows for batch in pipeline) == 891
 
@@ -102,6 +103,26 @@ def test_it_is_a_value() -> None:
         taken.stages[0][1]["count"] = 6  # type: ignore[index]
     assert repr(taken) == f"leat.csv(paths={os.getcwd() + '/train.csv'!r}).take(count=5)"
     assert titanic().named("mine").spec["name"] == "mine"
+
+
+def test_whatever_is_a_tokenizer(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def path(tokenizer: Any) -> Any:
+        return leat.text("a.txt").tokenize(tokenizer).stages[-1][1]["tokenizer"]
+
+    snapshot = tmp_path / "hub" / "models--some--model" / "snapshots" / "main"
+    snapshot.mkdir(parents=True)
+    (snapshot / "tokenizer.json").write_bytes((tmp_path / "modernbert" / "tokenizer.json").read_bytes())
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    assert path("some/model") == str(snapshot)
+    assert path(leat.Tokenizer.from_file("modernbert")) == path("./modernbert") == str(tmp_path / "modernbert")
+    assert path("not/here") == str(tmp_path / "not" / "here")  # the daemon may see it
+    with pytest.raises(errors.SpecError, match="object is no tokenizer"):
+        path(object())
+
+
+def test_numbered_items_are_not_there() -> None:
+    with pytest.raises(TypeError, match="no item 0.*leat.TorchDataset"):
+        titanic()[0]
 
 
 def test_what_pad_means() -> None:

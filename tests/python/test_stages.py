@@ -4,8 +4,10 @@ itself.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
+import pathlib
 import subprocess
 import sys
 from typing import Any
@@ -56,6 +58,13 @@ def test_every_source_is_public() -> None:
     names = {entry["name"] for entry in ENTRIES if entry["kind"] == "source"}
     assert names == set(_stages.SOURCES)
     assert all(callable(getattr(leat, name)) for name in names)
+
+
+def test_type_checkers_see_the_sources() -> None:
+    """They are where they are defined, and not what a module's __getattr__ may give."""
+    tree = ast.parse(pathlib.Path(leat.__file__).read_text(encoding="utf-8"))
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "_stages"]
+    assert {alias.name for node in found for alias in node.names} == set(_stages.SOURCES) - BY_HAND
 
 
 def test_places_of_arguments() -> None:

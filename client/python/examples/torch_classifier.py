@@ -10,7 +10,7 @@ The model is a mean of embeddings, and a layer on it: a few seconds on a CPU.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -22,7 +22,7 @@ MAX_LENGTH = 64
 N_EPOCHS = 10
 
 
-def passengers(part: str) -> leat.Pipeline:
+def passengers(part: Literal["train", "validation"]) -> leat.Pipeline:
     """Batches of that part of the rows: input_ids, attention_mask int32 [32, 64], labels int64 [32]."""
     return (
         leat.csv(CONFIG / "titanic.csv")

@@ -47,6 +47,7 @@ __version__ = "0.1.0"
 __all__ = ["__version__", *_PLACE_OF]
 
 if TYPE_CHECKING:  # by two names: for type checkers these are exports
+    from ._stages import arrow as arrow, csv as csv, jsonl as jsonl, text as text
     from .batch import Batch as Batch, Tensor as Tensor
     from .daemon import connect as connect, shutdown as shutdown
     from .loader import DataLoader as DataLoader, dataloader as dataloader
@@ -68,15 +69,11 @@ if TYPE_CHECKING:  # by two names: for type checkers these are exports
     from .monitor import Monitor as Monitor, compare as compare
     from .pipeline import (
         Pipeline as Pipeline,
-        arrow as arrow,
         concat as concat,
-        csv as csv,
         from_yaml as from_yaml,
-        jsonl as jsonl,
         mix as mix,
         open as open,
         source as source,
-        text as text,
     )
     from .sizing import (
         device_info as device_info,

@@ -26,16 +26,18 @@ _SIGNS = {
 }
 
 
-def choose(name: str | None, jinja: Any = None) -> str:
-    """The template of that name. SpecError: there is none, or none is named; `jinja`, the model's own, makes the hint."""
+def choose(name: str | None, jinja: Any = None, argument: str = "chat_template") -> str:
+    """The template of that name. SpecError: there is none, or none is named by `argument`; `jinja`, the model's own, makes
+    the hint.
+    """
     if name in TEMPLATES:
         return name
     if name is not None:
         short = name if len(name) < 40 else name[:37] + "..."
-        raise SpecError(f"chat_template: {short!r} is none of {', '.join(TEMPLATES)}; Jinja templates are not run")
+        raise SpecError(f"{argument}: {short!r} is none of {', '.join(TEMPLATES)}; Jinja templates are not run")
     guess = guess_of(jinja)
-    hint = f"; that of the model looks like chat_template={guess!r}" if guess else ""
-    raise SpecError(f"give chat_template, one of {', '.join(TEMPLATES)}{hint}")
+    hint = f"; that of the model looks like {argument}={guess!r}" if guess else ""
+    raise SpecError(f"give {argument}, one of {', '.join(TEMPLATES)}{hint}")
 
 
 def guess_of(jinja: Any) -> str | None:

@@ -39,6 +39,8 @@ _LEVELS = {
     "debug": logging.DEBUG,
 }
 
+_RAISED = ("refused", "stream-failed")  # events that whoever asked is told as an exception
+
 _log = logging.getLogger("leat.daemon")
 
 
@@ -83,6 +85,8 @@ def _log_line(line: bytes) -> None:
     except (ValueError, KeyError, AttributeError):
         _log.warning("leatd: %s", line.decode(errors="replace").rstrip())
         return
+    if event in _RAISED:
+        level = logging.DEBUG
     _log.log(level, "%s %s", event, " ".join(f"{key}={value}" for key, value in fields.items()))
 
 

@@ -40,8 +40,7 @@ def convert(batch: _leat.Batch, framework: str, device: Any = None, copy: bool |
 
 def begin(batch: _leat.Batch, framework: str, device: Any = None, copy: bool | None = None) -> Callable[[], dict[str, Any]]:
     """Begins a conversion; what is returned finishes it. Towards CUDA the copy is under way in between."""
-    if framework not in FRAMEWORKS:
-        raise SpecError(f"{framework!r} is none of {', '.join(FRAMEWORKS)}")
+    _check(framework)
     if framework == "torch":
         return _begin_torch(batch, device, copy)
     if framework == "jax":
@@ -51,6 +50,11 @@ def begin(batch: _leat.Batch, framework: str, device: Any = None, copy: bool | N
     else:
         arrays = _to_numpy(batch, device, copy)
     return lambda: arrays
+
+
+def _check(framework: str) -> None:
+    if framework not in FRAMEWORKS:
+        raise SpecError(f"{framework!r} is none of {', '.join(FRAMEWORKS)}")
 
 
 # ---- NumPy
@@ -199,6 +203,7 @@ class Converted:
     state_dict() is behind the last batch that was given. The batches themselves are released."""
 
     def __init__(self, source: Any, framework: str, device: Any = None, copy: bool | None = None) -> None:
+        _check(framework)
         self.source = source
         self.framework = framework
         self.device = device

@@ -10,6 +10,7 @@ It is a pipeline like any other, of the stages `instruction` or `chat`, `tokeniz
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -22,6 +23,10 @@ from .held import Files
 from .pipeline import Pipeline
 from .tokenizer import Tokenizer, path_of
 
+_BLANK = (
+    "the prompt ends with {!r}, which is one token with the word behind it: what is learned is not the answer to the prompt as "
+    "it is asked. Put it in front of the response"
+)
 SHUFFLE_BUFFER = 10_000  # records, for shuffle=True
 
 # What data calls its columns, the usual name first. The order of the formats is that in which they are looked for.
@@ -99,6 +104,8 @@ def instructions(
     texts = _with_chat(source, form, model, template, system, roles) if form.kind == "chat" else _with_texts(
         source, form, prompt, response, _eos_of(model, eos)
     )
+    if prompt is not None:
+        _warn_of_blank(model, prompt, response or "")
     if form.kind != "chat" and (template or system or roles):
         raise SpecError(f"template, system and roles are for conversations; this data has {', '.join(form.columns.values())}")
     ids = texts.tokenize(
@@ -132,6 +139,18 @@ def _with_texts(source: Pipeline, form: _Format, prompt: str | None, response: s
     return source.instruction("alpaca", fields=renamed or None, eos=eos)
 
 
+def _warn_of_blank(model: Tokenizer, prompt: str, response: str) -> None:
+    """Where a prompt ends with a blank that is a token with the word behind it: a model that is asked it has not learned to
+    answer it.
+    """
+    blank = prompt[len(prompt.rstrip()) :]
+    end = f"x{blank}"
+    behind = response[:1] if response[:1] not in ("", "{") else "The"
+    asked = model.encode(end, add_special_tokens=False)
+    if blank and model.encode(end + behind, add_special_tokens=False)[: len(asked)] != asked:
+        warnings.warn(_BLANK.format(blank), stacklevel=3)
+
+
 def _braced(column: str) -> str:
     return "{" + column + "}"
 
@@ -152,7 +171,7 @@ def _with_chat(
     system: str | None,
     roles: Mapping[str, str] | None,
 ) -> Pipeline:
-    name: Any = chats.choose(template or model.chat_template, model.config.get("chat_template"))
+    name: Any = chats.choose(template or model.chat_template, model.config.get("chat_template"), "template")
     column = form.columns["messages"]
     role, content, usual = _keys_of(source, column)
     own = (role, content) != _KEYS[0][:2]

@@ -19,11 +19,11 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
 
 from . import _stages, daemon, inference, opening, programs
 from . import spec as specs
-from .errors import Error, SpecError
+from .errors import Error, NotFoundError, SpecError
 from .opening import OpenOptions
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ class Pipeline(_stages.Stages):
         """One more stage of that kind, with what is not None of the arguments; for kinds that are only known at run time. What
         is left out is inferred as by the method of that name.
         """
+        if kind == "tokenize":
+            arguments = {**arguments, "tokenizer": _tokenizer_path(arguments.get("tokenizer"))}
         found = inference.expand(self._stages_, kind, specs.arguments(kind, arguments))
         return self._changed(stages=(*self._stages_, *found))
 
@@ -235,11 +237,23 @@ class Pipeline(_stages.Stages):
             self._stream = self.open()
         return self._stream
 
+    @property
+    def schema(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """name → (dtype, shape) of what a batch holds; -1 in a shape varies from batch to batch."""
+        return self.stream.schema
+
     def __iter__(self) -> Iterator[Any]:
         """One epoch: `Batch`es, or, without a `batch`, records."""
         if self.is_batched:
             return iter(self.stream)
         return self.records()
+
+    def __getitem__(self, index: object) -> NoReturn:
+        """TypeError. A DataLoader takes what has numbered items; it is told what it is to be given."""
+        raise TypeError(
+            f"a pipeline has no item {index!r}: its items come in order, by `for`. torch's DataLoader and Trainer take "
+            "leat.TorchDataset(pipeline)"
+        )
 
     def records(self) -> Iterator[Record]:
         """One epoch of a pipeline without a `batch`: a dict for each record."""
@@ -289,6 +303,24 @@ class Pipeline(_stages.Stages):
 
     def __exit__(self, *why: object) -> None:
         self.close()
+
+
+def _tokenizer_path(tokenizer: Any) -> Any:
+    """Of whatever is a tokenizer (see Tokenizer.of). A name that is neither here nor in the cache stays: the daemon tells."""
+    from . import model_cache
+
+    if tokenizer is None or isinstance(tokenizer, os.PathLike):
+        return tokenizer
+    if not isinstance(tokenizer, str):
+        from .tokenizer import path_of
+
+        return path_of(tokenizer)
+    if os.path.exists(os.path.expanduser(tokenizer)) or not model_cache.is_name(tokenizer):
+        return tokenizer
+    try:
+        return os.fspath(model_cache.find_tokenizer(tokenizer))
+    except NotFoundError:
+        return tokenizer
 
 
 def _restore(
