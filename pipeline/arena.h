@@ -6,12 +6,15 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define LEAT_ARENA_ALIGN       64
 #define LEAT_ARENA_CHUNK_BYTES (256U << 10)
 #define LEAT_ARENA_KEEP_BYTES  (4U << 20)
+
+#define LEAT_ARENA_FIT_PART 16 /* slack of one that is made to fit, so that it fits others too */
 
 struct leat_arena_chunk;
 
@@ -25,6 +28,16 @@ void leat_arena_init(struct leat_arena *arena);
 /* An empty one gets memory for just n_bytes, each allocation rounded up to LEAT_ARENA_ALIGN. 0 or
  * -ENOMEM. */
 int leat_arena_init_exact(struct leat_arena *arena, size_t n_bytes);
+/* One that is empty or reset gets memory for n_bytes in one piece: what it has, if that is not much
+ * more, else new. 0 or -ENOMEM, and it has none. */
+int leat_arena_fit(struct leat_arena *arena, size_t n_bytes);
+/* Whether it has much more memory than was handed out. */
+bool leat_arena_is_loose(const struct leat_arena *arena);
+/* All that was handed out by `from`, to an empty one, in one piece; leat_arena_moved() tells where
+ * it is there. 0 or -ENOMEM. */
+int leat_arena_copy(struct leat_arena *to, const struct leat_arena *from);
+/* What is at `pointer` in `from`, in its copy; what is not in `from` is where it is. */
+void *leat_arena_moved(const struct leat_arena *to, const struct leat_arena *from, void *pointer);
 void leat_arena_deinit(struct leat_arena *arena);
 void leat_arena_reset(struct leat_arena *arena);
 

@@ -4,20 +4,30 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define FREE_BYTES (8U << 20) /* of arenas that were replaced, about, for those to come */
+#define FREE_PART  8 /* of those that are alive, so many may wait to be used again, */
+#define FREE_LEAST 4 /* and these */
+
+static struct leat_block *pop_free(struct leat_block_pool *pool) {
+    struct leat_block *block = pool->free;
+
+    if (block) {
+        pool->free = block->next;
+        pool->n_free--;
+        pool->n_free_bytes -= block->counted_bytes;
+    }
+    return block;
+}
 
 struct leat_block *leat_block_pool_take(struct leat_block_pool *pool) {
-    struct leat_block *block = pool->free;
+    struct leat_block *block = pop_free(pool);
     struct leat_arena kept;
     uint64_t counted_bytes = 0;
 
     if (pool->account)
         leat_account_count(pool->account, LEAT_MEMORY_BLOCKS, block != NULL);
     if (block) {
-        pool->free = block->next;
         kept = block->kept;
         counted_bytes = block->counted_bytes;
-        pool->n_free_bytes -= counted_bytes;
     } else {
         block = malloc(sizeof(*block));
         if (!block)
@@ -63,7 +73,39 @@ static void keep_free(struct leat_block_pool *pool, struct leat_block *block) {
     leat_block_recount(block);
     block->next = pool->free;
     pool->free = block;
+    pool->n_free++;
     pool->n_free_bytes += block->counted_bytes;
+    while (pool->n_free > FREE_LEAST + pool->n_alive / FREE_PART)
+        free_block(pop_free(pool));
+}
+
+static void move_bad(const struct leat_arena *to, const struct leat_arena *from,
+                     struct leat_bad_record *bad) {
+    bad->bytes = leat_arena_moved(to, from, (void *)(uintptr_t)bad->bytes);
+    bad->field = leat_arena_moved(to, from, (void *)(uintptr_t)bad->field);
+    bad->stage = leat_arena_moved(to, from, (void *)(uintptr_t)bad->stage);
+    bad->message = leat_arena_moved(to, from, (void *)(uintptr_t)bad->message);
+}
+
+void leat_block_fit(struct leat_block *block, struct leat_arena *other) {
+    struct leat_arena from = block->kept;
+
+    if (!leat_arena_is_loose(&from) || leat_arena_copy(other, &from) < 0)
+        return;
+    block->columns = leat_arena_moved(other, &from, block->columns);
+    for (uint32_t i = 0; i < block->n_columns; i++) {
+        struct leat_column *column = &block->columns[i];
+
+        column->values = leat_arena_moved(other, &from, column->values);
+        column->starts = leat_arena_moved(other, &from, column->starts);
+        column->lengths = leat_arena_moved(other, &from, column->lengths);
+    }
+    block->records = leat_arena_moved(other, &from, block->records);
+    block->bad = leat_arena_moved(other, &from, block->bad);
+    for (uint32_t i = 0; i < block->n_bad; i++)
+        move_bad(other, &from, &block->bad[i]);
+    block->kept = *other;
+    *other = from;
 }
 
 void leat_block_replace(struct leat_block *block, const struct leat_arena *take_arena) {
@@ -80,10 +122,8 @@ void leat_block_replace(struct leat_block *block, const struct leat_arena *take_
     if (spare)
         block->counted_bytes = 0;
     leat_block_recount(block);
-    if (spare && pool->n_free_bytes < FREE_BYTES)
+    if (spare)
         keep_free(pool, spare);
-    else if (spare)
-        free_block(spare);
 }
 
 void leat_block_take_over(struct leat_block *block, struct leat_block *made) {
@@ -114,13 +154,8 @@ void leat_block_unref(struct leat_block *block, uint32_t n_refs) {
 }
 
 void leat_block_pool_trim(struct leat_block_pool *pool) {
-    while (pool->free) {
-        struct leat_block *block = pool->free;
-
-        pool->free = block->next;
-        pool->n_free_bytes -= block->counted_bytes;
-        free_block(block);
-    }
+    while (pool->free)
+        free_block(pop_free(pool));
 }
 
 void leat_block_pool_deinit(struct leat_block_pool *pool) {

@@ -5,6 +5,9 @@
  * starts[row] + lengths[row] of `values`. Views may point into the source bytes, may overlap, and
  * need not be in order; so dropping rows moves only views, and copying is never needed.
  *
+ * A block is made in memory that all blocks of a worker are made in, and then moves to memory that
+ * fits it: rows may wait for long, behind a shuffle.
+ *
  * Owner: the job while it runs; afterwards the run, which counts references (order stages refer to
  * rows) on its one thread.
  */
@@ -85,6 +88,7 @@ static inline uint64_t leat_block_record(const struct leat_block *block, uint32_
 struct leat_block_pool {
     struct leat_block *free;
     uint32_t n_alive;             /* handed out */
+    uint32_t n_free;              /* not many more than the next jobs take */
     uint64_t n_free_bytes;        /* in the arenas of those that are not */
     uint64_t n_gathered_bytes;    /* of gathered blocks */
     uint64_t n_bundle_bytes;      /* of bundles whose first row is in one of its blocks */
@@ -97,6 +101,9 @@ struct leat_block *
 leat_block_pool_take(struct leat_block_pool *pool); /* one reference; NULL when memory is out */
 /* After its job: its arena may have grown. */
 void leat_block_recount(struct leat_block *block);
+/* All that it has, which lies in its arena, goes to the other one, which is empty or reset and is
+ * made to fit; the two arenas change places. Any thread; without memory for it, it stays. */
+void leat_block_fit(struct leat_block *block, struct leat_arena *other);
 /* A block with memory for just so much, and one reference; NULL when memory is out. */
 struct leat_block *leat_block_pool_take_exact(struct leat_block_pool *pool, size_t n_bytes);
 /* In place of its arena it has this one, an exact one; the pool has the old one. */

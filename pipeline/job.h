@@ -225,6 +225,7 @@ struct leat_map_job {
     struct leat_error item_error; /* out: why it could not be filled */
     struct leat_block *block;
     struct leat_arena *scratch;
+    struct leat_arena *spare; /* that the block may be left in; NULL: it stays where it is made */
     struct leat_workspace *workspace;
     uint64_t large_bytes; /* counted for a piece larger than a block, until the job is back */
     uint64_t seed, epoch;

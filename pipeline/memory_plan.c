@@ -11,7 +11,7 @@
 #include "pipeline/files.h"
 
 #define KEPT_FACTOR      2  /* columns of a block, in units of its source */
-#define SCRATCH_FACTOR   3  /* and what is made on the way to them */
+#define SCRATCH_FACTOR   3  /* what is made on the way to them, besides those themselves */
 #define LOAD_FACTOR      20 /* a file being parsed: its text, a DOM of 14 times that, results */
 #define LARGE_FACTOR     6  /* of a piece that is one large record */
 #define LARGE_TOKENIZED  20
@@ -127,7 +127,8 @@ void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_
 
     *ret_memory = (struct leat_memory_plan){
         .block_bytes = source + at_least_a_chunk(source * KEPT_FACTOR),
-        .scratch_bytes = at_least_a_chunk(source * SCRATCH_FACTOR),
+        .scratch_bytes =
+            at_least_a_chunk(source * SCRATCH_FACTOR) + at_least_a_chunk(source * KEPT_FACTOR),
         .slot_bytes = plan->slot_bytes,
         .n_slots = plan->n_slots + window,
         .n_min_slots = (uint32_t)plan->prefetch_size + window,

@@ -481,6 +481,21 @@ void leat_job_start(struct leat_job *job) {
         leat_run_start_map(job->run, job);
 }
 
+static void execute_map(struct leat_map_job *job, struct leat_error *err) {
+    int r;
+
+    if (!job->workspace)
+        r = leat_error_oom(err);
+    else if (job->gather)
+        r = leat_gather_execute(job, err);
+    else if (job->bare)
+        r = leat_bare_execute(job, err);
+    else
+        r = leat_map_execute(job, err);
+    if (r == 0 && job->spare && !job->is_partial)
+        leat_block_fit(job->block, job->spare);
+}
+
 void leat_job_execute(struct leat_job *job) {
     job->start_ns = job->now_ns ? job->now_ns() : 0;
     switch (job->kind) {
@@ -491,14 +506,7 @@ void leat_job_execute(struct leat_job *job) {
         (void)leat_decode_execute(&job->decode, &job->error);
         break;
     case LEAT_JOB_MAP:
-        if (!job->map.workspace)
-            leat_error_oom(&job->error);
-        else if (job->map.gather)
-            (void)leat_gather_execute(&job->map, &job->error);
-        else if (job->map.bare)
-            (void)leat_bare_execute(&job->map, &job->error);
-        else
-            (void)leat_map_execute(&job->map, &job->error);
+        execute_map(&job->map, &job->error);
         break;
     case LEAT_JOB_COLLATE:
         leat_collate_execute(&job->collate);

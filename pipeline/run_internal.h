@@ -56,6 +56,7 @@ struct leat_output_entry {
 struct leat_scratch {
     struct leat_scratch *next;
     struct leat_arena arena;
+    struct leat_arena made; /* where blocks are made, before they move to one that fits them */
     uint64_t counted_bytes;
 };
 

@@ -45,7 +45,7 @@ static void trim_buffers(struct leat_run *run) {
 }
 
 static void count_scratch(struct leat_run *run, struct leat_scratch *scratch) {
-    uint64_t bytes = scratch->arena.capacity_bytes;
+    uint64_t bytes = scratch->arena.capacity_bytes + scratch->made.capacity_bytes;
 
     leat_account_change(run->memory.account, LEAT_MEMORY_SCRATCH, scratch->counted_bytes, bytes);
     run->memory.scratch_total_bytes += bytes - scratch->counted_bytes;
@@ -54,6 +54,7 @@ static void count_scratch(struct leat_run *run, struct leat_scratch *scratch) {
 
 static void free_scratch(struct leat_run *run, struct leat_scratch *scratch) {
     leat_arena_deinit(&scratch->arena);
+    leat_arena_deinit(&scratch->made);
     count_scratch(run, scratch);
     free(scratch);
 }
@@ -283,9 +284,21 @@ static void give_scratch(struct leat_run *run, struct leat_arena *arena, bool wa
         return;
     }
     leat_arena_reset(arena);
+    leat_arena_reset(&scratch->made);
     count_scratch(run, scratch);
     scratch->next = run->free_scratch;
     run->free_scratch = scratch;
+}
+
+/* The block is made in memory that stays warm; what it had is left for it to move to. */
+static void lend_made(struct leat_map_job *map, struct leat_scratch *scratch) {
+    struct leat_arena had = map->block->kept;
+
+    if (map->gather) /* its block is not what comes of it */
+        return;
+    map->block->kept = scratch->made;
+    scratch->made = had;
+    map->spare = &scratch->made;
 }
 
 void leat_run_start_map(struct leat_run *run, struct leat_job *job) {
@@ -304,6 +317,7 @@ void leat_run_start_map(struct leat_run *run, struct leat_job *job) {
     if (!job->map.counts)
         return;
     memset(job->map.counts, 0, n_bytes);
+    lend_made(&job->map, scratch);
     job->map.workspace = take_workspace(run);
 }
 
