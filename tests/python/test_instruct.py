@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from leat import Error, SpecError, Tokenizer, held, instructions, jsonl
+from leat import DataError, Error, SpecError, Tokenizer, held, instructions, jsonl
 from leat.tokenizer import path_of
 
 np = pytest.importorskip("numpy")
@@ -219,4 +219,6 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
         instructions(path, QWEN, prompt="{prompt} {nothing}", response="{completion}", batch_size=2).check()
     with pytest.raises(Error, match="is empty"):
         instructions(write(tmp_path, [], "empty.jsonl"), QWEN)
+    with pytest.raises(DataError, match="there are no rows in the data"):
+        instructions([], QWEN)
     assert path_of(QWEN) == QWEN

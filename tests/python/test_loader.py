@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pathlib
@@ -391,6 +392,73 @@ def test_loops_left_early(fast: Any) -> None:
             break
         batches.set_epoch(2)
         assert rows_seen(batches) == whole[2]
+
+
+def test_two_loops_at_a_time(fast: Any) -> None:
+    """The loop that has begun last goes on; the other one is told, instead of being given what is left, or no end."""
+    with of_numpy(ROWS, fast, batch_size=50) as batches:
+        first, second = iter(batches), iter(batches)
+        next(first)
+        assert len(list(second)) == 5
+        with pytest.raises(leat.Error, match="another loop over this loader has begun"):
+            next(first)
+        with pytest.raises(leat.Error, match="another loop"):
+            list(zip(batches, batches))
+
+
+def test_ranks_share_each_epoch(fast: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def seen(rank: int) -> list[list[int]]:
+        monkeypatch.setenv("LEAT_RANK", str(rank))
+        monkeypatch.setenv("LEAT_WORLD_SIZE", "2")
+        rows = [{"text": "a cat", "label": i} for i in range(100)]
+        with of_numpy(rows, fast, batch_size=5, shuffle=True) as batches:
+            assert len(batches) == 10
+            peeked = [next(iter(batches))]
+            epochs = [[*batches], [*batches], peeked]
+            return [[int(label) for batch in epoch for label in batch["labels"]] for epoch in epochs]
+
+    ranks = [seen(rank) for rank in range(2)]
+    for one, other in list(zip(*ranks))[:2]:
+        assert sorted(one + other) == list(range(100))
+    assert not set(ranks[0][2]) & set(ranks[1][2])
+
+
+def test_length_of_what_was_not_counted(tokenizer_json: str, tmp_path: pathlib.Path) -> None:
+    """How many batches a compressed file makes is known once an epoch was seen."""
+    with gzip.open(tmp_path / "a.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(row) + "\n" for row in ROWS)
+    with of_numpy(tmp_path / "a.jsonl.gz", tokenizer_json, text="text", batch_size=10, epochs=2) as batches:
+        with pytest.raises(TypeError, match="not counted yet"):
+            len(batches)
+        next(iter(batches))
+        with pytest.raises(TypeError, match="not counted yet"):
+            len(batches)
+        assert len(list(batches)) == 42 == len(batches)
+
+
+@pytest.mark.parametrize("rows", [[], (row for row in ROWS[:0]), {"text": []}, np.empty(0, str)])
+def test_no_rows(tokenizer_json: str, rows: Any) -> None:
+    with pytest.raises(errors.DataError, match="there are no rows in the data"):
+        leat.dataloader(rows, tokenizer_json)
+
+
+def test_no_rows_of_others(tokenizer_json: str) -> None:
+    pandas, datasets = pytest.importorskip("pandas"), pytest.importorskip("datasets")
+    features = datasets.Features({"text": datasets.Value("string")})
+    nothing = datasets.IterableDataset.from_generator(lambda: iter(()), features=features)
+    for rows in (pandas.DataFrame({"text": []}), datasets.Dataset.from_dict({"text": []}), nothing):
+        with pytest.raises(errors.DataError, match="there are no rows in the data"):
+            leat.dataloader(rows, tokenizer_json)
+
+
+def test_labels_that_cannot_be_read(fast: Any) -> None:
+    """Are told, and not left out; where there are none yet, there are none in the batches."""
+    rows: list[dict[str, Any]] = [{"text": "a cat", "label": 1}, {"text": "a dog", "label": "x"}]
+    with pytest.raises(errors.SpecError, match="labels in 'label' cannot be read.*different kinds.*labels=False"):
+        leat.dataloader(rows, fast)
+    for given, options in ((rows, {"labels": False}), ([{"text": "a cat", "label": None}], {})):
+        with of_numpy(given, fast, **options) as batches:
+            assert "labels" not in next(iter(batches))
 
 
 def test_epochs_and_positions(fast: Any) -> None:

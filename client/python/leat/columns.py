@@ -18,6 +18,7 @@ from typing import Any
 from .errors import DataError, SpecError
 
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
+NO_VALUES = "nothing but nulls"  # why a column cannot be read
 NAME_MAX = 63  # bytes of a field's name
 
 
@@ -127,7 +128,7 @@ def _arrow_refusal(kind: Any) -> str:
     import pyarrow.types as types
 
     if types.is_null(kind):
-        return "nothing but nulls"
+        return NO_VALUES
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
         return f"bytes ({kind})"
     if types.is_nested(kind):
@@ -211,7 +212,7 @@ def merge(name: str, kinds: Iterable[tuple[str, str]]) -> Column:
     refusal = next((reason for kind, reason in found if not kind), "")
     names = {kind for kind, _ in found}
     if not found or refusal:
-        return Column(name, "", refusal or "nothing but nulls")
+        return Column(name, "", refusal or NO_VALUES)
     if len(names) == 1:
         return Column(name, names.pop())
     if all(kind.startswith("list<") for kind in names):

@@ -59,6 +59,12 @@ def look(thing: Held) -> Held:
     return replace(thing, columns={name: column if column.kind else Column(name, "text") for name, column in columns.items()})
 
 
+def require_rows(thing: Held) -> None:
+    """DataError: there are none."""
+    if thing.n_rows == 0 or (thing.n_rows is None and thing.columns == {}):
+        raise DataError("there are no rows in the data")
+
+
 def keep(thing: Held, names: Sequence[str] | None = None, forms: Mapping[str, str] | None = None) -> Files:
     """Files that hold these columns of what is held."""
     if isinstance(thing, Files):

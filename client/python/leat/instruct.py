@@ -235,6 +235,7 @@ def _find(
     thing = held_data.recognise(data)
     if isinstance(thing, Files) and thing.columns is None:
         return _of_files(thing, columns)
+    held_data.require_rows(thing)
     form = _choose(list(thing.columns or ()), columns)
     return _chosen(thing, form), form
 

@@ -19,7 +19,7 @@ from . import columns as kinds
 from . import data as data_module
 from . import data_store, held, model_tokenizer
 from .columns import Column
-from .errors import SpecError
+from .errors import Error, SpecError
 from .held import Files
 from .model_tokenizer import ModelTokenizer
 
@@ -99,8 +99,10 @@ def dataloader(
     Errors: SpecError, NotFoundError, DataError: before anything is read; of what stands in a record: when it comes.
     """
     thing = data_module.look(data_module.recognise(data))
+    data_module.require_rows(thing)
     wanted = _choose(thing.columns or {}, tokenizer is not None, text, labels, columns)
     files = data_module.keep(thing, wanted.columns, {name: "codes" for name in wanted.labels if not classes})
+    data_module.require_rows(files)
     model = model_tokenizer.resolve(tokenizer) if tokenizer is not None else None
     pipeline, names = files.pipeline(), list[str]()
     if model is not None:
@@ -155,12 +157,19 @@ def _labels_of(columns: Mapping[str, Column], labels: Labels) -> dict[str, str]:
     if labels is False:
         return {}
     if labels is None:
-        return {name: "labels" for name in [name for name in _LABELS if name in columns and columns[name].kind][:1]}
+        return {name: "labels" for name in [name for name in _LABELS if name in columns and _has_values(columns[name])][:1]}
     if isinstance(labels, str):
         return {labels: "labels"}
     if isinstance(labels, Mapping):
         return dict(labels)
     return {name: "labels" if len(labels) == 1 else name for name in labels}
+
+
+def _has_values(column: Column) -> bool:
+    """Not so in a set to be predicted. SpecError: there are labels, and none that can be read."""
+    if column.kind or column.refusal == kinds.NO_VALUES:
+        return bool(column.kind)
+    raise SpecError(f"the labels in {column.name!r} cannot be read: they are {column.refusal}; labels=False leaves them out")
 
 
 def _only_text(columns: Mapping[str, Column], labels: Mapping[str, str]) -> str:
@@ -313,6 +322,8 @@ class DataLoader:
         self.drop_last = drop_last
         self._epochs_left = epochs
         self._goes_on = False  # at a position that was loaded
+        self._loop: object | None = None  # the `for` that is gone through
+        self._n_batches: int | None = None  # of the last epoch that was seen whole
 
     @property
     def stream(self) -> Stream:
@@ -323,22 +334,35 @@ class DataLoader:
         if not self._goes_on:
             self._begin()
         self._goes_on = False
+        self._loop = loop = object()
         batches = self.stream.to(self.framework, device=self.device)
         while self._epochs_left:
-            yield from batches
+            is_whole, n_batches = self._is_at_start(), 0
+            for batch in batches:
+                n_batches += 1
+                yield batch
+                if self._loop is not loop:
+                    raise Error("another loop over this loader has begun: for two at a time make a loader for each")
             self._epochs_left -= 1
+            self._n_batches = n_batches if is_whole else self._n_batches
 
     def _begin(self) -> None:
         """Whoever left the last `for` early begins anew, with the epoch behind it: next(iter(loader)) costs nobody a batch."""
         self._epochs_left = self.epochs
-        if self.stream.step > 0:
+        if not self._is_at_start():
             self.stream.set_epoch(self.stream.epoch + 1)
 
+    def _is_at_start(self) -> bool:
+        """Of an epoch: the first step of a rank is its number."""
+        return self.stream.step < self.stream.world_size
+
     def __len__(self) -> int:
-        """Batches of one `for`, of this rank. TypeError, with the reason, if that is not known beforehand."""
+        """Batches of one `for`, of this rank. TypeError, with the reason, if that is not known before an epoch was seen."""
         try:
             return self.epochs * len(self.stream)
         except TypeError:
+            if self._n_batches is not None:
+                return self.epochs * self._n_batches
             if self.n_rows is None or not self.batch_size:
                 raise
         n_steps = self.n_rows // self.batch_size if self.drop_last else -(-self.n_rows // self.batch_size)
