@@ -64,7 +64,11 @@ def _user_daemon() -> str | None:
     given = os.environ.get("LEAT_SOCKET")
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     place = given or (os.path.join(runtime, "leat") if runtime else None)
-    return place if place and _own_user_answers(place) else None
+    if place and _own_user_answers(place):
+        return place
+    if given:
+        _log.warning("no daemon of this user answers at LEAT_SOCKET=%s: one is started for this process", given)
+    return None
 
 
 def _make_folder() -> str:
