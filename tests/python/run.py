@@ -1,7 +1,7 @@
 """Runs one file of tests, as ctest does: run.py PACKAGE_FOLDER test_NAME.py [pytest's arguments].
 
-With the Python that `./bootstrap test` furnished (build/venv), or that LEAT_TEST_PYTHON names, else with this one. 77, which
-ctest shows as skipped, if that has no pytest or no tests of the file could run.
+With the Python that LEAT_TEST_PYTHON names, or that `./bootstrap test` furnished (build/venv); else with this one, or Debian's,
+whichever has pytest. 77, which ctest shows as skipped, if none has it or no tests of the file could run.
 """
 import os
 import pathlib
@@ -12,18 +12,29 @@ SKIPPED = 77
 NO_TESTS_RAN = 5
 
 
-def interpreter():
-    here = pathlib.Path(__file__).resolve()
-    furnished = here.parents[2] / "build" / "venv" / "bin" / "python"
+DEBIANS = "/usr/bin/python3"  # for which bootstrap installs packages where PyPI cannot be reached
+
+
+def candidates():
+    """The Pythons that may run the tests, the best first."""
     named = os.environ.get("LEAT_TEST_PYTHON")
-    return named or (str(furnished) if furnished.exists() else sys.executable)
+    if named:
+        return [named]
+    furnished = pathlib.Path(__file__).resolve().parents[2] / "build" / "venv" / "bin" / "python"
+    return [str(furnished)] if furnished.exists() else [sys.executable, DEBIANS]
+
+
+def has_pytest(python):
+    check = "import sys, pytest; sys.exit(sys.version_info < (3, 11))"
+    return os.path.exists(python) and subprocess.run([python, "-c", check], capture_output=True).returncode == 0
 
 
 def main():
     package, *arguments = sys.argv[1:]
-    python = interpreter()
-    if subprocess.run([python, "-c", "import pytest"], capture_output=True).returncode != 0:
-        print(f"skipped: {python} has no pytest: ./bootstrap deps furnishes build/venv, or set LEAT_TEST_PYTHON")
+    python = next(filter(has_pytest, candidates()), None)
+    if python is None:
+        who = " nor ".join(candidates())
+        print(f"skipped: {who} has no pytest (or is older than 3.11): ./bootstrap deps furnishes build/venv, or set LEAT_TEST_PYTHON")
         return SKIPPED
     environment = {
         **os.environ,

@@ -228,7 +228,10 @@ class TestDlpack:
         numpy = pytest.importorskip("numpy")
         with numbers.open("rows") as stream:
             batch = take(stream)
-            array = numpy.from_dlpack(batch["int64"], copy=True)
+            try:
+                array = numpy.from_dlpack(batch["int64"], copy=True)
+            except TypeError:
+                pytest.skip(f"numpy {numpy.__version__} cannot ask for a copy by DLPack")
             assert array.ctypes.data != batch["int64"].data_ptr and array.flags.writeable
             assert batch.release()
             array += 1
@@ -310,8 +313,9 @@ class TestWrites:
             assert tensor.data_ptr == tensor.shared_ptr
             with pytest.raises(BufferError, match="private_writes"):
                 tensor.__dlpack__()
-            assert not numpy.from_dlpack(tensor).flags.writeable
             assert tensor.__dlpack__(copy=True)
+            if numpy.lib.NumpyVersion(numpy.__version__) >= "2.1.0":  # the first with capsules that can say so
+                assert not numpy.from_dlpack(tensor).flags.writeable
 
 
 def test_leaks(numbers: Leatd) -> None:

@@ -14,12 +14,14 @@
     for batch in batches:               # one epoch; the next loop is the next epoch
         tensors = batch.to("torch")     # {"input_ids": int32 [32, 128], "labels": int64 [32], ...}
 
-Names are loaded when they are first used: `import leat` alone imports neither NumPy nor a framework.
+help(leat.Pipeline) tells all stages and their arguments, help(leat.Batch) what a batch can do, help(leat.errors.Error) what can go
+wrong. Names are loaded when they are first used: `import leat` alone imports neither NumPy nor a framework.
 """
 
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING
 
 # Where each public name lives. Sources ("csv", "jsonl", ...) are methods of the table of stages and come from `pipeline`.
@@ -86,13 +88,24 @@ if TYPE_CHECKING:  # by two names: for type checkers these are exports
     from .torch_data import TorchDataset as TorchDataset
 
 
+def _import(place: str) -> object:
+    try:
+        return importlib.import_module(f".{place}", __name__)
+    except ModuleNotFoundError as error:
+        if error.name not in ("leat._leat", "leat._stages"):
+            raise
+        what = f"{__path__[0]} is leat's source, without what is compiled ({error.name})"
+        how = "pip install ./client/python in a checkout, and start Python in another folder than client/python"
+        raise ImportError(f"{what}: {how}; or, in a tree that is built, PYTHONPATH=build/python", name=error.name) from None
+
+
 def __getattr__(name: str) -> object:
     if name in ("ranks", "torch_data"):  # modules that have more than what is named above
-        return importlib.import_module(f".{name}", __name__)
+        return _import(name)
     place = _PLACE_OF.get(name)
-    if place is None:
-        raise AttributeError(f"module 'leat' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{place}", __name__), name)
+    if place is None:  # from `name` and `obj` Python says which one may be meant
+        raise AttributeError(f"module 'leat' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+    value: object = getattr(_import(place), name)
     globals()[name] = value
     return value
 

@@ -94,8 +94,11 @@ def _copy_to(address: int, tensor: _leat.Tensor) -> None:
 
 
 def torch_dtype(name: str) -> Any:
-    """torch.int32 for "int32"."""
-    return getattr(module("torch"), name)
+    """torch.int32 for "int32". SpecError: this torch has no such type."""
+    torch = module("torch")
+    if not hasattr(torch, name):
+        raise SpecError(f"torch {torch.__version__} has no {name}: cast it to another type, or take a newer torch")
+    return getattr(torch, name)
 
 
 def _begin_torch(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[], dict[str, Any]]:
@@ -109,6 +112,8 @@ def _begin_torch(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable
 
         return Torch(batch, place).finish
     if copy is False:
+        for tensor in batch.values():
+            torch_dtype(tensor.dtype)
         arrays = {name: torch.from_dlpack(tensor) for name, tensor in batch.items()}
     else:
         arrays = {name: _torch_copy(tensor) for name, tensor in batch.items()}

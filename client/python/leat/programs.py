@@ -13,8 +13,9 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .errors import DaemonError, NotFoundError, from_code
+from .errors import DaemonError, Error, NotFoundError, SpecError, from_code
 
+_USAGE = 2  # leatctl's exit status where its command line makes no sense
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -49,11 +50,11 @@ def _error_in(output: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _raise_error(arguments: Sequence[str], output: str, complaint: str) -> None:
+def _raise_error(arguments: Sequence[str], output: str, complaint: str, kind: type[Error] = DaemonError) -> None:
     """What `leatctl ... --json` says went wrong, as an exception; else its last words."""
     error = _error_in(output) or _error_in(complaint)
     if error is None:
-        raise DaemonError(f"leatctl {arguments[0]}: {complaint.strip() or output.strip() or 'failed without a word'}")
+        raise kind(f"leatctl {arguments[0]}: {complaint.strip() or output.strip() or 'failed without a word'}")
     place = (error[name] or None for name in ("file", "line", "column", "path"))
     raise from_code(error["code"], error["message"], *place)
 
@@ -65,5 +66,5 @@ def leatctl(*arguments: str) -> str:
     command = [find("leatctl"), *arguments]
     done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, text=True, encoding="utf-8")
     if done.returncode != 0:
-        _raise_error(arguments, done.stdout, done.stderr)
+        _raise_error(arguments, done.stdout, done.stderr, SpecError if done.returncode == _USAGE else DaemonError)
     return done.stdout

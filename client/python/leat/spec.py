@@ -32,6 +32,10 @@ def value(given: Any, where: str) -> Any:
         return {str(value(key, where)): value(item, where) for key, item in given.items()}
     if callable(getattr(given, "item", None)) and not getattr(given, "shape", ()):
         return value(given.item(), where)  # a scalar of NumPy
+    if callable(getattr(given, "read", None)):
+        name = getattr(given, "name", None)
+        named = f", {name!r}" if isinstance(name, str) else ""
+        raise SpecError(f"{given!r} is an open file: give its path{named}; the daemon opens it", path=where)
     if isinstance(given, Iterable) and not isinstance(given, (bytes, bytearray)):
         return [value(item, where) for item in given]
     what = "expected a number, a text, a path, or a list or map of these"
@@ -43,7 +47,7 @@ def absolute(path: Any, base: str | None = None) -> Any:
     if isinstance(path, list):
         return [absolute(item, base) for item in path]
     if not isinstance(path, str):
-        return path
+        raise SpecError(f"{path!r} is a {type(path).__name__}: expected a path, or a list of paths")
     if path == "-":
         raise SpecError('"-", the standard input, is the daemon\'s and not that of this process: give the path of a FIFO')
     if not path:

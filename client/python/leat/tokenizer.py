@@ -14,6 +14,7 @@ import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, overload
 
 from . import _leat, chats, model_cache, tokenizer_files
@@ -43,7 +44,17 @@ class Tokenizer:
     is_fast = True
     pad_token_type_id = 0
 
-    def __init__(self, native: _leat.Tokenizer, *, path: Path | None, text: str | None, config: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        native: _leat.Tokenizer,
+        *,
+        path: Path | None = None,
+        text: str | None = None,
+        config: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        if not isinstance(native, _leat.Tokenizer):
+            ways = "from_pretrained(path or name of a model), from_file(path) or from_json(text)"
+            raise TypeError(f"leat.Tokenizer is made by leat.Tokenizer.{ways}, not of {native!r}")
         self.native = native
         self.path = path  # where it was read; None: it was never a file
         self.name_or_path = str(path) if path else "the tokenizer"

@@ -216,8 +216,8 @@ static PyObject *all_held(const struct stream *self) {
 
     if (n_lingering == 0)
         return leat_py_raise_text(-ENOBUFS,
-                                  "all %u batches of the window are held: release() them, or open "
-                                  "the stream with a larger window",
+                                  "all %u batches of the window are held: release() them, make "
+                                  "copies (to(..) does), or open the stream with a larger window",
                                   n_held);
     return leat_py_raise_text(
         -ENOBUFS,

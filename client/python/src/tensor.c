@@ -205,6 +205,17 @@ static PyMethodDef methods[] = {
 #define MEMBER(name, type, member, text)                                                           \
     { name, type, offsetof(struct leat_py_tensor, member), READONLY, PyDoc_STR(text) }
 
+/* Who takes it for an array is told how to get one. */
+static PyObject *tensor_subscript(PyObject *object, PyObject *key) {
+    const struct leat_py_tensor *self = (const struct leat_py_tensor *)object;
+
+    (void)key;
+    return PyErr_Format(PyExc_TypeError,
+                        "%U: a Tensor is not indexed itself: numpy.asarray(tensor)[..] and "
+                        "torch.from_dlpack(tensor)[..] look into it, batch.to(\"torch\") copies",
+                        self->name);
+}
+
 static PyMemberDef members[] = {
     MEMBER("name", T_OBJECT_EX, name, "In the batch."),
     MEMBER("dtype", T_STRING, dtype_name, "\"int32\""),
@@ -234,6 +245,7 @@ static PyType_Slot slots[] = {
     {Py_tp_members, members},
     {Py_tp_getset, getters},
     {Py_sq_length, tensor_length},
+    {Py_mp_subscript, tensor_subscript},
     {Py_bf_getbuffer, tensor_getbuffer},
     {Py_bf_releasebuffer, tensor_releasebuffer},
     {0, NULL},
