@@ -5,10 +5,11 @@
 
 #include "pipeline/arena.h"
 
-#define MAX_HEAPS 8
+#define MAX_HEAPS    8
+#define MAPPED_BYTES (32 << 10) /* blocks come and go in any order, and of any size: no holes */
 
 void leat_heap_limit(void) {
-    (void)mallopt(M_MMAP_THRESHOLD, LEAT_ARENA_CHUNK_BYTES);
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
     (void)mallopt(M_TRIM_THRESHOLD, 4 * LEAT_ARENA_CHUNK_BYTES);
     (void)mallopt(M_ARENA_MAX, MAX_HEAPS);
 }

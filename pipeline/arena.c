@@ -2,8 +2,8 @@
 #include "pipeline/arena.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ALIGN LEAT_ARENA_ALIGN
 
@@ -83,50 +83,6 @@ int leat_arena_fit(struct leat_arena *arena, size_t n_bytes) {
         return 0;
     leat_arena_deinit(arena);
     return leat_arena_init_exact(arena, size);
-}
-
-/* From the first chunk to the current one; those behind are empty. */
-static size_t n_used(const struct leat_arena *arena) {
-    size_t n = 0;
-
-    for (const struct leat_arena_chunk *chunk = arena->first; chunk; chunk = chunk->next)
-        n += chunk->n_used;
-    return n;
-}
-
-bool leat_arena_is_loose(const struct leat_arena *arena) {
-    size_t n = n_used(arena);
-
-    return arena->capacity_bytes > n + n / 3 + ALIGN;
-}
-
-int leat_arena_copy(struct leat_arena *to, const struct leat_arena *from) {
-    size_t at = 0;
-
-    if (leat_arena_fit(to, n_used(from)) < 0)
-        return -ENOMEM;
-    for (const struct leat_arena_chunk *chunk = from->first; chunk; chunk = chunk->next) {
-        memcpy(to->first->data + at, chunk->data, chunk->n_used);
-        at += chunk->n_used;
-    }
-    to->first->n_used = at;
-    to->current = to->first;
-    to->n_bytes = from->n_bytes;
-    return 0;
-}
-
-void *leat_arena_moved(const struct leat_arena *to, const struct leat_arena *from, void *pointer) {
-    uintptr_t place = (uintptr_t)pointer;
-    size_t at = 0;
-
-    for (const struct leat_arena_chunk *chunk = from->first; chunk; chunk = chunk->next) {
-        uintptr_t data = (uintptr_t)chunk->data;
-
-        if (place >= data && place <= data + chunk->n_used)
-            return to->first->data + at + (place - data);
-        at += chunk->n_used;
-    }
-    return pointer;
 }
 
 /* Sizes are rounded up to powers of two, so that needs that vary a little find the same chunk

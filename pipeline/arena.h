@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,13 +30,6 @@ int leat_arena_init_exact(struct leat_arena *arena, size_t n_bytes);
 /* One that is empty or reset gets memory for n_bytes in one piece: what it has, if that is not much
  * more, else new. 0 or -ENOMEM, and it has none. */
 int leat_arena_fit(struct leat_arena *arena, size_t n_bytes);
-/* Whether it has much more memory than was handed out. */
-bool leat_arena_is_loose(const struct leat_arena *arena);
-/* All that was handed out by `from`, to an empty one, in one piece; leat_arena_moved() tells where
- * it is there. 0 or -ENOMEM. */
-int leat_arena_copy(struct leat_arena *to, const struct leat_arena *from);
-/* What is at `pointer` in `from`, in its copy; what is not in `from` is where it is. */
-void *leat_arena_moved(const struct leat_arena *to, const struct leat_arena *from, void *pointer);
 void leat_arena_deinit(struct leat_arena *arena);
 void leat_arena_reset(struct leat_arena *arena);
 

@@ -79,35 +79,6 @@ static void keep_free(struct leat_block_pool *pool, struct leat_block *block) {
         free_block(pop_free(pool));
 }
 
-static void move_bad(const struct leat_arena *to, const struct leat_arena *from,
-                     struct leat_bad_record *bad) {
-    bad->bytes = leat_arena_moved(to, from, (void *)(uintptr_t)bad->bytes);
-    bad->field = leat_arena_moved(to, from, (void *)(uintptr_t)bad->field);
-    bad->stage = leat_arena_moved(to, from, (void *)(uintptr_t)bad->stage);
-    bad->message = leat_arena_moved(to, from, (void *)(uintptr_t)bad->message);
-}
-
-void leat_block_fit(struct leat_block *block, struct leat_arena *other) {
-    struct leat_arena from = block->kept;
-
-    if (!leat_arena_is_loose(&from) || leat_arena_copy(other, &from) < 0)
-        return;
-    block->columns = leat_arena_moved(other, &from, block->columns);
-    for (uint32_t i = 0; i < block->n_columns; i++) {
-        struct leat_column *column = &block->columns[i];
-
-        column->values = leat_arena_moved(other, &from, column->values);
-        column->starts = leat_arena_moved(other, &from, column->starts);
-        column->lengths = leat_arena_moved(other, &from, column->lengths);
-    }
-    block->records = leat_arena_moved(other, &from, block->records);
-    block->bad = leat_arena_moved(other, &from, block->bad);
-    for (uint32_t i = 0; i < block->n_bad; i++)
-        move_bad(other, &from, &block->bad[i]);
-    block->kept = *other;
-    *other = from;
-}
-
 void leat_block_replace(struct leat_block *block, const struct leat_arena *take_arena) {
     struct leat_block_pool *pool = block->pool;
     struct leat_block *spare = malloc(sizeof(*spare));

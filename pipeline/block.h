@@ -101,9 +101,6 @@ struct leat_block *
 leat_block_pool_take(struct leat_block_pool *pool); /* one reference; NULL when memory is out */
 /* After its job: its arena may have grown. */
 void leat_block_recount(struct leat_block *block);
-/* All that it has, which lies in its arena, goes to the other one, which is empty or reset and is
- * made to fit; the two arenas change places. Any thread; without memory for it, it stays. */
-void leat_block_fit(struct leat_block *block, struct leat_arena *other);
 /* A block with memory for just so much, and one reference; NULL when memory is out. */
 struct leat_block *leat_block_pool_take_exact(struct leat_block_pool *pool, size_t n_bytes);
 /* In place of its arena it has this one, an exact one; the pool has the old one. */

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pipeline/block_fit.h"
 #include "pipeline/run_rest.h"
 
 void leat_run_out_of_memory(struct leat_run *run) {
@@ -493,7 +494,7 @@ static void execute_map(struct leat_map_job *job, struct leat_error *err) {
     else
         r = leat_map_execute(job, err);
     if (r == 0 && job->spare && !job->is_partial)
-        leat_block_fit(job->block, job->spare);
+        leat_block_fit(job->block, job->plan->fields, job->plan->is_kept, job->scratch, job->spare);
 }
 
 void leat_job_execute(struct leat_job *job) {

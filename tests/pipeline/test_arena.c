@@ -111,43 +111,6 @@ static void test_nothing_and_too_much(void **state) {
     leat_arena_deinit(&arena);
 }
 
-/* Of copies in turn, one of them in memory that is there already: each part is where it was, and
- * what belongs to nobody is left alone. */
-static void test_copies_are_tight_and_whole(void **state) {
-    struct leat_arena from, to;
-    struct part parts[N_PARTS];
-    uint8_t other;
-
-    (void)state;
-    leat_arena_init(&from);
-    leat_arena_init(&to);
-    for (int round = 0; round < 20; round++) {
-        size_t n_parts = (size_t)leat_rng_below(&rng, N_PARTS), n_bytes = 0;
-
-        for (size_t i = 0; i < n_parts; i++) {
-            parts[i] = take(&from);
-            memset(parts[i].bytes, (int)(i % 251), parts[i].n);
-            n_bytes += (parts[i].n + 63) / 64 * 64;
-        }
-        assert_int_equal(leat_arena_copy(&to, &from), 0);
-        assert_int_equal(to.n_bytes, from.n_bytes);
-        assert_false(leat_arena_is_loose(&to));
-        assert_true(to.capacity_bytes <= n_bytes + n_bytes / 3 + 128);
-        for (size_t i = 0; i < n_parts; i++) {
-            uint8_t *moved = leat_arena_moved(&to, &from, parts[i].bytes);
-
-            assert_int_equal((uintptr_t)moved % 64, 0);
-            assert_true(parts[i].n == 0 || memcmp(moved, parts[i].bytes, parts[i].n) == 0);
-        }
-        assert_ptr_equal(leat_arena_moved(&to, &from, &other), &other);
-        assert_null(leat_arena_moved(&to, &from, NULL));
-        leat_arena_reset(&from);
-        leat_arena_reset(&to);
-    }
-    leat_arena_deinit(&from);
-    leat_arena_deinit(&to);
-}
-
 static void test_fits_what_is_asked_for(void **state) {
     struct leat_arena arena;
     uint8_t *first;
@@ -173,7 +136,6 @@ int main(void) {
         cmocka_unit_test(test_warm_arena_asks_for_nothing),
         cmocka_unit_test(test_much_is_given_back),
         cmocka_unit_test(test_nothing_and_too_much),
-        cmocka_unit_test(test_copies_are_tight_and_whole),
         cmocka_unit_test(test_fits_what_is_asked_for),
     };
 

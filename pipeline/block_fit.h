@@ -1,0 +1,12 @@
+/* block_fit.h: moves a block to memory that fits it, since its rows may wait for long behind a
+ * shuffle. Any thread; the block is the caller's. */
+#pragma once
+
+#include "pipeline/block.h"
+#include "pipeline/stage.h"
+
+/* What outlives the MAP job goes to `spare`, which is empty or reset, and is made to fit; the block
+ * and `spare` change arenas. Nothing is done where the block has little more than that, or memory
+ * is out. The arena's n_bytes are what is kept, either way. */
+void leat_block_fit(struct leat_block *block, const struct leat_field *fields, const bool *is_kept,
+                    struct leat_arena *scratch, struct leat_arena *spare);
