@@ -1,4 +1,7 @@
-"""What the tests of the Python package share: daemons with streams of known numbers.
+"""What the tests of the Python package share: a folder for all that they leave behind, daemons with streams of known numbers.
+
+Caches, states, sockets and temporary files of all tests lie in one folder below $TMPDIR, which goes with them. Who wants to
+look into it gives --basetemp=FOLDER, where the files of each test then stay.
 
 `leatd(text)` starts a daemon with that configuration, in a folder of its own, and ends it with the test. `numbers` is one for
 all tests of a file: its stream `rows` has the tensors of DTYPES, made of the row's number as `expected()` says.
@@ -10,12 +13,14 @@ import json
 import os
 import pathlib
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+import leat
 from leat import _leat, programs
 from leat.batch import Batch
 from leat.stream import Stream
@@ -25,6 +30,23 @@ START_S = 60
 N_ROWS = 100
 BATCH = 8
 DTYPES = ["bool", "uint8", "uint16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+
+# Where leat, and what it is tested against, keep something for later.
+KEPT_IN = {
+    "TMPDIR": "", "XDG_CACHE_HOME": "cache", "XDG_STATE_HOME": "state", "HF_HOME": "huggingface",
+    "TORCHINDUCTOR_CACHE_DIR": "torch",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test is imported: some libraries read where to keep things when they are imported."""
+    folder = tempfile.TemporaryDirectory(prefix="leat-tests-", ignore_cleanup_errors=True)
+    config.add_cleanup(folder.cleanup)
+    config.add_cleanup(leat.shutdown)
+    os.environ.update({variable: os.path.join(folder.name, name) for variable, name in KEPT_IN.items()})
+    tempfile.tempdir = None
+    config.option.basetemp = config.option.basetemp or os.path.join(folder.name, "t")
 
 
 class Leatd:

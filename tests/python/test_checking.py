@@ -47,7 +47,7 @@ def ids_of(first_batch: Open, rows: list[list[int]], mask: bool = False, name: s
 
 def test_nothing(first_batch: Open) -> None:
     report = first_batch([{"x": 1.5}, {"x": -2.0}], {"x": "float32"}).check()
-    assert report and not report.problems and list(report) == []
+    assert report and not report.problems and list(report) == [] and len(report) == 0
     assert str(report) == "batch (epoch 0, step 0), 2 rows: nothing is wrong"
 
 
@@ -62,6 +62,7 @@ def test_not_finite(first_batch: Open, dtype: str) -> None:
     report: Report = first_batch([{"x": value} for value in values], {"x": "float32"}, change).check()
     assert not report
     found = {(problem.tensor, problem.kind): (problem.count, problem.first) for problem in report}
+    assert len(report) == 2 and report[-1] == report.problems[1]
     assert found == {("y", "nan"): (1, (3,)), ("y", "inf"): (1, (1,))}
     assert str(report).splitlines()[1:] == ["  y: 1 NaN, the first at [3]", "  y: 1 infinite, the first at [1]"]
 

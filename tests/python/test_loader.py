@@ -138,6 +138,17 @@ def test_max_length_and_sides(fast: Any) -> None:
         fast.padding_side, fast.truncation_side = "right", "right"
 
 
+def test_length_of_the_model(tokenizer_json: str) -> None:
+    """Where no length is said texts are cut as by a call of the tokenizer with truncation=True."""
+    transformers = pytest.importorskip("transformers")
+    options: dict[str, Any] = {"pad_token": "[PAD]", "model_max_length": 9}
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_file=tokenizer_json, **options)
+    for tokenizer in (fast, leat.Tokenizer.from_file(tokenizer_json, **options)):
+        for padding in ("longest", "max_length"):
+            with of_numpy(ROWS, tokenizer, text="text", batch_size=len(ROWS), padding=padding) as batches:
+                assert_equal(next(iter(batches)), expected(fast, ROWS, padding=padding, truncation=True))
+
+
 def test_pairs_templates_and_multiples(fast: Any) -> None:
     with of_numpy(ROWS, fast, text=("title", "text"), max_length=16, pad_to_multiple_of=8) as batches:
         for batch, rows in zip(batches, batches_of(ROWS, 32), strict=True):

@@ -388,6 +388,25 @@ def test_chats_that_are_refused() -> None:
 # ---- what is refused
 
 
+def test_what_is_no_text() -> None:
+    tokenizer = Tokenizer.from_file(DATA / "bert-uncased.json")
+    for text in (5, b"a text", 1.5):
+        with pytest.raises(TypeError, match="a str, or a list of them, was expected"):
+            tokenizer(text)  # type: ignore[arg-type]
+
+
+def test_no_room_for_special_tokens() -> None:
+    """Not more tokens than were allowed."""
+    tokenizer = Tokenizer.from_file(DATA / "bert-uncased.json")
+    for pair, least in ((None, 2), ("d e", 3)):
+        for max_length in range(least):
+            with pytest.raises(leat.SpecError, match=f"max_length={max_length} has no room for the {least} special tokens"):
+                tokenizer("a b c", pair, truncation=True, max_length=max_length)
+        assert len(tokenizer("a b c", pair, truncation=True, max_length=least).input_ids) == least
+    without = tokenizer("a b c", add_special_tokens=False, truncation=True, max_length=1)
+    assert without.input_ids == tokenizer.convert_tokens_to_ids(["a"])
+
+
 def test_what_cannot_be_meant() -> None:
     ours = padded("gpt2")
     for call in (

@@ -55,6 +55,12 @@ class Report:
     def __iter__(self) -> Iterator[Problem]:
         return iter(self.problems)
 
+    def __len__(self) -> int:
+        return len(self.problems)
+
+    def __getitem__(self, at: int) -> Problem:
+        return self.problems[at]
+
     def of(self, kind: Kind) -> tuple[Problem, ...]:
         """The problems of that kind."""
         return tuple(problem for problem in self.problems if problem.kind == kind)

@@ -76,6 +76,7 @@ class Lengths:
         splits_special: bool,
         marks: Sequence[bytes] | None = None,
     ) -> _leat.Encodings:
+        self._check_room(self.native.n_added(pairs is not None) if adds_special else 0)
         return self.native.encode(
             texts,
             pairs,
@@ -89,6 +90,10 @@ class Lengths:
             adds_special_tokens=adds_special,
             splits_special_tokens=splits_special,
         )
+
+    def _check_room(self, n_special: int) -> None:
+        if self.strategy and self.max_length is not None and self.max_length < n_special:
+            raise SpecError(f"max_length={self.max_length} has no room for the {n_special} special tokens of a row")
 
     def width(self, encodings: _leat.Encodings) -> int:
         return self.width_of(encodings.longest)

@@ -84,7 +84,8 @@ def dataloader(
         none. Whole numbers and booleans come as int64, others as float32, or as `labels_dtype` says; those of categoricals are
         their codes; texts need `classes`, the names in the order of their numbers. Lists are padded with -100 (whole numbers).
     columns: of numbers that are in the batches besides, as they are (float64 as float32); lists are padded with 0.
-    max_length: ids of a row at most, special tokens included; None: as the tokenizer's file says.
+    max_length: ids of a row at most, special tokens included; None: the tokenizer's model_max_length, if it has one; else as its
+        file says.
     padding: to the longest row of the batch (a multiple of `pad_to_multiple_of`), or to max_length.
     token_type_ids: whether they are there; None: if the tokenizer is one of transformers that gives them.
     shuffle: True: all rows, anew in each epoch; a number: within a buffer of so many; by `seed`.
@@ -106,6 +107,7 @@ def dataloader(
     model = model_tokenizer.resolve(tokenizer) if tokenizer is not None else None
     pipeline, names = files.pipeline(), list[str]()
     if model is not None:
+        max_length = model.max_length if max_length is None else max_length
         pipeline, names = _tokenized(pipeline, wanted, model, max_length, token_type_ids)
         pipeline = _padded(pipeline, names, model, _width(padding, max_length, pad_to_multiple_of))
         names.insert(1, "attention_mask")
@@ -231,7 +233,7 @@ def _width(padding: str, max_length: int | None, multiple: int | None) -> dict[s
     if padding != "max_length":
         raise SpecError(f"padding is {padding!r}: it is 'longest' or 'max_length'")
     if max_length is None:
-        raise SpecError("padding to 'max_length' needs `max_length`")
+        raise SpecError("padding to 'max_length' needs `max_length`: the tokenizer has no model_max_length")
     return {"length": -(-max_length // (multiple or 1)) * (multiple or 1)}
 
 

@@ -10,16 +10,20 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+LENGTH_MAX = 1 << 28  # of the stage `tokenize`; no model takes so many, and those of no length say 10^30
+
 
 @dataclass(frozen=True)
 class ModelTokenizer:
-    """`path` is what the stage `tokenize` takes; pad_id is None where the model has no token for it."""
+    """`path` is what the stage `tokenize` takes; pad_id is None where the model has no token for it, max_length where it takes
+    texts of any length."""
 
     path: str
     pad_id: int | None
     pad_type_id: int
     padding_side: str
     truncation_side: str
+    max_length: int | None
     has_token_type_ids: bool
 
 
@@ -38,5 +42,6 @@ def resolve(tokenizer: Any) -> ModelTokenizer:
         pad_type_id=tokenizer.pad_token_type_id,
         padding_side=tokenizer.padding_side,
         truncation_side=tokenizer.truncation_side,
+        max_length=int(tokenizer.model_max_length) if tokenizer.model_max_length <= LENGTH_MAX else None,
         has_token_type_ids="token_type_ids" in tokenizer.model_input_names,
     )

@@ -513,6 +513,8 @@ def _texts_of(text: Any, pair: Any) -> tuple[Sequence[str], Sequence[str] | None
         if pair is not None and not isinstance(pair, str):
             raise SpecError(f"text_pair of one text is {type(pair).__name__}; a str was expected")
         return [text], [pair] if pair else None, False
+    if isinstance(text, (bytes, bytearray)) or not isinstance(text, Iterable):
+        raise TypeError(f"text is {type(text).__name__}; a str, or a list of them, was expected")
     if isinstance(pair, str):
         raise SpecError("text_pair of several texts is one str; a list of as many was expected")
     texts = text if isinstance(text, (list, tuple)) else as_list(text) if hasattr(text, "tolist") else list(text)
