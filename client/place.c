@@ -37,12 +37,12 @@ int leat_stream_seek(struct leat_stream *stream, uint64_t epoch, uint64_t step) 
     if (r < 0)
         return r;
     stream->error = LEAT_ERROR_INIT;
+    if (is_there(stream, epoch, step))
+        return 0;
     if (stream->n_held > 0)
         return leat_error_set(&stream->error, -EBUSY,
                               "%u batches are held: release them before another place is sought",
                               stream->n_held);
-    if (is_there(stream, epoch, step))
-        return 0;
     if (stream->wire.fd >= 0)
         (void)leat_wire_send(&stream->wire, &bye, NULL);
     stream->failure = 0;

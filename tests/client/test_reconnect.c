@@ -361,6 +361,7 @@ static void test_seek(void **state) {
         expect_batch(&trainer, 0, 0);
         assert_int_equal(leat_stream_next(trainer.stream, HANG_MS, &batch), 0);
         assert_int_equal(leat_stream_seek(trainer.stream, 7, 0), -EBUSY);
+        assert_int_equal(leat_stream_seek(trainer.stream, 0, 2), 0); /* where it is, and held */
         check_batch(batch, 0, 1);
         leat_batch_release(batch);
         assert_int_equal(leat_stream_seek(trainer.stream, 0, 2), 0); /* where it is */

@@ -85,6 +85,79 @@ def test_a_cancelled_wait_loses_no_batch(stream: Any) -> None:
     assert asyncio.run(read()) == list(range(N_ROWS))
 
 
+def test_tasks_share_a_stream(stream: Any) -> None:
+    """Each batch is given to one of them; with the epoch all of their loops end."""
+
+    async def some_rows() -> list[int]:
+        rows: list[int] = []
+        async for batch in stream:
+            rows += batch["number"].tolist()
+            batch.release()
+            await asyncio.sleep(0)
+        return rows
+
+    async def share() -> list[list[int]]:
+        return await asyncio.gather(*(some_rows() for _ in range(3)))
+
+    assert sorted(sum(asyncio.run(share()), [])) == list(range(N_ROWS))
+    assert sorted(sum(asyncio.run(share()), [])) == list(range(N_ROWS))
+
+
+def slowly(record: dict[str, Any]) -> dict[str, int]:
+    import time
+
+    time.sleep(0.0005)
+    return {"slow": 1}
+
+
+@pytest.fixture
+def slow_pipeline(pipeline: Any) -> Any:
+    """Its first batch takes a second."""
+    return leat.csv(pipeline.spec["source"][1]["paths"]).map(slowly, schema={"slow": "int64"}, warn=False).select("slow").batch(BATCH)
+
+
+def test_a_closed_stream_ends_the_waiting(slow_pipeline: Any) -> None:
+    async def close() -> None:
+        stream = slow_pipeline.open()
+        waiting = [asyncio.create_task(stream.next_async()) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        stream.close()
+        for outcome in await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 10):
+            assert isinstance(outcome, leat.Error) and "closed" in str(outcome)
+
+    asyncio.run(close())
+
+
+def test_another_place_while_a_task_waits(slow_pipeline: Any) -> None:
+    async def load() -> None:
+        with slow_pipeline.open() as stream:
+            waiting = asyncio.create_task(stream.next_async())
+            await asyncio.sleep(0.05)
+            stream.load_state_dict(stream.state_dict())
+            waiting.cancel()
+            again = asyncio.create_task(stream.next_async())
+            await asyncio.sleep(0.05)
+            stream.load_state_dict(stream.state_dict())
+            await asyncio.sleep(0.05)
+            assert not again.done()
+            again.cancel()
+
+    asyncio.run(load())
+
+
+def test_a_waiting_that_is_cancelled_tells_of_nothing_else(slow_pipeline: Any) -> None:
+    async def cancel() -> None:
+        with slow_pipeline.open() as stream:
+            waiting = asyncio.create_task(stream.next_async())
+            await asyncio.sleep(0.05)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError) as caught:
+                await waiting
+            assert caught.value.__context__ is None or not isinstance(caught.value.__context__, leat.Error)
+
+    asyncio.run(cancel())
+
+
 def test_errors_come_out_of_the_loop(stream: Any) -> None:
     async def hold_all() -> None:
         held = []

@@ -210,6 +210,19 @@ def test_what_is_raised_is_not_printed_besides(caplog: pytest.LogCaptureFixture)
     assert all(record.levelno < logging.WARNING for record in caplog.records)
 
 
+def test_nothing_is_printed() -> None:
+    """What was wrong is raised; where the program has no handlers the log is not on stderr, too."""
+    script = """
+import leat
+try:
+    leat.csv("train.csv").cast("Agee", dtype="int32").batch(2).open()
+except leat.SpecError:
+    leat.shutdown()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=HANG_S)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 def test_it_cannot_start(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs_folder = tmp_path / "bin"
     programs_folder.mkdir()

@@ -199,6 +199,26 @@ def test_head_explain_check() -> None:
         leat.csv("nowhere.csv").batch(1).check()
 
 
+def test_asking_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if it is killed meanwhile: there never is one."""
+    folder = pathlib.Path("empty")
+    folder.mkdir(mode=0o500)
+    for name in ("TMPDIR", "TMP", "TEMP"):
+        monkeypatch.setenv(name, str(folder))
+    seen: list[list[str]] = []
+
+    def spy(*arguments: str, **options: Any) -> str:
+        seen.append([*arguments, *os.listdir(folder)])
+        return ask(*arguments, **options)
+
+    ask = programs.leatctl
+    monkeypatch.setattr(programs, "leatctl", spy)
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    titanic().check()
+    assert len(titanic().head(2)) == 2
+    assert [os.path.dirname(arguments[1]) for arguments in seen] == ["/proc/self/fd"] * 2
+
+
 def test_positions() -> None:
     whole = [memoryview(batch["labels"]).tolist() for batch in titanic()]
     first = titanic()
@@ -208,6 +228,11 @@ def test_positions() -> None:
     second = titanic()
     second.load_state_dict(state)
     assert [memoryview(batch["labels"]).tolist() for batch in second] == whole[10:]
+    for begun_elsewhere in (titanic().opened_with(first_epoch=3), titanic().opened_with(first_epoch=0, first_step=2)):
+        begun_elsewhere.load_state_dict(state)
+        assert [memoryview(batch["labels"]).tolist() for batch in begun_elsewhere] == whole[10:]
+        begun_elsewhere.load_state_dict(state)
+        assert memoryview(next(iter(begun_elsewhere))["labels"]).tolist() == whole[10]
     second.load_state_dict(state)  # also once it is open
     assert memoryview(next(iter(second))["labels"]).tolist() == whole[10]
     with pytest.raises(errors.PositionError, match="was 1000, is 500"):

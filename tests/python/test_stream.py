@@ -154,6 +154,25 @@ class TestPositions:
             stream.set_epoch(2)
             assert (stream.epoch, stream.step) == (2, 0)
 
+    @pytest.mark.parametrize("epochs", [0, 3])
+    def test_the_usual_loop_over_epochs(self, numbers: Leatd, epochs: int) -> None:
+        """The last batch of a loop is held by its variable when the next epoch is set."""
+
+        def reopen(position: str | None = None) -> Any:
+            options = {"n_epochs": epochs, **({"position": position} if position else {})}
+            return _leat.Client(numbers.address).open("rows", options, Batch)
+
+        with Stream(reopen(), reopen=reopen) as stream:
+            for epoch in (0, 1, 5, 2):
+                stream.set_epoch(epoch)
+                seen = []
+                for batch in stream:
+                    seen.append((batch.epoch, batch.step))
+                assert seen == [(epoch, i) for i in range(N_STEPS)]
+                assert batch["int32"].tolist() == expected("int32", N_STEPS - 1)
+            stream.seek(1, 3)
+            assert steps(stream)[0] == (1, 3)
+
 
 class TestOptions:
     def test_refusals(self, numbers: Leatd) -> None:

@@ -21,6 +21,7 @@ wrong. Names are loaded when they are first used: `import leat` alone imports ne
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,8 @@ _PLACES = {
     "memory": ["memory_profile"],
     "sizing": ["device_info", "estimate_model_size", "format_memory_size", "optimal_batch_size"],
 }
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # where the program has no handlers, nothing is printed
+
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 
 __version__ = "0.1.0"

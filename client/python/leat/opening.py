@@ -65,6 +65,15 @@ def _milliseconds(name: str, seconds: float) -> int:
     return max(1, round(seconds * 1000))
 
 
+def changed(options: OpenOptions, changes: OpenOptions) -> OpenOptions:
+    """The options with others in place of them; a position stands for all that says where to begin."""
+    kept = options.copy()
+    if changes.get("position") is not None:
+        kept.pop("first_epoch", None)
+        kept.pop("first_step", None)
+    return {**kept, **changes}
+
+
 def native(options: OpenOptions) -> dict[str, Any]:
     """The members of struct leat_open_options, but for `on_reconnect` and `progress`, which are others' to use."""
     found: dict[str, Any] = ranks.options(options.get("rank"), options.get("world_size"))

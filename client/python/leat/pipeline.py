@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
@@ -178,13 +177,14 @@ class Pipeline(_stages.Stages):
 
     def _ask(self, command: str, *arguments: str, stages: list[specs.Stage] | None = None) -> str:
         text = specs.to_yaml(self._name, self._source, self._final_stages() if stages is None else stages, self._options)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="leat-", suffix=".yaml") as file:
+        with os.fdopen(os.memfd_create("leat-pipeline"), "w", encoding="utf-8") as file:  # which ends with this process
             file.write(text)
             file.flush()
+            name = f"/proc/self/fd/{file.fileno()}"
             try:
-                return programs.leatctl(command, file.name, *arguments)
+                return programs.leatctl(command, name, *arguments, keep=file.fileno())
             except Error as error:
-                if error.file == file.name:  # which nobody has ever seen
+                if error.file == name:  # which nobody has ever seen
                     error.file = error.line = error.column = None
                 raise
 
@@ -225,7 +225,7 @@ class Pipeline(_stages.Stages):
         def how(place: daemon.Place, native: dict[str, Any]) -> Any:
             return place.client.open_built(spec, **native)
 
-        return _open(how, self._place, {**self._open_options, **options})
+        return _open(how, self._place, opening.changed(self._open_options, options))
 
     def _place(self) -> daemon.Place:
         return daemon.for_built(needs_own=any(kind == "exec" for kind, _ in self._stages_))
@@ -345,7 +345,7 @@ def _open(
 
     def native(changes: OpenOptions) -> Any:
         place = where()
-        wanted: OpenOptions = {**options, **changes}
+        wanted = opening.changed(options, changes)
         found = opening.native(wanted)
         found["reconnect"] = place.reconnect(wanted.get("on_reconnect"))
         return how(place, {"options": found, "batch_type": Batch})

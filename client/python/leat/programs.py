@@ -59,12 +59,15 @@ def _raise_error(arguments: Sequence[str], output: str, complaint: str, kind: ty
     raise from_code(error["code"], error["message"], *place)
 
 
-def leatctl(*arguments: str) -> str:
+def leatctl(*arguments: str, keep: int | None = None) -> str:
     """What leatctl prints for these arguments. What it finds wrong is raised; with --json among them as it is, with its
-    place.
+    place. keep: a descriptor that it shall have, too.
     """
     command = [find("leatctl"), *arguments]
-    done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, text=True, encoding="utf-8")
+    kept = () if keep is None else (keep,)
+    done = subprocess.run(
+        command, capture_output=True, stdin=subprocess.DEVNULL, text=True, encoding="utf-8", pass_fds=kept
+    )
     if done.returncode != 0:
         _raise_error(arguments, done.stdout, done.stderr, SpecError if done.returncode == _USAGE else DaemonError)
     return done.stdout

@@ -7,6 +7,7 @@ position is the stream's, not the loop's.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
@@ -40,6 +41,7 @@ class Stream:
         self._reopen = reopen
         self._bar: Any = None
         self._is_at_end = False
+        self._waiting: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
 
     # ---- what it is
 
@@ -101,8 +103,7 @@ class Stream:
     def __next__(self) -> Batch:
         if self._is_at_end:
             raise StopIteration
-        if self.progress and self._bar is None:
-            self._begin_bar()
+        self._begin_bar()
         batch = self.next()
         if batch is None:
             raise StopIteration
@@ -121,6 +122,8 @@ class Stream:
         logger.debug("%s: %s", self.name, "the last epoch ended" if outcome == _leat.END else "an epoch ended")
 
     def _begin_bar(self) -> None:
+        if not self.progress or self._bar is not None:
+            return
         from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
         total = None if self.native.n_steps is None else len(self)
@@ -131,26 +134,47 @@ class Stream:
 
     async def __aiter__(self) -> AsyncIterator[Batch]:
         self._is_at_end = False
-        while (batch := await self.next_async()) is not None:
+        self._begin_bar()
+        while (batch := await self._next_async(within_epoch=True)) is not None:
             yield batch
 
     async def next_async(self) -> Batch | None:
-        """As next(), for an event loop: no thread waits."""
-        while True:
-            try:
+        """As next(), for an event loop: no thread waits. Several tasks may wait at once."""
+        return await self._next_async(within_epoch=False)
+
+    async def _next_async(self, within_epoch: bool) -> Batch | None:
+        while not (within_epoch and self._is_at_end):  # another task may have seen its end
+            with contextlib.suppress(errors.TimedOutError):
                 return self.next(0)
-            except errors.TimedOutError:
-                await self._wait_readable()
+            await self._wait_readable()
+        return None
 
     async def _wait_readable(self) -> None:
         loop = asyncio.get_running_loop()
+        waiting = self._waiting.setdefault(loop, [])
         readable: asyncio.Future[None] = loop.create_future()
-        fd = self.native.fileno()
-        loop.add_reader(fd, _set_result, readable)
+        if not waiting:
+            loop.add_reader(self.native.fileno(), _set_results, waiting)
+        waiting.append(readable)
         try:
             await readable
         finally:
-            loop.remove_reader(fd)
+            waiting.remove(readable)
+            if not waiting and self._waiting.get(loop) is waiting:
+                del self._waiting[loop]
+                loop.remove_reader(self.native.fileno())
+
+    def _wake_waiting(self) -> None:
+        """Before the descriptor is closed that tasks wait for, in whatever threads their loops run: they look again."""
+        fd = self.native.fileno() if self._waiting else -1
+        while self._waiting:
+            loop, waiting = self._waiting.popitem()
+            if loop is asyncio._get_running_loop():
+                loop.remove_reader(fd)
+                _set_results(waiting)
+            else:
+                loop.call_soon_threadsafe(loop.remove_reader, fd)
+                loop.call_soon_threadsafe(_set_results, waiting)
 
     # ---- positions
 
@@ -170,13 +194,18 @@ class Stream:
         return self.native.position_numbers[1]
 
     def set_epoch(self, epoch: int) -> None:
-        """The next batch is the first one of that epoch. No batch may be held."""
-        self.native.seek(epoch, 0)
-        self._is_at_end = False
+        """The next batch is the first one of that epoch. Batches that are held stay readable."""
+        self.seek(epoch)
 
     def seek(self, epoch: int, step: int = 0) -> None:
-        """The next batch is the first of this rank at or after `step` (counted over all ranks). No batch may be held."""
-        self.native.seek(epoch, step)
+        """The next batch is the first of this rank at or after `step` (counted over all ranks). Batches that are held stay
+        readable."""
+        try:
+            self.native.seek(epoch, step)
+        except errors.HeldError:
+            if self._reopen is None:
+                raise
+            self._replace(self._reopen(_elsewhere(self.position, epoch, step)))
         self._is_at_end = False
 
     def state_dict(self) -> dict[str, Any]:
@@ -188,12 +217,15 @@ class Stream:
         other data, and in what they differ. Batches that are held stay readable."""
         position = _position_of(state)
         if self._reopen is not None:
-            native = self._reopen(position)
-            self.native.close()
-            self.native = native
+            self._replace(self._reopen(position))
         else:
             self._seek_position(position)
         self._is_at_end = False
+
+    def _replace(self, native: _leat.Stream) -> None:
+        self._wake_waiting()
+        self.native.close()
+        self.native = native
 
     def _seek_position(self, position: str) -> None:
         epoch, step, _seed, world_size = _leat.position_parse(position)
@@ -217,6 +249,7 @@ class Stream:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+        self._wake_waiting()
         self.native.close()
 
     def __enter__(self) -> Stream:
@@ -229,9 +262,10 @@ class Stream:
         return f"<leat.Stream {self.name}: rank {self.rank} of {self.world_size}, at {self.native.position_numbers}>"
 
 
-def _set_result(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
+def _set_results(futures: list[asyncio.Future[None]]) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(None)
 
 
 def _position_of(state: Mapping[str, Any]) -> str:
@@ -243,3 +277,10 @@ def _position_of(state: Mapping[str, Any]) -> str:
 def _bound_part(position: str) -> list[str]:
     """What must be the same where one goes on: all but the numbers of epoch, step and ranks."""
     return [part for part in position.split(":") if not part.startswith(("epoch", "step", "world"))]
+
+
+def _elsewhere(position: str, epoch: int, step: int) -> str:
+    """The same stream's position there."""
+    numbers = {"epoch": epoch, "step": step}
+    parts = (part.partition("=") for part in position.split(":"))
+    return ":".join(f"{name}{equals}{numbers.get(name, value)}" for name, equals, value in parts)
