@@ -42,7 +42,6 @@ _LEVELS = {
 _RAISED = ("refused", "stream-failed")  # events that whoever asked is told as an exception
 
 _log = logging.getLogger("leat.daemon")
-_log.addHandler(logging.NullHandler())  # where nobody has set up logging nothing of it is printed
 
 
 def _own_user_answers(folder: str) -> bool:
