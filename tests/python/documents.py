@@ -9,6 +9,7 @@ CONVENTION, the names that the documentation uses everywhere; what remains unkno
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import functools
 import importlib
@@ -109,11 +110,13 @@ def exists(name: str) -> bool:
     """Whether that is a name of leat's, `leat.x.y`, or one of its modules."""
     found: Any = leat
     for i, part in enumerate(name.split(".")[1:], 2):
-        if hasattr(found, part):
-            found = getattr(found, part)
-            continue
         try:
-            found = importlib.import_module(".".join(name.split(".")[:i]))
+            if hasattr(found, part):
+                found = getattr(found, part)
+            else:
+                found = importlib.import_module(".".join(name.split(".")[:i]))
+        except ModuleNotFoundError as error:  # of a framework that is not here: it cannot be told
+            return not (error.name or "").startswith("leat")
         except ImportError:
             return False
     return True
@@ -209,7 +212,9 @@ class Reader:
         owner = self._kind(node.value)
         if inspect.ismodule(owner):
             if exists(f"{owner.__name__}.{node.attr}"):
-                return getattr(owner, node.attr, None)
+                with contextlib.suppress(ImportError):
+                    return getattr(owner, node.attr, None)
+                return None
             self._complain(node, f"{owner.__name__} has no {node.attr!r}")
             return None
         kind = owner.kind if isinstance(owner, Object) else owner

@@ -114,4 +114,8 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    """What can be had here, which help() and completion ask for: TorchDataset is a class of torch's."""
+    import importlib.util
+
+    has_torch = "torch" in sys.modules or importlib.util.find_spec("torch") is not None
+    return sorted(name for name in __all__ if has_torch or name not in _PLACES["torch_data"])
