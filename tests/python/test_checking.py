@@ -86,6 +86,15 @@ def test_range(first_batch: Open) -> None:
     assert str(batch.check()).endswith("input_ids: 1 id below 0, the first -1 at [2, 0]")
 
 
+def test_vocab_size_that_is_none(first_batch: Open) -> None:
+    batch = first_batch([{"x": 1.5}], {"x": "float32"})
+    for vocab_size in (0, -1):
+        with pytest.raises(leat.SpecError, match="no number of tokens"):
+            batch.check(vocab_size=vocab_size)
+    with pytest.raises(TypeError):
+        batch.check(vocab_size="50")
+
+
 def test_labels(first_batch: Open) -> None:
     """-100 is no id; one class a row is none either."""
     batch = ids_of(first_batch, [[1, -100], [-100, -5]], name="labels")

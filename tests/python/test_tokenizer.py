@@ -388,6 +388,18 @@ def test_chats_that_are_refused() -> None:
 # ---- what is refused
 
 
+def test_a_name_that_is_given_takes_no_other_away() -> None:
+    """The usual spellings count where no file says otherwise, beside what is given."""
+    for tokenizer in (
+        Tokenizer.from_file(DATA / "llama2.json", pad_token="</s>"),
+        Tokenizer.from_json((DATA / "llama2.json").read_text(), pad_token="</s>"),
+    ):
+        assert tokenizer.special_tokens_map == {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "</s>"}
+        tokenizer.bos_token = None
+        assert pickle.loads(pickle.dumps(tokenizer)).special_tokens_map == tokenizer.special_tokens_map
+    assert Tokenizer.from_file(DATA / "llama2.json", eos_token=None).eos_token is None
+
+
 def test_what_is_no_text() -> None:
     tokenizer = Tokenizer.from_file(DATA / "bert-uncased.json")
     for text in (5, b"a text", 1.5):

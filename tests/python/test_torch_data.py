@@ -300,8 +300,11 @@ def test_stateful_data_loader_keeps_epochs(rows: Any) -> None:
 
 
 def test_nothing_stays_open(batches: Any) -> None:
+    """The first round opens what the process keeps: its daemon's client, what multiprocessing needs."""
     dataset = leat.TorchDataset(batches)
     numbers(loader(dataset, 2))
+    numbers(dataset)
+    dataset.close()
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         numbers(loader(dataset, 2))

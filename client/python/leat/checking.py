@@ -9,10 +9,12 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Protocol
 
 from . import _leat
+from .errors import SpecError
 
 Kind = Literal["nan", "inf", "range", "padding"]
 IGNORED_LABEL = -100  # no loss is due there
@@ -80,8 +82,10 @@ def check(batch: _leat.Batch, vocab_size: int | None = None, pad_id: int | None 
     out of range (None: only what is below 0). A row of ids is padding only if its row of `attention_mask` is 0 throughout;
     where there is none, if all of it is pad_id.
 
-    ValueError: the batch was released.
+    ValueError: the batch was released, or vocab_size (SpecError) is no number of tokens.
     """
+    if vocab_size is not None and operator.index(vocab_size) < 1:
+        raise SpecError(f"vocab_size={vocab_size} is no number of tokens: at least 1")
     problems: list[Problem] = []
     for name, tensor in batch.items():
         values = _values_of(tensor)

@@ -97,7 +97,8 @@ class Tokenizer:
         """
         place = Path(path).expanduser()
         native = _leat.Tokenizer(os.fspath(place), threads=threads)
-        config = {**tokenizer_files.read_config(tokenizer_files.folder_of(place)), **settings}
+        found = tokenizer_files.read_config(tokenizer_files.folder_of(place))
+        config = {**tokenizer_files.usual_names(found, native), **found, **settings}
         return cls(native, path=place.absolute(), text=None, config=config)
 
     @classmethod
@@ -124,7 +125,8 @@ class Tokenizer:
         """Of the text of a tokenizer.json; `name` is what errors call it."""
         data = text.encode() if isinstance(text, str) else text
         native = _leat.Tokenizer(name, json=data, threads=threads)
-        return cls(native, path=None, text=data.decode("utf-8", "replace"), config=settings)
+        config = {**tokenizer_files.usual_names({}, native), **settings}
+        return cls(native, path=None, text=data.decode("utf-8", "replace"), config=config)
 
     @classmethod
     def of(cls, tokenizer: Any) -> Tokenizer:
@@ -138,7 +140,8 @@ class Tokenizer:
         return cls.from_file(path_of(tokenizer))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        own = (self.config, self.native.n_threads, self.name_or_path, self.chat_template)
+        config = {**dict.fromkeys(tokenizer_files.TOKEN_NAMES), **self.config}
+        own = (config, self.native.n_threads, self.name_or_path, self.chat_template)
         return _restore, (type(self), self.path, self._text, *own)
 
     def __repr__(self) -> str:

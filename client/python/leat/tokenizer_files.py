@@ -73,11 +73,16 @@ def _read_object(path: Path) -> dict[str, Any]:
     return value
 
 
+def usual_names(config: Mapping[str, Any], native: _leat.Tokenizer) -> dict[str, str | None]:
+    """What tokens are for by their spelling, where the files of a tokenizer say it of none."""
+    if any(spelling(config.get(name)) for name in TOKEN_NAMES):
+        return {}
+    return {name: _usual(spellings, native) for name, spellings in _SPELLINGS.items()}
+
+
 def token_names(config: Mapping[str, Any], native: _leat.Tokenizer) -> dict[str, str]:
     """bos_token, pad_token, ... to tokens, as far as the tokenizer has them."""
     names = {name: spelling(config.get(name)) for name in TOKEN_NAMES}
-    if not any(names.values()):
-        names.update({name: _usual(spellings, native) for name, spellings in _SPELLINGS.items()})
     if names["pad_token"] is None and native.pad_id is not None:
         names["pad_token"] = native.token(native.pad_id)
     return {name: token for name, token in names.items() if token is not None and native.id(token) is not None}
