@@ -84,8 +84,8 @@ def dataloader(
         none. Whole numbers and booleans come as int64, others as float32, or as `labels_dtype` says; those of categoricals are
         their codes; texts need `classes`, the names in the order of their numbers. Lists are padded with -100 (whole numbers).
     columns: of numbers that are in the batches besides, as they are (float64 as float32); lists are padded with 0.
-    max_length: ids of a row at most, special tokens included; None: the tokenizer's model_max_length, if it has one; else as its
-        file says.
+    max_length: ids of a row at most, special tokens included; None: the tokenizer's model_max_length, if it has one;
+        else as its file says.
     padding: to the longest row of the batch (a multiple of `pad_to_multiple_of`), or to max_length.
     token_type_ids: whether they are there; None: if the tokenizer is one of transformers that gives them.
     shuffle: True: all rows, anew in each epoch; a number: within a buffer of so many; by `seed`.
