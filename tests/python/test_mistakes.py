@@ -114,7 +114,7 @@ def test_nothing_is_printed_beside_it(code: str, folder: pathlib.Path) -> None:
 
 
 def test_the_log_is_there_for_who_asks(folder: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("leat.daemon").handlers)
+    assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("leat").handlers)
     with caplog.at_level(logging.WARNING, "leat"):
         daemon._log_line(b'{"level": "warning", "event": "bad-records", "n": 3}')
     assert "bad-records n=3" in caplog.text
