@@ -8,7 +8,7 @@
 #include "pipeline/run_index.h"
 #include "pipeline/run_internal.h"
 
-#define WAITING_BYTES (32U << 20) /* that are to be written: a slow disk stops the scanner */
+#define WAITING_BYTES (8U << 20) /* that are to be written: a slow disk stops the scanner */
 
 static const char *folder_of(const struct leat_run *run) {
     if (run->cache.is_index)

@@ -8,11 +8,13 @@
 #include <sys/mman.h>
 
 #define SLOTS      (UINT64_C(1) << 16) /* at first, 2 MB */
-#define LONG_SLOTS (UINT64_C(1) << 13) /* at first, 1 MB */
+#define LONG_SLOTS (UINT64_C(1) << 11) /* at first, 256 KB */
 #define HUGE_PAGE  (UINT64_C(2) << 20)
 #define BATCH      16
-#define GROW_AT    32 /* one slot in so many dropped its word */
-#define IDS_MAX    15 /* of a word that is kept */
+#define GROW_AT    32   /* one slot in so many dropped its word */
+#define LONG_PART  1024 /* words that go by, for each long one that was dropped, at most, to grow  \
+                         */
+#define IDS_MAX 15      /* of a word that is kept */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "keys are loaded as they lie");
 
@@ -229,6 +231,7 @@ static void grow_long(struct leat_word_cache *cache) {
     cache->long_slots = slots;
     cache->long_mask = n_slots - 1;
     cache->n_long_dropped = 0;
+    cache->n_words = 0;
 }
 
 static void add_long(struct leat_word_cache *cache, uint64_t hash, const uint8_t *word,
@@ -237,7 +240,8 @@ static void add_long(struct leat_word_cache *cache, uint64_t hash, const uint8_t
 
     if (n_ids > IDS_MAX)
         return;
-    if (cache->may_grow_long && cache->n_long_dropped > cache->long_mask / GROW_AT)
+    if (cache->may_grow_long && cache->n_long_dropped > cache->long_mask / GROW_AT &&
+        cache->n_long_dropped > cache->n_words / LONG_PART)
         grow_long(cache);
     cache->n_long_dropped += take_long_slot(cache->long_slots, hash & cache->long_mask, &slot);
     memset(slot->key, 0, sizeof(slot->key));
@@ -371,6 +375,7 @@ int leat_word_cache_encode(struct leat_word_cache *cache, const struct leat_text
     int32_t *end = ids;
     int r = 0;
 
+    cache->n_words += n_words;
     for (size_t at = 0; r == 0 && at < n_words; at += BATCH)
         r = encode_batch(&run, text->bytes, words + at, n_words - at < BATCH ? n_words - at : BATCH,
                          &end);

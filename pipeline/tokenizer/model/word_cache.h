@@ -7,7 +7,8 @@
  * to 63 bytes lie in slots of 128 bytes with up to 15 ids, in buckets of two as well. Longer ones,
  * and those of more ids, are not kept.
  *
- * When many words drop out, the table doubles, up to a limit. A full arena empties the first table.
+ * When many words drop out, the table doubles, up to a limit; that of long words only if it is many
+ * of all words. A full arena empties the first table.
  * Nothing here changes ids: a cache may forget at any time.
  *
  * The hash is a folded 64 x 64 bit product (as in wyhash): as fast as CRC32C, on any machine.
@@ -49,6 +50,7 @@ struct leat_word_cache {
     int32_t *arena;
     size_t n_arena, arena_capacity;
     size_t n_dropped, n_long_dropped; /* since the tables last changed their size */
+    size_t n_words;                   /* since that of long words did */
     bool may_grow, may_grow_long;
 };
 
