@@ -110,7 +110,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     launcher = os.environ.get(LAUNCHER) or tree_says(LAUNCHER)
     if launcher:  # with the flags of the tree, by which the cache knows what it has
         more |= {LAUNCHER: launcher, "CMAKE_CXX_COMPILER_LAUNCHER": launcher}
-        settings.append(f"cmake.define.LEAT_WERROR={tree_says('LEAT_WERROR') or 'OFF'}")
+        settings += [f"cmake.define.LEAT_WERROR={tree_says('LEAT_WERROR') or 'OFF'}", "cmake.define.LEAT_BUILT="]
     else:
         settings.append(f"cmake.define.LEAT_BUILT={tree}")
     before = os.times()
