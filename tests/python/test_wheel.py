@@ -1,8 +1,8 @@
 """The wheel: `pip install ./client/python` into an environment of its own, used there as a newcomer does, and taken out again.
 
 Built with the scikit-build-core of the Python that runs this, and Debian's cmake and ninja, so that nothing is fetched. With a
-compiler cache, which the environment or the build tree names, all of it is compiled as a newcomer does, in a folder beside the
-build tree, for the cache to know the files again. Without one the wheel is made of what is built in that tree (LEAT_BUILT).
+compiler cache, which the environment or a Release tree names, all of it is compiled as a newcomer does, in a folder beside the
+build tree, for the cache to know the files again. Else the wheel is made of what is built in that tree (LEAT_BUILT).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     more = {"PATH": "/usr/bin:" + os.environ["PATH"]}
     more |= {name: tree_says(f"CMAKE_{language}_COMPILER") for name, language in (("CC", "C"), ("CXX", "CXX"))}
     launcher = os.environ.get(LAUNCHER) or tree_says(LAUNCHER)
-    if launcher:  # with the flags of the tree, by which the cache knows what it has
+    if launcher and tree_says("CMAKE_BUILD_TYPE") == "Release":  # with its flags, by which the cache knows what it has
         more |= {LAUNCHER: launcher, "CMAKE_CXX_COMPILER_LAUNCHER": launcher}
         settings += [f"cmake.define.LEAT_WERROR={tree_says('LEAT_WERROR') or 'OFF'}", "cmake.define.LEAT_BUILT="]
     else:
