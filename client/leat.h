@@ -209,8 +209,9 @@ LEAT_API int leat_client_open_built(struct leat_client *client, const struct lea
                                     const struct leat_open_options *options,
                                     struct leat_stream **ret_stream);
 
-/* Closes the session. Batches that are still held stay valid, with their mappings, until each is
- * released. Accepts NULL, returns NULL. */
+/* Closes the stream. Batches that are still held stay valid, with their mappings, until each is
+ * released; until then the daemon keeps the session, and their slots. Accepts NULL, returns NULL.
+ */
 LEAT_API struct leat_stream *leat_stream_close(struct leat_stream *stream);
 
 /* ---- Building a stream in code ---- */

@@ -387,6 +387,24 @@ static void add_release(struct leat_stream *stream, const struct leat_batch *bat
         tell_releases(stream);
 }
 
+/* Nothing is held any more: the daemon lets go of all that this session had. */
+static void say_bye(struct leat_stream *stream) {
+    struct leat_packet bye = {.kind = LEAT_PACKET_BYE};
+
+    if (stream->pid == getpid() && stream->wire.fd >= 0)
+        (void)leat_wire_send(&stream->wire, &bye, NULL);
+    leat_wire_deinit(&stream->wire);
+}
+
+/* After a close the connection lives until the last batch is released: the daemon must not fill the
+ * slots that are still looked into. */
+static void end_if_released(struct leat_stream *stream) {
+    if (!stream->is_closed || stream->n_held > 0)
+        return;
+    say_bye(stream);
+    leat_stream_free(stream);
+}
+
 void leat_batch_release(struct leat_batch *batch) {
     struct leat_stream *stream;
 
@@ -402,8 +420,7 @@ void leat_batch_release(struct leat_batch *batch) {
         batch->session == stream->number && stream->phase == LEAT_SESSION_OPEN)
         add_release(stream, batch);
     give_spare(stream, batch);
-    if (stream->is_closed && stream->n_held == 0)
-        leat_stream_free(stream);
+    end_if_released(stream);
 }
 
 static void forget(int *fd) {
@@ -421,18 +438,14 @@ void leat_stream_forget(struct leat_stream *stream) {
 }
 
 struct leat_stream *leat_stream_close(struct leat_stream *stream) {
-    struct leat_packet bye = {.kind = LEAT_PACKET_BYE};
-
     if (!stream)
         return NULL;
-    if (stream->failure >= 0 && stream->pid == getpid() && stream->wire.fd >= 0)
-        (void)leat_wire_send(&stream->wire, &bye, NULL);
+    if (stream->n_held > 0 && stream->failure >= 0 && stream->pid == getpid())
+        tell_releases(stream);
     stream->is_closed = true;
-    leat_wire_deinit(&stream->wire);
     leat_watch_deinit(&stream->watch);
     drop_rings(&stream->newest);
-    if (stream->n_held == 0)
-        leat_stream_free(stream);
+    end_if_released(stream);
     return NULL;
 }
 

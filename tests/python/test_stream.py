@@ -225,6 +225,7 @@ class TestOptions:
         del cycle
         gc.collect()
         assert reference() is None and batch.stream is None and batch["int64"].tolist() == expected("int64", 0)
+        batch.release()
         wait_until(lambda: not any(s["client_name"] == "cycle" for s in numbers.sessions()), "the end of the session")
 
 
@@ -561,3 +562,29 @@ assert threading.active_count() == 1
 """
     done = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, timeout=HANG_S)
     assert done.returncode == 0 and not done.stdout and not done.stderr, done.stderr.decode()
+
+
+class TestClosing:
+    def test_a_failed_stream_leaves_nothing(self, numbers: Leatd) -> None:
+        """What was released, but not yet told, goes with the session, also where the daemon has ended the stream."""
+        stream = numbers.open("bad")
+        with pytest.raises(leat.DataError):
+            for _ in range(2):
+                steps(stream)
+        stream.close()
+        wait_until(lambda: not numbers.sessions(), "the session of a failed stream ends")
+
+    def test_what_is_held_outlives_the_close(self, numbers: Leatd) -> None:
+        """The daemon fills no slot that is looked into, though another trainer of the run goes on."""
+        with numbers.open("rows") as first, numbers.open("rows") as second:
+            batch = take(first)
+            view = memoryview(batch["int32"])
+            before = bytes(view)
+            first.close()
+            for _ in range(20):
+                steps(second)
+            assert bytes(view) == before
+            assert len(numbers.sessions()) == 2
+            del view
+            batch.release()
+            wait_until(lambda: len(numbers.sessions()) == 1, "the session ends with what it held")
