@@ -217,6 +217,11 @@ static struct leat_batch_refs *find(const struct leat_batcher *batcher, uint64_t
     return batch;
 }
 
+static void share(const struct leat_ref *ref) {
+    ref->block->n_refs++;
+    ref->block->is_shared = true;
+}
+
 static int copy_bundle(struct leat_ref *ref) {
     struct leat_bundle *copy = malloc(leat_bundle_bytes(ref->bundle));
 
@@ -224,7 +229,7 @@ static int copy_bundle(struct leat_ref *ref) {
         return -ENOMEM;
     memcpy(copy, ref->bundle, leat_bundle_bytes(ref->bundle));
     for (uint32_t i = 0; i < copy->n_refs; i++)
-        copy->refs[i].block->n_refs++;
+        share(&copy->refs[i]);
     if (copy->refs[0].block->pool)
         copy->refs[0].block->pool->n_bundle_bytes += leat_bundle_bytes(copy);
     ref->bundle = copy;
@@ -244,7 +249,7 @@ static struct leat_batch_refs *copy_batch(const struct leat_batch_refs *batch) {
         struct leat_ref *ref = &copy->refs[copy->n_refs];
 
         if (ref->row != LEAT_REF_BUNDLE) {
-            ref->block->n_refs++;
+            share(ref);
         } else if (copy_bundle(ref) < 0) {
             leat_batch_refs_free(copy);
             return NULL;

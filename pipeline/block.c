@@ -116,6 +116,8 @@ void leat_block_unref(struct leat_block *block, uint32_t n_refs) {
     pool->n_alive--;
     if (block->resident || block->bare)
         pool->forget(block);
+    free(block->gone);
+    block->gone = NULL;
     if (block->is_gathered)
         pool->n_gathered_bytes -= block->counted_bytes;
     if (block->is_exact || (pool->account && leat_account_should_shrink(pool->account)))

@@ -75,6 +75,9 @@ struct leat_block {
     bool is_evicted;  /* its lists have lengths, but neither starts nor values (run_resident.h) */
     bool is_gathered; /* of rows of others, whose values it has */
     uint32_t n_pins;  /* references by batches that are made, or next to be: it is not evicted */
+    bool is_shared;   /* some row may be referred to more than once */
+    uint8_t *gone;    /* a bit for each row that has left (block_sparse.h); NULL: unknown */
+    uint32_t n_gone, n_sparse;      /* it is sparse with no more rows than n_sparse */
     struct leat_resident *resident; /* NULL: it is never evicted */
     struct leat_bare *bare;         /* not NULL: it has rows, but no columns yet (run_bare.h) */
 };

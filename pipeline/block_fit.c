@@ -19,6 +19,8 @@ struct part {
     size_t to;
 };
 
+_Static_assert(PARTS_A_COLUMN * sizeof(struct part) <= LEAT_BLOCK_FIT_COLUMN, "of a column");
+
 struct fit {
     struct part *parts;
     size_t n_parts, n_bytes; /* n_bytes: of all parts, where they go */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/block_sparse.h"
 #include "pipeline/run_internal.h"
 
 /* ---- lists ---- */
@@ -66,6 +67,7 @@ void leat_residents_init(struct leat_run *run) {
             least = bytes;
     }
     run->residents.max_bytes = least;
+    run->residents.pins = least > 0 || plan->n_order > 0;
 }
 
 void leat_residents_deinit(struct leat_run *run) {
@@ -244,7 +246,7 @@ static void pin_batch(struct leat_batch_refs *batch, bool is_pinned) {
 struct leat_batch_refs *leat_residents_pop(struct leat_run *run) {
     struct leat_batch_refs *batch = leat_batcher_pop(&run->order.batcher);
 
-    if (!batch || run->residents.max_bytes == 0)
+    if (!batch || !run->residents.pins)
         return batch;
     if (batch->is_planned)
         run->residents.n_planned--;
@@ -253,9 +255,21 @@ struct leat_batch_refs *leat_residents_pop(struct leat_run *run) {
     return batch;
 }
 
+/* The row is not wanted any more; of its block perhaps few are. */
+static void leave(const struct leat_run *run, const struct leat_ref *ref) {
+    if (ref->row == LEAT_REF_BUNDLE)
+        return;
+    leat_block_mark_gone(ref->block, ref->row);
+    if (leat_block_is_sparse(ref->block))
+        leat_block_thin(ref->block, run->plan->fields, run->plan->is_kept);
+}
+
 void leat_residents_release(struct leat_run *run, struct leat_batch_refs *batch) {
-    if (run->residents.max_bytes > 0)
-        pin_batch(batch, false);
+    if (!run->residents.pins)
+        return;
+    pin_batch(batch, false);
+    for (uint32_t i = 0; i < batch->n_refs; i++)
+        leave(run, &batch->refs[i]);
 }
 
 void leat_residents_abandon(struct leat_run *run, struct leat_batch_refs *first) {

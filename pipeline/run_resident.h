@@ -48,7 +48,8 @@ struct leat_want {
 };
 
 struct leat_residents {
-    uint64_t max_bytes;                      /* 0: nothing is ever evicted */
+    uint64_t max_bytes; /* 0: nothing is ever evicted */
+    bool pins; /* blocks of batches that are made are pinned: they may be evicted, or thinned */
     struct leat_resident_list here, evicted; /* evicted: in the order of the data */
     uint64_t here_bytes;
     size_t n_all;
