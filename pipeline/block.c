@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define FREE_PART  8 /* of those that are alive, so many may wait to be used again, */
-#define FREE_LEAST 4 /* and these */
+#define FREE_LEAST 2 /* and these */
 
 static struct leat_block *pop_free(struct leat_block_pool *pool) {
     struct leat_block *block = pool->free;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #define MAP_NS_LEAST     400000
-#define MAP_NS_ENOUGH    2000000  /* of which what a job costs is a hundredth: more is only memory */
+#define MAP_NS_ENOUGH    2000000 /* of which what a job costs is a hundredth: more is only memory */
 #define MAP_NS_MOST      20000000 /* with several threads */
 #define JOBS_ENOUGH      4        /* for each thread */
 #define COLLATE_NS_LEAST 50000
@@ -115,9 +115,9 @@ static bool is_felt(const struct leat_tuner_limits *limits, const struct leat_tu
         if (sum->n_maps == 0 ||
             sum->n_mapped_bytes / sum->n_maps < knobs->of[LEAT_KNOB_BLOCK_BYTES] / 2)
             return false;
-        return is_down ? sum->map_ns / sum->n_maps >= MAP_NS_LEAST / 2
-                       : sum->map_ns / sum->n_maps < MAP_NS_ENOUGH ||
-                             is_bound_by_reading(limits, sum);
+        return is_down
+                   ? sum->map_ns / sum->n_maps >= MAP_NS_LEAST / 2
+                   : sum->map_ns / sum->n_maps < MAP_NS_ENOUGH || is_bound_by_reading(limits, sum);
     case LEAT_KNOB_JOBS:
         return is_down || knobs->of[knob] < JOBS_ENOUGH * (uint64_t)limits->n_threads;
     case LEAT_KNOB_COLLATED:

@@ -11,8 +11,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define ROWS_MAX 2000 /* a file may say that it has millions, and most of the time would go there  \
-                       */
+#define ROWS_MAX                                                                                   \
+    2000 /* a file may say that it has millions, and most of the time would go there               \
+          */
 
 static const char *const args[] = {
     "{ paths: in }",

@@ -11,10 +11,11 @@
 #define LONG_SLOTS (UINT64_C(1) << 11) /* at first, 256 KB */
 #define HUGE_PAGE  (UINT64_C(2) << 20)
 #define BATCH      16
-#define GROW_AT    32   /* one slot in so many dropped its word */
-#define LONG_PART  1024 /* words that go by, for each long one that was dropped, at most, to grow  \
-                         */
-#define IDS_MAX 15      /* of a word that is kept */
+#define GROW_AT    32 /* one slot in so many dropped its word */
+#define LONG_PART                                                                                  \
+    1024           /* words that go by, for each long one that was dropped, at most, to grow       \
+                    */
+#define IDS_MAX 15 /* of a word that is kept */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "keys are loaded as they lie");
 
