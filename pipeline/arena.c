@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define ALIGN LEAT_ARENA_ALIGN
+#define ALIGN           LEAT_ARENA_ALIGN
+#define CHUNK_MAX_BYTES ((size_t)1 << 39) /* no machine has that: a size that is none */
 
 struct leat_arena_chunk {
     struct leat_arena_chunk *next;
@@ -53,7 +54,7 @@ static struct leat_arena_chunk *chunk_new(size_t size) {
     struct leat_arena_chunk *chunk;
     size_t total;
 
-    if (__builtin_add_overflow(size, sizeof(*chunk) + ALIGN, &total))
+    if (__builtin_add_overflow(size, sizeof(*chunk) + ALIGN, &total) || total > CHUNK_MAX_BYTES)
         return NULL;
     chunk = malloc(total);
     if (!chunk)

@@ -19,7 +19,7 @@ ROOT = HERE.parents[1]
 DATA = HERE / "data"
 SLOW = float(os.environ.get("LEAT_TEST_SLOW", "1"))
 HANG_S = 600  # nothing that goes on at all takes so long, on whatever machine
-SHARE = 5 if SLOW > 1 else 1  # of what is tried again and again a slow build does one in so many
+SHARE = 3 if SLOW > 1 else 1  # of what is tried again and again a slow build does one in so many
 
 
 class Skip(Exception):
