@@ -21,6 +21,7 @@
  *
  * REFUSE or GOAWAY with the code -ESHUTDOWN means: this daemon ends, come back to the next one.
  * From then on it fills no slot any more, so a trainer may say BYE and read on what it holds.
+ * Otherwise BYE comes when nothing is held: it lets go of all that was not released yet.
  */
 #pragma once
 
