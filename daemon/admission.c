@@ -167,8 +167,8 @@ static int refuse(const struct leat_daemon *daemon, const struct leat_admission 
 
 static void plan_memory(const struct leat_daemon *daemon, const struct leat_plan *plan,
                         uint32_t window, struct leat_memory_plan *ret_memory) {
-    leat_memory_plan(plan, window, 4 * daemon->n_workers + 3, daemon->scheduler.max_long,
-                     ret_memory);
+    leat_memory_plan(plan, window, LEAT_BLOCKS_IN_LINE(daemon->n_workers) + 1,
+                     daemon->scheduler.max_long, ret_memory);
 }
 
 /* Of so many batches, compressed. */

@@ -372,7 +372,7 @@ static int start_run(struct leat_feed *feed, const struct leat_run_options *opti
         leat_error_prefix(err, "streams.%s", feed->plan->spec->name);
         return r;
     }
-    run_options.max_map_jobs = 4 * daemon->n_workers + 2;
+    run_options.max_map_jobs = LEAT_BLOCKS_IN_LINE(daemon->n_workers);
     run_options.n_map_threads = daemon->scheduler.max_long;
     run_options.now_ns = leat_daemon_now_ns;
     run_options.account = &feed->account;

@@ -108,7 +108,7 @@ static uint32_t window_of(const struct leat_plan *plan) {
 
 static struct memory plan_memory(const struct leat_plan *plan, uint32_t n_workers) {
     uint32_t n_lanes = plan->mixing ? (uint32_t)plan->mixing->n_lanes : 0;
-    struct memory memory = {.n_blocks = 2 * n_workers + 3 + 2 * n_lanes};
+    struct memory memory = {.n_blocks = LEAT_BLOCKS_IN_LINE(n_workers) + 1 + 2 * n_lanes};
 
     /* source bytes, and about three times as much for what the stages make of them */
     memory.blocks = (uint64_t)memory.n_blocks * 4 * (uint64_t)plan->options.block_bytes;

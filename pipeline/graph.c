@@ -6,6 +6,7 @@
 
 #include "pipeline/batcher.h"
 #include "pipeline/graph_internal.h"
+#include "pipeline/memory_plan.h"
 
 const char *leat_graph_role_name(enum leat_graph_role role) {
     static const char *const names[] = {
@@ -116,6 +117,10 @@ static int add_sources(struct leat_graph *graph) {
     return 0;
 }
 
+static uint64_t blocks_in_line(const struct leat_graph *graph) {
+    return LEAT_BLOCKS_IN_LINE((uint64_t)graph->n_workers) + 1;
+}
+
 static void add_reading(struct leat_graph *graph) {
     const struct leat_plan *plan = graph->plan;
     struct leat_graph_node *node;
@@ -130,7 +135,7 @@ static void add_reading(struct leat_graph *graph) {
                   plan->mixing ? "a worker, one job at a time for each source"
                                : "a worker, one job at a time");
     node = add_node(graph, LEAT_GRAPH_CUT, "cut");
-    node->memory_bytes = (2ULL * graph->n_workers + 3) * (uint64_t)plan->options.block_bytes;
+    node->memory_bytes = blocks_in_line(graph) * (uint64_t)plan->options.block_bytes;
     node->memory = "bytes of source in line";
 }
 
@@ -159,7 +164,7 @@ static int add_pass(struct leat_graph *graph) {
     begin_segment(graph, graph->is_unfused ? "pass 1" : "pass", where);
     node = add_node(graph, LEAT_GRAPH_PARSE, plan->source_ops->name);
     node->step = 0;
-    node->memory_bytes = (2ULL * graph->n_workers + 3) * 3 * (uint64_t)plan->options.block_bytes;
+    node->memory_bytes = blocks_in_line(graph) * 3 * (uint64_t)plan->options.block_bytes;
     node->memory = "blocks in line, about";
     for (size_t i = 0; i < plan->n_map; i++) {
         const struct leat_plan_stage *stage = plan->map[i];

@@ -23,6 +23,10 @@ struct leat_memory_plan {
     uint32_t n_jobs;               /* MAP jobs at the same time, as wanted */
 };
 
+/* Blocks between scan and order at once: for each worker one that it maps, one that waits for it
+ * and one that waits for its turn in the order. One more is being cut. */
+#define LEAT_BLOCKS_IN_LINE(n_workers) (3 * (n_workers) + 2)
+
 /* window: batches that the trainer may hold. n_blocks: between scan and order, n_threads: that map.
  */
 void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_blocks,

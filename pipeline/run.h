@@ -56,7 +56,7 @@ struct leat_run_options {
     uint64_t round_phase;
     bool has_seed;
     uint64_t seed;         /* in place of the stream's own */
-    uint32_t max_map_jobs; /* blocks between scan and order at once: about 2 * workers + 2 */
+    uint32_t max_map_jobs; /* blocks between scan and order at once: LEAT_BLOCKS_IN_LINE() */
     bool
         only_builds; /* no batches: the cache of the source, and the run ends when it is complete */
     bool only_places;         /* no batches: where the rows of the first one come from (places.h) */

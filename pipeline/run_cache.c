@@ -8,7 +8,7 @@
 #include "pipeline/run_index.h"
 #include "pipeline/run_internal.h"
 
-#define WAITING_BYTES (8U << 20) /* that are to be written: a slow disk stops the scanner */
+#define WAITING_BYTES (4U << 20) /* that are to be written: a slow disk stops the scanner */
 
 static const char *folder_of(const struct leat_run *run) {
     if (run->cache.is_index)
@@ -51,6 +51,15 @@ static void give_item(struct leat_run_cache *cache, struct leat_cache_item *item
     cache->free_items = item;
 }
 
+static void free_items(struct leat_run_cache *cache) {
+    while (cache->free_items) {
+        struct leat_cache_item *item = cache->free_items;
+
+        cache->free_items = item->next;
+        free_item(item);
+    }
+}
+
 static void drop_waiting(struct leat_run_cache *cache) {
     while (cache->first) {
         struct leat_cache_item *item = cache->first;
@@ -66,12 +75,7 @@ void leat_run_cache_deinit(struct leat_run *run) {
     struct leat_run_cache *cache = &run->cache;
 
     drop_waiting(cache);
-    while (cache->free_items) {
-        struct leat_cache_item *item = cache->free_items;
-
-        cache->free_items = item->next;
-        free_item(item);
-    }
+    free_items(cache);
     leat_cache_file_unref(cache->file);
     leat_cache_data_deinit(&cache->data);
     leat_bare_schema_deinit(&cache->bare_schema);
@@ -259,6 +263,7 @@ void leat_run_cache_complete(struct leat_run *run, struct leat_job *job) {
     default:
         cache->data = job->cache.data;
         cache->is_builder = cache->is_whole = false;
+        free_items(cache);
         if (job->error.code) {
             cache->has_failed_to_write =
                 job->error.code != -ESTALE; /* the next pass has a new key */

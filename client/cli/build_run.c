@@ -12,6 +12,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/units.h"
 #include "pipeline/cache/cache_store.h"
+#include "pipeline/memory_plan.h"
 
 #define TICK_MS 200
 
@@ -161,7 +162,7 @@ int leat_cli_build(struct leat_plan *plan, const struct leat_run_options *option
     if (n_workers == 0)
         n_workers = uv_available_parallelism();
     set_pool(n_workers);
-    run_options.max_map_jobs = 4 * n_workers + 2;
+    run_options.max_map_jobs = LEAT_BLOCKS_IN_LINE(n_workers);
     run_options.opener = &leat_opener_operator;
     *ret_built = (struct leat_cli_built){.n_blocks = 0};
     r = leat_run_new(plan, &run_options, &build.run, err);
