@@ -256,6 +256,9 @@ def is_here(name: str) -> str | None:
     """Why a contender cannot run; None: it can."""
     import importlib.util
 
-    tools = ["leat._leat"] if name.startswith("leat") else ["tokenizers", *(["mlx"] if name == "mlx-data" else [])]
-    missing = [tool for tool in (*tools, CONTENDERS[name][1]) if importlib.util.find_spec(tool) is None]
+    tools = ["leat._leat"] if name.startswith("leat") else ["tokenizers", *(["mlx", "mlx.data"] if name == "mlx-data" else [])]
+    missing: list[str] = []
+    for tool in (*tools, CONTENDERS[name][1]):  # in this order: a package before what is in it
+        if tool.partition(".")[0] in missing or importlib.util.find_spec(tool) is None:
+            missing.append(tool)
     return f"no {', '.join(missing)} for {pathlib.Path(sys.executable).name}" if missing else None

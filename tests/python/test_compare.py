@@ -22,7 +22,7 @@ def needs(*modules: str) -> Any:
     return pytest.mark.skipif(bool(missing), reason=f"no {', '.join(missing)}")
 
 
-@needs("leat._leat", "mlx", "tokenizers", "numpy")
+@needs("leat._leat", "mlx", "mlx.data", "tokenizers", "numpy")
 def test_a_small_run(tmp_path: pathlib.Path) -> None:
     found = tmp_path / "found.json"
     command = [sys.executable, BENCH / "compare.py", "--contenders", "mlx-data,leat", "--pipelines", "prose"]
