@@ -19,17 +19,20 @@ static void drain(struct leat_control *control, const Leat__ControlRequest *requ
 
 static const struct {
     Leat__ControlRequest__VerbCase verb;
+    const char *name;
+    enum leat_right right;
     leat_control_verb *handle;
 } verbs[] = {
-    {LEAT__CONTROL_REQUEST__VERB_STATUS, leat_control_status},
-    {LEAT__CONTROL_REQUEST__VERB_STREAMS, leat_control_streams},
-    {LEAT__CONTROL_REQUEST__VERB_STATS, leat_control_stats},
-    {LEAT__CONTROL_REQUEST__VERB_EXPLAIN, leat_control_explain},
-    {LEAT__CONTROL_REQUEST__VERB_CHECK, leat_control_check},
-    {LEAT__CONTROL_REQUEST__VERB_DRAIN, drain},
-    {LEAT__CONTROL_REQUEST__VERB_TRACE, leat_control_trace},
-    {LEAT__CONTROL_REQUEST__VERB_SPEC, leat_control_spec},
+    {LEAT__CONTROL_REQUEST__VERB_STATUS, "status", LEAT_RIGHT_READ, leat_control_status},
+    {LEAT__CONTROL_REQUEST__VERB_STREAMS, "streams", LEAT_RIGHT_READ, leat_control_streams},
+    {LEAT__CONTROL_REQUEST__VERB_STATS, "stats", LEAT_RIGHT_READ, leat_control_stats},
+    {LEAT__CONTROL_REQUEST__VERB_EXPLAIN, "explain", LEAT_RIGHT_READ, leat_control_explain},
+    {LEAT__CONTROL_REQUEST__VERB_CHECK, "check", LEAT_RIGHT_READ, leat_control_check},
+    {LEAT__CONTROL_REQUEST__VERB_SPEC, "spec", LEAT_RIGHT_READ, leat_control_spec},
+    {LEAT__CONTROL_REQUEST__VERB_DRAIN, "drain", LEAT_RIGHT_OPERATE, drain},
+    {LEAT__CONTROL_REQUEST__VERB_TRACE, "trace", LEAT_RIGHT_OPERATE, leat_control_trace},
 };
+#define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
 /* ---- out ---- */
 
@@ -93,26 +96,38 @@ static void drain(struct leat_control *control, const Leat__ControlRequest *requ
     leat_daemon_begin_drain(control->daemon, request->drain->timeout_ms);
 }
 
+static int check(const struct leat_control *control, const Leat__ControlRequest *request,
+                 size_t *ret_verb, struct leat_error *err) {
+    size_t i = 0;
+
+    if (request->version != 1)
+        return leat_error_set(err, -EPROTONOSUPPORT,
+                              "the control protocol has version 1, the request says %u",
+                              request->version);
+    while (i < N_VERBS && verbs[i].verb != request->verb_case)
+        i++;
+    if (i == N_VERBS)
+        return leat_error_set(err, -EOPNOTSUPP, "this daemon (%s) does not know that request",
+                              LEAT_VERSION);
+    *ret_verb = i;
+    if (control->right >= verbs[i].right)
+        return 0;
+    return leat_rights_refuse(&control->daemon->rights, verbs[i].right, control->peer.uid,
+                              verbs[i].name, err);
+}
+
 static void handle(struct leat_control *control, const Leat__ControlRequest *request) {
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_arena arena;
+    size_t verb = 0;
 
-    if (request->version != 1) {
-        leat_error_set(&err, -EPROTONOSUPPORT,
-                       "the control protocol has version 1, the request says %u", request->version);
+    if (check(control, request, &verb, &err) < 0) {
         leat_control_fail(control, &err);
         return;
     }
-    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-        if (verbs[i].verb != request->verb_case)
-            continue;
-        leat_arena_init(&arena);
-        verbs[i].handle(control, request, &arena);
-        leat_arena_deinit(&arena);
-        return;
-    }
-    leat_error_set(&err, -EOPNOTSUPP, "this daemon (%s) does not know that request", LEAT_VERSION);
-    leat_control_fail(control, &err);
+    leat_arena_init(&arena);
+    verbs[verb].handle(control, request, &arena);
+    leat_arena_deinit(&arena);
 }
 
 static struct leat_control *control_of(struct leat_channel *channel) {
@@ -194,6 +209,10 @@ static int start(struct leat_control *control, int take_fd, struct leat_error *e
 
     if (r < 0)
         return leat_error_set(err, r, "who is at the other end? %s", strerror(-r));
+    control->right = leat_rights_of(&daemon->rights, &control->peer, take_fd);
+    if (control->right == LEAT_RIGHT_NONE)
+        return leat_rights_refuse(&daemon->rights, LEAT_RIGHT_READ, control->peer.uid,
+                                  "the control socket", err);
     control->user = leat_users_get(&daemon->users, control->peer.uid);
     if (!control->user)
         return leat_error_oom(err);

@@ -1,13 +1,14 @@
 /* control.h: the control socket: one request, one reply, in frames of protobuf (leatctl).
  *
- * Who may connect is the socket's mode. Requests that read files are answered from the pool; while
- * one is under way no further one is read from that connection. A client that does not read its
- * replies is dropped. Owner: loop.
+ * Who may ask what stands in the table of control.c; see rights.h. Requests that read files are
+ * answered from the pool; while one is under way no further one is read from that connection. A
+ * client that does not read its replies is dropped. Owner: loop.
  */
 #pragma once
 
 #include "daemon/channel.h"
 #include "daemon/peer.h"
+#include "daemon/rights.h"
 #include "daemon/user.h"
 #include "pipeline/arena.h"
 #include "proto/leat.pb-c.h"
@@ -22,6 +23,7 @@ struct leat_control {
     struct leat_control *next, **link; /* of the daemon's */
     struct leat_daemon *daemon;
     struct leat_peer peer; /* only who, not watched */
+    enum leat_right right;
     struct leat_user *user;
     struct leat_channel channel;
     struct leat_control_plan *plan; /* on the pool */

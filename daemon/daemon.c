@@ -334,6 +334,7 @@ static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
     if (r < 0)
         return r;
     leat_users_init(&daemon->users, &limits);
+    leat_rights_init(&daemon->rights, settings);
     r = init_pool(daemon);
     if (r == 0)
         r = leat_streams_init(&daemon->streams, settings->streams, settings->n_streams);

@@ -14,6 +14,7 @@
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/reaper.h"
+#include "daemon/rights.h"
 #include "daemon/roots.h"
 #include "daemon/scheduler.h"
 #include "daemon/settings.h"
@@ -54,6 +55,7 @@ struct leat_daemon {
     uint64_t start_ns;
     struct leat_log log;
     struct leat_users users;
+    struct leat_rights rights; /* on the control socket */
     struct leat_scheduler scheduler;
     struct leat_reaper reaper;
     struct leat_roots roots;

@@ -15,14 +15,14 @@
 static const struct {
     const char *name; /* FileDescriptorName= of the socket unit; NAME.sock in the directory */
     int type;
-    const char *group;
-    size_t setting; /* offset of its path in the settings */
+    const char *group; /* that may connect; NULL: see group_of() */
+    size_t setting;    /* offset of its path in the settings */
 } endpoints[LEAT_N_ENDPOINTS] = {
     [LEAT_ENDPOINT_TRAINER] = {"trainer", SOCK_SEQPACKET, "leat-clients",
                                offsetof(struct leat_settings, trainer_socket)},
     [LEAT_ENDPOINT_COPY] = {"copy", SOCK_STREAM, "leat-clients",
                             offsetof(struct leat_settings, copy_socket)},
-    [LEAT_ENDPOINT_CONTROL] = {"control", SOCK_STREAM, "leat-admin",
+    [LEAT_ENDPOINT_CONTROL] = {"control", SOCK_STREAM, NULL,
                                offsetof(struct leat_settings, control_socket)},
 };
 
@@ -79,6 +79,16 @@ static int default_directory(char *buffer, size_t size, struct leat_error *err) 
     return 0;
 }
 
+/* Everybody may connect to the control socket, and rights.h tells them what they may: two groups
+ * share it. But to a daemon of somebody's own only if its settings say who. */
+static const char *group_of(const struct leat_daemon *daemon, int i) {
+    const struct leat_config *given = &daemon->settings->base;
+    bool says_who = geteuid() == 0 || leat_config_given(given, "control_groups") ||
+                    leat_config_given(given, "admin_groups");
+
+    return endpoints[i].group ? endpoints[i].group : says_who ? NULL : "";
+}
+
 static int bind_one(struct leat_daemon *daemon, int i, struct leat_error *err) {
     const char *setting =
         *(const char *const *)((const char *)daemon->settings + endpoints[i].setting);
@@ -87,12 +97,12 @@ static int bind_one(struct leat_daemon *daemon, int i, struct leat_error *err) {
 
     if (setting && !directory)
         return leat_listener_bind(&daemon->listeners[i], setting, endpoints[i].type,
-                                  endpoints[i].group, err);
+                                  group_of(daemon, i), err);
     if (!directory && default_directory(fallback, sizeof(fallback), err) < 0)
         return err->code;
     (void)snprintf(path, sizeof(path), "%s/%s.sock", directory ? directory : fallback,
                    endpoints[i].name);
-    return leat_listener_bind(&daemon->listeners[i], path, endpoints[i].type, endpoints[i].group,
+    return leat_listener_bind(&daemon->listeners[i], path, endpoints[i].type, group_of(daemon, i),
                               err);
 }
 

@@ -14,7 +14,7 @@
 #define FIELD_BYTES 1200
 
 static const char *const message_ids[LEAT_N_EVENTS] = {
-#define LEAT_EVENT(upper, name, level, id, message) id,
+#define LEAT_EVENT(upper, room, name, level, id, message) id,
 #include "daemon/log_events.def"
 #undef LEAT_EVENT
 };

@@ -74,9 +74,17 @@ static int make_directory(const char *path, struct leat_error *err) {
     return r;
 }
 
+static struct group *find_group(const char *group) {
+    return group && geteuid() == 0 ? getgrnam(group) : NULL;
+}
+
+static mode_t choose_mode(const char *group, const struct group *entry) {
+    return !group ? 0666 : entry ? 0660 : 0600;
+}
+
 static int set_access(const char *path, const char *group, struct leat_error *err) {
-    struct group *entry = geteuid() == 0 ? getgrnam(group) : NULL;
-    mode_t mode = entry ? 0660 : 0600;
+    struct group *entry = find_group(group);
+    mode_t mode = choose_mode(group, entry);
 
     if ((entry && chown(path, (uid_t)-1, entry->gr_gid) < 0) || chmod(path, mode) < 0)
         return leat_error_set(err, -errno, "the socket %s: %s", path, strerror(errno));
@@ -86,10 +94,10 @@ static int set_access(const char *path, const char *group, struct leat_error *er
 /* Of that group and mode from the beginning: a trainer that comes between two daemons is not told
  * that it may not. Where root may not do so, set_access() does it a moment later. */
 static int bind_for(int fd, const struct sockaddr_un *address, const char *group) {
-    struct group *entry = geteuid() == 0 ? getgrnam(group) : NULL;
+    struct group *entry = find_group(group);
     gid_t gid = getegid();
     bool is_other = entry && setegid(entry->gr_gid) == 0;
-    mode_t mask = umask(entry ? 0117 : 0177);
+    mode_t mask = umask(0777 & ~choose_mode(group, entry));
     int r = bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
 
     (void)umask(mask);

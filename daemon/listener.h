@@ -30,7 +30,7 @@ struct leat_listener {
 
 /* Makes the socket `path` of that type (SOCK_SEQPACKET or SOCK_STREAM): removes a file that nobody
  * listens to, and makes the directory. group: who may connect if the daemon is root's and the group
- * exists; else only its own user. */
+ * exists; else only its own user. NULL: everybody, whose rights are looked at later. */
 int leat_listener_bind(struct leat_listener *listener, const char *path, int type,
                        const char *group, struct leat_error *err);
 /* Uses a socket that a service manager made. */

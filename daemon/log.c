@@ -1,6 +1,7 @@
 /* log.c: text and JSON lines; the journal is in journal.c. */
 #include "daemon/log.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +14,49 @@
 
 static const struct {
     const char *name;
+    enum leat_log_room room;
     enum leat_log_level level;
     const char *message;
 } events[LEAT_N_EVENTS] = {
-#define LEAT_EVENT(upper, name, level, id, message) {name, level, message},
+#define LEAT_EVENT(upper, room, name, level, id, message)                                          \
+    {name, LEAT_LOG_ROOM_##room, level, message},
 #include "daemon/log_events.def"
 #undef LEAT_EVENT
 };
+
+static const char *const room_names[LEAT_N_LOG_ROOMS] = {
+#define LEAT_LOG_ROOM(upper, name) name,
+    LEAT_LOG_ROOMS(LEAT_LOG_ROOM)
+#undef LEAT_LOG_ROOM
+};
+
+static const char *const level_names[] = {[LEAT_LOG_ERROR] = "error",
+                                          [LEAT_LOG_WARNING] = "warning",
+                                          [LEAT_LOG_NOTICE] = "notice",
+                                          [LEAT_LOG_INFO] = "info",
+                                          [LEAT_LOG_DEBUG] = "debug"};
+
+const char *leat_log_room_name(enum leat_log_room room) {
+    return room_names[room];
+}
+
+const char *leat_log_level_name(enum leat_log_level level) {
+    return level_names[level];
+}
+
+int leat_log_find_room(const char *name) {
+    for (int i = 0; i < LEAT_N_LOG_ROOMS; i++)
+        if (strcmp(room_names[i], name) == 0)
+            return i;
+    return -ENOENT;
+}
+
+int leat_log_find_level(const char *name) {
+    for (int i = LEAT_LOG_ERROR; i <= LEAT_LOG_DEBUG; i++)
+        if (strcmp(level_names[i], name) == 0)
+            return i;
+    return -ENOENT;
+}
 
 /* A line being written; what does not fit is cut. */
 struct line {
@@ -104,23 +141,13 @@ static void add_time(struct line *line) {
     add(line, text);
 }
 
-static const char *level_name(enum leat_log_level level) {
-    static const char *const names[] = {[LEAT_LOG_ERROR] = "error",
-                                        [LEAT_LOG_WARNING] = "warning",
-                                        [LEAT_LOG_NOTICE] = "notice",
-                                        [LEAT_LOG_INFO] = "info",
-                                        [LEAT_LOG_DEBUG] = "debug"};
-
-    return names[level];
-}
-
 static void format_text(struct line *line, enum leat_event event,
                         const struct leat_log_field *fields) {
     char value[LEAT_LOG_LINE_MAX / 2];
 
     add_time(line);
     add(line, " ");
-    add(line, level_name(events[event].level));
+    add(line, leat_log_level_name(events[event].level));
     add(line, " event=");
     add(line, events[event].name);
     for (const struct leat_log_field *field = fields; field->kind != LEAT_LOG_END; field++) {
@@ -150,7 +177,7 @@ static void format_json(struct line *line, enum leat_event event,
     add(line, "{\"time\":\"");
     add_time(line);
     add(line, "\",\"level\":\"");
-    add(line, level_name(events[event].level));
+    add(line, leat_log_level_name(events[event].level));
     add(line, "\",\"event\":\"");
     add(line, events[event].name);
     add(line, "\"");
@@ -177,7 +204,7 @@ static void emit(struct leat_log *log, struct line *line) {
 }
 
 bool leat_log_wants(const struct leat_log *log, enum leat_event event) {
-    return events[event].level <= log->level;
+    return events[event].level <= log->levels[events[event].room];
 }
 
 void leat_log_write(struct leat_log *log, enum leat_event event,
@@ -212,5 +239,7 @@ void leat_log_init(struct leat_log *log, int fd, enum leat_log_format format,
                    enum leat_log_level level) {
     if (format == LEAT_LOG_AUTO)
         format = leads_to_journal(fd) ? LEAT_LOG_JOURNAL : LEAT_LOG_TEXT;
-    *log = (struct leat_log){.fd = fd, .format = format, .level = level};
+    *log = (struct leat_log){.fd = fd, .format = format};
+    for (int i = 0; i < LEAT_N_LOG_ROOMS; i++)
+        log->levels[i] = level;
 }

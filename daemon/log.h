@@ -30,8 +30,24 @@ enum leat_log_level {
     LEAT_LOG_DEBUG = 7,
 };
 
+/* Where an event comes from: each room has a level of its own. Name in code, name for people. */
+#define LEAT_LOG_ROOMS(X)                                                                          \
+    X(DAEMON, "daemon")   /* start and stop, what the machine gives */                             \
+    X(CONTROL, "control") /* what operators asked for */                                           \
+    X(SESSION, "session") /* trainers that come, go and are refused */                             \
+    X(STREAM, "stream")   /* what makes batches */                                                 \
+    X(CACHE, "cache")                                                                              \
+    X(TUNER, "tuner")
+
+enum leat_log_room {
+#define LEAT_LOG_ROOM(upper, name) LEAT_LOG_ROOM_##upper,
+    LEAT_LOG_ROOMS(LEAT_LOG_ROOM)
+#undef LEAT_LOG_ROOM
+        LEAT_N_LOG_ROOMS
+};
+
 enum leat_event {
-#define LEAT_EVENT(upper, name, level, id, message) LEAT_EVENT_##upper,
+#define LEAT_EVENT(upper, room, name, level, id, message) LEAT_EVENT_##upper,
 #include "daemon/log_events.def"
 #undef LEAT_EVENT
     LEAT_N_EVENTS
@@ -67,13 +83,18 @@ struct leat_log_field {
 struct leat_log {
     int fd;
     enum leat_log_format format; /* never AUTO */
-    enum leat_log_level level;
+    enum leat_log_level levels[LEAT_N_LOG_ROOMS];
     uint64_t n_dropped;
 };
 
-/* fd: where text and JSON go; not closed. JOURNAL without one becomes TEXT. */
+/* fd: where text and JSON go; not closed. JOURNAL without one becomes TEXT. level: of all rooms. */
 void leat_log_init(struct leat_log *log, int fd, enum leat_log_format format,
                    enum leat_log_level level);
+/* The names of a room and of a level; the one of that name, or -ENOENT. */
+const char *leat_log_room_name(enum leat_log_room room);
+const char *leat_log_level_name(enum leat_log_level level);
+int leat_log_find_room(const char *name);
+int leat_log_find_level(const char *name);
 /* Whether that event is important enough to be written. */
 bool leat_log_wants(const struct leat_log *log, enum leat_event event);
 void leat_log_write(struct leat_log *log, enum leat_event event,

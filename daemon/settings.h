@@ -13,6 +13,7 @@
 
 #define LEAT_SETTINGS_MAX_WORKERS  1024 /* as libuv's pool */
 #define LEAT_SETTINGS_MAX_SESSIONS 16384
+#define LEAT_SETTINGS_MAX_GROUPS   16
 #define LEAT_SETTINGS_MAX_WINDOW   128 /* this many notices always fit into a socket's buffer */
 
 /* Whose streams may start programs (the stage `exec`). */
@@ -28,6 +29,7 @@ struct leat_settings {
     struct leat_config base;
     int64_t workers;
     const char *trainer_socket, *copy_socket, *control_socket; /* NULL: not given */
+    struct leat_texts control_groups, admin_groups;            /* see rights.h */
     struct leat_texts roots;
     int64_t max_sessions, max_user_sessions;
     int64_t max_ring_bytes, max_user_ring_bytes;

@@ -96,15 +96,18 @@ int leat_cli_control_open(const char *address, int *ret_fd, struct leat_error *e
 
 int leat_cli_control_ask(int fd, Leat__ControlRequest *request, int timeout_ms,
                          Leat__ControlReply **ret_reply, struct leat_error *err) {
+    struct leat_error failure = LEAT_ERROR_INIT, ignored = LEAT_ERROR_INIT;
     Leat__ControlReply *reply = NULL;
     int r;
 
     request->version = 1;
-    r = send_request(fd, request, err);
-    if (r == 0)
-        r = receive_reply(fd, timeout_ms, &reply, err);
-    if (r < 0)
-        return r;
+    r = send_request(fd, request, &failure);
+    if (r == 0 || r == -EPIPE) /* one that is turned away is told why before it is hung up on */
+        r = receive_reply(fd, timeout_ms, &reply, r < 0 ? &ignored : err);
+    if (!reply && failure.code)
+        *err = failure;
+    if (!reply)
+        return err->code;
     if (reply->error) {
         leat_error_from_message(err, reply->error);
         leat__control_reply__free_unpacked(reply, NULL);

@@ -187,14 +187,16 @@ def test_sandbox(folder):
 
 
 def test_groups(folder):
-    """Trainers are of leat-clients, operators of leat-admin; who is refused is told."""
+    """Trainers are of leat-clients and may look, operators are of leat-admin; who is refused is told."""
     machine.restart()
     groups = {name: machine.run("getent", "group", name).split(":")[2] for name in ["leat-clients", "leat-admin"]}
     as_user = ["setpriv", f"--reuid={TRAINER_UID}", f"--regid={TRAINER_UID}"]
-    for group, ask in [("leat-clients", ["pull", "titanic"]), ("leat-admin", ["status"])]:
+    for group, ask in [("leat-clients", ["pull", "titanic"]), ("leat-clients", ["status"]), ("leat-admin", ["status"])]:
         said = machine.run(*as_user, "--clear-groups", "leatctl", *ask, check=False)
-        assert f"usermod -aG {group}" in said, said
+        assert f"usermod -aG {'leat-clients' if ask == ['status'] else group}" in said, said
         machine.run(*as_user, f"--groups={groups[group]}", "leatctl", *ask)
+    said = machine.run(*as_user, f"--groups={groups['leat-clients']}", "leatctl", "drain", check=False)
+    assert "usermod -aG leat-admin" in said, said
 
 
 def test_crash(folder):
