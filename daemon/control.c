@@ -14,23 +14,16 @@
 #include "proto/error_message.h"
 #include "proto/message.h"
 
-static void drain(struct leat_control *control, const Leat__ControlRequest *request,
-                  struct leat_arena *arena);
-
 static const struct {
     Leat__ControlRequest__VerbCase verb;
     const char *name;
     enum leat_right right;
     leat_control_verb *handle;
 } verbs[] = {
-    {LEAT__CONTROL_REQUEST__VERB_STATUS, "status", LEAT_RIGHT_READ, leat_control_status},
-    {LEAT__CONTROL_REQUEST__VERB_STREAMS, "streams", LEAT_RIGHT_READ, leat_control_streams},
-    {LEAT__CONTROL_REQUEST__VERB_STATS, "stats", LEAT_RIGHT_READ, leat_control_stats},
-    {LEAT__CONTROL_REQUEST__VERB_EXPLAIN, "explain", LEAT_RIGHT_READ, leat_control_explain},
-    {LEAT__CONTROL_REQUEST__VERB_CHECK, "check", LEAT_RIGHT_READ, leat_control_check},
-    {LEAT__CONTROL_REQUEST__VERB_SPEC, "spec", LEAT_RIGHT_READ, leat_control_spec},
-    {LEAT__CONTROL_REQUEST__VERB_DRAIN, "drain", LEAT_RIGHT_OPERATE, drain},
-    {LEAT__CONTROL_REQUEST__VERB_TRACE, "trace", LEAT_RIGHT_OPERATE, leat_control_trace},
+#define LEAT_CONTROL_VERB(upper, name, right)                                                      \
+    {LEAT__CONTROL_REQUEST__VERB_##upper, #name, LEAT_RIGHT_##right, leat_control_##name},
+#include "proto/control_verbs.def"
+#undef LEAT_CONTROL_VERB
 };
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -77,6 +70,13 @@ void leat_control_fail(struct leat_control *control, const struct leat_error *er
     leat_control_reply(control, &reply);
 }
 
+void leat_control_fail_memory(struct leat_control *control) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    leat_error_oom(&err);
+    leat_control_fail(control, &err);
+}
+
 static void reply_done(struct leat_control *control) {
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__Empty empty = LEAT__EMPTY__INIT;
@@ -89,8 +89,8 @@ static void reply_done(struct leat_control *control) {
 /* ---- in ---- */
 
 /* Answered when all is drained, just before the daemon ends. */
-static void drain(struct leat_control *control, const Leat__ControlRequest *request,
-                  struct leat_arena *arena) {
+void leat_control_drain(struct leat_control *control, const Leat__ControlRequest *request,
+                        struct leat_arena *arena) {
     (void)arena;
     control->waits_for_drain = true;
     leat_daemon_begin_drain(control->daemon, request->drain->timeout_ms);

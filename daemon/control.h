@@ -1,6 +1,6 @@
 /* control.h: the control socket: one request, one reply, in frames of protobuf (leatctl).
  *
- * Who may ask what stands in the table of control.c; see rights.h. Requests that read files are
+ * Who may ask what stands in proto/control_verbs.def; see rights.h. Requests that read files are
  * answered from the pool; while one is under way no further one is read from that connection. A
  * client that does not read its replies is dropped. Owner: loop.
  */
@@ -40,13 +40,15 @@ void leat_control_close(struct leat_control *control);
 /* Answers; the reply is packed at once. */
 void leat_control_reply(struct leat_control *control, const Leat__ControlReply *reply);
 void leat_control_fail(struct leat_control *control, const struct leat_error *err);
+void leat_control_fail_memory(struct leat_control *control);
 
 /* The verbs; each answers now or later. Messages are made in `arena`, which lives until the call
  * returns. */
 typedef void leat_control_verb(struct leat_control *control, const Leat__ControlRequest *request,
                                struct leat_arena *arena);
-leat_control_verb leat_control_status, leat_control_streams, leat_control_stats,
-    leat_control_explain, leat_control_check, leat_control_trace, leat_control_spec;
+#define LEAT_CONTROL_VERB(upper, name, right) leat_control_verb leat_control_##name;
+#include "proto/control_verbs.def"
+#undef LEAT_CONTROL_VERB
 
 /* The reply to a request that was on the pool is not wanted any more. */
 void leat_control_plan_abandon(struct leat_control_plan *plan);

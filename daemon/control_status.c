@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/control.h"
+#include "daemon/control_describe.h"
 #include "daemon/control_tuner.h"
 #include "daemon/daemon.h"
 #include "daemon/process.h"
@@ -13,13 +14,6 @@
 
 #define STREAMS_TOLD_ALL 16
 
-static void out_of_memory(struct leat_control *control) {
-    struct leat_error err = LEAT_ERROR_INIT;
-
-    leat_error_oom(&err);
-    leat_control_fail(control, &err);
-}
-
 static uint32_t count_streams(const struct leat_daemon *daemon) {
     uint32_t n = 0;
 
@@ -28,40 +22,44 @@ static uint32_t count_streams(const struct leat_daemon *daemon) {
     return n;
 }
 
+void leat_control_describe_status(struct leat_daemon *daemon, Leat__StatusReply *status) {
+    uint64_t uptime_ns = leat_daemon_now_ns() - daemon->start_ns;
+    struct leat_process process;
+
+    leat_process_read(&process);
+    status->version = (char *)(uintptr_t)LEAT_VERSION;
+    status->pid = (uint32_t)getpid();
+    status->uptime_ns = uptime_ns;
+    status->n_workers = daemon->n_workers;
+    status->n_sessions = daemon->n_sessions;
+    status->n_streams = count_streams(daemon);
+    status->n_batches = daemon->n_batches;
+    status->n_rows = daemon->n_rows;
+    status->loop_busy_ns = uptime_ns - uv_metrics_idle_time(&daemon->loop);
+    status->cpu_ns = process.cpu_ns;
+    status->rss_bytes = process.rss_bytes;
+    status->hwm_bytes = process.hwm_bytes;
+    status->ring_bytes = daemon->users.used[LEAT_CHARGE_RING_BYTES];
+    leat_stats_slots(daemon, &status->n_slots, &status->n_slots_free);
+    status->n_fds = process.n_fds;
+    status->is_draining = daemon->is_draining;
+    status->n_refused = daemon->n_refused;
+    status->memory_limit_bytes =
+        daemon->budget.limit_bytes == UINT64_MAX ? 0 : daemon->budget.limit_bytes;
+    status->memory_claimed_bytes = daemon->budget.claimed_bytes;
+    status->memory_used_bytes = daemon->budget.used_bytes;
+    status->memory_peak_bytes = daemon->budget.peak_bytes;
+    status->config_file = daemon->settings->file;
+}
+
 void leat_control_status(struct leat_control *control, const Leat__ControlRequest *request,
                          struct leat_arena *arena) {
-    struct leat_daemon *daemon = control->daemon;
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__StatusReply status = LEAT__STATUS_REPLY__INIT;
-    struct leat_process process;
-    uint64_t uptime_ns = leat_daemon_now_ns() - daemon->start_ns;
 
     (void)request;
     (void)arena;
-    leat_process_read(&process);
-    status.version = (char *)(uintptr_t)LEAT_VERSION;
-    status.pid = (uint32_t)getpid();
-    status.uptime_ns = uptime_ns;
-    status.n_workers = daemon->n_workers;
-    status.n_sessions = daemon->n_sessions;
-    status.n_streams = count_streams(daemon);
-    status.n_batches = daemon->n_batches;
-    status.n_rows = daemon->n_rows;
-    status.loop_busy_ns = uptime_ns - uv_metrics_idle_time(&daemon->loop);
-    status.cpu_ns = process.cpu_ns;
-    status.rss_bytes = process.rss_bytes;
-    status.hwm_bytes = process.hwm_bytes;
-    status.ring_bytes = daemon->users.used[LEAT_CHARGE_RING_BYTES];
-    leat_stats_slots(daemon, &status.n_slots, &status.n_slots_free);
-    status.n_fds = process.n_fds;
-    status.is_draining = daemon->is_draining;
-    status.n_refused = daemon->n_refused;
-    status.memory_limit_bytes =
-        daemon->budget.limit_bytes == UINT64_MAX ? 0 : daemon->budget.limit_bytes;
-    status.memory_claimed_bytes = daemon->budget.claimed_bytes;
-    status.memory_used_bytes = daemon->budget.used_bytes;
-    status.memory_peak_bytes = daemon->budget.peak_bytes;
-    status.config_file = daemon->settings->file;
+    leat_control_describe_status(control->daemon, &status);
     reply.verb_case = LEAT__CONTROL_REPLY__VERB_STATUS;
     reply.status = &status;
     leat_control_reply(control, &reply);
@@ -69,8 +67,8 @@ void leat_control_status(struct leat_control *control, const Leat__ControlReques
 
 /* ---- streams ---- */
 
-static Leat__Session *describe_session(const struct leat_session *session,
-                                       struct leat_arena *arena) {
+Leat__Session *leat_control_describe_session(const struct leat_session *session,
+                                             struct leat_arena *arena) {
     Leat__Session *message = leat_arena_alloc(arena, sizeof(*message));
 
     if (!message)
@@ -157,7 +155,7 @@ static int describe_sessions(const struct leat_daemon *daemon, const struct leat
     for (const struct leat_session *session = daemon->sessions; session; session = session->next) {
         if (session->stream != stream)
             continue;
-        message->sessions[message->n_sessions] = describe_session(session, arena);
+        message->sessions[message->n_sessions] = leat_control_describe_session(session, arena);
         if (!message->sessions[message->n_sessions++])
             return -ENOMEM;
     }
@@ -187,21 +185,34 @@ static Leat__Stream *describe_stream(const struct leat_daemon *daemon,
     return describe_sessions(daemon, stream, message, arena) < 0 ? NULL : message;
 }
 
+static bool is_meant(const struct leat_stream *stream, const char *name) {
+    return !name[0] || strcmp(name, stream->name) == 0;
+}
+
+int leat_control_describe_streams(const struct leat_daemon *daemon, const char *name,
+                                  struct leat_arena *arena, Leat__StreamsReply *streams) {
+    streams->streams = leat_arena_alloc(arena, count_streams(daemon) * sizeof(*streams->streams));
+    if (!streams->streams)
+        return -ENOMEM;
+    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
+        if (!is_meant(stream, name))
+            continue;
+        streams->streams[streams->n_streams] = describe_stream(daemon, stream, arena);
+        if (!streams->streams[streams->n_streams++])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
 void leat_control_streams(struct leat_control *control, const Leat__ControlRequest *request,
                           struct leat_arena *arena) {
-    const struct leat_daemon *daemon = control->daemon;
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__StreamsReply streams = LEAT__STREAMS_REPLY__INIT;
 
     (void)request;
-    streams.streams = leat_arena_alloc(arena, count_streams(daemon) * sizeof(*streams.streams));
-    for (const struct leat_stream *stream = daemon->streams.first; streams.streams && stream;
-         stream = stream->next) {
-        streams.streams[streams.n_streams] = describe_stream(daemon, stream, arena);
-        if (!streams.streams[streams.n_streams++]) {
-            out_of_memory(control);
-            return;
-        }
+    if (leat_control_describe_streams(control->daemon, "", arena, &streams) < 0) {
+        leat_control_fail_memory(control);
+        return;
     }
     reply.verb_case = LEAT__CONTROL_REPLY__VERB_STREAMS;
     reply.streams = &streams;
@@ -323,25 +334,33 @@ static Leat__StreamStats *describe_stats(const struct leat_daemon *daemon,
     return r < 0 ? NULL : message;
 }
 
+int leat_control_describe_stats(const struct leat_daemon *daemon, const char *name,
+                                struct leat_arena *arena, Leat__StatsReply *stats) {
+    size_t n_decisions = n_decisions_told(daemon, name[0] != '\0');
+
+    stats->streams = leat_arena_alloc(arena, count_streams(daemon) * sizeof(*stats->streams));
+    if (!stats->streams)
+        return -ENOMEM;
+    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
+        if (!is_meant(stream, name))
+            continue;
+        stats->streams[stats->n_streams] = describe_stats(daemon, stream, n_decisions, arena);
+        if (!stats->streams[stats->n_streams++])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
 void leat_control_stats(struct leat_control *control, const Leat__ControlRequest *request,
                         struct leat_arena *arena) {
-    const struct leat_daemon *daemon = control->daemon;
     const char *name = request->stats->stream;
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__StatsReply stats = LEAT__STATS_REPLY__INIT;
     struct leat_error err = LEAT_ERROR_INIT;
 
-    stats.streams = leat_arena_alloc(arena, count_streams(daemon) * sizeof(*stats.streams));
-    for (const struct leat_stream *stream = daemon->streams.first; stats.streams && stream;
-         stream = stream->next) {
-        if (name[0] && strcmp(name, stream->name) != 0)
-            continue;
-        stats.streams[stats.n_streams] =
-            describe_stats(daemon, stream, n_decisions_told(daemon, name[0] != '\0'), arena);
-        if (!stats.streams[stats.n_streams++]) {
-            out_of_memory(control);
-            return;
-        }
+    if (leat_control_describe_stats(control->daemon, name, arena, &stats) < 0) {
+        leat_control_fail_memory(control);
+        return;
     }
     if (name[0] && stats.n_streams == 0) {
         leat_error_set(&err, -ENOENT, "there is no stream \"%.64s\"", name);

@@ -4,7 +4,7 @@
  * accepted: its user and all its groups, as they were when it connected. So a refusal says which
  * group is wanting, where a socket's mode would just be closed, and two groups may have one socket.
  * Readers look at all and change nothing; operators do all. The daemon's own user and root are
- * operators. Each verb has its right in the table of control.c. Owner: loop.
+ * operators. Each verb has its right in proto/control_verbs.def. Owner: loop.
  */
 #pragma once
 
