@@ -154,6 +154,17 @@ void leat_map_reject(struct leat_map *map, uint32_t row, const char *field, cons
     reject(map, row, 0, 0, field, message);
 }
 
+void leat_map_reject_value(struct leat_map *map, uint32_t row, const char *field, uint32_t column,
+                           const char *format, ...) {
+    char message[LEAT_ERROR_MESSAGE_MAX];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(message, sizeof(message), format, ap);
+    va_end(ap);
+    reject(map, row, 0, column, field, message);
+}
+
 void leat_map_note(struct leat_map *map, const char *format, ...) {
     struct leat_notes *notes = map->notes;
     char text[LEAT_ERROR_MESSAGE_MAX], *copy;

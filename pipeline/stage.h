@@ -191,6 +191,10 @@ leat_map_reject(struct leat_map *map, uint32_t row, const char *field, const cha
 __attribute__((format(printf, 5, 6))) void leat_map_reject_at(struct leat_map *map, uint32_t row,
                                                               uint32_t line, uint32_t column,
                                                               const char *format, ...);
+/* The same, for a value of a field within the record's first line. */
+__attribute__((format(printf, 5, 6))) void leat_map_reject_value(struct leat_map *map, uint32_t row,
+                                                                 const char *field, uint32_t column,
+                                                                 const char *format, ...);
 void leat_map_drop(struct leat_map *map, uint32_t row);
 
 /* What the operator should know although no record is bad, such as what a program said. A job keeps

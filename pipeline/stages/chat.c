@@ -10,6 +10,7 @@
 
 #include "pipeline/stages/shared_dialogue.h"
 #include "pipeline/tokenizer/chat/chat_writer.h"
+#include "pipeline/tokenizer/json_path.h"
 
 enum { INJECTION_ALLOW, INJECTION_FAIL };
 
@@ -289,24 +290,45 @@ static void write_messages(const struct chat *self, struct workspace *workspace)
     leat_chat_writer_write(&self->writer, &workspace->messages, &sink);
 }
 
+/* Where in the record the value is that is wrong, if the record is a line of JSON; 0: unknown. */
+static uint32_t column_of(const struct chat *self, const struct leat_map *map, uint32_t row) {
+    const struct workspace *workspace = map->workspace;
+    const struct leat_block *block = map->block;
+    const char *key = workspace->messages.fault_key;
+    uint32_t record = block->records[row], start = block->record_starts[record], line, column;
+    const struct leat_json_step steps[] = {
+        {.key = self->messages, .n_key = strlen(self->messages)},
+        {.index = workspace->messages.n_items},
+        {.key = key, .n_key = key ? strlen(key) : 0},
+    };
+
+    if (!key || !leat_json_locate_value(block->source + start, block->record_ends[record] - start,
+                                        steps, 3, &line, &column))
+        return 0;
+    return line == 1 ? column : 0;
+}
+
 static int map_row(const struct chat *self, struct leat_map *map, uint32_t row,
                    struct leat_error *err) {
     const struct leat_column *column = leat_map_column(map, self->column);
     struct workspace *workspace = map->workspace;
     struct leat_error error = LEAT_ERROR_INIT;
+    uint32_t column_at = 0;
     int r = leat_chat_messages_read(&workspace->messages, &self->format,
                                     (const uint8_t *)column->values + column->starts[row],
                                     column->lengths[row], &error);
 
     if (r == -ENOMEM)
         return leat_error_oom(err);
-    if (r == 0)
+    if (r < 0)
+        column_at = column_of(self, map, row);
+    else
         r = leat_chat_writer_check(&self->writer, &workspace->messages, &error);
     leat_dialogue_begin_row(&workspace->writer);
     if (r == 0)
         write_messages(self, workspace);
     else
-        leat_map_reject(map, row, self->messages, "%s", error.message);
+        leat_map_reject_value(map, row, self->messages, column_at, "%s", error.message);
     return leat_dialogue_end_row(&self->dialogue, &workspace->writer, map, row, r < 0, err);
 }
 

@@ -169,8 +169,10 @@ static char *run_chat(const char *args) {
     return rows;
 }
 
-/* `expected`: the text as JSON has it, or the end of what is wrong with the record. */
+/* `expected`: the text as JSON has it, or the end of what is wrong with the record, from its column
+ * on if there is one. */
 static void check_chat(const char *args, const char *messages, const char *expected) {
+    const char *gap = strchr("123456789", expected[0]) ? "" : " ";
     struct leat_text end = {.data = NULL};
     char *rows;
 
@@ -179,7 +181,7 @@ static void check_chat(const char *args, const char *messages, const char *expec
     if (expected[0] == '"')
         leat_text_add(&end, ", \"text\": %s}\n", expected);
     else
-        leat_text_add(&end, "in.jsonl:1: %s\n", expected);
+        leat_text_add(&end, "in.jsonl:1:%s%s\n", gap, expected);
     if (strlen(rows) < end.n_bytes || strcmp(rows + strlen(rows) - end.n_bytes, end.data) != 0)
         fail_msg("%s of %s gives %s, not %s", args, messages, rows, end.data);
     free(end.data);
@@ -239,36 +241,40 @@ static void test_injection(void **state) {
 }
 
 static void test_bad_records(void **state) {
-    static const char *const cases[][2] = {
-        {"null", "there are no messages"},
-        {"\"\"", "is a string; an array of messages was expected"},
-        {"{}", "is an object; an array of messages was expected"},
-        {"[]", "there is no message in it"},
-        {"[1]", "message 0 is an integer; an object was expected"},
-        {"[" A ",[]]", "message 1 is an array; an object was expected"},
-        {"[{\"content\":\"x\"}]", "message 0 has no \"role\""},
-        {"[{\"role\":\"user\"}]", "message 0 has no \"content\""},
+    static const char *const cases[][3] = {
+        {"null", "there are no messages", ""},
+        {"\"\"", "is a string; an array of messages was expected", ""},
+        {"{}", "is an object; an array of messages was expected", ""},
+        {"[]", "there is no message in it", ""},
+        {"[1]", "message 0 is an integer; an object was expected", ""},
+        {"[" A ",[]]", "message 1 is an array; an object was expected", ""},
+        {"[{\"content\":\"x\"}]", "message 0 has no \"role\"", ""},
+        {"[{\"role\":\"user\"}]", "message 0 has no \"content\"", ""},
         {"[{\"role\":null,\"content\":\"x\"}]",
-         "message 0: \"role\" is null; a string was expected"},
+         "message 0: \"role\" is null; a string was expected", "23"},
         {"[{\"role\":\"user\",\"content\":null}]",
-         "message 0: \"content\" is null; a string was expected"},
+         "message 0: \"content\" is null; a string was expected", "40"},
         {"[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}]",
-         "message 0: \"content\" is an array; a string was expected"},
+         "message 0: \"content\" is an array; a string was expected", "40"},
         {"[{\"role\":\"narr\\n\\u0000ator\",\"content\":\"\"}]",
-         "message 0: the role \"narr\\x0a\\x00ator\" is none of user, assistant, which gemma has"},
+         "message 0: the role \"narr\\x0a\\x00ator\" is none of user, assistant, which gemma has",
+         "23"},
         {"[" A "," A "]",
          "message 1 is of the role user, but it is the turn of assistant: in gemma user and "
-         "assistant must alternate"},
+         "assistant must alternate",
+         ""},
         {"[" B "]",
          "message 0 is of the role assistant, but it is the turn of user: in gemma user and "
-         "assistant must alternate"},
+         "assistant must alternate",
+         ""},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char expected[512];
 
-        (void)snprintf(expected, sizeof(expected), "chat.messages: %s", cases[i][1]);
+        (void)snprintf(expected, sizeof(expected), "%s%schat.messages: %s", cases[i][2],
+                       cases[i][2][0] ? ": " : "", cases[i][1]);
         check_chat("template: gemma", cases[i][0], expected);
     }
     check_chat("template: mistral", "[{\"role\":\"system\",\"content\":\"x\"}]",
@@ -297,6 +303,41 @@ static void test_growth(void **state) {
     free(messages.data);
     free(args.data);
     free(rows);
+}
+
+/* What a template does not write is not lost without a word. */
+static void test_lost(void **state) {
+    static const char *const keys[][2] = {
+        {"tool_calls", "[{\"type\":\"function\"}]"},
+        {"function_call", "{\"name\":\"f\"}"},
+        {"tool_call_id", "\"1\""},
+        {"tool_responses", "[1]"},
+        {"thinking", "\"Hm\""},
+        {"reasoning_content", "\"Hm\""},
+        {"reasoning", "\"Hm\""},
+    };
+    char messages[256], expected[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        (void)snprintf(messages, sizeof(messages),
+                       "[" A ",{\"role\":\"assistant\",\"content\":null,\"%s\": %s}]", keys[i][0],
+                       keys[i][1]);
+        (void)snprintf(
+            expected, sizeof(expected),
+            "%zu: chat.messages: message 1: \"%s\" would be lost: chatml writes contents "
+            "only. Put it into the content, as the template of your model writes it, or "
+            "take it out",
+            strlen("{'messages': ") + strlen(messages) - strlen(keys[i][1]) - 1, keys[i][0]);
+        check_chat("template: chatml", messages, expected);
+    }
+    check_chat("template: chatml, content_key: CONTENT",
+               "[{\"role\":\"user\",\"CONTENT\":\"Hi\",\"tool_calls\":[],\"thinking\":\"\","
+               "\"function_call\":{},\"reasoning\":null,\"name\":\"Ann\"}]",
+               "\"<|im_start|>user\\nHi<|im_end|>\\n\"");
+    check_chat("template: chatml, content_key: thinking",
+               "[{\"role\":\"user\",\"thinking\":\"Hm\"}]",
+               "\"<|im_start|>user\\nHm<|im_end|>\\n\"");
 }
 
 static void check_wrong(const char *args, const char *expected) {
@@ -335,7 +376,7 @@ int main(void) {
         cmocka_unit_test(test_transformers), cmocka_unit_test(test_own_template),
         cmocka_unit_test(test_options),      cmocka_unit_test(test_injection),
         cmocka_unit_test(test_bad_records),  cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_lost),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

@@ -222,3 +222,28 @@ def test_what_is_refused(tmp_path: pathlib.Path) -> None:
     with pytest.raises(DataError, match="there are no rows in the data"):
         instructions([], QWEN)
     assert path_of(QWEN) == QWEN
+
+
+def test_what_would_be_lost(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    called = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": calls}]
+    rows = [{"messages": talk} for talk in [*TALKS, called]]
+    path = write(tmp_path, rows)
+    with pytest.raises(DataError, match=r'message 1: "tool_calls" would be lost.*or take it out') as caught:
+        rows_of(instructions(path, QWEN, template="chatml", batch_size=6))
+    column = json.dumps(rows[-1]).index("[" + json.dumps(calls[0])) + 1
+    assert (caught.value.file, caught.value.line, caught.value.column) == (path, len(rows), column)
+    with pytest.raises(DataError, match='"tool_calls" would be lost'):
+        rows_of(instructions(rows, QWEN, template="chatml", batch_size=6))
+    named = Tokenizer.from_file(QWEN)
+    named.chat_template = "chatml"
+    with pytest.raises(SpecError, match='"tool_calls" would be lost'):
+        named.apply_chat_template(called)
+    tools: list[Any] = [{"messages": talk, "tools": calls} for talk in TALKS]
+    for data in (tools, write(tmp_path, tools, "tools.jsonl")):
+        with pytest.raises(SpecError, match="the column 'tools' would be lost"):
+            instructions(data, QWEN, template="chatml")
+    for nothing in (None, []):
+        none = write(tmp_path, [{"messages": talk, "tools": nothing} for talk in TALKS], "none.jsonl")
+        assert len(rows_of(instructions(none, QWEN, template="chatml", batch_size=6))) == len(TALKS)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -43,6 +43,7 @@ _NAMES: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 _OPTIONAL = {"input"}
+_TOOLS = ("tools", "functions")  # beside conversations: what the model may call, which leat's chat templates do not write
 # (key of the role, key of the content, what roles are called)
 _KEYS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("role", "content", {}),
@@ -246,6 +247,8 @@ def _whole(data: Any) -> Pipeline:
 
 def _chosen(thing: Any, form: _Format) -> Pipeline:
     names = list(form.columns.values())
+    if form.kind == "chat":
+        _refuse_tools(name for name in _TOOLS if name in thing.columns)
     if form.kind != "chat" or thing.columns[names[0]].is_text:
         return held_data.as_source(thing, names)
     return held_data.as_source(thing, [], json=names)
@@ -258,13 +261,15 @@ def _of_files(files: Files, columns: Mapping[str, str] | None) -> tuple[Pipeline
     if columns is None or "messages" in columns:
         wanted = (columns["messages"],) if columns else _NAMES["chat"]["messages"]
         for name in wanted:
-            found = _as_conversations(files, name, name in names)
-            if found is not None:
+            found, first = _as_lists(files, name, name in names)
+            if first is not None:
+                _refuse_tools(tool for tool in _TOOLS if _as_lists(files, tool, tool in names)[1] not in (None, "[]"))
                 return found, _Format("chat", {"messages": name})
     return source, _choose(names, columns)
 
 
-def _as_conversations(files: Files, name: str, is_text: bool) -> Pipeline | None:
+def _as_lists(files: Files, name: str, is_text: bool) -> tuple[Pipeline, str | None]:
+    """The source with that field as JSON, and the first one's text; None: it is no array."""
     if is_text or files.source not in ("jsonl", "arrow"):
         source = files.pipeline()
     else:
@@ -272,8 +277,17 @@ def _as_conversations(files: Files, name: str, is_text: bool) -> Pipeline | None
     try:
         value = _first(source).get(name)
     except (SpecError, DataError):
-        return None
-    return source if isinstance(value, str) and value.lstrip().startswith("[") else None
+        return source, None
+    return source, value.strip() if isinstance(value, str) and value.lstrip().startswith("[") else None
+
+
+def _refuse_tools(found: Iterable[str]) -> None:
+    name = next(iter(found), None)
+    if name is not None:
+        raise SpecError(
+            f"the column {name!r} would be lost: leat's chat templates write no tools. Put them into the content of the system "
+            "message, as the template of your model writes them, or leave the column out"
+        )
 
 
 def _first(source: Pipeline) -> dict[str, Any]:

@@ -70,12 +70,16 @@ static int find_role(const struct leat_chat_format *format, size_t at, const cha
 }
 
 /* A text of the message. */
-static int find_text(struct leat_json_node object, size_t at, const char *key,
-                     const char **ret_text, size_t *ret_n, struct leat_error *err) {
+static int find_text(struct leat_chat_messages *messages, struct leat_json_node object,
+                     const char *key, const char **ret_text, size_t *ret_n,
+                     struct leat_error *err) {
     struct leat_json_node value;
+    size_t at = messages->n_items;
 
+    messages->fault_key = NULL;
     if (!leat_json_find(object, key, strlen(key), &value))
         return leat_error_set(err, -EINVAL, "message %zu has no \"%.64s\"", at, key);
+    messages->fault_key = key;
     if (leat_json_kind(value) != LEAT_JSON_STRING)
         return leat_error_set(err, -EINVAL, "message %zu: \"%.64s\" is %s; a string was expected",
                               at, key, leat_json_kind_name(leat_json_kind(value)));
@@ -83,25 +87,65 @@ static int find_text(struct leat_json_node object, size_t at, const char *key,
     return 0;
 }
 
-static int read_message(const struct leat_chat_format *format, size_t at,
-                        struct leat_json_node node, struct leat_chat_message *ret_message,
-                        struct leat_error *err) {
+/* What templates of models write besides the content, as data has it. */
+static const char *const unwritten[] = {
+    "tool_calls", "function_call",     "tool_call_id", "tool_responses",
+    "thinking",   "reasoning_content", "reasoning",
+};
+
+/* null, "", [] and {}: many writers give every message all keys. */
+static bool is_nothing(struct leat_json_node value) {
+    enum leat_json_kind kind = leat_json_kind(value);
+    size_t n = 1;
+
+    if (kind == LEAT_JSON_STRING)
+        (void)leat_json_string(value, &n);
+    else if (kind == LEAT_JSON_ARRAY || kind == LEAT_JSON_OBJECT)
+        n = leat_json_n_items(value);
+    return kind == LEAT_JSON_NULL || n == 0;
+}
+
+static int check_lost(struct leat_chat_messages *messages, const struct leat_chat_format *format,
+                      struct leat_json_node object, struct leat_error *err) {
+    struct leat_json_node value;
+
+    for (size_t i = 0; i < sizeof(unwritten) / sizeof(*unwritten); i++) {
+        const char *key = unwritten[i];
+
+        if (strcmp(key, format->content_key) == 0 ||
+            !leat_json_find(object, key, strlen(key), &value) || is_nothing(value))
+            continue;
+        messages->fault_key = key;
+        return leat_error_set(err, -EINVAL,
+                              "message %zu: \"%s\" would be lost: %s writes contents only. Put it "
+                              "into the content, as the template of your model writes it, or "
+                              "take it out",
+                              messages->n_items, key, format->chat->name);
+    }
+    return 0;
+}
+
+static int read_message(struct leat_chat_messages *messages, const struct leat_chat_format *format,
+                        struct leat_json_node node, struct leat_error *err) {
+    struct leat_chat_message *message = &messages->items[messages->n_items];
     const char *role = NULL, *content = NULL;
-    size_t n_role = 0, n_content = 0;
+    size_t at = messages->n_items, n_role = 0, n_content = 0;
     int r;
 
     if (leat_json_kind(node) != LEAT_JSON_OBJECT)
         return leat_error_set(err, -EINVAL, "message %zu is %s; an object was expected", at,
                               leat_json_kind_name(leat_json_kind(node)));
-    r = find_text(node, at, format->role_key, &role, &n_role, err);
+    r = check_lost(messages, format, node, err);
     if (r == 0)
-        r = find_role(format, at, role, n_role, &ret_message->role, err);
+        r = find_text(messages, node, format->role_key, &role, &n_role, err);
     if (r == 0)
-        r = find_text(node, at, format->content_key, &content, &n_content, err);
-    ret_message->content = (const uint8_t *)content;
-    ret_message->n_content = n_content;
+        r = find_role(format, at, role, n_role, &message->role, err);
+    if (r == 0)
+        r = find_text(messages, node, format->content_key, &content, &n_content, err);
+    message->content = (const uint8_t *)content;
+    message->n_content = n_content;
     if (r == 0 && format->chat->trims)
-        trim(ret_message);
+        trim(message);
     return r;
 }
 
@@ -148,6 +192,7 @@ int leat_chat_messages_read(struct leat_chat_messages *messages,
     int r = open_array(messages, text, n_bytes, &root, err);
 
     messages->n_items = 0;
+    messages->fault_key = NULL;
     if (r < 0)
         return r;
     n = leat_json_n_items(root);
@@ -160,8 +205,9 @@ int leat_chat_messages_read(struct leat_chat_messages *messages,
         return leat_error_oom(err);
     leat_json_iterate(root, &iterator);
     while (r == 0 && leat_json_next(&iterator, &item)) {
-        r = read_message(format, messages->n_items, item, &messages->items[messages->n_items], err);
-        messages->n_items++;
+        messages->fault_key = NULL;
+        r = read_message(messages, format, item, err);
+        messages->n_items += r == 0;
     }
     return r;
 }

@@ -1,5 +1,6 @@
 /* chat_messages.h: the messages of a conversation, from their JSON: an array of objects with
- * a role and a content. Owner: the job. */
+ * a role and a content. What a message says to the model elsewhere, such as calls of tools, no
+ * template here writes: it is refused rather than lost. Owner: the job. */
 #pragma once
 
 #include "pipeline/tokenizer/chat/chat_template.h"
@@ -25,13 +26,14 @@ struct leat_chat_messages {
     struct leat_json *json;
     struct leat_chat_message *items;
     size_t n_items, capacity;
+    const char *fault_key; /* whose value, in message n_items, is wrong; NULL: none */
 };
 
 int leat_chat_messages_init(struct leat_chat_messages *messages); /* 0 or -ENOMEM */
 void leat_chat_messages_deinit(struct leat_chat_messages *messages);
 
-/* Reads a conversation; contents are valid until the next. -EINVAL with what is wrong with it;
- * -ENOMEM. */
+/* Reads a conversation; contents are valid until the next. -EINVAL with what is wrong with it, and
+ * in n_items and fault_key where; -ENOMEM. */
 int leat_chat_messages_read(struct leat_chat_messages *messages,
                             const struct leat_chat_format *format, const void *text, size_t n_bytes,
                             struct leat_error *err);
