@@ -520,6 +520,11 @@ class TestSignals:
 
 
 class TestAsyncio:
+    def test_costs_nothing_where_it_is_not_used(self, numbers: Leatd) -> None:
+        code = "import sys, leat; next(iter(leat.open('rows'))); sys.exit('asyncio' in sys.modules)"
+        environment = {**os.environ, "LEAT_SOCKET": numbers.address}
+        assert subprocess.run([sys.executable, "-c", code], env=environment, timeout=HANG_S).returncode == 0
+
     def test_epochs_beside_each_other(self, numbers: Leatd) -> None:
         async def run(stream: Stream) -> list[int]:
             found = [batch.step async for batch in stream]
