@@ -57,7 +57,7 @@ static int receive(struct leat_channel *channel) {
 }
 
 static bool may_deliver(const struct leat_channel *channel) {
-    return !channel->is_paused && !channel->is_closing && !channel->has_ended;
+    return channel->n_pauses == 0 && !channel->is_closing && !channel->has_ended;
 }
 
 static void deliver_frames(struct leat_channel *channel) {
@@ -164,7 +164,7 @@ static void update_poll(struct leat_channel *channel) {
 
     if (channel->is_closing)
         return;
-    if (!channel->is_paused && !channel->has_ended)
+    if (channel->n_pauses == 0 && !channel->has_ended)
         events |= UV_READABLE;
     if (channel->first && !channel->has_ended)
         events |= UV_WRITABLE;
@@ -206,9 +206,13 @@ void leat_channel_send(struct leat_channel *channel, struct leat_outgoing *take_
 }
 
 void leat_channel_pause(struct leat_channel *channel, bool is_paused) {
-    channel->is_paused = is_paused;
+    assert(is_paused || channel->n_pauses > 0);
+    if (is_paused)
+        channel->n_pauses++;
+    else
+        channel->n_pauses--;
     update_poll(channel);
-    if (!is_paused)
+    if (channel->n_pauses == 0)
         deliver_frames(channel);
 }
 

@@ -40,7 +40,8 @@ struct leat_channel_ops {
 struct leat_channel {
     const struct leat_channel_ops *ops;
     int fd;
-    bool is_paused, is_closing, has_ended;
+    bool is_closing, has_ended;
+    uint32_t n_pauses;
     uv_poll_t poll;
     struct leat_frame_decoder decoder;
     struct leat_outgoing *first, **last;
@@ -56,6 +57,7 @@ int leat_channel_open(struct leat_channel *channel, uv_loop_t *loop, struct leat
  * caller; head without the frame's own head, which is put in front. */
 void leat_channel_send(struct leat_channel *channel, struct leat_outgoing *take_outgoing,
                        const void *head, size_t head_bytes);
-/* While paused no frame is handed out and nothing is read. */
+/* While paused no frame is handed out and nothing is read; it is paused until as often as it was
+ * paused it was said that it is not. */
 void leat_channel_pause(struct leat_channel *channel, bool is_paused);
 void leat_channel_close(struct leat_channel *channel);

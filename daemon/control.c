@@ -25,7 +25,8 @@ static const struct {
 #include "proto/control_verbs.def"
 #undef LEAT_CONTROL_VERB
 };
-#define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
+#define FRAME_NS 4000 /* about what it takes to receive a request */
+#define N_VERBS  (sizeof(verbs) / sizeof(verbs[0]))
 
 /* ---- out ---- */
 
@@ -77,6 +78,16 @@ void leat_control_fail_memory(struct leat_control *control) {
     leat_control_fail(control, &err);
 }
 
+void leat_control_log(const struct leat_control *control, const char *what) {
+    leat_log_write(&control->daemon->log, LEAT_EVENT_ASKED,
+                   (struct leat_log_field[]){
+                       LEAT_LOG_T("what", what),
+                       LEAT_LOG_N("uid", control->peer.uid),
+                       LEAT_LOG_N("pid", control->peer.pid),
+                       LEAT_LOG_FIELDS_END,
+                   });
+}
+
 static void reply_done(struct leat_control *control) {
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__Empty empty = LEAT__EMPTY__INIT;
@@ -92,6 +103,7 @@ static void reply_done(struct leat_control *control) {
 void leat_control_drain(struct leat_control *control, const Leat__ControlRequest *request,
                         struct leat_arena *arena) {
     (void)arena;
+    leat_control_log(control, "drain");
     control->waits_for_drain = true;
     leat_daemon_begin_drain(control->daemon, request->drain->timeout_ms);
 }
@@ -118,6 +130,7 @@ static int check(const struct leat_control *control, const Leat__ControlRequest 
 
 static void handle(struct leat_control *control, const Leat__ControlRequest *request) {
     struct leat_error err = LEAT_ERROR_INIT;
+    uint64_t start_ns = leat_daemon_now_ns();
     struct leat_arena arena;
     size_t verb = 0;
 
@@ -128,6 +141,8 @@ static void handle(struct leat_control *control, const Leat__ControlRequest *req
     leat_arena_init(&arena);
     verbs[verb].handle(control, request, &arena);
     leat_arena_deinit(&arena);
+    if (verbs[verb].right == LEAT_RIGHT_READ)
+        leat_control_account_spend(control, leat_daemon_now_ns() - start_ns + FRAME_NS);
 }
 
 static struct leat_control *control_of(struct leat_channel *channel) {
@@ -149,6 +164,7 @@ static void on_frame(struct leat_channel *channel, const uint8_t *frame, size_t 
     else
         leat_control_fail(control, &err);
     leat__control_request__free_unpacked(request, NULL);
+    leat_control_rest_if_spent(control);
 }
 
 static void on_end(struct leat_channel *channel, const struct leat_error *err) {
@@ -191,6 +207,10 @@ void leat_control_close(struct leat_control *control) {
     if (control->plan)
         leat_control_plan_abandon(control->plan);
     control->plan = NULL;
+    if (control->caches)
+        leat_control_caches_abandon(control->caches);
+    control->caches = NULL;
+    control->subscription = leat_subscription_free(control->subscription);
     control->tracing = leat_tracing_free(control->tracing);
     leat_channel_close(&control->channel);
 }
@@ -265,5 +285,6 @@ int leat_control_accept(struct leat_daemon *daemon, int take_fd) {
     if (control->next)
         control->next->link = &control->next;
     daemon->controls = control;
+    leat_control_account_init(control);
     return 0;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "daemon/channel.h"
+#include "daemon/control_pace.h"
 #include "daemon/peer.h"
 #include "daemon/rights.h"
 #include "daemon/user.h"
@@ -17,6 +18,8 @@
 
 struct leat_daemon;
 struct leat_control_plan;
+struct leat_control_caches;
+struct leat_subscription;
 struct leat_tracing;
 
 struct leat_control {
@@ -26,8 +29,11 @@ struct leat_control {
     enum leat_right right;
     struct leat_user *user;
     struct leat_channel channel;
-    struct leat_control_plan *plan; /* on the pool */
-    struct leat_tracing *tracing;   /* of this connection; NULL: none */
+    struct leat_control_plan *plan;         /* on the pool */
+    struct leat_control_caches *caches;     /* likewise */
+    struct leat_subscription *subscription; /* NULL: none */
+    struct leat_control_account account;
+    struct leat_tracing *tracing; /* of this connection; NULL: none */
     bool waits_for_drain, closes_when_sent, is_closed;
 };
 
@@ -41,6 +47,8 @@ void leat_control_close(struct leat_control *control);
 void leat_control_reply(struct leat_control *control, const Leat__ControlReply *reply);
 void leat_control_fail(struct leat_control *control, const struct leat_error *err);
 void leat_control_fail_memory(struct leat_control *control);
+/* One line for what changes the daemon: who asked for what. */
+void leat_control_log(const struct leat_control *control, const char *what);
 
 /* The verbs; each answers now or later. Messages are made in `arena`, which lives until the call
  * returns. */
@@ -50,5 +58,8 @@ typedef void leat_control_verb(struct leat_control *control, const Leat__Control
 #include "proto/control_verbs.def"
 #undef LEAT_CONTROL_VERB
 
+struct leat_subscription *leat_subscription_free(struct leat_subscription *subscription);
+
 /* The reply to a request that was on the pool is not wanted any more. */
 void leat_control_plan_abandon(struct leat_control_plan *plan);
+void leat_control_caches_abandon(struct leat_control_caches *caches);

@@ -111,6 +111,7 @@ static void close_handles(struct leat_daemon *daemon) {
     uv_close((uv_handle_t *)&daemon->deadline, NULL);
     uv_close((uv_handle_t *)&daemon->prepare, NULL);
     uv_close((uv_handle_t *)&daemon->check, NULL);
+    leat_control_pace_close(daemon);
     leat_reaper_stop(&daemon->reaper);
 }
 
@@ -201,6 +202,7 @@ static int init_handles(struct leat_daemon *daemon) {
     }
     (void)uv_timer_init(loop, &daemon->tick);
     (void)uv_timer_init(loop, &daemon->deadline);
+    leat_control_pace_init(daemon);
     (void)uv_prepare_init(loop, &daemon->prepare);
     (void)uv_check_init(loop, &daemon->check);
     daemon->tick.data = daemon->deadline.data = daemon;

@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "daemon/admission.h"
+#include "daemon/control_pace.h"
 #include "daemon/heap.h"
 #include "daemon/lifeline.h"
 #include "daemon/listener.h"
@@ -78,6 +79,7 @@ struct leat_daemon {
     struct leat_loadings loadings;
     struct leat_memory_wait *memory_waits;
     struct leat_control *controls;
+    struct leat_control_pace pace;
     uint32_t n_tracings;
     uint32_t n_sessions; /* closing ones included */
     uint64_t n_batches, n_rows, n_refused;

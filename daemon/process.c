@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#define UNIT_MAX 256 /* bytes of a control group's name that are kept */
+
 static size_t read_small(const char *path, char *buffer, size_t size) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, buffer, size - 1);
@@ -52,17 +54,37 @@ void leat_process_read(struct leat_process *ret_process) {
             (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
+/* Where a text of /proc/PID/cgroup says that it is in the one hierarchy; NULL: nowhere. */
+static char *find_group(char *text) {
+    char *group = strstr(text, "0::/");
+
+    if (!group)
+        return NULL;
+    group += 3;
+    group[strcspn(group, "\n")] = '\0';
+    return group;
+}
+
+char *leat_process_unit(pid_t pid) {
+    char text[4096], path[64], *group;
+
+    if (pid <= 0)
+        return NULL;
+    (void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+    (void)read_small(path, text, sizeof(text));
+    group = find_group(text);
+    return group ? strndup(group, UNIT_MAX) : NULL;
+}
+
 /* The least memory.max from this process's group up to the root. */
 static uint64_t cgroup_limit(void) {
     char text[4096], path[4096 + 64], value[64], *group, *slash;
     uint64_t limit = 0;
 
     (void)read_small("/proc/self/cgroup", text, sizeof(text));
-    group = strstr(text, "0::/");
+    group = find_group(text);
     if (!group)
         return 0;
-    group += 3;
-    group[strcspn(group, "\n")] = '\0';
     for (;;) {
         (void)snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.max", group);
         if (read_small(path, value, sizeof(value)) > 0 && value[0] >= '0' && value[0] <= '9') {

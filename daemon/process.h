@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 struct leat_process {
     uint64_t rss_bytes, hwm_bytes; /* shared pages included */
@@ -21,3 +22,7 @@ uint64_t leat_process_available_bytes(void);
 
 /* Raises the number of descriptors to what is allowed, and returns it. */
 uint64_t leat_process_raise_descriptors(void);
+
+/* The control group of another process, as /user.slice/.../train.service; malloc'ed. NULL: it has
+ * gone, is of another pid namespace (0), or not to be seen from here. */
+char *leat_process_unit(pid_t pid);

@@ -9,6 +9,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/opening.h"
+#include "daemon/process.h"
 #include "daemon/session_log.h"
 #include "daemon/share.h"
 
@@ -93,6 +94,7 @@ static void free_session(struct leat_session *session) {
     leat_streams_unref(&daemon->streams, session->stream);
     leat_session_unmark(session);
     leat_share_unref(session->share);
+    free(session->unit);
     free(session);
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
         leat_listener_resume(&daemon->listeners[i]);
@@ -529,6 +531,7 @@ static int start(struct leat_session *session, int take_fd, const struct leat_de
         leat_user_discharge(session->user, LEAT_CHARGE_SESSIONS, 1);
         return leat_error_set(err, r, "a connection cannot be watched: %s", strerror(-r));
     }
+    session->unit = leat_process_unit(session->peer.pid);
     link_session(session);
     leat_account_change(&session->daemon->base, LEAT_MEMORY_PROCESS, 0, SESSION_BYTES);
     r = leat_peer_watch(&session->peer, &session->daemon->loop, take_fd, on_peer_death);

@@ -66,8 +66,11 @@ struct leat_session {
     struct leat_feed_output outbox[LEAT_SESSION_OUTBOX];
 
     uint64_t n_batches, next_epoch, next_step;
-    uint64_t seed;          /* in force */
-    uint64_t wait_start_ns; /* it has credit and nothing is ready, since; 0: not so */
+    uint64_t seed;             /* in force */
+    uint64_t wait_start_ns;    /* it has credit and nothing is ready, since; 0: not so */
+    uint64_t hold_start_ns;    /* it holds all that it may, since; 0: not so */
+    uint64_t wait_ns, hold_ns; /* of both so far, but for what goes on */
+    char *unit;                /* see leat_process_unit(); NULL: not known */
     char client_name[LEAT_SESSION_CLIENT_NAME + 1];
     char rank_source[LEAT_SESSION_RANK_SOURCE + 1]; /* who said its rank, for the log */
 };

@@ -52,6 +52,20 @@ void leat_session_keep_holds(struct leat_session *session) {
 
 /* ---- waiting ---- */
 
+static void end_wait(struct leat_session *session, uint64_t now_ns) {
+    uint64_t waited_ns = session->wait_start_ns ? now_ns - session->wait_start_ns : 0;
+
+    if (session->stream)
+        session->stream->totals.wait_ns += waited_ns;
+    session->wait_ns += waited_ns;
+    session->wait_start_ns = 0;
+}
+
+static void end_hold(struct leat_session *session, uint64_t now_ns) {
+    session->hold_ns += session->hold_start_ns ? now_ns - session->hold_start_ns : 0;
+    session->hold_start_ns = 0;
+}
+
 static void count_wait(struct leat_session *session, bool is_waiting) {
     struct leat_hub_run *run = session->hub.run;
     uint64_t now_ns;
@@ -65,16 +79,25 @@ static void count_wait(struct leat_session *session, bool is_waiting) {
         session->stream->totals.n_waits++;
         session->wait_start_ns = now_ns;
     } else {
-        session->stream->totals.wait_ns += now_ns - session->wait_start_ns;
-        session->wait_start_ns = 0;
+        end_wait(session, now_ns);
     }
 }
 
+static void count_hold(struct leat_session *session, bool is_holding) {
+    if (is_holding == (session->hold_start_ns != 0))
+        return;
+    if (is_holding)
+        session->hold_start_ns = leat_daemon_now_ns();
+    else
+        end_hold(session, leat_daemon_now_ns());
+}
+
 void leat_session_stop(struct leat_session *session) {
+    uint64_t now_ns = leat_daemon_now_ns();
+
     session->n_outbox = 0;
-    if (session->wait_start_ns)
-        session->stream->totals.wait_ns += leat_daemon_now_ns() - session->wait_start_ns;
-    session->wait_start_ns = 0;
+    end_wait(session, now_ns);
+    end_hold(session, now_ns);
     if (!session->share)
         return;
     leat_hub_leave(&session->hub);
@@ -122,6 +145,7 @@ static void fill_outbox(struct leat_session *session) {
     if (session->n_outbox == 0 && has_credit && !session->has_failed)
         leat_hub_wait(hub);
     count_wait(session, session->n_outbox == 0 && has_credit && !session->is_finished);
+    count_hold(session, !has_credit);
 }
 
 /* ---- telling ---- */
