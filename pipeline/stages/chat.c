@@ -16,7 +16,7 @@ enum { INJECTION_ALLOW, INJECTION_FAIL };
 
 struct chat {
     struct leat_config base;
-    const char *messages;
+    const char *messages, *completion;
     struct leat_dialogue dialogue;
     int template;
     struct leat_text_map prefixes, suffixes;
@@ -30,7 +30,7 @@ struct chat {
 
     struct leat_chat_writer writer;
     struct leat_chat_format format;
-    uint32_t column;
+    uint32_t column, completion_column;
 };
 
 static const char *const injections[] = {"allow", "fail", NULL};
@@ -44,6 +44,11 @@ static const struct leat_arg args[] = {
      .help = "the conversation, as JSON text: an array of objects like {\"role\": \"user\", "
              "\"content\": \"Hi\"}; of JSON Lines it is had by `fields: {messages: json}`"},
     LEAT_DIALOGUE_ARG(chat, dialogue),
+    {.name = "completion",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct chat, completion),
+     .help = "messages behind those of `messages`, as JSON text too: the model is to say what the "
+             "assistant says in these alone"},
     {.name = "template",
      .type = LEAT_ARG_CHOICE,
      .offset = offsetof(struct chat, template),
@@ -210,27 +215,39 @@ static int check(struct leat_config *config, struct leat_error *err) {
     return check_roles(self, err);
 }
 
+static int find_messages(const struct leat_config *config, struct leat_planner *planner,
+                         const char *arg, const char *name, uint32_t *ret_column,
+                         struct leat_error *err) {
+    int r;
+
+    if (!leat_planner_has(planner, name))
+        return leat_config_error(
+            config, arg, err,
+            "there is no field \"%s\" here: arrays of objects must be declared "
+            "at the source, `fields: {%s: json}`",
+            name, name);
+    r = leat_planner_find(planner, config, arg, name, ret_column, err);
+    if (r < 0)
+        return r;
+    if (leat_planner_field(planner, *ret_column)->dtype != LEAT_DTYPE_TEXT)
+        return leat_config_error(
+            config, arg, err,
+            "\"%s\" is %s, not JSON text: declare `fields: {%s: json}` at the "
+            "source",
+            name, leat_dtype_name(leat_planner_field(planner, *ret_column)->dtype), name);
+    return 0;
+}
+
 static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
     struct chat *self = (struct chat *)config;
     struct leat_field *field;
-    int r;
+    int r = find_messages(config, planner, "messages", self->messages, &self->column, err);
 
-    if (!leat_planner_has(planner, self->messages))
-        return leat_config_error(
-            config, "messages", err,
-            "there is no field \"%s\" here: arrays of objects must be declared "
-            "at the source, `fields: {%s: json}`",
-            self->messages, self->messages);
-    r = leat_planner_find(planner, config, "messages", self->messages, &self->column, err);
+    if (r == 0 && self->completion)
+        r = find_messages(config, planner, "completion", self->completion, &self->completion_column,
+                          err);
     if (r < 0)
         return r;
-    if (leat_planner_field(planner, self->column)->dtype != LEAT_DTYPE_TEXT)
-        return leat_config_error(config, "messages", err,
-                                 "\"%s\" is %s, not JSON text: declare `fields: {%s: json}` at the "
-                                 "source",
-                                 self->messages,
-                                 leat_dtype_name(leat_planner_field(planner, self->column)->dtype),
-                                 self->messages);
     r = leat_dialogue_plan(config, &self->dialogue, planner, &field, err);
     if (r < 0)
         return r;
@@ -242,7 +259,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 /* ---- a conversation */
 
 struct workspace {
-    struct leat_chat_messages messages;
+    struct leat_chat_messages messages, completion;
     struct leat_dialogue_writer writer;
 };
 
@@ -252,6 +269,7 @@ static void workspace_free(void *memory) {
     if (!workspace)
         return;
     leat_chat_messages_deinit(&workspace->messages);
+    leat_chat_messages_deinit(&workspace->completion);
     leat_dialogue_writer_deinit(&workspace->writer);
     free(workspace);
 }
@@ -261,7 +279,8 @@ static int workspace_new(const struct leat_config *config, void **ret_workspace,
     struct workspace *workspace = calloc(1, sizeof(*workspace));
 
     (void)config;
-    if (!workspace || leat_chat_messages_init(&workspace->messages) < 0) {
+    if (!workspace || leat_chat_messages_init(&workspace->messages) < 0 ||
+        leat_chat_messages_init(&workspace->completion) < 0) {
         workspace_free(workspace);
         return leat_error_oom(err);
     }
@@ -291,14 +310,14 @@ static void write_messages(const struct chat *self, struct workspace *workspace)
 }
 
 /* Where in the record the value is that is wrong, if the record is a line of JSON; 0: unknown. */
-static uint32_t column_of(const struct chat *self, const struct leat_map *map, uint32_t row) {
-    const struct workspace *workspace = map->workspace;
+static uint32_t column_of(const struct leat_map *map, uint32_t row, const char *field,
+                          const struct leat_chat_messages *messages) {
     const struct leat_block *block = map->block;
-    const char *key = workspace->messages.fault_key;
+    const char *key = messages->fault_key;
     uint32_t record = block->records[row], start = block->record_starts[record], line, column;
     const struct leat_json_step steps[] = {
-        {.key = self->messages, .n_key = strlen(self->messages)},
-        {.index = workspace->messages.n_items},
+        {.key = field, .n_key = strlen(field)},
+        {.index = messages->n_items},
         {.key = key, .n_key = key ? strlen(key) : 0},
     };
 
@@ -308,27 +327,51 @@ static uint32_t column_of(const struct chat *self, const struct leat_map *map, u
     return line == 1 ? column : 0;
 }
 
-static int map_row(const struct chat *self, struct leat_map *map, uint32_t row,
-                   struct leat_error *err) {
-    const struct leat_column *column = leat_map_column(map, self->column);
-    struct workspace *workspace = map->workspace;
+/* 0; -EINVAL: the row is rejected; -ENOMEM. */
+static int read_field(const struct chat *self, struct leat_map *map, uint32_t row,
+                      const char *field, uint32_t column_index,
+                      struct leat_chat_messages *messages) {
+    const struct leat_column *column = leat_map_column(map, column_index);
     struct leat_error error = LEAT_ERROR_INIT;
-    uint32_t column_at = 0;
-    int r = leat_chat_messages_read(&workspace->messages, &self->format,
+    int r = leat_chat_messages_read(messages, &self->format,
                                     (const uint8_t *)column->values + column->starts[row],
                                     column->lengths[row], &error);
 
+    if (r < 0 && r != -ENOMEM)
+        leat_map_reject_value(map, row, field, column_of(map, row, field, messages), "%s",
+                              error.message);
+    return r;
+}
+
+static int read_row(const struct chat *self, struct leat_map *map, uint32_t row) {
+    struct workspace *workspace = map->workspace;
+    struct leat_error error = LEAT_ERROR_INIT;
+    int r = read_field(self, map, row, self->messages, self->column, &workspace->messages);
+
+    if (r == 0 && self->completion)
+        r = read_field(self, map, row, self->completion, self->completion_column,
+                       &workspace->completion);
+    if (r < 0)
+        return r;
+    if (self->completion)
+        r = leat_chat_messages_answer(&workspace->messages, &workspace->completion, &error);
+    if (r == 0)
+        r = leat_chat_writer_check(&self->writer, &workspace->messages, &error);
+    if (r < 0 && r != -ENOMEM)
+        leat_map_reject(map, row, self->messages, "%s", error.message);
+    return r;
+}
+
+static int map_row(const struct chat *self, struct leat_map *map, uint32_t row,
+                   struct leat_error *err) {
+    struct workspace *workspace = map->workspace;
+    int r = read_row(self, map, row);
+
     if (r == -ENOMEM)
         return leat_error_oom(err);
-    if (r < 0)
-        column_at = column_of(self, map, row);
-    else
-        r = leat_chat_writer_check(&self->writer, &workspace->messages, &error);
     leat_dialogue_begin_row(&workspace->writer);
     if (r == 0)
         write_messages(self, workspace);
-    else
-        leat_map_reject_value(map, row, self->messages, column_at, "%s", error.message);
     return leat_dialogue_end_row(&self->dialogue, &workspace->writer, map, row, r < 0, err);
 }
 

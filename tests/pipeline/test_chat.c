@@ -340,6 +340,45 @@ static void test_lost(void **state) {
                "\"<|im_start|>user\\nHm<|im_end|>\\n\"");
 }
 
+/* ---- a prompt and its completion */
+
+#define PAIR "jsonl: {paths: [in.jsonl], fields: {prompt: json, completion: json}}"
+
+static void check_pair(const char *prompt, const char *completion, const char *expected) {
+    struct leat_text stages = {.data = NULL};
+    char folder[4096], *rows;
+
+    assert_non_null(getcwd(folder, sizeof(folder)));
+    folder_print("in.jsonl", "{\"prompt\": [%s], \"completion\": %s}\n", prompt, completion);
+    leat_text_add(&stages,
+                  "- chat: {messages: prompt, completion: completion, template: chatml}\n"
+                  "- tokenize: {input: text, output: ids, return_assistant_tokens_mask: true, "
+                  "tokenizer: %s/tokenizer/data/qwen.json}\n- select: {fields: [ids]}",
+                  folder);
+    rows = stream_head(PAIR, "", stages.data, 1, 1);
+    if (!strstr(rows, expected))
+        fail_msg("%s is not in %s", expected, rows);
+    free(stages.data);
+    free(rows);
+}
+
+static void test_completion(void **state) {
+    (void)state;
+    check_pair(A "," B "," A, "[" B "]",
+               "\"text\": \"<|im_start|>user\\nHi<|im_end|>\\n<|im_start|>assistant\\nOh<|im_end|>"
+               "\\n<|im_start|>user\\nHi<|im_end|>\\n<|im_start|>assistant\\nOh<|im_end|>\\n\"");
+    check_pair(A "," B "," A, "[" B "]",
+               "\"assistant_masks\": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "
+               "0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0]");
+    check_pair(A, "[" B "," A "," B "]",
+               "\"assistant_masks\": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, "
+               "0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0]");
+    check_pair(A, "[]", "in.jsonl:1: chat.completion: there is no message in it");
+    check_pair(A, "null", "in.jsonl:1: chat.completion: there are no messages");
+    check_pair(A, "[{\"role\":1}]",
+               "in.jsonl:1:69: chat.completion: message 0: \"role\" is an integer; a string was");
+}
+
 static void check_wrong(const char *args, const char *expected) {
     char stages[512];
     const char *error;
@@ -357,6 +396,8 @@ static void test_refused(void **state) {
                   "x.yaml:5:26: streams.x.stages[0].chat.messages: there is no field \"m\" here: "
                   "arrays of objects must be declared at the source, `fields: {m: json}`");
     write_messages("[" A "]");
+    check_wrong("template: chatml, completion: c",
+                "stages[0].chat.completion: there is no field \"c\" here");
     check_wrong("output: t", "one of `template` and `prefixes` says how");
     check_wrong("template: chatml, prefixes: {user: x}", "one of `template` and `prefixes`");
     check_wrong("template: chatmi", "\"chatmi\" is none of chatml, llama-3, mistral, gemma");
@@ -377,6 +418,7 @@ int main(void) {
         cmocka_unit_test(test_options),      cmocka_unit_test(test_injection),
         cmocka_unit_test(test_bad_records),  cmocka_unit_test(test_growth),
         cmocka_unit_test(test_refused),      cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_completion),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

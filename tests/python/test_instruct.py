@@ -127,6 +127,33 @@ def test_conversations(tmp_path: pathlib.Path, loss_on: Any) -> None:
     assert rows_of(instructions(write(tmp_path, shared), QWEN, template="chatml", loss_on=loss_on, batch_size=6)) == expected
 
 
+def test_prompt_and_completion_of_messages(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As TRL has them: the loss is on the last answer, which is all of the completion."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    talks = write(tmp_path, [{"messages": talk} for talk in TALKS], "talks.jsonl")
+    expected = rows_of(instructions(talks, QWEN, template="chatml", loss_on="completion", batch_size=6))
+    rows = [{"prompt": talk[:-1], "completion": talk[-1:]} for talk in TALKS]
+    path = write(tmp_path, rows)
+    texts = [{name: json.dumps(value) for name, value in row.items()} for row in rows]
+    named = [{"p": row["prompt"], "c": row["completion"], "x": 1} for row in rows]
+    names = {"prompt": "p", "completion": "c"}
+    for data, options in (
+        (path, {}),
+        (rows, {}),
+        (jsonl(path, fields={"prompt": "json", "completion": "json"}), {}),
+        (write(tmp_path, texts, "texts.jsonl"), {"loss_on": "completion"}),
+        (write(tmp_path, named, "named.jsonl"), {"columns": names, "loss_on": "assistant"}),
+        (named, {"columns": names}),
+    ):
+        assert rows_of(instructions(data, QWEN, template="chatml", batch_size=6, **options)) == expected
+    mixed = [{"prompt": row["prompt"], "completion": "Yes"} for row in rows]
+    for data in (mixed, write(tmp_path, mixed, "mixed.jsonl")):
+        with pytest.raises(SpecError, match="'prompt' is a list and 'completion' is text: prompt and completion are both"):
+            instructions(data, QWEN, template="chatml")
+    lists = [{"prompt": "[1] is", "completion": "[2]"}]
+    assert len(rows_of(instructions(write(tmp_path, lists, "lists.jsonl"), GPT2, batch_size=1))) == 1
+
+
 @pytest.mark.parametrize("has_arrow", [True, False])
 def test_data_that_is_held(has_arrow: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

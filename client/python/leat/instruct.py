@@ -53,10 +53,15 @@ _KEYS: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 @dataclass(frozen=True)
 class _Format:
-    """What the data is: "chat", "alpaca" or "completion", and the column that is meant by each name of _NAMES."""
+    """What the data is: "chat", "dialogue", "alpaca" or "completion", and the column that is meant by each name of _NAMES."""
 
     kind: str
     columns: Mapping[str, str]
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether they are conversations: in one column, or ("dialogue") what is asked in one and what is said in another."""
+        return self.kind in ("chat", "dialogue")
 
 
 def instructions(
@@ -84,15 +89,16 @@ def instructions(
 
     data: paths, a Pipeline, a data set of Hugging Face, a data frame, a list of dicts, with columns of one of these kinds:
         instruction, input (may be missing or empty) and output, which become Alpaca's text; prompt and completion, which are
-        put together as they are; or messages, a conversation: [{"role": "user", "content": "Hi"}, ..] or ShareGPT's.
+        put together as they are, or are both lists of messages, as TRL has them; or messages, a conversation: [{"role":
+        "user", "content": "Hi"}, ..] or ShareGPT's.
     tokenizer: a path, a name in the local Hugging Face cache, a leat.Tokenizer, or a fast tokenizer of transformers.
     columns: what the data calls them, {"instruction": "question", "output": "answer"}; left out: known names are looked for.
     template: of conversations: one of leat.chats.TEMPLATES; it must be that of the model.
     prompt, response: texts with {columns} in place of Alpaca's: prompt="Q: {question}\\nA:", response=" {answer}".
     system: a system message for conversations that do not begin with one. roles: what the data calls the roles.
     eos: the token behind a response, which the model is to say too; left out: eos_token of the tokenizer; "": none.
-    loss_on: the "completion" (of a conversation the last answer), all that the "assistant" says (conversations, if left out),
-        or "all" tokens. without_loss: "fail": a record that has no token with loss left, when it is cut, is a bad one.
+    loss_on: the "completion" (of a conversation the last answer), all that the "assistant" says (conversations, if left out;
+        of prompt and completion as lists of messages always in the completion alone), or "all" tokens. without_loss: "fail": a record that has no token with loss left, when it is cut, is a bad one.
     max_length: tokens at most; longer texts are cut at their end (or where the tokenizer cuts).
     batch_size: rows of a batch; left out: the pipeline ends with the labels, for stages of your own, as `pack(2048).batch(4)`.
     shuffle: True (10,000 records are mixed at a time) or the number of records; another `seed` gives another order.
@@ -102,12 +108,12 @@ def instructions(
     """
     model = Tokenizer.of(tokenizer)
     source, form = _find(data, columns, prompt, response)
-    texts = _with_chat(source, form, model, template, system, roles) if form.kind == "chat" else _with_texts(
+    texts = _with_chat(source, form, model, template, system, roles) if form.has_messages else _with_texts(
         source, form, prompt, response, _eos_of(model, eos)
     )
     if prompt is not None:
         _warn_of_blank(model, prompt, response or "")
-    if form.kind != "chat" and (template or system or roles):
+    if not form.has_messages and (template or system or roles):
         raise SpecError(f"template, system and roles are for conversations; this data has {', '.join(form.columns.values())}")
     ids = texts.tokenize(
         path_of(tokenizer),
@@ -116,9 +122,9 @@ def instructions(
         max_length=max_length,
         truncation_side="left" if max_length and model.truncation_side == "left" else None,
     )
-    labels = ids.causal_labels(
-        input="input_ids", loss_on=loss_on or ("assistant" if form.kind == "chat" else "completion"), without_loss=without_loss
-    ).select(["input_ids", "labels"])
+    if loss_on is None or form.kind == "dialogue" and loss_on == "completion":
+        loss_on = "assistant" if form.has_messages else "completion"
+    labels = ids.causal_labels(input="input_ids", loss_on=loss_on, without_loss=without_loss).select(["input_ids", "labels"])
     shuffled = _shuffled(labels, shuffle, seed)
     if batch_size is None:
         if padding != "longest" or pad_to_multiple_of or drop_last:
@@ -173,11 +179,12 @@ def _with_chat(
     roles: Mapping[str, str] | None,
 ) -> Pipeline:
     name: Any = chats.choose(template or model.chat_template, model.config.get("chat_template"), "template")
-    column = form.columns["messages"]
+    column = form.columns["prompt" if form.kind == "dialogue" else "messages"]
     role, content, usual = _keys_of(source, column)
     own = (role, content) != _KEYS[0][:2]
     return source.chat(
         column,
+        completion=form.columns.get("completion"),
         template=name,
         system=system,
         roles=roles or usual or None,
@@ -232,12 +239,14 @@ def _find(
             raise SpecError("columns are for known formats; prompt and response name theirs in braces")
         return _whole(data), _Format("completion", {})
     if isinstance(data, Pipeline):
-        return data, _choose(list(_first(data)), columns)
+        return data, _of_records(_first(data), columns)
     thing = held_data.recognise(data)
     if isinstance(thing, Files) and thing.columns is None:
         return _of_files(thing, columns)
     held_data.require_rows(thing)
     form = _choose(list(thing.columns or ()), columns)
+    if form.kind == "completion":
+        form = _completion(form.columns, [not (thing.columns or {})[name].is_text for name in form.columns.values()])
     return _chosen(thing, form), form
 
 
@@ -247,38 +256,82 @@ def _whole(data: Any) -> Pipeline:
 
 def _chosen(thing: Any, form: _Format) -> Pipeline:
     names = list(form.columns.values())
-    if form.kind == "chat":
+    if form.has_messages:
         _refuse_tools(name for name in _TOOLS if name in thing.columns)
-    if form.kind != "chat" or thing.columns[names[0]].is_text:
+    if not form.has_messages or thing.columns[names[0]].is_text:
         return held_data.as_source(thing, names)
     return held_data.as_source(thing, [], json=names)
 
 
+def _completion(columns: Mapping[str, str], are_lists: Sequence[bool]) -> _Format:
+    """Prompt and completion, of texts or of messages."""
+    if any(are_lists) and not all(are_lists):
+        told = " and ".join(f"{name!r} is {'a list' if is_list else 'text'}" for name, is_list in zip(columns.values(), are_lists))
+        raise SpecError(f"{told}: prompt and completion are both texts, or both lists of messages")
+    return _Format("dialogue" if all(are_lists) else "completion", columns)
+
+
+def _of_records(record: Mapping[str, Any], columns: Mapping[str, str] | None) -> _Format:
+    form = _choose(list(record), columns)
+    if form.kind != "completion":
+        return form
+    return _of_lists(form.columns, [record[name] for name in form.columns.values()], list(record))
+
+
+def _messages(value: Any) -> list[Any] | None:
+    """Those that a text has as JSON."""
+    try:
+        found = json.loads(value)
+    except (TypeError, ValueError):
+        return None
+    is_list = isinstance(found, list) and found and isinstance(found[0], dict)
+    return found if is_list and any(role in found[0] for role, _, _ in _KEYS) else None
+
+
 def _of_files(files: Files, columns: Mapping[str, str] | None) -> tuple[Pipeline, _Format]:
     """Nested columns do not show in a record: those that may be conversations are asked for by name."""
-    source = files.pipeline()
-    names = list(_first(source))
-    if columns is None or "messages" in columns:
-        wanted = (columns["messages"],) if columns else _NAMES["chat"]["messages"]
-        for name in wanted:
-            found, first = _as_lists(files, name, name in names)
-            if first is not None:
-                _refuse_tools(tool for tool in _TOOLS if _as_lists(files, tool, tool in names)[1] not in (None, "[]"))
-                return found, _Format("chat", {"messages": name})
-    return source, _choose(names, columns)
+    names = list(_first(files.pipeline()))
+    for wanted in _candidates(names, columns):
+        lists = [_list_of(files, name, name in names) for name in wanted.values()]
+        if any(lists):
+            _refuse_tools(name for name in _TOOLS if _list_of(files, name, name in names) not in (None, "[]"))
+            source = _with_json(files, {name: name in names for name in wanted.values()})
+            return source, _Format("chat", wanted) if "messages" in wanted else _of_lists(wanted, lists, names)
+    return files.pipeline(), _choose(names, columns)
 
 
-def _as_lists(files: Files, name: str, is_text: bool) -> tuple[Pipeline, str | None]:
-    """The source with that field as JSON, and the first one's text; None: it is no array."""
-    if is_text or files.source not in ("jsonl", "arrow"):
-        source = files.pipeline()
-    else:
-        source = replace(files, arguments={**files.arguments, "fields": {name: "json"}}).pipeline()
+def _of_lists(wanted: Mapping[str, str], lists: Sequence[str | None], names: Sequence[str]) -> _Format:
+    """Prompt and completion: those that are not among the names are nested; a text may hold messages as JSON."""
+    are_lists = [_messages(found) is not None for found in lists]
+    nested = [name not in names for name in wanted.values()]
+    if any(nested):
+        return _completion(wanted, [is_list or is_nested for is_list, is_nested in zip(are_lists, nested)])
+    return _Format("dialogue" if all(are_lists) else "completion", wanted)
+
+
+def _candidates(names: Sequence[str], columns: Mapping[str, str] | None) -> list[Mapping[str, str]]:
+    """Columns that may hold messages, the usual ones first."""
+    if columns is not None:
+        return [columns] if set(columns) in ({"messages"}, {"prompt", "completion"}) else []
+    asked, said = (_NAMES["completion"][name] for name in ("prompt", "completion"))
+    return [*({"messages": name} for name in _NAMES["chat"]["messages"]), {"prompt": asked[0], "completion": said[0]}]
+
+
+def _with_json(files: Files, are_texts: Mapping[str, bool]) -> Pipeline:
+    """The source, with these fields: as JSON those that are no texts."""
+    if all(are_texts.values()) or files.source not in ("jsonl", "arrow"):
+        return files.pipeline()
+    fields = {name: "text" if is_text else "json" for name, is_text in are_texts.items()}
+    return replace(files, arguments={**files.arguments, "fields": fields}).pipeline()
+
+
+def _list_of(files: Files, name: str, is_text: bool) -> str | None:
+    """The first list of that name, as JSON; None: it is none."""
     try:
-        value = _first(source).get(name)
+        value = _first(_with_json(files, {name: is_text})).get(name)
     except (SpecError, DataError):
-        return source, None
-    return source, value.strip() if isinstance(value, str) and value.lstrip().startswith("[") else None
+        return None
+    return value.strip() if isinstance(value, str) and value.lstrip().startswith("[") else None
 
 
 def _refuse_tools(found: Iterable[str]) -> None:

@@ -149,14 +149,18 @@ static int read_message(struct leat_chat_messages *messages, const struct leat_c
     return r;
 }
 
-static int reserve(struct leat_chat_messages *messages, size_t n) {
+static int reserve(struct leat_chat_messages *messages, size_t n, struct leat_error *err) {
     struct leat_chat_message *items;
+
+    if (n > LEAT_CHAT_MESSAGES_MAX)
+        return leat_error_set(err, -EINVAL, "%zu messages are more than %d", n,
+                              LEAT_CHAT_MESSAGES_MAX);
 
     if (n <= messages->capacity)
         return 0;
     items = reallocarray(messages->items, n + n / 2, sizeof(*items));
     if (!items)
-        return -ENOMEM;
+        return leat_error_oom(err);
     messages->items = items;
     messages->capacity = n + n / 2;
     return 0;
@@ -191,18 +195,14 @@ int leat_chat_messages_read(struct leat_chat_messages *messages,
     size_t n;
     int r = open_array(messages, text, n_bytes, &root, err);
 
-    messages->n_items = 0;
+    messages->n_items = messages->n_asked = 0;
     messages->fault_key = NULL;
     if (r < 0)
         return r;
     n = leat_json_n_items(root);
     if (n == 0)
         return leat_error_set(err, -EINVAL, "there is no message in it");
-    if (n > LEAT_CHAT_MESSAGES_MAX)
-        return leat_error_set(err, -EINVAL, "%zu messages are more than %d", n,
-                              LEAT_CHAT_MESSAGES_MAX);
-    if (reserve(messages, n) < 0)
-        return leat_error_oom(err);
+    r = reserve(messages, n, err);
     leat_json_iterate(root, &iterator);
     while (r == 0 && leat_json_next(&iterator, &item)) {
         messages->fault_key = NULL;
@@ -210,4 +210,17 @@ int leat_chat_messages_read(struct leat_chat_messages *messages,
         messages->n_items += r == 0;
     }
     return r;
+}
+
+int leat_chat_messages_answer(struct leat_chat_messages *messages,
+                              const struct leat_chat_messages *completion, struct leat_error *err) {
+    int r = reserve(messages, messages->n_items + completion->n_items, err);
+
+    if (r < 0)
+        return r;
+    memcpy(messages->items + messages->n_items, completion->items,
+           completion->n_items * sizeof(*completion->items));
+    messages->n_asked = messages->n_items;
+    messages->n_items += completion->n_items;
+    return 0;
 }

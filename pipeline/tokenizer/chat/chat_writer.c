@@ -99,11 +99,12 @@ static void put_text(const struct leat_chat_sink *sink, const char *text) {
 /* system: what goes in front of the content; NULL: nothing. */
 static void write_message(const struct leat_chat_writer *writer, const struct leat_chat_sink *sink,
                           const struct leat_chat_message *message,
-                          const struct leat_chat_message *system) {
+                          const struct leat_chat_message *system, bool is_asked) {
     const struct leat_chat_role *as = message->role;
+    bool is_said = as == writer->assistant && !is_asked;
 
     put_text(sink, as->before);
-    if (as == writer->assistant)
+    if (is_said)
         sink->open_part(sink->context);
     put_text(sink, as->lead);
     if (system) {
@@ -112,7 +113,7 @@ static void write_message(const struct leat_chat_writer *writer, const struct le
     }
     sink->put(sink->context, message->content, message->n_content);
     put_text(sink, as->adds_eos ? writer->chat.eos : as->after);
-    if (as == writer->assistant)
+    if (is_said)
         sink->close_part(sink->context);
     put_text(sink, as->behind);
 }
@@ -131,11 +132,12 @@ void leat_chat_writer_write(const struct leat_chat_writer *writer,
         system = &messages->items[0];
     put_text(sink, writer->chat.bos);
     if (system && !writer->chat.system_joint) {
-        write_message(writer, sink, system, NULL);
+        write_message(writer, sink, system, NULL, true);
         system = NULL;
     }
     for (size_t i = first; i < messages->n_items; i++)
-        write_message(writer, sink, &messages->items[i], i == first ? system : NULL);
+        write_message(writer, sink, &messages->items[i], i == first ? system : NULL,
+                      i < messages->n_asked);
     if (writer->add_generation_prompt)
         put_text(sink, writer->assistant->before);
     else if (writer->chat.ends_with_eos)
