@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "pipeline/trace.h"
-#include "proto/frame.h"
-#include "tests/daemon/shared_daemon.h"
+#include "tests/daemon/shared_control.h"
 
 static struct test_daemon server;
 
@@ -30,64 +29,7 @@ static int tear_down(void **state) {
 }
 
 static int connect_control(void) {
-    return test_connect(&server, "control.sock", SOCK_STREAM);
-}
-
-/* One frame into `bytes`: its size. */
-static size_t pack(const Leat__ControlRequest *request, uint8_t *bytes) {
-    size_t n = leat__control_request__pack(request, bytes + LEAT_FRAME_HEAD_BYTES);
-
-    leat_frame_head(bytes, (uint32_t)n);
-    return LEAT_FRAME_HEAD_BYTES + n;
-}
-
-static void send_all(int fd, const void *bytes, size_t n_bytes) {
-    assert_int_equal(send(fd, bytes, n_bytes, MSG_NOSIGNAL), n_bytes);
-}
-
-static int receive_all(int fd, void *bytes, size_t n_bytes) {
-    for (size_t n = 0; n < n_bytes;) {
-        ssize_t r = recv(fd, (uint8_t *)bytes + n, n_bytes - n, 0);
-
-        if (r <= 0)
-            return 0;
-        n += (size_t)r;
-    }
-    return 1;
-}
-
-/* The next reply, or NULL at the end of the connection. */
-static Leat__ControlReply *receive_reply(int fd) {
-    static uint8_t bytes[LEAT_CONTROL_FRAME_MAX];
-    Leat__ControlReply *reply;
-    uint32_t n_bytes;
-
-    if (!receive_all(fd, &n_bytes, sizeof(n_bytes)))
-        return NULL;
-    assert_in_range(n_bytes, 1, sizeof(bytes));
-    assert_true(receive_all(fd, bytes, n_bytes));
-    reply = leat__control_reply__unpack(NULL, n_bytes, bytes);
-    assert_non_null(reply);
-    return reply;
-}
-
-static void expect_verb(int fd, Leat__ControlReply__VerbCase verb) {
-    Leat__ControlReply *reply = receive_reply(fd);
-
-    assert_non_null(reply);
-    if (reply->error)
-        fail_msg("%s", reply->error->message);
-    assert_int_equal(reply->verb_case, verb);
-    leat__control_reply__free_unpacked(reply, NULL);
-}
-
-static void expect_error(int fd, const char *says) {
-    Leat__ControlReply *reply = receive_reply(fd);
-
-    assert_non_null(reply);
-    if (!reply->error || !strstr(reply->error->message, says))
-        fail_msg("expected \"%s\", got \"%s\"", says, reply->error ? reply->error->message : "");
-    leat__control_reply__free_unpacked(reply, NULL);
+    return test_control_connect(&server);
 }
 
 static struct {
@@ -136,7 +78,7 @@ static size_t pack_all(uint8_t *bytes) {
             request.status = &empty;
             break;
         }
-        n += pack(&request, bytes + n);
+        n += test_control_pack(&request, bytes + n);
     }
     return n;
 }
@@ -148,9 +90,9 @@ static void test_verbs(void **state) {
 
     (void)state;
     for (int turn = 0; turn < 20; turn++)
-        send_all(fd, bytes, n);
+        test_control_send(fd, bytes, n);
     for (size_t i = 0; i < 20 * N_VERBS; i++)
-        expect_verb(fd, verbs[i % N_VERBS].answer);
+        test_control_expect(fd, verbs[i % N_VERBS].answer);
     (void)close(trainer);
     (void)close(fd);
 }
@@ -163,9 +105,9 @@ static void test_split(void **state) {
     (void)state;
     for (size_t size = 1; size < n; size += 7) {
         for (size_t i = 0; i < n; i += size)
-            send_all(fd, bytes + i, size < n - i ? size : n - i);
+            test_control_send(fd, bytes + i, size < n - i ? size : n - i);
         for (size_t i = 0; i < N_VERBS; i++)
-            expect_verb(fd, verbs[i].answer);
+            test_control_expect(fd, verbs[i].answer);
     }
     (void)close(fd);
 }
@@ -192,16 +134,16 @@ static void test_wrong(void **state) {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         int fd = connect_control();
 
-        send_all(fd, cases[i].bytes, cases[i].n);
-        expect_error(fd, cases[i].says);
+        test_control_send(fd, cases[i].bytes, cases[i].n);
+        test_control_expect_error(fd, cases[i].says);
         if (cases[i].ends) {
-            assert_null(receive_reply(fd));
+            assert_null(test_control_receive(fd));
         } else {
             uint8_t bytes[1024];
 
             (void)pack_all(bytes);
-            send_all(fd, bytes, LEAT_FRAME_HEAD_BYTES + bytes[0]);
-            expect_verb(fd, LEAT__CONTROL_REPLY__VERB_STATUS);
+            test_control_send(fd, bytes, LEAT_FRAME_HEAD_BYTES + bytes[0]);
+            test_control_expect(fd, LEAT__CONTROL_REPLY__VERB_STATUS);
         }
         (void)close(fd);
     }
@@ -217,7 +159,7 @@ static void test_hang_up(void **state) {
         int fd = connect_control();
 
         if (i > 0)
-            send_all(fd, bytes, i);
+            test_control_send(fd, bytes, i);
         (void)close(fd);
     }
 }
@@ -245,8 +187,8 @@ static void test_limit(void **state) {
     (void)state;
     for (size_t i = 0; i < 33; i++)
         fds[i] = connect_control();
-    expect_error(fds[32], "control connections");
-    assert_null(receive_reply(fds[32]));
+    test_control_expect_error(fds[32], "control connections");
+    assert_null(test_control_receive(fds[32]));
     for (size_t i = 0; i < 33; i++)
         (void)close(fds[i]);
 }
@@ -261,7 +203,7 @@ static void ask_trace(int fd, const char *stream, bool ends) {
     request.version = 1;
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_TRACE;
     request.trace = &trace;
-    send_all(fd, bytes, pack(&request, bytes));
+    test_control_send(fd, bytes, test_control_pack(&request, bytes));
 }
 
 /* How many batches it tells of; all of them are asked for. */
@@ -273,7 +215,7 @@ static size_t take_trace(int fd) {
         Leat__ControlReply *reply;
 
         ask_trace(fd, "", true);
-        reply = receive_reply(fd);
+        reply = test_control_receive(fd);
         assert_non_null(reply);
         assert_null(reply->error);
         assert_int_equal(reply->verb_case, LEAT__CONTROL_REPLY__VERB_TRACE);
@@ -291,7 +233,7 @@ static bool try_trace(int fd, const char *stream) {
     bool is_traced;
 
     ask_trace(fd, stream, false);
-    reply = receive_reply(fd);
+    reply = test_control_receive(fd);
     assert_non_null(reply);
     is_traced = !reply->error;
     leat__control_reply__free_unpacked(reply, NULL);
@@ -304,20 +246,20 @@ static void test_trace(void **state) {
 
     (void)state;
     ask_trace(fd, "", false);
-    expect_error(fd, "traces no stream");
+    test_control_expect_error(fd, "traces no stream");
     ask_trace(fd, "nosuch", false);
-    expect_error(fd, "no stream \"nosuch\"");
+    test_control_expect_error(fd, "no stream \"nosuch\"");
     ask_trace(fd, "numbers", false);
-    expect_verb(fd, LEAT__CONTROL_REPLY__VERB_TRACE);
+    test_control_expect(fd, LEAT__CONTROL_REPLY__VERB_TRACE);
     ask_trace(fd, "numbers", false);
-    expect_error(fd, "this connection traces the stream \"numbers\" already");
+    test_control_expect_error(fd, "this connection traces the stream \"numbers\" already");
     ask_trace(other, "numbers", false);
-    expect_error(other, "is being traced already");
+    test_control_expect_error(other, "is being traced already");
     trainer = test_open(&server, "numbers", 2, 1);
     (void)test_next_batch(trainer);
     assert_true(take_trace(fd) >= 1);
     ask_trace(other, "numbers", false);
-    expect_verb(other, LEAT__CONTROL_REPLY__VERB_TRACE);
+    test_control_expect(other, LEAT__CONTROL_REPLY__VERB_TRACE);
     (void)close(trainer);
     (void)close(other);
     assert_int_equal(take_trace(fd), 0);
