@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/cli/cache_daemon.h"
 #include "client/cli/cache_folder.h"
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
@@ -141,7 +142,7 @@ static int64_t now(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-int leat_cli_cache_ls(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int list_folders(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_text text = {.data = NULL};
     struct leat_cli_caches caches;
     int status = leat_cli_caches_load(arguments, &caches, err);
@@ -171,6 +172,11 @@ int leat_cli_cache_ls(const struct leat_cli_arguments *arguments, struct leat_er
     print_text(&text);
     leat_cli_caches_deinit(&caches);
     return LEAT_CLI_OK;
+}
+
+int leat_cli_cache_ls(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    return arguments->operand ? list_folders(arguments, err)
+                              : leat_cli_cache_daemon_ls(arguments->json, err);
 }
 
 /* ---- verify ---- */

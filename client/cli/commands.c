@@ -201,11 +201,13 @@ const struct leat_cli_command leat_cli_commands[] = {
      .options = leat_cli_json_options,
      .run = leat_cli_tokenizer},
     {.name = "cache ls",
-     .summary = "list the caches of a folder",
-     .description = CACHE_TEXT,
-     .operand = "FILE|DIR",
+     .summary = "list the caches of a folder, or of the daemon",
+     .description = CACHE_TEXT " Without any, of the folders that the running\n"
+                               "daemon's streams name, which often only the daemon may read.",
+     .operand = "[FILE|DIR]",
      .more = "[KEY...]",
-     .examples = "  leatctl cache ls train.yaml\n"
+     .examples = "  leatctl cache ls\n"
+                 "  leatctl cache ls train.yaml\n"
                  "  leatctl cache ls /var/cache/leat --json\n",
      .options = leat_cli_cache_options,
      .run = leat_cli_cache_ls},
@@ -275,10 +277,49 @@ const struct leat_cli_command leat_cli_commands[] = {
          "times of single\nblocks (or jobs): mean, least, most, and those that half and 99 % of "
          "them do not exceed, to a\nsixteenth. `scan` reads and cuts, the source's line parses, "
          "`order` is what shuffling and batching\ntake on the daemon's one loop, `collate` writes "
-         "batches. --json has all of it.\n\n" SOCKET_TEXT,
+         "batches. --json has all of it; with --watch it is one line for each "
+         "time.\n\n" SOCKET_TEXT,
      .operand = "[STREAM]",
-     .options = leat_cli_json_options,
+     .examples = "  leatctl stats titanic\n"
+                 "  leatctl stats --watch --interval 5\n"
+                 "  leatctl stats titanic --watch --json | jq '.[0].n_batches'\n",
+     .options = leat_cli_stats_options,
      .run = leat_cli_stats},
+    {.name = "trainers",
+     .summary = "list who pulls batches, and what they wait for",
+     .description =
+         "One line for each session. `waits` is the share of its time in which it wanted a batch "
+         "and none was ready\n(leat is too slow for it), `holds all` that in which it had as many "
+         "as it may hold (it is the slower one).\n`unit` is the systemd unit or control group of "
+         "its process, if the daemon can see that: as a system\nservice it often cannot. Of a "
+         "container's trainer no process is known.\n\n" SOCKET_TEXT,
+     .examples = "  leatctl trainers\n"
+                 "  leatctl trainers --json | jq '.[] | select(.wait_ns > .age_ns / 2)'\n",
+     .options = leat_cli_json_options,
+     .run = leat_cli_trainers},
+    {.name = "kick",
+     .summary = "end sessions of trainers",
+     .description =
+         "Of those that fit all that is given. The trainer gets an error that tells the reason, "
+         "and does not come\nback by itself; nothing keeps whoever starts it from starting it "
+         "anew. For operators (admin_groups).\n\n" SOCKET_TEXT,
+     .operand = "[SESSION]",
+     .examples = "  leatctl kick 17 --reason 'the disk is needed'\n"
+                 "  leatctl kick --user alice --stream titanic\n",
+     .options = leat_cli_kick_options,
+     .run = leat_cli_kick},
+    {.name = "log-level",
+     .summary = "show and set what the daemon logs, by room",
+     .description =
+         "LEVEL is error, warning, notice, info or debug: the least important events that are "
+         "logged. It holds until the\ndaemon ends. Rooms: daemon (start, stop, the machine), "
+         "control (what operators asked for), session (trainers\nthat come, go and are refused), "
+         "stream, cache, tuner. For operators (admin_groups).\n\n" SOCKET_TEXT,
+     .operand = "[LEVEL]",
+     .examples = "  leatctl log-level\n"
+                 "  leatctl log-level info --room session\n",
+     .options = leat_cli_log_level_options,
+     .run = leat_cli_log_level},
     {.name = "trace",
      .summary = "record what happens when, for Perfetto",
      .description =

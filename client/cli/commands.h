@@ -29,6 +29,9 @@ int leat_cli_prepare(const struct leat_cli_arguments *arguments, struct leat_err
 int leat_cli_status(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_streams(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_stats(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_trainers(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_kick(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_log_level(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_drain(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_version(const struct leat_cli_arguments *arguments, struct leat_error *err);
 

@@ -1,4 +1,5 @@
-/* control.c: see control.h. One frame there, one frame back; nothing is left over between two. */
+/* control.c: see control.h. One frame there, one frame back; nothing is left over between two, but
+ * of a subscription. */
 #include "client/cli/control.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "client/address.h"
+#include "client/cli/arguments.h"
 #include "proto/error_message.h"
 #include "proto/frame.h"
 
@@ -26,7 +28,7 @@ static int send_all(int fd, const uint8_t *bytes, size_t n_bytes, struct leat_er
     return 0;
 }
 
-static int send_request(int fd, const Leat__ControlRequest *request, struct leat_error *err) {
+int leat_cli_control_send(int fd, const Leat__ControlRequest *request, struct leat_error *err) {
     size_t n_bytes = leat__control_request__get_packed_size(request);
     uint8_t *frame;
     int r;
@@ -68,23 +70,30 @@ static int read_more(int fd, struct leat_frame_decoder *decoder, int timeout_ms,
     return 0;
 }
 
-static int receive_reply(int fd, int timeout_ms, Leat__ControlReply **ret_reply,
-                         struct leat_error *err) {
-    struct leat_frame_decoder decoder;
+int leat_cli_control_receive(int fd, struct leat_frame_decoder *decoder, int timeout_ms,
+                             Leat__ControlReply **ret_reply, struct leat_error *err) {
     const uint8_t *frame;
     size_t size;
     int r;
 
-    leat_frame_decoder_init(&decoder, LEAT_CONTROL_FRAME_MAX);
-    while ((r = leat_frame_decoder_next(&decoder, &frame, &size, err)) == 0) {
-        r = read_more(fd, &decoder, timeout_ms, err);
+    while ((r = leat_frame_decoder_next(decoder, &frame, &size, err)) == 0) {
+        r = read_more(fd, decoder, timeout_ms, err);
         if (r < 0)
-            break;
+            return r;
     }
-    if (r > 0) {
-        *ret_reply = leat__control_reply__unpack(NULL, size, frame);
-        r = *ret_reply ? 0 : leat_error_set(err, -EPROTO, "the daemon's answer cannot be read");
-    }
+    if (r < 0)
+        return r;
+    *ret_reply = leat__control_reply__unpack(NULL, size, frame);
+    return *ret_reply ? 0 : leat_error_set(err, -EPROTO, "the daemon's answer cannot be read");
+}
+
+static int receive_reply(int fd, int timeout_ms, Leat__ControlReply **ret_reply,
+                         struct leat_error *err) {
+    struct leat_frame_decoder decoder;
+    int r;
+
+    leat_frame_decoder_init(&decoder, LEAT_CONTROL_FRAME_MAX);
+    r = leat_cli_control_receive(fd, &decoder, timeout_ms, ret_reply, err);
     leat_frame_decoder_deinit(&decoder);
     return r;
 }
@@ -101,7 +110,7 @@ int leat_cli_control_ask(int fd, Leat__ControlRequest *request, int timeout_ms,
     int r;
 
     request->version = 1;
-    r = send_request(fd, request, &failure);
+    r = leat_cli_control_send(fd, request, &failure);
     if (r == 0 || r == -EPIPE) /* one that is turned away is told why before it is hung up on */
         r = receive_reply(fd, timeout_ms, &reply, r < 0 ? &ignored : err);
     if (!reply && failure.code)
@@ -129,4 +138,23 @@ int leat_cli_control(const char *address, Leat__ControlRequest *request, int tim
     r = leat_cli_control_ask(fd, request, timeout_ms, ret_reply, err);
     (void)close(fd);
     return r;
+}
+
+Leat__ControlReply *leat_cli_control_expect(Leat__ControlRequest *request,
+                                            Leat__ControlReply__VerbCase expected, int timeout_ms,
+                                            int *ret_status, struct leat_error *err) {
+    Leat__ControlReply *reply = NULL;
+    bool is_unreachable = false;
+    int r = leat_cli_control(NULL, request, timeout_ms, &reply, &is_unreachable, err);
+
+    *ret_status = is_unreachable ? LEAT_CLI_UNREACHABLE : LEAT_CLI_FAILURE;
+    if (r < 0)
+        return NULL;
+    if (reply->verb_case != expected) {
+        leat_error_set(err, -EPROTO, "the daemon answered something else");
+        leat__control_reply__free_unpacked(reply, NULL);
+        return NULL;
+    }
+    *ret_status = LEAT_CLI_OK;
+    return reply;
 }

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "proto/error.h"
+#include "proto/frame.h"
 #include "proto/leat.pb-c.h"
 
 #define LEAT_CLI_CONTROL_TIMEOUT_MS 10000
@@ -19,3 +20,14 @@ int leat_cli_control(const char *address, Leat__ControlRequest *request, int tim
 int leat_cli_control_open(const char *address, int *ret_fd, struct leat_error *err);
 int leat_cli_control_ask(int fd, Leat__ControlRequest *request, int timeout_ms,
                          Leat__ControlReply **ret_reply, struct leat_error *err);
+
+/* As leat_cli_control() at the address that is searched for; the reply is of that kind. NULL: an
+ * exit status in *ret_status. */
+Leat__ControlReply *leat_cli_control_expect(Leat__ControlRequest *request,
+                                            Leat__ControlReply__VerbCase expected, int timeout_ms,
+                                            int *ret_status, struct leat_error *err);
+
+/* The halves of a question, where there are several answers: a reply may have an error. */
+int leat_cli_control_send(int fd, const Leat__ControlRequest *request, struct leat_error *err);
+int leat_cli_control_receive(int fd, struct leat_frame_decoder *decoder, int timeout_ms,
+                             Leat__ControlReply **ret_reply, struct leat_error *err);
