@@ -37,6 +37,12 @@ uint64_t leat_daemon_now_ns(void) {
     return uv_hrtime();
 }
 
+void leat_daemon_log_client(struct leat_daemon *daemon, uid_t uid, enum leat_event event,
+                            const struct leat_log_field *fields) {
+    leat_client_log_write(&daemon->client_log, &daemon->log, uid, leat_daemon_now_ns(), event,
+                          fields);
+}
+
 /* ---- stop and drain ---- */
 
 void leat_daemon_on_ended(struct leat_daemon *daemon) {
@@ -169,6 +175,8 @@ static void on_tick(uv_timer_t *timer) {
         leat_session_tick(session, now_ns);
     }
     leat_feeds_tick(daemon);
+    leat_client_log_tick(&daemon->client_log, &daemon->log, now_ns);
+    leat_log_tell_lost(&daemon->log);
     if (daemon->budget.limit_bytes != UINT64_MAX && !daemon->is_stopping)
         leat_heap_tick(&daemon->heap, &daemon->scheduler);
     if (daemon->watchdog_ns)

@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "daemon/admission.h"
+#include "daemon/client_log.h"
 #include "daemon/control_pace.h"
 #include "daemon/heap.h"
 #include "daemon/lifeline.h"
@@ -55,6 +56,7 @@ struct leat_daemon {
     uint32_t n_workers;
     uint64_t start_ns;
     struct leat_log log;
+    struct leat_client_log client_log;
     struct leat_users users;
     struct leat_rights rights; /* on the control socket */
     struct leat_scheduler scheduler;
@@ -122,5 +124,8 @@ void leat_daemon_begin_drain(struct leat_daemon *daemon, uint32_t timeout_ms);
 /* Something ended: perhaps it was what a stop or a drain waited for. */
 void leat_daemon_on_ended(struct leat_daemon *daemon);
 uint64_t leat_daemon_now_ns(void);
+/* An event that a client of that user caused: there may only be so many. */
+void leat_daemon_log_client(struct leat_daemon *daemon, uid_t uid, enum leat_event event,
+                            const struct leat_log_field *fields);
 /* Where indexes of blocks are kept of streams that do not say; NULL: nowhere. */
 const char *leat_daemon_index_folder(const struct leat_daemon *daemon);
