@@ -19,6 +19,7 @@
 #include "daemon/rights.h"
 #include "daemon/roots.h"
 #include "daemon/scheduler.h"
+#include "daemon/service.h"
 #include "daemon/settings.h"
 #include "daemon/stream.h"
 #include "daemon/tuner_store.h"
@@ -60,6 +61,7 @@ struct leat_daemon {
     struct leat_users users;
     struct leat_rights rights; /* on the control socket */
     struct leat_scheduler scheduler;
+    struct leat_service service;
     struct leat_reaper reaper;
     struct leat_roots roots;
     bool has_roots; /* given in the settings */
@@ -97,7 +99,6 @@ struct leat_daemon {
     bool is_draining, is_stopping;
     bool is_stuck; /* a stop has waited for long enough */
     uint64_t drain_deadline_ns;
-    uint64_t watchdog_ns;  /* 0: no watchdog */
     uint64_t exhausted_ns; /* when the lack of descriptors was last logged */
     bool has_ended_something;
 

@@ -12,6 +12,7 @@
 
 void leat_feed_add_task(struct leat_feed *feed, struct leat_task *task) {
     feed->n_tasks++;
+    task->stream = feed->stream;
     leat_scheduler_add(&feed->daemon->scheduler, NULL, task);
 }
 
@@ -149,6 +150,7 @@ static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struc
     feed_job->feed = feed;
     feed_job->job = job;
     feed_job->task.class = classes[leat_job_kind(job)];
+    feed_job->task.stream = feed->stream;
     feed_job->task.start = job_start;
     feed_job->task.work = job_work;
     feed_job->task.done = job_done;

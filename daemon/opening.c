@@ -405,6 +405,7 @@ int leat_opening_start(struct leat_session *session, const uint8_t *payload, siz
     session->opening = opening;
     opening->known = leat_data_ref(opening->stream->data);
     opening->task.class = LEAT_TASK_SLOW;
+    opening->task.stream = opening->stream;
     opening->task.work = plan_work;
     opening->task.done = plan_done;
     leat_loading_start(session->daemon, &opening->loading, &opening->task);
