@@ -33,4 +33,6 @@ install(CODE "
 install(FILES ${CMAKE_BINARY_DIR}/leatd.service systemd/leatd.socket systemd/leatd-copy.socket
         systemd/leatd-control.socket DESTINATION lib/systemd/system)
 install(FILES systemd/leatd.sysusers.conf RENAME leat.conf DESTINATION lib/sysusers.d)
+install(FILES ${CMAKE_BINARY_DIR}/leatd.catalog DESTINATION lib/systemd/catalog)
+install(FILES ${CMAKE_BINARY_DIR}/log-events.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leat)
 install(DIRECTORY config/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leat)

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "daemon/control.h"
@@ -21,7 +20,6 @@
 #include "daemon/process.h"
 #include "daemon/session.h"
 
-#define TICK_MS          1000
 #define BASE_BYTES       (UINT64_C(4) << 20) /* sessions, control, log */
 #define THREAD_BYTES     (UINT64_C(256) << 10)
 #define STOP_MS          900 /* then the system closes what is left */
@@ -35,6 +33,12 @@ const char *leat_daemon_index_folder(const struct leat_daemon *daemon) {
 
 uint64_t leat_daemon_now_ns(void) {
     return uv_hrtime();
+}
+
+void leat_daemon_log_client(struct leat_daemon *daemon, uid_t uid, enum leat_event event,
+                            const struct leat_log_field *fields) {
+    leat_client_log_write(&daemon->client_log, &daemon->log, uid, leat_daemon_now_ns(), event,
+                          fields);
 }
 
 /* ---- stop and drain ---- */
@@ -60,7 +64,7 @@ void leat_daemon_begin_stop(struct leat_daemon *daemon) {
     if (daemon->is_stopping)
         return;
     daemon->is_stopping = true;
-    (void)sd_notify(0, "STOPPING=1");
+    leat_service_tell(daemon);
     leat_log_write(
         &daemon->log, LEAT_EVENT_STOPPING,
         (struct leat_log_field[]){LEAT_LOG_N("sessions", daemon->n_sessions), LEAT_LOG_FIELDS_END});
@@ -92,6 +96,7 @@ void leat_daemon_begin_drain(struct leat_daemon *daemon, uint32_t timeout_ms) {
     daemon->is_draining = true;
     leat_endpoints_leave_trainers(daemon);
     daemon->drain_deadline_ns = deadline_ns;
+    leat_service_tell(daemon);
     leat_error_set(&why, -ESHUTDOWN, "the daemon is draining");
     for (struct leat_session *session = daemon->sessions, *next; session; session = next) {
         next = session->next;
@@ -169,10 +174,11 @@ static void on_tick(uv_timer_t *timer) {
         leat_session_tick(session, now_ns);
     }
     leat_feeds_tick(daemon);
+    leat_client_log_tick(&daemon->client_log, &daemon->log, now_ns);
+    leat_log_tell_lost(&daemon->log);
     if (daemon->budget.limit_bytes != UINT64_MAX && !daemon->is_stopping)
         leat_heap_tick(&daemon->heap, &daemon->scheduler);
-    if (daemon->watchdog_ns)
-        (void)sd_notify(0, "WATCHDOG=1");
+    leat_service_tick(daemon, now_ns);
     if (daemon->is_draining && now_ns >= daemon->drain_deadline_ns)
         leat_daemon_begin_stop(daemon);
     daemon->has_ended_something = true;
@@ -184,18 +190,13 @@ void leat_daemon_stop(struct leat_daemon *daemon) {
 
 static int init_handles(struct leat_daemon *daemon) {
     static const int numbers[2] = {SIGTERM, SIGINT};
-    uint64_t watchdog_us = 0, tick_ms = TICK_MS;
+    uint64_t tick_ms = leat_service_tick_ms(&daemon->service);
     uv_loop_t *loop = &daemon->loop;
     int r = uv_async_init(loop, &daemon->stop_async, on_stop);
 
     if (r < 0)
         return r;
     daemon->has_handles = true;
-    if (sd_watchdog_enabled(0, &watchdog_us) > 0) {
-        daemon->watchdog_ns = watchdog_us * 1000;
-        if (watchdog_us / 3000 < tick_ms)
-            tick_ms = watchdog_us / 3000 + 1;
-    }
     for (int i = 0; i < 2; i++) {
         (void)uv_signal_init(loop, &daemon->signals[i]);
         daemon->signals[i].data = daemon;
@@ -223,18 +224,7 @@ int leat_daemon_run(struct leat_daemon *daemon, struct leat_error *err) {
 
     if (r < 0)
         return r;
-    leat_log_write(&daemon->log, LEAT_EVENT_STARTED,
-                   (struct leat_log_field[]){
-                       LEAT_LOG_T("version", LEAT_VERSION),
-                       LEAT_LOG_T("config", daemon->settings->file),
-                       LEAT_LOG_T("socket", daemon->listeners[LEAT_ENDPOINT_TRAINER].path
-                                                ? daemon->listeners[LEAT_ENDPOINT_TRAINER].path
-                                                : "(passed)"),
-                       LEAT_LOG_N("workers", daemon->n_workers),
-                       LEAT_LOG_N("streams", daemon->settings->n_streams),
-                       LEAT_LOG_FIELDS_END,
-                   });
-    (void)sd_notify(0, "READY=1");
+    leat_service_start(daemon);
     (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
     if (daemon->is_stuck)
         return LEAT_DAEMON_STUCK;
@@ -347,6 +337,11 @@ static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
     leat_descriptions_init(&daemon->descriptions, settings->state_directory);
     leat_state_folder_init(&daemon->indexes, settings->state_directory, "index", ".leat", 0, 0);
     leat_scheduler_init(&daemon->scheduler, &daemon->loop, daemon->n_workers);
+    r = leat_service_init(&daemon->service, leat_scheduler_n_threads(daemon->n_workers),
+                          (uint64_t)settings->worker_timeout * UINT64_C(1000000000));
+    if (r < 0)
+        return leat_error_oom(err);
+    daemon->scheduler.heartbeat = &daemon->service.heartbeat;
     daemon->has_roots = settings->roots.n_items > 0;
     return leat_roots_init(&daemon->roots, (const char *const *)settings->roots.items,
                            settings->roots.n_items, err);
@@ -426,6 +421,7 @@ struct leat_daemon *leat_daemon_free(struct leat_daemon *daemon) {
     leat_lifeline_stop(&daemon->lifeline);
     if (daemon->has_loop)
         end_loop(daemon);
+    leat_service_deinit(&daemon->service);
     leat_reaper_deinit(&daemon->reaper);
     leat_roots_deinit(&daemon->roots);
     leat_streams_deinit(&daemon->streams);

@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "daemon/admission.h"
+#include "daemon/client_log.h"
 #include "daemon/control_pace.h"
 #include "daemon/heap.h"
 #include "daemon/lifeline.h"
@@ -18,6 +19,7 @@
 #include "daemon/rights.h"
 #include "daemon/roots.h"
 #include "daemon/scheduler.h"
+#include "daemon/service.h"
 #include "daemon/settings.h"
 #include "daemon/stream.h"
 #include "daemon/tuner_store.h"
@@ -55,9 +57,11 @@ struct leat_daemon {
     uint32_t n_workers;
     uint64_t start_ns;
     struct leat_log log;
+    struct leat_client_log client_log;
     struct leat_users users;
     struct leat_rights rights; /* on the control socket */
     struct leat_scheduler scheduler;
+    struct leat_service service;
     struct leat_reaper reaper;
     struct leat_roots roots;
     bool has_roots; /* given in the settings */
@@ -95,7 +99,6 @@ struct leat_daemon {
     bool is_draining, is_stopping;
     bool is_stuck; /* a stop has waited for long enough */
     uint64_t drain_deadline_ns;
-    uint64_t watchdog_ns;  /* 0: no watchdog */
     uint64_t exhausted_ns; /* when the lack of descriptors was last logged */
     bool has_ended_something;
 
@@ -122,5 +125,8 @@ void leat_daemon_begin_drain(struct leat_daemon *daemon, uint32_t timeout_ms);
 /* Something ended: perhaps it was what a stop or a drain waited for. */
 void leat_daemon_on_ended(struct leat_daemon *daemon);
 uint64_t leat_daemon_now_ns(void);
+/* An event that a client of that user caused: there may only be so many. */
+void leat_daemon_log_client(struct leat_daemon *daemon, uid_t uid, enum leat_event event,
+                            const struct leat_log_field *fields);
 /* Where indexes of blocks are kept of streams that do not say; NULL: nowhere. */
 const char *leat_daemon_index_folder(const struct leat_daemon *daemon);

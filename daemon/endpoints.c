@@ -139,7 +139,7 @@ static void on_exhausted(struct leat_listener *listener) {
     struct leat_daemon *daemon = listener->owner;
     uint64_t now_ns = leat_daemon_now_ns();
 
-    if (daemon->exhausted_ns && now_ns - daemon->exhausted_ns < LEAT_USER_LOG_NS)
+    if (daemon->exhausted_ns && now_ns - daemon->exhausted_ns < LEAT_CLIENT_LOG_NS)
         return;
     daemon->exhausted_ns = now_ns;
     leat_log_write(

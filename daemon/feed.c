@@ -12,6 +12,7 @@
 
 void leat_feed_add_task(struct leat_feed *feed, struct leat_task *task) {
     feed->n_tasks++;
+    task->stream = feed->stream;
     leat_scheduler_add(&feed->daemon->scheduler, NULL, task);
 }
 
@@ -78,25 +79,23 @@ static void log_cache(struct leat_feed *feed) {
     if (is_many)
         return;
     (void)leat_error_print(stats.cache_note, text, sizeof(text));
-    leat_log_write(&feed->daemon->log, LEAT_EVENT_CACHE,
-                   (const struct leat_log_field[]){LEAT_LOG_F("stream", feed->stream->name),
-                                                   LEAT_LOG_N("count", stats.n_cache_notes),
-                                                   LEAT_LOG_T("error", text), LEAT_LOG_FIELDS_END});
+    leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_CACHE,
+                           (const struct leat_log_field[]){LEAT_LOG_F("stream", feed->stream->name),
+                                                           LEAT_LOG_N("count", stats.n_cache_notes),
+                                                           LEAT_LOG_T("error", text),
+                                                           LEAT_LOG_FIELDS_END});
 }
 
 static void log_notes(struct leat_feed *feed) {
-    uint32_t n_dropped = 0;
     char *note;
 
     while ((note = leat_run_take_note(feed->run))) {
-        if (leat_user_may_log(feed->user, leat_daemon_now_ns(), &n_dropped))
-            leat_log_write(&feed->daemon->log, LEAT_EVENT_HELPER,
-                           (struct leat_log_field[]){
-                               LEAT_LOG_F("stream", feed->plan->spec->name),
-                               LEAT_LOG_T("text", note),
-                               LEAT_LOG_N("suppressed", n_dropped),
-                               LEAT_LOG_FIELDS_END,
-                           });
+        leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_HELPER,
+                               (struct leat_log_field[]){
+                                   LEAT_LOG_F("stream", feed->plan->spec->name),
+                                   LEAT_LOG_T("text", note),
+                                   LEAT_LOG_FIELDS_END,
+                               });
         free(note);
     }
 }
@@ -105,12 +104,12 @@ static void log_replay(struct leat_feed *feed) {
     char *why = leat_run_take_replay(feed->run);
 
     if (why)
-        leat_log_write(&feed->daemon->log, LEAT_EVENT_REPLAY,
-                       (struct leat_log_field[]){
-                           LEAT_LOG_F("stream", feed->plan->spec->name),
-                           LEAT_LOG_T("text", why),
-                           LEAT_LOG_FIELDS_END,
-                       });
+        leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_REPLAY,
+                               (struct leat_log_field[]){
+                                   LEAT_LOG_F("stream", feed->plan->spec->name),
+                                   LEAT_LOG_T("text", why),
+                                   LEAT_LOG_FIELDS_END,
+                               });
     free(why);
 }
 
@@ -151,6 +150,7 @@ static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struc
     feed_job->feed = feed;
     feed_job->job = job;
     feed_job->task.class = classes[leat_job_kind(job)];
+    feed_job->task.stream = feed->stream;
     feed_job->task.start = job_start;
     feed_job->task.work = job_work;
     feed_job->task.done = job_done;

@@ -103,9 +103,10 @@ static void log_error(struct leat_feed *feed, const struct leat_error *err) {
     char text[LEAT_ERROR_PRINT_MAX];
 
     (void)leat_error_print(err, text, sizeof(text));
-    leat_log_write(&feed->daemon->log, LEAT_EVENT_TUNER,
-                   (const struct leat_log_field[]){LEAT_LOG_F("stream", feed->stream->name),
-                                                   LEAT_LOG_T("error", text), LEAT_LOG_FIELDS_END});
+    leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_TUNER,
+                           (const struct leat_log_field[]){LEAT_LOG_F("stream", feed->stream->name),
+                                                           LEAT_LOG_T("error", text),
+                                                           LEAT_LOG_FIELDS_END});
 }
 
 static void keep_done(struct leat_task *task) {

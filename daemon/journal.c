@@ -3,25 +3,19 @@
 #include "daemon/journal.h"
 
 #include <ctype.h>
-#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
 
-#define MAX_FIELDS  20
+#define MAX_PARTS   (LEAT_LOG_MAX_FIELDS + 8)
 #define FIELD_BYTES 1200
 
-static const char *const message_ids[LEAT_N_EVENTS] = {
-#define LEAT_EVENT(upper, room, name, level, id, message) id,
-#include "daemon/log_events.def"
-#undef LEAT_EVENT
-};
-
 struct entry {
-    struct iovec parts[MAX_FIELDS];
-    char texts[MAX_FIELDS][FIELD_BYTES];
+    struct iovec parts[MAX_PARTS];
+    char texts[MAX_PARTS][FIELD_BYTES];
     int n;
 };
 
@@ -30,7 +24,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct entry *entry, const
     va_list ap;
     int n;
 
-    if (entry->n == MAX_FIELDS)
+    if (entry->n == MAX_PARTS)
         return;
     va_start(ap, format);
     n = vsnprintf(entry->texts[entry->n], FIELD_BYTES, format, ap);
@@ -42,6 +36,10 @@ __attribute__((format(printf, 2, 3))) static void add(struct entry *entry, const
     entry->n++;
 }
 
+static bool is_speech(const char *key) {
+    return strcmp(key, "error") == 0 || strcmp(key, "text") == 0;
+}
+
 static void add_field(struct entry *entry, const struct leat_log_field *field) {
     char key[32], value[FIELD_BYTES - 64];
     size_t n = strnlen(field->key, sizeof(key) - 1);
@@ -49,34 +47,50 @@ static void add_field(struct entry *entry, const struct leat_log_field *field) {
     for (size_t i = 0; i < n; i++)
         key[i] = (char)toupper((unsigned char)field->key[i]);
     key[n] = '\0';
-    if (field->kind == LEAT_LOG_NUMBER) {
-        add(entry, "LEAT_%s=%lld", key, (long long)field->number);
-        return;
-    }
-    if (field->kind == LEAT_LOG_FOREIGN)
-        (void)leat_log_escape_foreign(field->text ? field->text : "", value, sizeof(value));
-    else
-        (void)leat_log_escape_plain(field->text ? field->text : "", value, sizeof(value));
-    add(entry, "LEAT_%s=%s", key, value);
+    add(entry, "LEAT_%s=%s", key, leat_log_field_text(field, value, sizeof(value)));
 }
 
-int leat_journal_write(enum leat_event event, enum leat_log_level level, const char *name,
-                       const char *message, const struct leat_log_field *fields) {
+/* What does not fit is cut. */
+__attribute__((format(printf, 2, 3))) static void extend(char text[static FIELD_BYTES],
+                                                         const char *format, ...) {
+    size_t n = strlen(text);
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(text + n, FIELD_BYTES - n, format, ap);
+    va_end(ap);
+}
+
+/* What people read: the message, what was said, and the other values in parentheses. */
+static void add_message(struct entry *entry, const char *message,
+                        const struct leat_log_field *fields) {
+    char text[FIELD_BYTES] = "", value[FIELD_BYTES / 2];
+    const char *before = " (";
+
+    extend(text, "%s", message);
+    for (const struct leat_log_field *field = fields; field->kind != LEAT_LOG_END; field++)
+        if (is_speech(field->key) && field->text && field->text[0])
+            extend(text, ": %s", leat_log_field_text(field, value, sizeof(value)));
+    for (const struct leat_log_field *field = fields; field->kind != LEAT_LOG_END; field++) {
+        if (is_speech(field->key) || (field->kind != LEAT_LOG_NUMBER && !field->text))
+            continue;
+        extend(text, "%s%s=%s", before, field->key,
+               leat_log_field_text(field, value, sizeof(value)));
+        before = ", ";
+    }
+    add(entry, "MESSAGE=%s%s", text, before[0] == ',' ? ")" : "");
+}
+
+int leat_journal_write(enum leat_event event, const struct leat_log_field *fields) {
+    const struct leat_log_event *what = &leat_log_events[event];
     struct entry entry;
-    const char *error = NULL;
-    char escaped[FIELD_BYTES / 2];
 
     entry.n = 0;
-    for (const struct leat_log_field *field = fields; field->kind != LEAT_LOG_END; field++)
-        if (strcmp(field->key, "error") == 0)
-            error = field->text;
-    if (error)
-        (void)leat_log_escape_plain(error, escaped, sizeof(escaped));
-    add(&entry, "MESSAGE=%s%s%s", message, error ? ": " : "", error ? escaped : "");
-    add(&entry, "PRIORITY=%d", (int)level);
-    add(&entry, "MESSAGE_ID=%s", message_ids[event]);
+    add_message(&entry, what->message, fields);
+    add(&entry, "PRIORITY=%d", (int)what->level);
+    add(&entry, "MESSAGE_ID=%s", what->id);
     add(&entry, "SYSLOG_IDENTIFIER=leatd");
-    add(&entry, "LEAT_EVENT=%s", name);
+    add(&entry, "LEAT_EVENT=%s", what->name);
     for (const struct leat_log_field *field = fields; field->kind != LEAT_LOG_END; field++)
         add_field(&entry, field);
     return sd_journal_sendv(entry.parts, entry.n);

@@ -5,5 +5,4 @@
 #include "daemon/log.h"
 
 /* 0, or -errno: then nothing was written. */
-int leat_journal_write(enum leat_event event, enum leat_log_level level, const char *name,
-                       const char *message, const struct leat_log_field *fields);
+int leat_journal_write(enum leat_event event, const struct leat_log_field *fields);

@@ -12,14 +12,9 @@
 
 #include "daemon/journal.h"
 
-static const struct {
-    const char *name;
-    enum leat_log_room room;
-    enum leat_log_level level;
-    const char *message;
-} events[LEAT_N_EVENTS] = {
-#define LEAT_EVENT(upper, room, name, level, id, message)                                          \
-    {name, LEAT_LOG_ROOM_##room, level, message},
+const struct leat_log_event leat_log_events[LEAT_N_EVENTS] = {
+#define LEAT_EVENT(upper, room, name, level, id, message, advice)                                  \
+    {name, LEAT_LOG_ROOM_##room, level, id, message, advice},
 #include "daemon/log_events.def"
 #undef LEAT_EVENT
 };
@@ -58,17 +53,22 @@ int leat_log_find_level(const char *name) {
     return -ENOENT;
 }
 
+#define JSON_SPECIAL "\"\\"
+
 /* A line being written; what does not fit is cut. */
 struct line {
     char bytes[LEAT_LOG_LINE_MAX];
     size_t n;
+    bool is_cut;
 };
 
 static void add_bytes(struct line *line, const char *bytes, size_t n) {
     size_t space = sizeof(line->bytes) - 2 - line->n; /* keep room for '}' and '\n' */
 
-    if (n > space)
+    if (n > space) {
         n = space;
+        line->is_cut = true;
+    }
     memcpy(line->bytes + line->n, bytes, n);
     line->n += n;
 }
@@ -78,7 +78,7 @@ static void add(struct line *line, const char *text) {
 }
 
 static int is_plain(unsigned char byte) {
-    return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+    return byte >= 0x20 && byte < 0x7f && byte != '\\';
 }
 
 static int is_foreign_plain(unsigned char byte) {
@@ -117,8 +117,7 @@ size_t leat_log_escape_plain(const char *text, char *buffer, size_t size) {
     return escape(text, SIZE_MAX, is_plain, buffer, size);
 }
 
-/* The value without anything that could end a line or a string, but for the backslash of \xNN. */
-static const char *field_text(const struct leat_log_field *field, char *buffer, size_t size) {
+const char *leat_log_field_text(const struct leat_log_field *field, char *buffer, size_t size) {
     if (field->kind == LEAT_LOG_NUMBER)
         (void)snprintf(buffer, size, "%lld", (long long)field->number);
     else if (field->kind == LEAT_LOG_FOREIGN)
@@ -141,55 +140,73 @@ static void add_time(struct line *line) {
     add(line, text);
 }
 
+/* In quotes; the escaped text holds no control character. A backslash before each of `special`. */
+static void add_quoted(struct line *line, const char *text, const char *special) {
+    add(line, "\"");
+    while (*text) {
+        size_t n = strcspn(text, special);
+
+        add_bytes(line, text, n);
+        text += n;
+        if (!*text)
+            break;
+        add(line, "\\");
+        add_bytes(line, text++, 1);
+    }
+    add(line, "\"");
+}
+
 static void format_text(struct line *line, enum leat_event event,
                         const struct leat_log_field *fields) {
     char value[LEAT_LOG_LINE_MAX / 2];
 
     add_time(line);
     add(line, " ");
-    add(line, leat_log_level_name(events[event].level));
+    add(line, leat_log_level_name(leat_log_events[event].level));
     add(line, " event=");
-    add(line, events[event].name);
+    add(line, leat_log_events[event].name);
     for (const struct leat_log_field *field = fields; field->kind != LEAT_LOG_END; field++) {
-        const char *quote = field->kind == LEAT_LOG_PLAIN ? "\"" : "";
-
         add(line, " ");
         add(line, field->key);
         add(line, "=");
-        add(line, quote);
-        add(line, field_text(field, value, sizeof(value)));
-        add(line, quote);
+        (void)leat_log_field_text(field, value, sizeof(value));
+        if (field->kind == LEAT_LOG_PLAIN)
+            add_quoted(line, value, "\"");
+        else
+            add(line, value);
     }
 }
 
-/* The escaped text holds no quote and no control character; only its backslashes need doubling. */
-static void add_json_text(struct line *line, const char *text) {
-    add(line, "\"");
-    for (; *text; text++)
-        add_bytes(line, *text == '\\' ? "\\\\" : text, *text == '\\' ? 2 : 1);
-    add(line, "\"");
+/* Without the members for which there is no room, it is proper JSON all the same. */
+static void add_json_field(struct line *line, const struct leat_log_field *field) {
+    char value[LEAT_LOG_LINE_MAX / 4];
+    size_t n_before = line->n;
+
+    add(line, ",\"");
+    add(line, field->key);
+    add(line, "\":");
+    (void)leat_log_field_text(field, value, sizeof(value));
+    if (field->kind == LEAT_LOG_NUMBER)
+        add(line, value);
+    else
+        add_quoted(line, value, JSON_SPECIAL);
+    if (line->is_cut)
+        line->n = n_before;
+    line->is_cut = false;
 }
 
 static void format_json(struct line *line, enum leat_event event,
                         const struct leat_log_field *fields) {
-    char value[LEAT_LOG_LINE_MAX / 4];
-
     add(line, "{\"time\":\"");
     add_time(line);
     add(line, "\",\"level\":\"");
-    add(line, leat_log_level_name(events[event].level));
+    add(line, leat_log_level_name(leat_log_events[event].level));
     add(line, "\",\"event\":\"");
-    add(line, events[event].name);
-    add(line, "\"");
-    for (const struct leat_log_field *field = fields; field->kind != LEAT_LOG_END; field++) {
-        add(line, ",\"");
-        add(line, field->key);
-        add(line, "\":");
-        if (field->kind == LEAT_LOG_NUMBER)
-            add(line, field_text(field, value, sizeof(value)));
-        else
-            add_json_text(line, field_text(field, value, sizeof(value)));
-    }
+    add(line, leat_log_events[event].name);
+    add(line, "\",\"message\":");
+    add_quoted(line, leat_log_events[event].message, JSON_SPECIAL);
+    for (const struct leat_log_field *field = fields; field->kind != LEAT_LOG_END; field++)
+        add_json_field(line, field);
     line->bytes[line->n++] = '}';
 }
 
@@ -204,7 +221,9 @@ static void emit(struct leat_log *log, struct line *line) {
 }
 
 bool leat_log_wants(const struct leat_log *log, enum leat_event event) {
-    return events[event].level <= log->levels[events[event].room];
+    const struct leat_log_event *what = &leat_log_events[event];
+
+    return what->level <= log->levels[what->room];
 }
 
 void leat_log_write(struct leat_log *log, enum leat_event event,
@@ -221,9 +240,20 @@ void leat_log_write(struct leat_log *log, enum leat_event event,
         emit(log, &line);
         return;
     }
-    if (leat_journal_write(event, events[event].level, events[event].name, events[event].message,
-                           fields) < 0)
+    if (leat_journal_write(event, fields) < 0)
         emit(log, &line);
+}
+
+void leat_log_tell_lost(struct leat_log *log) {
+    uint64_t n = log->n_dropped - log->n_dropped_told;
+
+    if (n == 0)
+        return;
+    log->n_dropped_told = log->n_dropped;
+    leat_log_write(log, LEAT_EVENT_LOG_LOST,
+                   (struct leat_log_field[]){LEAT_LOG_N("lines", n), LEAT_LOG_FIELDS_END});
+    if (log->n_dropped != log->n_dropped_told) /* that one too */
+        log->n_dropped_told -= n;
 }
 
 static int leads_to_journal(int fd) {

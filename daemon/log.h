@@ -3,8 +3,9 @@
  * An event has a fixed name, a priority and a MESSAGE_ID (log_events.def), so that operators can
  * search for it. What is logged while running is what an operator must act on: bad clients, failed
  * streams, start and stop. Values never break a line: whatever a client can choose is FOREIGN: at
- * most 64 bytes, all but [A-Za-z0-9._:-] as \xNN; other texts have their control characters, quotes
- * and bytes over 0x7e written as \xNN. A line that the reader of stderr does not take at once is
+ * most 64 bytes, all but [A-Za-z0-9._:-] as \xNN; other texts have their control characters,
+ * backslashes and bytes over 0x7e written as \xNN, so that every backslash of a value begins one;
+ * a quote in a text between quotes is \". A line that the reader of stderr does not take at once is
  * dropped and counted: the log never blocks the loop. Owner: loop.
  */
 #pragma once
@@ -47,11 +48,22 @@ enum leat_log_room {
 };
 
 enum leat_event {
-#define LEAT_EVENT(upper, room, name, level, id, message) LEAT_EVENT_##upper,
+#define LEAT_EVENT(upper, room, name, level, id, message, advice) LEAT_EVENT_##upper,
 #include "daemon/log_events.def"
 #undef LEAT_EVENT
     LEAT_N_EVENTS
 };
+
+struct leat_log_event {
+    const char *name;
+    enum leat_log_room room;
+    enum leat_log_level level;
+    const char *id; /* MESSAGE_ID: 32 hexadecimal digits */
+    const char *message;
+    const char *advice; /* what an operator is to do */
+};
+
+extern const struct leat_log_event leat_log_events[LEAT_N_EVENTS];
 
 enum leat_log_kind {
     LEAT_LOG_END = 0,
@@ -77,6 +89,7 @@ struct leat_log_field {
 #define LEAT_LOG_FIELDS_END                                                                        \
     { .kind = LEAT_LOG_END }
 
+#define LEAT_LOG_MAX_FIELDS  20
 #define LEAT_LOG_FOREIGN_MAX 64
 #define LEAT_LOG_LINE_MAX    4096
 
@@ -85,6 +98,7 @@ struct leat_log {
     enum leat_log_format format; /* never AUTO */
     enum leat_log_level levels[LEAT_N_LOG_ROOMS];
     uint64_t n_dropped;
+    uint64_t n_dropped_told; /* of them */
 };
 
 /* fd: where text and JSON go; not closed. JOURNAL without one becomes TEXT. level: of all rooms. */
@@ -100,6 +114,12 @@ bool leat_log_wants(const struct leat_log *log, enum leat_event event);
 void leat_log_write(struct leat_log *log, enum leat_event event,
                     const struct leat_log_field *fields);
 
+/* Tells of lines that were lost since it was last called; may lose that one too, and tell later. */
+void leat_log_tell_lost(struct leat_log *log);
+
+/* The value as it is written, without anything that could end a line: a quote and the backslashes
+ * of \xNN may be in it. Returns buffer. */
+const char *leat_log_field_text(const struct leat_log_field *field, char *buffer, size_t size);
 /* The escaped forms, always terminated; return their length. */
 size_t leat_log_escape_foreign(const char *text, char *buffer, size_t size);
 size_t leat_log_escape_plain(const char *text, char *buffer, size_t size);

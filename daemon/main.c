@@ -13,9 +13,15 @@
 
 static int complain(const struct leat_error *err) {
     char text[LEAT_ERROR_PRINT_MAX];
+    struct leat_log log;
 
     (void)leat_error_print(err, text, sizeof(text));
-    (void)fprintf(stderr, "leatd: %s\n", text);
+    leat_log_init(&log, STDERR_FILENO, LEAT_LOG_AUTO, LEAT_LOG_ERROR);
+    if (log.format == LEAT_LOG_JOURNAL)
+        leat_log_write(&log, LEAT_EVENT_FAILED,
+                       (struct leat_log_field[]){LEAT_LOG_T("error", text), LEAT_LOG_FIELDS_END});
+    else
+        (void)fprintf(stderr, "leatd: %s\n", text);
     return EXIT_FAILURE;
 }
 
@@ -65,6 +71,10 @@ int main(int argc, char **argv) {
     }
     if (options.wants_version) {
         (void)puts("leatd " LEAT_VERSION);
+        return EXIT_SUCCESS;
+    }
+    if (options.wants_events) {
+        leat_log_reference_print(options.form, stdout);
         return EXIT_SUCCESS;
     }
     return options.checks_config ? check_config(&options.daemon) : serve(&options.daemon);

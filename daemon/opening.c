@@ -330,19 +330,18 @@ static void plan_work(struct leat_task *task) {
 
 static void log_failure(const struct leat_opening *opening, enum leat_event event,
                         const struct leat_error *err) {
-    struct leat_daemon *daemon = opening->daemon;
     char text[LEAT_ERROR_PRINT_MAX];
 
-    if (!err->code || !leat_log_wants(&daemon->log, event))
+    if (!err->code)
         return;
     (void)leat_error_print(err, text, sizeof(text));
-    leat_log_write(&daemon->log, event,
-                   (struct leat_log_field[]){
-                       LEAT_LOG_N("session", opening->session->id),
-                       LEAT_LOG_F("stream", opening->stream->name),
-                       LEAT_LOG_T("error", text),
-                       LEAT_LOG_FIELDS_END,
-                   });
+    leat_daemon_log_client(opening->daemon, opening->session->peer.uid, event,
+                           (struct leat_log_field[]){
+                               LEAT_LOG_N("session", opening->session->id),
+                               LEAT_LOG_F("stream", opening->stream->name),
+                               LEAT_LOG_T("error", text),
+                               LEAT_LOG_FIELDS_END,
+                           });
 }
 
 /* On the loop again: what was found out is kept for the next opening. */
@@ -406,6 +405,7 @@ int leat_opening_start(struct leat_session *session, const uint8_t *payload, siz
     session->opening = opening;
     opening->known = leat_data_ref(opening->stream->data);
     opening->task.class = LEAT_TASK_SLOW;
+    opening->task.stream = opening->stream;
     opening->task.work = plan_work;
     opening->task.done = plan_done;
     leat_loading_start(session->daemon, &opening->loading, &opening->task);

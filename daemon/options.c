@@ -13,6 +13,7 @@ static const struct option long_options[] = {
     {"workers", required_argument, NULL, 'w'},
     {"set", required_argument, NULL, 'S'},
     {"no-fuse", no_argument, NULL, 'F'},
+    {"events", optional_argument, NULL, 'E'},
     {"end-with", required_argument, NULL, 'e'},
     {"foreground", no_argument, NULL, 'f'},
     {"version", no_argument, NULL, 'V'},
@@ -42,6 +43,8 @@ const char *leat_options_help(void) {
            "ends,\n"
            "                         and removes DIR if nothing else is in it; --config may then\n"
            "                         be left out: streams are those that trainers describe\n"
+           "      --events[=FORM]    print what it may log and what is to be done then, and end;\n"
+           "                         FORM: text, markdown, or catalog (of the journal)\n"
            "  -f, --foreground       accepted; leatd always stays in the foreground\n"
            "  -V, --version\n"
            "  -h, --help\n"
@@ -78,6 +81,17 @@ static int take_override(struct leat_options *options, const char *text, struct 
     return 0;
 }
 
+static int take_events(struct leat_options *options, const char *text, struct leat_error *err) {
+    int form = leat_reference_form(text);
+
+    if (form < 0)
+        return leat_error_set(err, -EINVAL,
+                              "--events=%.32s: the forms are text, markdown and catalog", text);
+    options->wants_events = true;
+    options->form = (enum leat_reference_form)form;
+    return 0;
+}
+
 static int take(struct leat_options *options, int option, char **argv, struct leat_error *err) {
     switch (option) {
     case 'c':
@@ -97,6 +111,8 @@ static int take(struct leat_options *options, int option, char **argv, struct le
         return take_override(options, optarg, err);
     case 'e':
         return take_end_with(options, optarg, err);
+    case 'E':
+        return take_events(options, optarg ? optarg : "text", err);
     case 'F':
         options->daemon.is_unfused = true;
         return 0;
@@ -134,7 +150,7 @@ int leat_options_parse(struct leat_options *options, int argc, char **argv,
     if (r == 0 && options->daemon.end_with && !options->daemon.socket_dir)
         r = leat_error_set(err, -EINVAL, "--end-with wants a --socket-dir of its own");
     if (r == 0 && !options->daemon.config_file && !options->daemon.end_with &&
-        !options->wants_help && !options->wants_version)
+        !options->wants_help && !options->wants_version && !options->wants_events)
         r = leat_error_set(err, -EINVAL, "which settings? Give --config FILE");
     return r;
 }

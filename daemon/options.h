@@ -4,10 +4,12 @@
 #include <stdbool.h>
 
 #include "daemon/daemon.h"
+#include "daemon/log_reference.h"
 
 struct leat_options {
     struct leat_daemon_options daemon;
-    bool checks_config, wants_help, wants_version;
+    bool checks_config, wants_help, wants_version, wants_events;
+    enum leat_reference_form form; /* of events */
 };
 
 int leat_options_parse(struct leat_options *options, int argc, char **argv, struct leat_error *err);

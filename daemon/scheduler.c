@@ -5,6 +5,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+#include "daemon/heartbeat.h"
+
 #define CPUS_A_SPARE_ONE   4
 #define MANY_THREADS       8
 #define LONG_TASKS_IN_LINE 3
@@ -126,7 +128,9 @@ static void on_work(uv_work_t *request) {
     struct leat_task *task = request->data;
 
     set_policy(is_long(task->class));
+    leat_heartbeat_begin(task->scheduler->heartbeat, leat_scheduler_thread(), task);
     task->work(task);
+    leat_heartbeat_end(task->scheduler->heartbeat, leat_scheduler_thread());
 }
 
 static void on_done(uv_work_t *request, int status) {

@@ -21,8 +21,12 @@ enum leat_task_class {
     LEAT_N_TASK_CLASSES,
 };
 
+struct leat_heartbeat;
+struct leat_stream;
+
 struct leat_task {
     uv_work_t request;
+    struct leat_stream *stream; /* that waits for it, while it is out; NULL: none */
     struct leat_task *next;
     struct leat_scheduler *scheduler;
     enum leat_task_class class;
@@ -49,7 +53,8 @@ struct leat_scheduler {
     struct {
         struct leat_task_list *first, **last;
     } classes[LEAT_N_TASK_CLASSES];
-    struct leat_task_queue others; /* of whoever has no queue of its own */
+    struct leat_task_queue others;    /* of whoever has no queue of its own */
+    struct leat_heartbeat *heartbeat; /* that hears of every task; NULL: nobody wants to */
 };
 
 /* On a thread of the pool: which one, from 0 in the order of their first asking. */

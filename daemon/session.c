@@ -41,24 +41,19 @@ void leat_session_log(struct leat_session *session, enum leat_event event,
                       const struct leat_error *err) {
     struct leat_daemon *daemon = session->daemon;
     char text[LEAT_ERROR_PRINT_MAX] = "";
-    uint32_t n_dropped = 0;
 
-    if (!leat_log_wants(&daemon->log, event) ||
-        !leat_user_may_log(session->user, leat_daemon_now_ns(), &n_dropped))
-        return;
     if (err)
         (void)leat_error_print(err, text, sizeof(text));
-    leat_log_write(&daemon->log, event,
-                   (struct leat_log_field[]){
-                       LEAT_LOG_N("session", session->id),
-                       LEAT_LOG_N("uid", session->peer.uid),
-                       LEAT_LOG_N("pid", session->peer.pid),
-                       LEAT_LOG_F("client", session->client_name),
-                       LEAT_LOG_F("stream", session->stream ? session->stream->name : ""),
-                       LEAT_LOG_T("error", text),
-                       LEAT_LOG_N("suppressed", n_dropped),
-                       LEAT_LOG_FIELDS_END,
-                   });
+    leat_daemon_log_client(daemon, session->peer.uid, event,
+                           (struct leat_log_field[]){
+                               LEAT_LOG_N("session", session->id),
+                               LEAT_LOG_N("uid", session->peer.uid),
+                               LEAT_LOG_N("pid", session->peer.pid),
+                               LEAT_LOG_F("client", session->client_name),
+                               LEAT_LOG_F("stream", session->stream ? session->stream->name : ""),
+                               LEAT_LOG_T("error", text),
+                               LEAT_LOG_FIELDS_END,
+                           });
 }
 
 /* REFUSE before OPENED, GOAWAY behind it. If there is no room the end of the connection must do. */

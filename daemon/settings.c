@@ -129,6 +129,15 @@ const struct leat_arg leat_settings_args[] = {
      .min = 1,
      .max = LEAT_SETTINGS_MAX_WINDOW,
      .help = "The most batches that a trainer may ask to hold at once."},
+    {.name = "worker_timeout",
+     .type = LEAT_ARG_SECONDS,
+     .offset = MEMBER(worker_timeout),
+     .fallback = "60s",
+     .min = 0,
+     .max = 30 * 86400,
+     .help = "How long a worker may be at one task before its stream counts as stalled, which is "
+             "logged; one that then is stopped, dead or waits for a lock for good makes the "
+             "service manager start the daemon again. 0: never."},
     {.name = "exec",
      .type = LEAT_ARG_CHOICE,
      .offset = MEMBER(exec),

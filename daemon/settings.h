@@ -36,6 +36,7 @@ struct leat_settings {
     int64_t memory_limit; /* 0: none */
     int64_t max_streams, max_user_streams;
     int64_t window, max_window;
+    int64_t worker_timeout;      /* in seconds; 0: never */
     int exec;                    /* enum leat_settings_exec */
     int tuner;                   /* enum leat_settings_tuner */
     const char *state_directory; /* NULL: not given */

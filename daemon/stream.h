@@ -41,6 +41,8 @@ struct leat_stream {
     struct leat_data *data;       /* as it was last seen; NULL: it was not yet */
     struct leat_stream_totals totals;
     struct leat_trace *trace; /* of its runs; NULL: nobody wants one */
+    uint64_t stalled_ns;      /* the age of its oldest task, if that is stalled; else 0 */
+    uint64_t stall_told_ns;   /* when that was last logged; 0: never */
     bool has_tuner;
     struct leat_tuner tuner; /* of the run that ended last */
 };

@@ -92,18 +92,3 @@ void leat_user_discharge(struct leat_user *user, enum leat_charge charge, uint64
     user->used[charge] -= amount;
     user->users->used[charge] -= amount;
 }
-
-int leat_user_may_log(struct leat_user *user, uint64_t now_ns, uint32_t *ret_n_dropped) {
-    if (user->n_log_lines == 0 || now_ns - user->log_window_ns >= LEAT_USER_LOG_NS) {
-        user->log_window_ns = now_ns;
-        user->n_log_lines = 0;
-    }
-    if (user->n_log_lines >= LEAT_USER_LOG_LINES) {
-        user->n_log_lines_dropped++;
-        return 0;
-    }
-    user->n_log_lines++;
-    *ret_n_dropped = user->n_log_lines_dropped;
-    user->n_log_lines_dropped = 0;
-    return 1;
-}

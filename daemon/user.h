@@ -38,9 +38,6 @@ struct leat_user {
     uid_t uid;
     uint32_t n_refs;
     uint64_t used[LEAT_N_CHARGES];
-    uint64_t log_window_ns; /* start of the second in which n_log_lines were written */
-    uint32_t n_log_lines;
-    uint32_t n_log_lines_dropped;
 };
 
 void leat_users_init(struct leat_users *users, const struct leat_limits *limits);
@@ -55,9 +52,3 @@ struct leat_user *leat_user_unref(struct leat_user *user);
 int leat_user_charge(struct leat_user *user, enum leat_charge charge, uint64_t amount,
                      struct leat_error *err);
 void leat_user_discharge(struct leat_user *user, enum leat_charge charge, uint64_t amount);
-
-/* Whether one more line may be written because of this user: at most LEAT_USER_LOG_LINES each
- * LEAT_USER_LOG_NS. *ret_n_dropped: lines that were not written since the last one that was. */
-#define LEAT_USER_LOG_LINES 10
-#define LEAT_USER_LOG_NS    UINT64_C(10000000000)
-int leat_user_may_log(struct leat_user *user, uint64_t now_ns, uint32_t *ret_n_dropped);

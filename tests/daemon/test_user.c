@@ -1,4 +1,4 @@
-/* Accounts against a plain model, and lines of the log a user. */
+/* Accounts against a plain model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,31 +102,11 @@ static void test_users_are_apart(void **state) {
     leat_users_deinit(&users);
 }
 
-static void test_lines_of_the_log(void **state) {
-    struct leat_users users;
-    struct leat_user *user;
-    uint32_t n_dropped = 99;
-    int n_written = 0;
-
-    (void)state;
-    leat_users_init(&users, &limits);
-    user = leat_users_get(&users, 1);
-    for (uint64_t i = 0; i < 100; i++)
-        n_written += leat_user_may_log(user, 1000 + i, &n_dropped);
-    assert_int_equal(n_written, LEAT_USER_LOG_LINES);
-    assert_int_equal(n_dropped, 0);
-    assert_true(leat_user_may_log(user, 1000 + LEAT_USER_LOG_NS, &n_dropped));
-    assert_int_equal(n_dropped, 100 - LEAT_USER_LOG_LINES);
-    leat_user_unref(user);
-    leat_users_deinit(&users);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_model),
         cmocka_unit_test(test_huge_amounts),
         cmocka_unit_test(test_users_are_apart),
-        cmocka_unit_test(test_lines_of_the_log),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

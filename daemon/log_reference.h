@@ -1,0 +1,17 @@
+/* log_reference.h: what the daemon may log and what an operator is to do then, for people, for the
+ * documentation, and as a catalog of the journal (`journalctl -x`); made of log_events.def. */
+#pragma once
+
+#include <stdio.h>
+
+enum leat_reference_form {
+    LEAT_REFERENCE_TEXT,
+    LEAT_REFERENCE_MARKDOWN,
+    LEAT_REFERENCE_CATALOG, /* of systemd: journalctl(1), --update-catalog */
+    LEAT_N_REFERENCE_FORMS
+};
+
+/* -EINVAL: there is no form of that name. */
+int leat_reference_form(const char *name);
+
+void leat_log_reference_print(enum leat_reference_form form, FILE *file);
