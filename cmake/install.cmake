@@ -1,26 +1,32 @@
-install(TARGETS leatd leatctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# What is installed, and in which of Debian's packages (cmake/packages.cmake) it is: COMPONENT names it. What names none is
+# leatd's (CMAKE_INSTALL_DEFAULT_COMPONENT_NAME).
+install(TARGETS leatd RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT leatd)
+install(TARGETS leatctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT leatctl)
 
 # libleat: the library, its one header, and what pkg-config and find_package(leat) need.
 include(CMakePackageConfigHelpers)
 set(leat_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/leat)
-install(TARGETS leat EXPORT leatTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+install(TARGETS leat EXPORT leatTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libleat0 NAMELINK_COMPONENT libleat-dev
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES client/leat.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES client/leat.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libleat-dev)
 
 # libleat-tokenizer, in the same way.
-install(TARGETS leat-tokenizer EXPORT leatTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+install(TARGETS leat-tokenizer EXPORT leatTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libleat0 NAMELINK_COMPONENT libleat-dev
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES ${CMAKE_BINARY_DIR}/leat_tokenizer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(EXPORT leatTargets NAMESPACE leat:: DESTINATION ${leat_package_dir})
+install(FILES ${CMAKE_BINARY_DIR}/leat_tokenizer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libleat-dev)
+install(EXPORT leatTargets NAMESPACE leat:: DESTINATION ${leat_package_dir} COMPONENT libleat-dev)
 # Relative to the .pc file, so that it is right wherever --prefix puts it.
 file(RELATIVE_PATH leat_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/leat.pc.in leat.pc @ONLY)
 configure_file(cmake/leat-tokenizer.pc.in leat-tokenizer.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/leat.pc ${CMAKE_BINARY_DIR}/leat-tokenizer.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/leat.pc ${CMAKE_BINARY_DIR}/leat-tokenizer.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+        COMPONENT libleat-dev)
 configure_package_config_file(cmake/leatConfig.cmake.in leatConfig.cmake INSTALL_DESTINATION ${leat_package_dir})
 write_basic_package_version_file(leatConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/leatConfig.cmake ${CMAKE_BINARY_DIR}/leatConfigVersion.cmake
-        DESTINATION ${leat_package_dir})
+        DESTINATION ${leat_package_dir} COMPONENT libleat-dev)
 
 # The units of systemd, the groups they name, and examples: an /etc/leat/leatd.yaml and the files it
 # names. systemd looks for units of packages below /usr/lib and /usr/local/lib, never in the multiarch
@@ -34,5 +40,5 @@ install(FILES ${CMAKE_BINARY_DIR}/leatd.service systemd/leatd.socket systemd/lea
         systemd/leatd-control.socket DESTINATION lib/systemd/system)
 install(FILES systemd/leatd.sysusers.conf RENAME leat.conf DESTINATION lib/sysusers.d)
 install(FILES ${CMAKE_BINARY_DIR}/leatd.catalog DESTINATION lib/systemd/catalog)
-install(FILES ${CMAKE_BINARY_DIR}/log-events.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leat)
-install(DIRECTORY config/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leat)
+install(FILES ${CMAKE_BINARY_DIR}/log-events.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leatd)
+install(DIRECTORY config/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leatd/examples)

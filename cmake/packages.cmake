@@ -1,0 +1,93 @@
+# Debian's packages: `cpack -G DEB`, or ./bootstrap package, which builds first. A package is the component of its name, see
+# cmake/install.cmake; packages/ holds what only they have. Their files are those of `cmake --install --prefix /usr`, besides
+# the configuration, copyright and changelog of each, and the Python package.
+set(leat_packages leatd leatctl libleat0 libleat-dev)
+if(TARGET leat_python)
+    list(APPEND leat_packages python3-leat)
+endif()
+
+# /etc/leat/leatd.yaml: the example, of which no stream is declared, since that would name data which is not there.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS config/leatd.yaml)
+file(READ config/leatd.yaml text)
+string(FIND "${text}" "\nstreams:\n" start)
+if(start EQUAL -1)
+    message(FATAL_ERROR "config/leatd.yaml declares no streams, which its package would comment out")
+endif()
+string(SUBSTRING "${text}" ${start} -1 streams)
+string(SUBSTRING "${text}" 0 ${start} text)
+string(REGEX REPLACE "\n([^\n])" "\n# \\1" streams "${streams}")
+file(CONFIGURE OUTPUT packages/leatd.yaml CONTENT "${text}${streams}" @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/packages/leatd.yaml DESTINATION /etc/leat COMPONENT leatd EXCLUDE_FROM_ALL)
+install(DIRECTORY DESTINATION /etc/leat/streams.d COMPONENT leatd EXCLUDE_FROM_ALL)
+
+foreach(package IN LISTS leat_packages)
+    set(doc ${CMAKE_INSTALL_DATADIR}/doc/${package})
+    install(FILES packages/copyright DESTINATION ${doc} COMPONENT ${package} EXCLUDE_FROM_ALL)
+    install(FILES packages/changelog DESTINATION ${doc} RENAME changelog.Debian COMPONENT ${package} EXCLUDE_FROM_ALL)
+    if(EXISTS ${CMAKE_SOURCE_DIR}/packages/${package}/lintian-overrides)
+        install(FILES packages/${package}/lintian-overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
+                RENAME ${package} COMPONENT ${package} EXCLUDE_FROM_ALL)
+    endif()
+endforeach()
+
+# What is said of all.
+set(CPACK_GENERATOR DEB)
+set(CPACK_COMPONENTS_ALL ${leat_packages})
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_PACKAGE_NAME leat)
+set(CPACK_PACKAGE_VENDOR leat)
+set(CPACK_PACKAGE_CONTACT "leat maintainers <maintainers@leat.invalid>" CACHE STRING "Who stands for the packages: NAME <MAIL>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_THREADS 0)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_SOURCE_DIR}/cmake/package_relations.cmake)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/package_files.cmake)
+
+# leat_package(NAME SECTION SUMMARY TEXT): what one package says of itself; what it has for dpkg lies in packages/NAME.
+function(leat_package name section summary text)
+    string(TOUPPER ${name} upper)
+    set(control "")
+    foreach(file conffiles postinst postrm prerm shlibs triggers)
+        if(EXISTS ${CMAKE_SOURCE_DIR}/packages/${name}/${file})
+            list(APPEND control ${CMAKE_SOURCE_DIR}/packages/${name}/${file})
+        elseif(EXISTS ${CMAKE_SOURCE_DIR}/packages/${name}/${file}.in)
+            configure_file(packages/${name}/${file}.in packages/${name}/${file} @ONLY)
+            list(APPEND control ${CMAKE_BINARY_DIR}/packages/${name}/${file})
+        endif()
+    endforeach()
+    set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name} PARENT_SCOPE)
+    set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${section} PARENT_SCOPE)
+    set(CPACK_COMPONENT_${upper}_DESCRIPTION "${summary}\n${text}" PARENT_SCOPE)
+    set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA "${control}" PARENT_SCOPE)
+endfunction()
+
+leat_package(leatd science "carries batches to trainers: the daemon"
+    "leatd reads CSV, JSONL, Arrow and plain text, turns records into token
+batches on a pool of workers, and hands them through shared memory to every
+trainer of the machine. What a trainer sees depends on specification, data,
+seed and epoch alone: not on timing, workers, restarts or other trainers.
+.
+This package is the service: /etc/leat/leatd.yaml is its configuration, the
+groups leat-clients and leat-admin are its trainers and operators.")
+leat_package(leatctl science "carries batches to trainers: the operator's tool"
+    "leatctl asks the daemon leatd how streams and trainers are, drains it, and
+pulls batches; it checks, explains and measures specifications of streams,
+and runs them with a daemon of its own.")
+leat_package(libleat0 libs "carries batches to trainers: the libraries"
+    "libleat is what a trainer in C pulls batches with from the daemon leatd;
+libleat-tokenizer turns texts into token ids as Hugging Face tokenizers does,
+from the same files.")
+leat_package(libleat-dev libdevel "carries batches to trainers: what compiling takes"
+    "The headers leat.h and leat_tokenizer.h, and what the linker, pkg-config and
+CMake need to find libleat and libleat-tokenizer.")
+leat_package(python3-leat python "carries batches to trainers: the Python package"
+    "import leat: pipelines in Python, and batches as tensors of PyTorch, JAX, MLX
+or NumPy, none of which this package needs. Batches come from the daemon of
+the machine or from one of its own.")
+include(CPack)

@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Debian's packages of leat: what is in them, and how they install, upgrade and go in a booted Debian 12.
+
+    test_packages.py BIN [PATTERN]
+
+The packages are made of the tree that BIN lies in, and once more as a later release. The machine is a
+container of systemd-nspawn over a tree that tests/e2e/debian_tree.py makes, and build/ keeps; what is
+installed there is gone afterwards. The tests of one machine go on from each other, in their order.
+Needs root, dpkg-dev, systemd-nspawn, and mmdebstrap with a mirror; lintian for one of them.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+import debian_tree
+import leat_harness
+from leat_harness import BIN, HANG_S, ROOT, SLOW, Skip, require, wait_until
+from test_systemd_pid1 import SOCKETS, Machine, children
+
+UNITS = ["leatd.service", *SOCKETS]
+EXAMPLES = "/usr/share/doc/leatd/examples"
+STREAM = (ROOT / "config" / "titanic.yaml").read_text()
+CONFIG = "workers: 2\n" + re.sub(r"(paths: \[|vocab: |tokenizer: )", rf"\1{EXAMPLES}/", STREAM)
+GROUPS = ["leat-clients", "leat-admin"]
+TRAINER_UID = 1000
+PACE_US = 5000
+N_EPOCHS = 400  # more than the trainer gets through
+CLEAN = ["initial-upload-closes-no-bugs", "no-manual-page"]  # what lintian may warn of
+READ = """
+import leat
+with leat.open("titanic") as batches:
+    batch = next(iter(batches))
+    print(leat.__file__, len(batch["labels"]))
+print(sum(1 for batch in leat.csv("%s/titanic.csv").cast("Survived", "labels", dtype="int64").select(["labels"]).batch(32)))
+"""
+
+
+def pack(folder, release, *names):
+    """Packages of the tree, as that release of its version; all, or those of these names."""
+    chosen = ["-D", "CPACK_COMPONENTS_ALL=" + ";".join(names)] if names else []
+    done = subprocess.run(["/usr/bin/cpack", "--config", BIN.parent / "CPackConfig.cmake", "-B", folder,
+                           "-D", f"CPACK_DEBIAN_PACKAGE_RELEASE={release}", *chosen], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(f"cpack: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return {path.name.split("_")[0]: path for path in sorted(folder.glob("*.deb"))}
+
+
+class Debian(Machine):
+    """A booted Debian 12 without leat; the packages lie in /packages there."""
+
+    def __init__(self):
+        super().__init__()
+        for program in ("dpkg-shlibdeps", "mmdebstrap"):
+            require(program)
+        if not (BIN.parent / "CPackConfig.cmake").exists():
+            raise Skip("cmake made no packages of this tree")
+        self.first = pack(self.folder / "packages" / "1", 1)
+        self.next = pack(self.folder / "packages" / "2", 2, "leatd")
+        self.tree = debian_tree.find(ROOT / "build" / "debian-12", sorted(self.first.values()))
+
+    def boot(self):
+        options = ["--quiet", "--volatile=overlay", "--register=no", "--machine", f"leat-{os.getpid()}", "--private-network",
+                   f"--bind-ro={self.folder}/packages:/packages", f"--bind-ro={BIN.parent}/tests/e2e/steady:/usr/local/bin/steady"]
+        if not os.path.isdir("/run/systemd/system"):
+            options.append("--keep-unit")
+        self.process = subprocess.Popen(
+            ["systemd-nspawn", f"--directory={self.tree}", *options, "--boot", "systemd.unit=basic.target",
+             "systemd.firstboot=off"],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+            env={**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"})
+        deadline = time.monotonic() + HANG_S
+        while not self.is_up():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                text = (self.folder / "boot.log").read_text(errors="replace").strip()
+                raise Skip("no container boots here: " + text.split("\n")[-1])
+            time.sleep(0.1)
+
+    def apt(self, command, *packages):
+        names = [f"/packages/{path.relative_to(self.folder / 'packages')}" if isinstance(path, pathlib.Path) else path
+                 for path in packages]
+        return self.run("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", command, "--yes", "--allow-downgrades",
+                        "-o", "DPkg::Options::=--force-unsafe-io", *names)
+
+    def version(self):
+        return self.run("dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Version}", "leatd", check=False)
+
+    def n_sessions(self):
+        status = self.run("leatctl", "status", "--json", check=False)
+        with contextlib.suppress(ValueError):
+            return json.loads(status)["n_sessions"]
+        return -1
+
+    def train(self, pace_us, n_epochs):
+        """The command of a trainer that is a user of leat-clients."""
+        group = self.run("getent", "group", "leat-clients").split(":")[2]
+        return ["setpriv", f"--reuid={TRAINER_UID}", f"--regid={TRAINER_UID}", f"--groups={group}",
+                "/usr/local/bin/steady", "titanic", "0", "1", "2", str(pace_us), str(n_epochs)]
+
+    def around(self, what):
+        """Does what() while the trainer runs: then there is another daemon, and the trainer goes on with it."""
+        pid = self.main_pid()
+        what()
+        self.wait_restarted(pid)
+        wait_until(lambda: self.n_sessions() == 1, "the trainer is back")
+
+
+machine = None
+
+
+def installed_files(folder):
+    """What `cmake --install` installs, as paths below /; of man pages the names that packages give them."""
+    subprocess.run(["/usr/bin/cmake", "--install", BIN.parent, "--prefix", "/usr"], check=True, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "DESTDIR": str(folder)})
+    names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_symlink() or path.is_file()}
+    return {re.sub(r"^(usr/share/man/.*[^z])$", r"\1.gz", name) for name in names}
+
+
+def packed_files(package):
+    lines = subprocess.run(["dpkg-deb", "--contents", package], capture_output=True, text=True, check=True).stdout.splitlines()
+    return {line.split(None, 5)[5].split(" -> ")[0].removeprefix("./") for line in lines if not line.startswith("d")}
+
+
+def test_files(folder):
+    """All that is installed is in a package, and in one only."""
+    of_package = {name: packed_files(path) for name, path in machine.first.items()}
+    every = [name for names in of_package.values() for name in names]
+    assert len(every) == len(set(every)), sorted(name for name in set(every) if every.count(name) > 1)
+    assert not installed_files(folder) - set(every)
+    for name, files in of_package.items():
+        assert {f"usr/share/doc/{name}/copyright", f"usr/share/doc/{name}/changelog.Debian.gz"} <= files, name
+    assert {"etc/leat/leatd.yaml", "usr/bin/leatd", "usr/lib/systemd/system/leatd.service"} <= of_package["leatd"]
+    assert {"usr/bin/leatctl"} <= of_package["leatctl"]
+    assert {"usr/include/leat.h", "usr/include/leat_tokenizer.h"} <= of_package["libleat-dev"]
+    assert any(name.endswith("/libleat.so.0") for name in of_package["libleat0"])
+
+
+def test_lintian(folder):
+    """Without errors, nor warnings that would be news."""
+    require("lintian")
+    done = subprocess.run(["lintian", "--allow-root", "--fail-on=error,warning", f"--suppress-tags={','.join(CLEAN)}",
+                           *machine.first.values()], capture_output=True, text=True, timeout=HANG_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_headers(folder):
+    """A trainer in C is built with what libleat-dev brings, and runs with libleat0."""
+    for name in ("libleat0", "libleat-dev"):
+        subprocess.run(["dpkg-deb", "--extract", machine.first[name], folder], check=True)
+    libraries = next((folder / "usr/lib").rglob("libleat.so")).parent
+    (folder / "version.c").write_text('#include <leat.h>\n#include <stdio.h>\nint main(void) {\n    puts(leat_version());\n}\n')
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "leat"], capture_output=True, text=True, check=True,
+                           env={**os.environ, "PKG_CONFIG_PATH": str(libraries / "pkgconfig")}).stdout.split()
+    subprocess.run(["cc", "-o", folder / "version", folder / "version.c", *flags], check=True)
+    said = subprocess.run([folder / "version"], capture_output=True, text=True, check=True,
+                          env={**os.environ, "LD_LIBRARY_PATH": str(libraries)}).stdout.strip()
+    assert said and machine.first["libleat0"].name.split("_")[1].startswith(said), said
+
+
+def test_install(folder):
+    """One command, and the service runs, with a configuration that names no data; a stream, and there are batches."""
+    machine.apt("install", machine.first["leatd"])
+    assert machine.version() == "ii  0.1.0-1", machine.version()
+    machine.run("systemctl", "start", "leatd")
+    assert machine.states() == ["active"] * 4, machine.journal()
+    assert [machine.run("systemctl", "is-enabled", unit) for unit in UNITS] == ["enabled"] * 4
+    for group in GROUPS:
+        machine.run("getent", "group", group)
+    machine.write("/etc/leat/leatd.yaml", CONFIG)
+    machine.run("systemctl", "restart", "leatd")
+    assert machine.run(*machine.train(0, 1)).startswith("epoch 0 28 ")
+
+
+def test_companions(folder):
+    """Operators and Python find what they need in the other packages."""
+    machine.apt("install", "--no-install-recommends", *(path for name, path in machine.first.items() if name != "leatd"))
+    assert json.loads(machine.run("leatctl", "status", "--json"))["n_streams"] == 1
+    assert "libleat.so.0" in machine.run("ldconfig", "-p")
+    lines = machine.run("python3", "-c", READ % EXAMPLES).splitlines()
+    assert lines == ["/usr/lib/python3/dist-packages/leat/__init__.py 32", "28"], lines
+    assert machine.run("python3", "-c", "import importlib.metadata as m; print(m.version('leat'))") == "0.1.0"
+
+
+def test_trainer(folder):
+    """Restarted, killed, hung, upgraded and downgraded around a trainer, which sees what an undisturbed one does."""
+    undisturbed = machine.run(*machine.train(0, N_EPOCHS)).splitlines()
+    machine.write("/run/systemd/system/leatd.service.d/watchdog.conf", "[Service]\nWatchdogSec=2\n")
+    machine.run("systemctl", "daemon-reload")
+    trainer = machine.start(*machine.train(PACE_US, 0))
+    wait_until(lambda: machine.n_sessions() == 1, "a session")
+    machine.around(lambda: machine.run("systemctl", "restart", "leatd"))
+    machine.around(lambda: machine.run("systemctl", "kill", "--signal=KILL", "leatd"))
+    machine.around(lambda: machine.apt("install", machine.next["leatd"]))
+    assert machine.version() == "ii  0.1.0-2", machine.version()
+    machine.around(lambda: machine.run("systemctl", "kill", "--signal=STOP", "leatd"))
+    machine.around(lambda: machine.apt("install", machine.first["leatd"]))
+    assert machine.version() == "ii  0.1.0-1", machine.version()
+    os.kill(list(children(trainer.pid))[-1], signal.SIGTERM)
+    lines = trainer.communicate(timeout=HANG_S)[0].decode().splitlines()
+    assert trainer.returncode == 0, lines[-3:]
+    assert len(lines) > 2 and lines[:-1] == undisturbed[:len(lines) - 1], (lines[-3:], len(undisturbed))
+    assert re.fullmatch(r"longest_ms \d+ lost 5 back 5", lines[-1]), lines[-1]
+
+
+def test_choices(folder):
+    """What an operator has decided stays over an upgrade: the configuration, and that nothing runs."""
+    machine.run("systemctl", "disable", "--now", *UNITS)
+    machine.apt("install", machine.next["leatd"])
+    assert machine.states() == ["inactive"] * 4
+    assert [machine.run("systemctl", "is-enabled", unit, check=False) for unit in UNITS] == ["disabled"] * 4
+    assert machine.run("cat", "/etc/leat/leatd.yaml") == CONFIG.strip()
+    machine.run("systemctl", "enable", "--now", "leatd.service")
+    assert machine.states() == ["active"] * 4
+
+
+def test_purge(folder):
+    """Removed, it does not run; purged, nothing of it is left but its groups."""
+    machine.run("sh", "-c", "touch /var/lib/leat/found /var/cache/leat/found")
+    machine.apt("remove", "leatd")
+    assert machine.states() == ["inactive"] * 4
+    assert machine.run("cat", "/etc/leat/leatd.yaml") == CONFIG.strip()
+    machine.run("ls", "/var/lib/leat/found")
+    machine.apt("purge", *(name for name in machine.first if name != "python3-leat"))  # which went with leatd
+    left = machine.run("find", "/", "-xdev", "-name", "*leat*", "-not", "-path", "/packages/*", "-not", "-path", "/proc/*")
+    assert left == "", left
+    for group in GROUPS:
+        machine.run("getent", "group", group)
+
+
+def main():
+    global machine
+    signal.signal(signal.SIGTERM, lambda *_: exit(1))
+    try:
+        machine = Debian()
+        machine.boot()
+        leat_harness.main(globals())
+    except Skip as reason:
+        print(f"skipped: {reason}")
+        raise SystemExit(77)
+    finally:
+        if machine:
+            machine.close()
+
+
+if __name__ == "__main__":
+    main()
