@@ -58,7 +58,7 @@ static int render(void *user, const struct leat_plan *plan, const struct leat_bl
     }
     if (bad && head->n_left > 0) {
         leat_bad_record_error(plan, block, bad, err);
-        return -EINVAL;
+        return -EBADMSG;
     }
     count_bad(head, plan, block, row);
     if (head->text->failed)

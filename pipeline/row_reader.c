@@ -48,7 +48,7 @@ const struct leat_bad_record *leat_block_first_bad(const struct leat_block *bloc
 
 void leat_bad_record_error(const struct leat_plan *plan, const struct leat_block *block,
                            const struct leat_bad_record *bad, struct leat_error *err) {
-    leat_error_set(err, -EINVAL, "%s", bad->message);
+    leat_error_set(err, -EBADMSG, "%s", bad->message);
     leat_error_locate(err, plan->source->files.paths[block->file], (uint32_t)bad->line,
                       bad->column);
     if (bad->field)

@@ -141,7 +141,7 @@ void leat_run_end_scan(struct leat_run *run, uint64_t n_records) {
 void leat_run_bad_error(const struct leat_run *run, uint32_t file,
                         const struct leat_bad_record *bad, struct leat_error *err) {
     *err = LEAT_ERROR_INIT;
-    leat_error_set(err, -EINVAL, "%s", bad->message);
+    leat_error_set(err, -EBADMSG, "%s", bad->message);
     leat_error_locate(err, run->plan->source->files.paths[file], (uint32_t)bad->line, bad->column);
     if (bad->field)
         leat_error_prefix(err, "%s", bad->field);
@@ -158,17 +158,17 @@ static int meet_bad(struct leat_run *run, uint32_t file, const struct leat_bad_r
     leat_run_bad_error(run, file, bad, &run->last_bad);
     if (options->on_error == LEAT_ON_ERROR_FAIL) {
         leat_run_fail(run, &run->last_bad);
-        return -EINVAL;
+        return -EBADMSG;
     }
     if (options->max_errors > 0 && run->n_epoch_bad > (uint64_t)options->max_errors) {
         char text[LEAT_ERROR_PRINT_MAX];
 
         err = LEAT_ERROR_INIT;
         (void)leat_error_print(&run->last_bad, text, sizeof(text));
-        leat_error_set(&err, -EINVAL, "more than max_errors (%lld) bad records; the last is %.300s",
+        leat_error_set(&err, -EBADMSG, "more than max_errors (%lld) bad records; the last is %.300s",
                        (long long)options->max_errors, text);
         leat_run_fail(run, &err);
-        return -EINVAL;
+        return -EBADMSG;
     }
     if (options->on_error == LEAT_ON_ERROR_QUARANTINE && run->epoch == run->options.first_epoch &&
         run->pass == 0)

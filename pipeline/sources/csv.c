@@ -177,9 +177,9 @@ static int split_header(const struct leat_cutter *cutter, const uint8_t *record,
     if (!fields)
         return leat_error_oom(err);
     if (!leat_cutter_split(cutter, record, n_bytes, n_bytes, fields, LEAT_FIELDS_MAX, &n_fields))
-        r = leat_error_set(err, -EINVAL, "the header is not CSV: a quote stands where none may be");
+        r = leat_error_set(err, -EBADMSG, "the header is not CSV: a quote stands where none may be");
     else if (n_fields > LEAT_FIELDS_MAX)
-        r = leat_error_set(err, -EINVAL, "the header has more than %d fields", LEAT_FIELDS_MAX);
+        r = leat_error_set(err, -EBADMSG, "the header has more than %d fields", LEAT_FIELDS_MAX);
     else
         r = take_names(cutter, record, fields, n_fields, ret_header, err);
     free(fields);
@@ -197,21 +197,23 @@ static int read_header(const struct csv *self, const uint8_t *record, size_t n_b
     cutter_.max_record_bytes = INT32_MAX;
     wrong = leat_cutter_check(&cutter_, record, n_bytes, &line, &column);
     if (wrong) {
-        r = leat_error_set(err, -EINVAL, "the header %s", wrong);
+        r = leat_error_set(err, -EBADMSG, "the header %s", wrong);
         leat_error_locate(err, file, line + 1, column);
         return r;
     }
     if (leat_json_is_utf8(record, n_bytes))
         r = split_header(&cutter_, record, n_bytes, ret_header, err);
     else
-        r = leat_error_set(err, -EINVAL, "the header is not UTF-8");
-    if (r == -EINVAL)
+        r = leat_error_set(err, -EBADMSG, "the header is not UTF-8");
+    if (r == -EBADMSG)
         leat_error_locate(err, file, 1, 0);
     return r;
 }
 
 static int declare(struct csv *self, char *const *names, size_t n_names, const char *file,
                    struct leat_planner *planner, struct leat_error *err) {
+    int wrong = self->names.n_items > 0 ? -EINVAL : -EBADMSG; /* said by the spec, or by the file */
+
     for (size_t i = 0; i < n_names; i++) {
         uint32_t column;
         int r;
@@ -219,11 +221,11 @@ static int declare(struct csv *self, char *const *names, size_t n_names, const c
         for (size_t k = 0; k < i; k++)
             if (strcmp(names[k], names[i]) == 0)
                 return leat_error_set(
-                    err, -EINVAL,
+                    err, wrong,
                     "%s: fields %zu and %zu have the same name \"%.64s\"; give others with `names`",
                     file, k + 1, i + 1, names[i]);
         if (!names[i][0])
-            return leat_error_set(err, -EINVAL,
+            return leat_error_set(err, wrong,
                                   "%s: field %zu has no name; give all of them with `names`", file,
                                   i + 1);
         r = leat_planner_add(planner, &self->source.base, "names", names[i], LEAT_DTYPE_TEXT, true,
@@ -253,7 +255,7 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
         return r;
     if (start == end)
         return leat_error_set(
-            err, -EINVAL, "%s: is empty: a header with the names of the fields was expected", file);
+            err, -EBADMSG, "%s: is empty: a header with the names of the fields was expected", file);
     r = read_header(self, head + start, end - start, file, &header, err);
     if (r < 0) {
         header_deinit(&header);
@@ -272,16 +274,16 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
 static int compare_header(const struct csv *self, const struct header *header, const char *file,
                           struct leat_error *err) {
     if (header->n_names != self->n_columns)
-        leat_error_set(err, -EINVAL, "the header has %zu fields, that of %s has %zu",
+        leat_error_set(err, -EBADMSG, "the header has %zu fields, that of %s has %zu",
                        header->n_names, self->source.files.paths[0], self->n_columns);
     for (size_t i = 0; i < header->n_names && i < self->n_columns; i++)
         if (strcmp(header->names[i], self->columns[i]) != 0)
-            leat_error_set(err, -EINVAL, "field %zu is \"%.64s\" here and \"%.64s\" in %s", i + 1,
+            leat_error_set(err, -EBADMSG, "field %zu is \"%.64s\" here and \"%.64s\" in %s", i + 1,
                            header->names[i], self->columns[i], self->source.files.paths[0]);
     if (!err->code)
         return 0;
     leat_error_locate(err, file, 1, 0);
-    return -EINVAL;
+    return -EBADMSG;
 }
 
 static int begin_file(const struct leat_config *config, const uint8_t *head, size_t n_bytes,

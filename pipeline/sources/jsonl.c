@@ -117,13 +117,13 @@ static int infer_records(struct jsonl *self, const uint8_t *data, size_t n_bytes
     if (r < 0 || *n_good > 0)
         return r;
     if (fault.code) {
-        r = leat_error_set(err, -EINVAL, "%s; no line before here can tell what fields there are",
+        r = leat_error_set(err, -EBADMSG, "%s; no line before here can tell what fields there are",
                            fault.message);
         leat_error_locate(err, file, fault_line, fault.column);
         return r;
     }
     return leat_error_set(
-        err, -EINVAL, "%s: is empty: a record was expected, to tell what fields there are", file);
+        err, -EBADMSG, "%s: is empty: a record was expected, to tell what fields there are", file);
 }
 
 /* The fields of the complete records in the head. Of a FIFO, which gives what it has, the same ones

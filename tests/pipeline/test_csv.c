@@ -105,7 +105,7 @@ static void other_files_have_the_same_header(void **state) {
             assert_int_equal(r, 0);
             continue;
         }
-        assert_int_equal(r, -EINVAL);
+        assert_int_equal(r, -EBADMSG);
         assert_non_null(strstr(err.message, cases[i].error));
         assert_string_equal(err.file, "other");
         err = LEAT_ERROR_INIT;

@@ -30,7 +30,7 @@ static void test_bad_record_is_named(void **state) {
     (void)state;
     folder_print("data.csv", "id,name,age\n1,\"a\nb\",3\n2,c,x y\n");
     driven = drive_stream(CSV, "", BAD_STAGES, &how);
-    assert_int_equal(driven.error.code, -EINVAL);
+    assert_int_equal(driven.error.code, -EBADMSG);
     assert_string_equal(driven.error.file, folder_path("data.csv"));
     assert_int_equal(driven.error.line, 4);
     assert_string_equal(driven.error.path, "streams.x.cast.age");
@@ -51,7 +51,7 @@ static void test_max_errors(void **state) {
         how = random_drive();
         how.options.n_epochs = 3;
         driven = drive_stream(CSV, "on_error: skip\n    max_errors: 49", BAD_STAGES, &how);
-        assert_int_equal(driven.error.code, -EINVAL);
+        assert_int_equal(driven.error.code, -EBADMSG);
         assert_non_null(strstr(driven.error.message, "more than max_errors (49) bad records"));
         assert_non_null(strstr(driven.error.message, "data.csv:"));
         assert_int_equal(driven.n_rows, 950); /* ids 0..998, without the bad */
@@ -298,7 +298,7 @@ static void test_second_file_fails_in_order(void **state) {
         how.options.n_epochs = 1;
         driven = drive_stream("csv: {paths: [one.csv, two.csv]}", block_option(), BAD_STAGES,
                               i ? &how : &(struct drive){.options = {.n_epochs = 1}});
-        assert_int_equal(driven.error.code, -EINVAL);
+        assert_int_equal(driven.error.code, -EBADMSG);
         assert_string_equal(driven.error.file, folder_path("two.csv"));
         assert_int_equal(driven.n_rows, 1000);
         how.options.n_steps = 100; /* not wanted any more: not met */

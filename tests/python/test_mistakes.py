@@ -33,12 +33,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     # files
-    ('leat.csv("nofile.csv").batch(2).head()', leat.NotFoundError, ["source.csv.paths[0]", "nofile.csv: No such file"]),
-    ('next(iter(leat.csv("nofile.csv").batch(2)))', leat.NotFoundError, ["source.csv.paths[0]", "nofile.csv: No such file"]),
+    ('leat.csv("nofile.csv").batch(2).head()', leat.NotFoundError, ["nofile.csv: streams.pipeline.source.csv.paths[0]: No such file"]),
+    ('next(iter(leat.csv("nofile.csv").batch(2)))', leat.NotFoundError, ["nofile.csv: streams.pipeline.source.csv.paths[0]: No such file"]),
     ('leat.csv("").head()', leat.SpecError, ["is empty: expected a path"]),
     ("leat.csv(3)", leat.SpecError, ["3 is a int: expected a path"]),
     ('leat.csv(open("titanic.csv"))', leat.SpecError, ["an open file: give its path, 'titanic.csv'"]),
-    ('leat.jsonl("titanic.csv").head()', leat.SpecError, ["titanic.csv:1:1", "found 'P'"]),
+    ('leat.jsonl("titanic.csv").head()', leat.DataError, ["titanic.csv:1:1", "found 'P'"]),
     # names
     ('leat.csv("titanic.csv").cast("Agee", dtype="float32").head()', leat.SpecError, ['no field "Agee"', 'did you mean "Age"?']),
     ('leat.csv("titanic.csv").template("{Nme}").head()', leat.SpecError, ['no field "Nme"', 'did you mean "Name"?']),
@@ -149,3 +149,26 @@ def test_help(folder: pathlib.Path) -> None:
     assert [thing for thing in public if not (thing.__doc__ or "").strip()] == []
     for name in ("csv", "dataloader", "Pipeline", "Tokenizer"):
         assert name in text, "help lists it"
+
+
+@pytest.mark.parametrize("how", ["head", "check", "open"])
+def test_where_in_the_data(folder: pathlib.Path, how: str) -> None:
+    """What is wrong with the files has the file, line and column as attributes, whoever finds it, and when."""
+    (folder / "broken.jsonl").write_text('{"a" 1}\n')
+    (folder / "broken.csv").write_text('a,"b" c\n1,2\n')
+    (folder / "later.jsonl").write_text('{"a":1}\n{"a":,}\n')
+    for name, kind, place in (
+        ("none.csv", leat.NotFoundError, (None, None)),
+        ("*.none", leat.NotFoundError, (None, None)),
+        ("broken.jsonl", leat.DataError, (1, 6)),
+        ("broken.csv", leat.DataError, (1, 6)),
+        ("later.jsonl", leat.DataError, (2, 6)),
+    ):
+        made = leat.csv(folder / name) if name.endswith("csv") else leat.jsonl(folder / name)
+        if how == "check" and name == "later.jsonl":
+            continue  # which reads no further than it must
+        with pytest.raises(kind) as caught:
+            list(made.batch(1)) if how == "open" else getattr(made, how)()
+        assert caught.value.file == str(folder / name)
+        assert (caught.value.line, caught.value.column) == place
+        assert kind is leat.DataError or (caught.value.path or "").endswith("paths[0]")

@@ -292,7 +292,7 @@ def _of_paths(data: Sequence[str | os.PathLike[str]]) -> Held:
     for given, path in zip(data, paths):
         found = _expanded(path)
         if not found:
-            raise NotFoundError(f"there is no file {os.fspath(given)!r}{_hint(os.fspath(given))}")
+            raise NotFoundError(f"there is no file {os.fspath(given)!r}{_hint(os.fspath(given))}", file=path)
         files += found
     sources = {source_of(path) for path in files}
     if len(sources) > 1 or "" in sources:

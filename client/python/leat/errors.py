@@ -8,6 +8,7 @@ also those of Python's own that people catch for such things.
 from __future__ import annotations
 
 import errno
+import re
 from typing import Any
 
 
@@ -106,7 +107,15 @@ def from_code(
 ) -> Error:
     """The exception for a negative errno of libleat; the extension calls it wherever it fails."""
     kind = _OF_CODE.get(-code, Error)
-    return kind(message, code=code, file=file, line=line, column=column, path=path)
+    return in_data(kind(message, code=code, file=file, line=line, column=column, path=path))
+
+
+def in_data(error: Error) -> Error:
+    """With the file of the data for its `file`, where a pipeline is in no file itself and one of its paths leads nowhere."""
+    found = re.fullmatch(r"(.+): (No such file or directory|no file matches|holds no file.*)", error.message, re.DOTALL)
+    if found and error.file is None and re.search(r"\bpaths\[\d+\]$", error.path or ""):
+        error.file, error.message = found.groups()
+    return error
 
 
 def from_run(

@@ -255,7 +255,7 @@ def of_parquet(paths: Sequence[str]) -> Tables:
     try:
         files = [parquet.ParquetFile(path, memory_map=True) for path in paths]
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{', '.join(paths)}: no Parquet that can be read: {error}") from error
+        raise DataError(f"no Parquet that can be read: {error}", file=", ".join(paths)) from error
     schema = files[0].schema_arrow
     for path, file in zip(paths, files):
         if not file.schema_arrow.equals(schema):
@@ -277,7 +277,7 @@ def of_arrow(paths: Sequence[str]) -> Tables:
         schemas = [_read_arrow(path, lambda reader: reader.schema) for path in paths]
         n_rows = sum(map(arrow_rows, paths))
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{', '.join(paths)}: no Arrow that can be read: {error}") from error
+        raise DataError(f"no Arrow that can be read: {error}", file=", ".join(paths)) from error
     for path, schema in zip(paths, schemas):
         if not schema.equals(schemas[0]):
             raise DataError("the columns are not those of the file before", file=path)

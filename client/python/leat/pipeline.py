@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
 
 from . import _stages, daemon, inference, opening, programs
 from . import spec as specs
-from .errors import Error, NotFoundError, SpecError
+from .errors import Error, NotFoundError, SpecError, in_data
 from .opening import OpenOptions
 
 if TYPE_CHECKING:
@@ -186,6 +186,7 @@ class Pipeline(_stages.Stages):
             except Error as error:
                 if error.file == name:  # which nobody has ever seen
                     error.file = error.line = error.column = None
+                    in_data(error)
                 raise
 
     def explain(self, format: Literal["text", "json", "dot", "svg"] = "text", *, measure: bool = True) -> str:
