@@ -363,7 +363,7 @@ static void test_record_without_end(void **state) {
         assert_int_equal(driven.stats.n_bad_records, 1);
     }
     driven = drive_stream(CSV, "max_record_bytes: 10000", BAD_STAGES, &how);
-    assert_int_equal(driven.error.code, -EINVAL);
+    assert_int_equal(driven.error.code, -EBADMSG);
     assert_int_equal(driven.error.line, 3);
 }
 
