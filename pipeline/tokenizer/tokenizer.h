@@ -141,6 +141,11 @@ LEAT_API int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
 LEAT_API int leat_tokenizer_decode(const struct leat_tokenizer *tokenizer, const int32_t *ids,
                                    size_t n_ids, bool skips_special, char **ret_text,
                                    size_t *ret_n_bytes, struct leat_error *err);
+/* The same of tokens as the tokenizer spells them, UTF-8 of n_bytes[i] bytes, which need not be its
+ * own. */
+LEAT_API int leat_tokenizer_join(const struct leat_tokenizer *tokenizer, const char *const *tokens,
+                                 const uint32_t *n_bytes, size_t n_tokens, char **ret_text,
+                                 size_t *ret_n_bytes, struct leat_error *err);
 
 /* The printed form of an error, terminated: "tokenizer.json:1:4096: model.merges[7]: ..."; returns
  * its length, cut to size - 1. */

@@ -447,12 +447,23 @@ def test_what_cannot_be_meant() -> None:
     for other in (lambda: ours(["a", 3]), lambda: ours(3), lambda: ours.decode(["x"])):  # type: ignore[arg-type,list-item]
         with pytest.raises(TypeError):
             other()
-    with pytest.raises(leat.NotFoundError):
-        ours.convert_tokens_to_string(["no such token"])
+    for wrong in ([1], 3, ["\udc80"]):
+        with pytest.raises((TypeError, ValueError)):
+            ours.convert_tokens_to_string(wrong)  # type: ignore[arg-type]
     assert ours.decode([-5, 1 << 40]) == "" and ours.decode([]) == ""
     without = Tokenizer.from_file(DATA / "gpt2.json")
     with pytest.raises(leat.SpecError, match="no padding token"):
         without("a", padding=True)
+
+
+@pytest.mark.parametrize("name", ["bert-cased", "gpt2", "llama2", "t5", "xlnet"])
+def test_tokens_that_there_are_not(name: str) -> None:
+    """As the decoder of the file has it, for whatever is given to it."""
+    tokenizers = pytest.importorskip("tokenizers")
+    ours, theirs = Tokenizer.from_file(DATA / f"{name}.json"), tokenizers.Tokenizer.from_file(str(DATA / f"{name}.json"))
+    known = ours.convert_ids_to_tokens(range(40, 60))
+    for tokens in (["<unk>"], ["no such token"], [*known, "<unk>", "é", *known], ["<0xE5>", "##a", ""], []):
+        assert ours.convert_tokens_to_string(tokens) == theirs.decoder.decode(tokens)
 
 
 def test_errors_say_where() -> None:

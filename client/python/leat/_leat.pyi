@@ -5,7 +5,7 @@ here raises ForkedError, but for dropping it.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import Any, final
@@ -155,6 +155,7 @@ class Tokenizer:
         """columns: bits of what is wanted besides ids: 1 type ids, 2 offsets, 4 special tokens, 16 marks (of the parts that
         `marks` has, as chat() gives them). max_length -1: no truncation. A signal whose handler raises ends it."""
     def decode(self, ids: Sequence[int], skips_special: bool = False) -> str: ...
+    def join(self, tokens: Iterable[str], /) -> str: ...
     def id(self, token: str) -> int | None: ...
     def token(self, id: int) -> str | None: ...
     def is_special(self, id: int) -> bool: ...

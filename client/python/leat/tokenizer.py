@@ -389,8 +389,8 @@ class Tokenizer:
         return [self.native.token(id) for id in as_list(ids) if id not in skipped]
 
     def convert_tokens_to_string(self, tokens: Iterable[str]) -> str:
-        """The text of tokens that there are."""
-        return self.native.decode([self._id_of(token) for token in tokens])
+        """The text of tokens; those that the tokenizer does not have, too, as `<unk>` or what a user has added elsewhere."""
+        return self.native.join(tokens)
 
     def _id_of(self, token: str) -> int:
         id = self.native.id(token)

@@ -412,6 +412,52 @@ static PyObject *decode(PyObject *object, PyObject *args, PyObject *kwargs) {
     return made;
 }
 
+/* The UTF-8 of the tokens, which lies in them. False with an exception. */
+static bool read_tokens(PyObject *tokens, size_t n, const char **ret_texts, uint32_t *ret_n_bytes) {
+    for (size_t i = 0; i < n; i++) {
+        PyObject *token = PyTuple_GetItem(tokens, (Py_ssize_t)i);
+        Py_ssize_t n_bytes = 0;
+
+        ret_texts[i] = token ? PyUnicode_AsUTF8AndSize(token, &n_bytes) : NULL;
+        if (ret_texts[i] && n_bytes > INT32_MAX)
+            PyErr_SetString(PyExc_OverflowError, "a token of more than 2 GiB");
+        if (PyErr_Occurred())
+            return false;
+        ret_n_bytes[i] = (uint32_t)n_bytes;
+    }
+    return true;
+}
+
+static PyObject *join_all(PyObject *object, PyObject *tokens, size_t n) {
+    const char **texts = calloc(n + 1, sizeof(*texts));
+    uint32_t *n_bytes = calloc(n + 1, sizeof(*n_bytes));
+    struct leat_error err = LEAT_ERROR_INIT;
+    PyObject *made = NULL;
+    char *text = NULL;
+    size_t n_text;
+
+    if (!texts || !n_bytes)
+        PyErr_NoMemory();
+    else if (read_tokens(tokens, n, texts, n_bytes))
+        made = leat_tokenizer_join(get(object), texts, n_bytes, n, &text, &n_text, &err) < 0
+                   ? leat_py_raise(&err)
+                   : PyUnicode_DecodeUTF8(text, (Py_ssize_t)n_text, "replace");
+    free(texts);
+    free(n_bytes);
+    free(text);
+    return made;
+}
+
+static PyObject *join(PyObject *object, PyObject *argument) {
+    PyObject *tokens = PySequence_Tuple(argument), *made;
+
+    if (!tokens)
+        return NULL;
+    made = join_all(object, tokens, (size_t)PyTuple_Size(tokens));
+    Py_DECREF(tokens);
+    return made;
+}
+
 /* ---- what it knows */
 
 /* The id that an argument is; -1 with an exception, or of what is no id. */
@@ -546,6 +592,8 @@ static PyMethodDef methods[] = {
      "truncation."},
     {"decode", (PyCFunction)(void (*)(void))decode, METH_VARARGS | METH_KEYWORDS,
      "decode(ids, skips_special=False)\n--\n\nThe text of a sequence of ids."},
+    {"join", join, METH_O,
+     "join($self, tokens, /)\n--\n\nThe text of tokens, whether they are its own or not."},
     {"id", find_id, METH_O, "id(token)\n--\n\nThe id of a token, None: there is none."},
     {"token", find_token, METH_O, "token(id)\n--\n\nThe spelling of an id, None: there is none."},
     {"is_special", is_special, METH_O, "is_special(id)\n--\n\nWhether decoding may leave it out."},
