@@ -361,6 +361,8 @@ static void test_seek(void **state) {
         expect_batch(&trainer, 0, 0);
         assert_int_equal(leat_stream_next(trainer.stream, HANG_MS, &batch), 0);
         assert_int_equal(leat_stream_seek(trainer.stream, 7, 0), -EBUSY);
+        assert_string_equal(leat_stream_error(trainer.stream)->message,
+                            "1 batches are held: release them before another place is sought");
         assert_int_equal(leat_stream_seek(trainer.stream, 0, 2), 0); /* where it is, and held */
         check_batch(batch, 0, 1);
         leat_batch_release(batch);
