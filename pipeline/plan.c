@@ -279,6 +279,10 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
     if (plan->options.on_error != LEAT_ON_ERROR_QUARANTINE && plan->options.quarantine)
         return leat_config_error(config, "quarantine", err,
                                  "has an effect only with `on_error: quarantine`");
+    if (plan->options.on_error == LEAT_ON_ERROR_FAIL && plan->options.max_errors > 0)
+        return leat_config_error(config, "max_errors", err,
+                                 "has an effect only with `on_error: skip` or `quarantine`: with "
+                                 "`fail` the first bad record ends the stream");
     if (plan->options.quarantine) {
         plan->quarantine_path = leat_config_path(config, plan->options.quarantine);
         if (!plan->quarantine_path)

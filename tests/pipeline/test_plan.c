@@ -166,6 +166,12 @@ static void test_errors(void **state) {
     assert_string_equal(stream_error(DATA, "quarantine: bad", ""),
                         "x.yaml:4:17: streams.x.quarantine: has an effect only with `on_error: "
                         "quarantine`");
+    assert_string_equal(stream_error(DATA, "max_errors: 5", ""),
+                        "x.yaml:4:17: streams.x.max_errors: has an effect only with `on_error: "
+                        "skip` or `quarantine`: with `fail` the first bad record ends the stream");
+    assert_string_equal(stream_error(DATA, "on_error: fail\n    max_errors: 5", ""),
+                        "x.yaml:5:17: streams.x.max_errors: has an effect only with `on_error: "
+                        "skip` or `quarantine`: with `fail` the first bad record ends the stream");
     assert_string_equal(stream_error(DATA, "max_batch_bytes: 5000",
                                      "- select: {fields: [a]}\n"
                                      "- batch: {batch_size: 1000}"),
@@ -240,7 +246,7 @@ static void test_digest(void **state) {
     digest("block_bytes: 8192", /* the same, written otherwise */
            "- select: {fields: a}\n\n- batch: {drop_last: false, batch_size: 2}", hex);
     assert_string_equal(hex, first);
-    digest("block_bytes: 8192\n    jobs_in_flight: 3\n    max_errors: 7", /* as fast as it may be */
+    digest("block_bytes: 8192\n    jobs_in_flight: 3", /* as fast as it may be */
            "- select: {fields: a}\n- batch: {batch_size: 2}\n- prefetch: {prefetch_size: 3}", hex);
     assert_string_equal(hex, first);
     digest("seed: 1", stages, hex);

@@ -114,13 +114,14 @@ static void test_same(void **state) {
     expect(plain, plain, "");
     expect(plain,
            with_options("block_bytes: 8192\n    jobs_in_flight: 2\n    verify: full\n"
-                        "    max_errors: 4\n    tuner: off\n    decode_ahead: 0\n    seed: 0"),
+                        "    tuner: off\n    decode_ahead: 0\n    seed: 0"),
            "");
     expect(plain,
            with_stages(CASTS "- shuffle: {seed: 0, buffer_size: 1000}\n"
                              "- batch: {batch_size: 2, drop_last: false}\n"
                              "- prefetch: {prefetch_size: 3}"),
            "");
+    expect(with_options("on_error: skip"), with_options("on_error: skip\n    max_errors: 4"), "");
     expect(with_options("on_error: skip"),
            with_options("on_error: quarantine\n    quarantine: bad.jsonl"), "");
     folder_print("other.csv", "id,age,text\n5,6,q\n");
