@@ -1,6 +1,6 @@
 /* spec.c: `leatctl spec`: a stream of a file as JSON, for programs that read no YAML. Scalars are
- * what their arguments take them for: a number, true or false, else text, byte for byte. Nothing is
- * checked: who uses it will be told what is wrong.
+ * what their arguments take them for: a number, true or false, else text, byte for byte. What the
+ * file says is checked; the data is not looked at.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,6 +158,8 @@ int leat_cli_spec(const struct leat_cli_arguments *arguments, struct leat_error 
 
     if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
         spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
+    if (spec && leat_plan_check(spec, err) < 0)
+        spec = NULL;
     if (spec)
         add_spec(&text, spec);
     leat_cli_streams_deinit(&streams);

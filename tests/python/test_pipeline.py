@@ -10,6 +10,7 @@ import math
 import os
 import pathlib
 import pickle
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -317,6 +318,24 @@ def test_yaml_of_any_text(tmp_path: pathlib.Path) -> None:
     assert read.stages[2 * len(texts)][1]["map"] == {"yes": "1", "no": "2.5", "": "-inf"}
     assert read.stages[2 * len(texts) + 1][1]["max"] == math.inf
     assert read.spec["source"] == pipeline.spec["source"]
+
+
+def test_from_yaml_with_what_there_is_not(tmp_path: pathlib.Path) -> None:
+    """It is told at once, and where; files that there are not, when they are opened."""
+    for source, stage, place, text in (
+        ("csv", "batchh: {batch_size: 2}", (6, 9, "streams.x.stages[0].batchh"), 'unknown stage "batchh"; did you mean "batch"?'),
+        ("csv", "batch: {size: 2}", (6, 17, "streams.x.stages[0].batch"), 'unknown key "size"'),
+        ("csv", "batch: {batch_size: 0}", (6, 29, "streams.x.stages[0].batch.batch_size"), "0 is outside"),
+        ("cvs", "batch: {batch_size: 2}", (4, 7, "streams.x.source.cvs"), 'unknown source "cvs"; did you mean "csv"?'),
+    ):
+        (tmp_path / "bad.yaml").write_text(
+            f"streams:\n  x:\n    source:\n      {source}: {{paths: [nofile.csv]}}\n    stages:\n      - {stage}\n"
+        )
+        with pytest.raises(errors.SpecError, match=re.escape(text)) as caught:
+            leat.from_yaml("bad.yaml")
+        assert (caught.value.file, caught.value.line, caught.value.column, caught.value.path) == (os.path.abspath("bad.yaml"), *place)
+    (tmp_path / "good.yaml").write_text("streams: { x: { source: { csv: { paths: [nofile.csv] } } } }\n")
+    assert leat.from_yaml("good.yaml").name == "x"
 
 
 def test_from_yaml_with_several(tmp_path: pathlib.Path) -> None:
