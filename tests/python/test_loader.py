@@ -541,3 +541,25 @@ def test_cache_option(tokenizer_json: str, tmp_path: pathlib.Path, _cache: pathl
     os.mkfifo(tmp_path / "pipe.jsonl")
     files = held.Files("jsonl", (str(tmp_path / "pipe.jsonl"),), columns={"text": columns.Column("text", "text")})
     assert "cache" not in leat.dataloader(files, tokenizer_json).pipeline.spec["options"]
+
+
+def test_gaps_and_what_can_be_done(tmp_path: pathlib.Path) -> None:
+    rows = [{"text": "a cat", "n": 1}, {"text": "a dog", "n": None}, {"text": "a tree", "n": 3}]
+    file = tmp_path / "gaps.csv"
+    file.write_text("text,n\na cat,1\na dog,\na tree,3\n")
+    data: list[Any] = [rows, file]
+    for one in data:
+        with pytest.raises(errors.DataError) as caught:
+            list(leat.dataloader(one, None, columns=["n"], labels=False, batch_size=2))
+        assert "'n' has no value in this row: fill it before" in str(caught.value) and "default" not in str(caught.value)
+        assert (caught.value.line, caught.value.file is not None) == (3 if one is file else 2, True)
+        skip = {"on_error": "skip"}
+        batches = list(leat.dataloader(one, None, columns=["n"], labels=False, batch_size=2, options=skip))
+        assert [batch["n"].tolist() for batch in batches] == [[1, 3]]
+
+
+def test_a_loader_is_no_data_set() -> None:
+    loader = leat.dataloader([{"n": 1}], None, batch_size=1)
+    for thing, words in ((loader, "it is a loader itself.*TorchDataset"), (loader.stream, "TorchDataset"), (loader.pipeline, "TorchDataset")):
+        with pytest.raises(TypeError, match=words):
+            thing[0]  # what torch's DataLoader asks for

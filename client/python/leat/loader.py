@@ -11,15 +11,15 @@ import os
 import stat
 import string
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from . import columns as kinds
 from . import data as data_module
 from . import data_store, held, model_tokenizer
 from .columns import Column
-from .errors import Error, SpecError
+from .errors import DataError, Error, SpecError
 from .held import Files
 from .model_tokenizer import ModelTokenizer
 
@@ -291,6 +291,20 @@ def _cache(cache: bool | str | os.PathLike[str] | Mapping[str, Any], files: File
 # ---- what comes out ----
 
 
+def _with_advice(batches: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """With what can be done here about a value that is missing, in place of the arguments of stages and sources."""
+    try:
+        yield from batches
+    except DataError as error:
+        if "is empty; give `default`" in error.message or "the value is missing or null" in error.message:
+            name = (error.path or "").removeprefix("streams.pipeline.").removeprefix("cast.")
+            error.message = (
+                f"the column {name!r} has no value in this row: fill it before, as data[{name!r}].fillna(0) of pandas does, or "
+                'leave such rows out with options={"on_error": "skip"}'
+            )
+        raise
+
+
 class DataLoader:
     """Batches as dicts of arrays. `for` goes through one epoch (or `epochs`), the next `for` through the next.
 
@@ -340,13 +354,20 @@ class DataLoader:
         batches = self.stream.to(self.framework, device=self.device)
         while self._epochs_left:
             is_whole, n_batches = self._is_at_start(), 0
-            for batch in batches:
+            for batch in _with_advice(batches):
                 n_batches += 1
                 yield batch
                 if self._loop is not loop:
                     raise Error("another loop over this loader has begun: for two at a time make a loader for each")
             self._epochs_left -= 1
             self._n_batches = n_batches if is_whole else self._n_batches
+
+    def __getitem__(self, index: object) -> NoReturn:
+        """TypeError. A DataLoader of torch takes what has numbered items; it is told that there is one loader already."""
+        raise TypeError(
+            f"a leat.DataLoader has no item {index!r}: it is a loader itself, whose batches come by `for`. Leave torch's "
+            "DataLoader out, or give it leat.TorchDataset(loader.pipeline), as Trainer and Accelerate take it"
+        )
 
     def _begin(self) -> None:
         """Whoever left the last `for` early begins anew, with the epoch behind it: next(iter(loader)) costs nobody a batch."""

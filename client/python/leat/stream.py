@@ -10,7 +10,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _leat, errors
 
@@ -96,6 +96,13 @@ class Stream:
         if self._bar is not None:
             self._bar.update(1)
         return got  # type: ignore[return-value]
+
+    def __getitem__(self, index: object) -> NoReturn:
+        """TypeError. A DataLoader takes what has numbered items; it is told what it is to be given."""
+        raise TypeError(
+            f"a stream has no item {index!r}: its batches come in order, by `for`. torch's DataLoader and Trainer take "
+            "leat.TorchDataset(pipeline)"
+        )
 
     def __iter__(self) -> Iterator[Batch]:
         self._is_at_end = False
