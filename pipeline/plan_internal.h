@@ -1,11 +1,14 @@
-/* plan_internal.h: the steps of building a plan, in order; shared by plan.c, plan_layout.c and
- * plan_digest.c only. */
+/* plan_internal.h: the steps of building a plan, in order; shared by plan*.c only. */
 #pragma once
 
 #include "pipeline/plan.h"
 #include "pipeline/planner.h"
 
-/* Binds a stage or source (plan.c); *ret_config also if it fails. */
+/* All that the spec says (plan_bind.c). */
+int leat_plan_bind_spec(struct leat_plan *plan, struct leat_error *err);
+/* Puts "stages[I].KIND" in front of the path of an error. */
+void leat_plan_prefix_stage(struct leat_error *err, size_t index, const char *kind);
+/* Binds a stage or source; *ret_config also if it fails. */
 int leat_plan_bind(const struct leat_spec *spec, const struct leat_stage_ops *ops,
                    const struct leat_value *args, uint32_t line, uint32_t column,
                    struct leat_config **ret_config, struct leat_error *err);

@@ -165,7 +165,8 @@ static int meet_bad(struct leat_run *run, uint32_t file, const struct leat_bad_r
 
         err = LEAT_ERROR_INIT;
         (void)leat_error_print(&run->last_bad, text, sizeof(text));
-        leat_error_set(&err, -EBADMSG, "more than max_errors (%lld) bad records; the last is %.300s",
+        leat_error_set(&err, -EBADMSG,
+                       "more than max_errors (%lld) bad records; the last is %.300s",
                        (long long)options->max_errors, text);
         leat_run_fail(run, &err);
         return -EBADMSG;

@@ -271,6 +271,8 @@ void leat_run_trace_output(struct leat_run *run, const struct leat_output_entry 
 int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job);
 int leat_run_decode_job(struct leat_run *run, struct leat_job **ret_job);
 int leat_run_map_job(struct leat_run *run, struct leat_job **ret_job);
+/* What a SCAN job read into is there for the next (run.c). */
+void leat_run_give_buffers(struct leat_run *run, struct leat_scan_job *scan);
 
 /* Sources that are mixed (run_mix.c); nothing, if there are none. */
 struct leat_run *leat_run_new_lane(struct leat_run *whole, uint32_t lane,
