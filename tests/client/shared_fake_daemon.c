@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lz4.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include "proto/dtype.h"
 #include "proto/error_message.h"
@@ -298,4 +302,52 @@ void fake_wait_for_end(int fd) {
 
     while (fake_receive(fd, &packet))
         ;
+}
+
+void fake_check_batch(const struct leat_batch *batch, uint64_t epoch, uint64_t step) {
+    const struct leat_tensor *x = leat_batch_find(batch, "x");
+
+    assert_int_equal(leat_batch_epoch(batch), epoch);
+    assert_int_equal(leat_batch_step(batch), step);
+    assert_non_null(x);
+    for (int32_t i = 0; i < 6; i++)
+        assert_int_equal(((const int32_t *)x->data)[i], (int32_t)step + i);
+}
+
+/* ---- a stream ---- */
+
+int fake_session_try(struct fake_session *session, int is_stream, void (*serve)(int, void *),
+                     void *argument, struct leat_open_options *options) {
+    struct leat_open_options standard;
+
+    leat_open_options_init(&standard);
+    if (!options)
+        options = &standard;
+    if (is_stream)
+        options->delivery = LEAT_DELIVERY_COPY;
+    *session = (struct fake_session){.client = NULL};
+    fake_daemon_start(&session->fake, is_stream, serve, argument);
+    assert_int_equal(leat_client_new(session->fake.directory, &session->client), 0);
+    return leat_client_open(session->client, "s", options, &session->stream);
+}
+
+void fake_session_begin(struct fake_session *session, int is_stream, void (*serve)(int, void *),
+                        void *argument, struct leat_open_options *options) {
+    if (fake_session_try(session, is_stream, serve, argument, options) < 0)
+        fail_msg("%s", leat_error_text(leat_client_error(session->client)));
+}
+
+struct leat_batch *fake_session_next(struct fake_session *session) {
+    struct leat_batch *batch = NULL;
+    int r = leat_stream_next(session->stream, FAKE_HANG_MS, &batch);
+
+    if (r != 0)
+        fail_msg("%d: %s", r, leat_error_text(leat_stream_error(session->stream)));
+    return batch;
+}
+
+void fake_session_end(struct fake_session *session) {
+    leat_stream_close(session->stream);
+    leat_client_free(session->client);
+    fake_daemon_stop(&session->fake);
 }

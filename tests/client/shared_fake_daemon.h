@@ -6,10 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "client/leat.h"
 #include "proto/leat.pb-c.h"
 #include "proto/packet.h"
 #include "proto/slot.h"
 
+#define FAKE_HANG_MS    120000 /* nothing that comes at all takes so long */
 #define FAKE_SLOT_BYTES 4096
 #define FAKE_ALL_SEALS  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
 
@@ -49,3 +51,20 @@ int fake_memfd(uint32_t n_slots, uint64_t epoch, uint64_t first_step, int seals)
 /* The batch that lies in every slot: tensor "x", int32 [2, 3], values step + 0..5. Its used bytes.
  */
 size_t fake_fill_slot(void *slot, uint64_t epoch, uint64_t step);
+/* Asserts that it is such a batch. */
+void fake_check_batch(const struct leat_batch *batch, uint64_t epoch, uint64_t step);
+
+/* A daemon, and the stream "s" that is opened there. */
+struct fake_session {
+    struct fake_daemon fake;
+    struct leat_client *client;
+    struct leat_stream *stream;
+};
+
+/* What leat_client_open() returns; options: NULL: the usual ones. */
+int fake_session_try(struct fake_session *session, int is_stream, void (*serve)(int, void *),
+                     void *argument, struct leat_open_options *options);
+void fake_session_begin(struct fake_session *session, int is_stream, void (*serve)(int, void *),
+                        void *argument, struct leat_open_options *options);
+struct leat_batch *fake_session_next(struct fake_session *session);
+void fake_session_end(struct fake_session *session);

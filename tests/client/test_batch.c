@@ -6,7 +6,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -18,47 +17,7 @@
 #include "client/leat.h"
 #include "tests/client/shared_fake_daemon.h"
 
-#define HANG_MS   120000
 #define N_BATCHES 20
-
-struct session {
-    struct fake_daemon fake;
-    struct leat_client *client;
-    struct leat_stream *stream;
-};
-
-static void begin(struct session *session, int is_stream, void (*serve)(int, void *),
-                  struct leat_open_options *options) {
-    *session = (struct session){.client = NULL};
-    if (is_stream)
-        options->delivery = LEAT_DELIVERY_COPY;
-    fake_daemon_start(&session->fake, is_stream, serve, NULL);
-    assert_int_equal(leat_client_new(session->fake.directory, &session->client), 0);
-    if (leat_client_open(session->client, "s", options, &session->stream) < 0)
-        fail_msg("%s", leat_error_text(leat_client_error(session->client)));
-}
-
-static void end(struct session *session) {
-    leat_stream_close(session->stream);
-    leat_client_free(session->client);
-    fake_daemon_stop(&session->fake);
-}
-
-static struct leat_batch *next(struct session *session) {
-    struct leat_batch *batch = NULL;
-    int r = leat_stream_next(session->stream, HANG_MS, &batch);
-
-    if (r != 0)
-        fail_msg("%d: %s", r, leat_error_text(leat_stream_error(session->stream)));
-    return batch;
-}
-
-static void check_values(const struct leat_batch *batch, int32_t first) {
-    const struct leat_tensor *x = leat_batch_find(batch, "x");
-
-    for (int32_t i = 0; i < 6; i++)
-        assert_int_equal(((const int32_t *)x->data)[i], first + i);
-}
 
 /* One slot, filled anew behind each release. */
 static void serve_one_slot(int fd, void *argument) {
@@ -85,51 +44,51 @@ static void serve_one_slot(int fd, void *argument) {
 /* Whatever is written into a batch, the next one in its slot is as the daemon made it. */
 static void test_writes(void **state) {
     struct leat_open_options options;
-    struct session session;
+    struct fake_session session;
 
     (void)state;
     leat_open_options_init(&options);
     options.private_writes = true;
-    begin(&session, 0, serve_one_slot, &options);
-    for (int32_t step = 0; step < N_BATCHES; step++) {
-        struct leat_batch *batch = next(&session);
+    fake_session_begin(&session, 0, serve_one_slot, NULL, &options);
+    for (uint64_t step = 0; step < N_BATCHES; step++) {
+        struct leat_batch *batch = fake_session_next(&session);
         const struct leat_ring *ring = leat_batch_ring(batch);
         int32_t *values = (int32_t *)(uintptr_t)leat_batch_find(batch, "x")->data;
         size_t offset = (size_t)((char *)values - (const char *)ring->memory);
         const int32_t *shared = (const void *)((const char *)ring->shared + offset);
 
-        check_values(batch, step);
+        fake_check_batch(batch, 0, step);
         assert_ptr_not_equal(ring->memory, ring->shared);
         if (step % 3 != 1) {
             assert_int_equal(leat_batch_let_write(batch), 0);
             memset(values, 0xff, 24);
             assert_int_equal(values[5], -1);
         }
-        assert_int_equal(shared[5], step + 5);
+        assert_int_equal(shared[5], (int32_t)step + 5);
         leat_batch_release(batch);
     }
-    end(&session);
+    fake_session_end(&session);
 }
 
 static void test_no_writes(void **state) {
     struct leat_open_options options;
-    struct session session;
+    struct fake_session session;
     struct leat_batch *batch;
 
     (void)state;
     leat_open_options_init(&options);
-    begin(&session, 0, serve_one_slot, &options);
-    batch = next(&session);
+    fake_session_begin(&session, 0, serve_one_slot, NULL, &options);
+    batch = fake_session_next(&session);
     assert_int_equal(leat_batch_let_write(batch), -EROFS);
     assert_ptr_equal(leat_batch_ring(batch)->memory, leat_batch_ring(batch)->shared);
-    check_values(batch, 0);
+    fake_check_batch(batch, 0, 0);
     leat_batch_release(batch);
-    end(&session);
+    fake_session_end(&session);
 }
 
 static void test_writes_of_a_child(void **state) {
     struct leat_open_options options;
-    struct session session;
+    struct fake_session session;
     struct leat_batch *batch;
     int status = 1;
     pid_t child;
@@ -137,8 +96,8 @@ static void test_writes_of_a_child(void **state) {
     (void)state;
     leat_open_options_init(&options);
     options.private_writes = true;
-    begin(&session, 0, serve_one_slot, &options);
-    batch = next(&session);
+    fake_session_begin(&session, 0, serve_one_slot, NULL, &options);
+    batch = fake_session_next(&session);
     assert_int_equal(leat_batch_let_write(batch), 0);
     child = fork();
     if (child == 0) {
@@ -149,10 +108,10 @@ static void test_writes_of_a_child(void **state) {
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    check_values(batch, 0);
+    fake_check_batch(batch, 0, 0);
     leat_batch_release(batch);
-    leat_batch_release(next(&session));
-    end(&session);
+    leat_batch_release(fake_session_next(&session));
+    fake_session_end(&session);
 }
 
 static void serve_copies(int fd, void *argument) {
@@ -165,21 +124,21 @@ static void serve_copies(int fd, void *argument) {
 
 static void test_writes_into_copies(void **state) {
     struct leat_open_options options;
-    struct session session;
+    struct fake_session session;
 
     (void)state;
     leat_open_options_init(&options);
-    begin(&session, 1, serve_copies, &options);
-    for (int32_t step = 0; step < N_BATCHES; step++) {
-        struct leat_batch *batch = next(&session);
+    fake_session_begin(&session, 1, serve_copies, NULL, &options);
+    for (uint64_t step = 0; step < N_BATCHES; step++) {
+        struct leat_batch *batch = fake_session_next(&session);
 
-        check_values(batch, step);
+        fake_check_batch(batch, 0, step);
         assert_null(leat_batch_ring(batch));
         assert_int_equal(leat_batch_let_write(batch), 0);
         memset((void *)(uintptr_t)leat_batch_find(batch, "x")->data, 0xff, 24);
         leat_batch_release(batch);
     }
-    end(&session);
+    fake_session_end(&session);
 }
 
 /* ---- waking ---- */
@@ -199,40 +158,40 @@ static void *wake_later(void *argument) {
 static void test_wake(void **state) {
     struct leat_open_options options;
     struct leat_batch *batch;
-    struct session session;
+    struct fake_session session;
     pthread_t thread;
 
     (void)state;
     leat_open_options_init(&options);
-    begin(&session, 0, serve_nothing, &options);
+    fake_session_begin(&session, 0, serve_nothing, NULL, &options);
     assert_int_equal(pthread_create(&thread, NULL, wake_later, session.stream), 0);
-    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), -EINTR);
+    assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &batch), -EINTR);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(leat_stream_next(session.stream, 1, &batch), -ETIMEDOUT);
     leat_stream_wake(session.stream); /* before: several count as one */
     leat_stream_wake(session.stream);
     assert_int_equal(leat_stream_next(session.stream, 0, &batch), -EAGAIN);
-    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), -EINTR);
+    assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &batch), -EINTR);
     assert_int_equal(leat_stream_next(session.stream, 1, &batch), -ETIMEDOUT);
-    end(&session);
+    fake_session_end(&session);
 }
 
 static void test_a_batch_before_a_wake(void **state) {
     struct leat_open_options options;
     struct leat_batch *batch = NULL;
-    struct session session;
+    struct fake_session session;
 
     (void)state;
     leat_open_options_init(&options);
-    begin(&session, 1, serve_copies, &options);
-    leat_batch_release(next(&session));
+    fake_session_begin(&session, 1, serve_copies, NULL, &options);
+    leat_batch_release(fake_session_next(&session));
     leat_stream_wake(session.stream);
-    while (leat_stream_next(session.stream, HANG_MS, &batch) == -EINTR)
+    while (leat_stream_next(session.stream, FAKE_HANG_MS, &batch) == -EINTR)
         ;
     assert_non_null(batch);
-    check_values(batch, 1);
+    fake_check_batch(batch, 0, 1);
     leat_batch_release(batch);
-    end(&session);
+    fake_session_end(&session);
 }
 
 /* ---- signals while it is opened ---- */
@@ -266,7 +225,7 @@ static void ring_every_ms(int ms) {
 static int open_under_alarms(int n_left) {
     struct sigaction action = {.sa_handler = on_alarm}, before;
     struct leat_open_options options;
-    struct session session = {.client = NULL};
+    struct fake_session session = {.client = NULL};
     sigset_t alarms;
     int r;
 
@@ -284,7 +243,7 @@ static int open_under_alarms(int n_left) {
     r = leat_client_open(session.client, "s", &options, &session.stream);
     ring_every_ms(0);
     assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
-    end(&session);
+    fake_session_end(&session);
     return r;
 }
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,31 +14,12 @@
 #include "proto/frame.h"
 #include "tests/client/shared_fake_daemon.h"
 
-#define HANG_MS 120000 /* nothing that comes at all takes so long */
-
-struct session {
-    struct fake_daemon fake;
-    struct leat_client *client;
-    struct leat_stream *stream;
-};
-
-static void begin(struct session *session, int is_stream, void (*serve)(int, void *)) {
+static void begin(struct fake_session *session, int is_stream, void (*serve)(int, void *)) {
     struct leat_open_options options;
 
     leat_open_options_init(&options);
-    options.delivery = is_stream ? LEAT_DELIVERY_COPY : LEAT_DELIVERY_SHARED;
     options.reconnect_timeout_ms = LEAT_NO_RECONNECT;
-    *session = (struct session){.client = NULL};
-    fake_daemon_start(&session->fake, is_stream, serve, NULL);
-    assert_int_equal(leat_client_new(session->fake.directory, &session->client), 0);
-    if (leat_client_open(session->client, "s", &options, &session->stream) < 0)
-        fail_msg("%s", leat_error_text(leat_client_error(session->client)));
-}
-
-static void end(struct session *session) {
-    leat_stream_close(session->stream);
-    leat_client_free(session->client);
-    fake_daemon_stop(&session->fake);
+    fake_session_begin(session, is_stream, serve, NULL, &options);
 }
 
 struct lie {
@@ -235,19 +215,19 @@ static void test_lies(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
         struct leat_batch *batch, *held = NULL;
-        struct session session;
+        struct fake_session session;
         int r;
 
         begin(&session, 0, lies[i].serve);
-        while ((r = leat_stream_next(session.stream, HANG_MS, &batch)) == 0)
+        while ((r = leat_stream_next(session.stream, FAKE_HANG_MS, &batch)) == 0)
             held = batch;
         if (r != lies[i].code)
             fail_msg("%s: %d: %s", lies[i].name, r,
                      leat_error_text(leat_stream_error(session.stream)));
-        assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), r);
+        assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &batch), r);
         assert_int_equal(leat_error_code(leat_stream_error(session.stream)), r);
         leat_batch_release(held);
-        end(&session);
+        fake_session_end(&session);
     }
 }
 
@@ -288,11 +268,11 @@ static void test_lying_copies(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof(serves) / sizeof(serves[0]); i++) {
         struct leat_batch *batch;
-        struct session session;
+        struct fake_session session;
 
         begin(&session, 1, serves[i]);
-        assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), -EPROTO);
-        end(&session);
+        assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &batch), -EPROTO);
+        fake_session_end(&session);
     }
 }
 

@@ -6,7 +6,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -17,60 +16,12 @@
 #include "client/leat.h"
 #include "tests/client/shared_fake_daemon.h"
 
-#define HANG_MS 120000 /* nothing that comes at all takes so long */
-
-struct session {
-    struct fake_daemon fake;
-    struct leat_client *client;
-    struct leat_stream *stream;
-};
-
-static int try_begin(struct session *session, int is_stream, void (*serve)(int, void *),
-                     void *argument, struct leat_open_options *options) {
-    struct leat_open_options standard;
-
-    leat_open_options_init(&standard);
-    if (!options)
-        options = &standard;
-    if (is_stream)
-        options->delivery = LEAT_DELIVERY_COPY;
-    *session = (struct session){.client = NULL};
-    fake_daemon_start(&session->fake, is_stream, serve, argument);
-    assert_int_equal(leat_client_new(session->fake.directory, &session->client), 0);
-    return leat_client_open(session->client, "s", options, &session->stream);
-}
-
-static void begin(struct session *session, int is_stream, void (*serve)(int, void *),
-                  void *argument) {
-    int r = try_begin(session, is_stream, serve, argument, NULL);
-
-    if (r < 0)
-        fail_msg("%s", leat_error_text(leat_client_error(session->client)));
-}
-
-static void end(struct session *session) {
-    leat_stream_close(session->stream);
-    leat_client_free(session->client);
-    fake_daemon_stop(&session->fake);
-}
-
-static struct leat_batch *next(struct session *session) {
-    struct leat_batch *batch = NULL;
-    int r = leat_stream_next(session->stream, HANG_MS, &batch);
-
-    if (r != 0)
-        fail_msg("%d: %s", r, leat_error_text(leat_stream_error(session->stream)));
-    return batch;
-}
-
 static void check_batch(const struct leat_batch *batch, uint64_t epoch, uint64_t step) {
     const struct leat_tensor *x = leat_batch_find(batch, "x");
 
-    assert_int_equal(leat_batch_epoch(batch), epoch);
-    assert_int_equal(leat_batch_step(batch), step);
+    fake_check_batch(batch, epoch, step);
     assert_int_equal(leat_batch_n_rows(batch), 2);
     assert_int_equal(leat_batch_n_tensors(batch), 1);
-    assert_non_null(x);
     assert_ptr_equal(x, leat_batch_tensor(batch, 0));
     assert_null(leat_batch_tensor(batch, 1));
     assert_null(leat_batch_find(batch, "y"));
@@ -83,8 +34,6 @@ static void check_batch(const struct leat_batch *batch, uint64_t epoch, uint64_t
     assert_int_equal(x->strides[1], 4);
     assert_int_equal(x->size_bytes, 24);
     assert_int_equal((uintptr_t)x->data % 64, 0);
-    for (int32_t i = 0; i < 6; i++)
-        assert_int_equal(((const int32_t *)x->data)[i], (int32_t)step + i);
 }
 
 /* Whether some mapping of the process holds that address, and how. */
@@ -122,12 +71,12 @@ static void serve_epochs(int fd, void *argument) {
 }
 
 static void test_epochs(void **state) {
-    struct session session;
+    struct fake_session session;
     struct leat_batch *batch;
     uint64_t epoch, step;
 
     (void)state;
-    begin(&session, 0, serve_epochs, NULL);
+    fake_session_begin(&session, 0, serve_epochs, NULL, NULL);
     assert_string_equal(leat_stream_name(session.stream), "s");
     assert_int_equal(leat_stream_n_tensors(session.stream), 1);
     assert_string_equal(leat_stream_tensor(session.stream, 0)->name, "x");
@@ -136,23 +85,23 @@ static void test_epochs(void **state) {
     assert_int_equal(leat_stream_window(session.stream), 2);
     assert_int_equal(leat_stream_digest(session.stream)[1], 2);
     for (uint64_t i = 0; i < 2; i++) {
-        batch = next(&session);
+        batch = fake_session_next(&session);
         check_batch(batch, 0, i);
         leat_stream_position_numbers(session.stream, &epoch, &step);
         assert_int_equal(step, i + 1);
         leat_batch_release(batch);
     }
-    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), LEAT_END_EPOCH);
+    assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &batch), LEAT_END_EPOCH);
     assert_null(batch);
     leat_stream_position_numbers(session.stream, &epoch, &step);
     assert_int_equal(epoch, 1);
     assert_int_equal(step, 0);
-    batch = next(&session);
+    batch = fake_session_next(&session);
     check_batch(batch, 1, 0);
     leat_batch_release(batch);
-    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), LEAT_END);
+    assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &batch), LEAT_END);
     assert_int_equal(leat_stream_next(session.stream, -1, &batch), LEAT_END);
-    end(&session);
+    fake_session_end(&session);
 }
 
 static void serve_copies(int fd, void *argument) {
@@ -165,13 +114,13 @@ static void serve_copies(int fd, void *argument) {
 }
 
 static void test_copies(void **state) {
-    struct session session;
+    struct fake_session session;
     struct leat_batch *batch, *held[2] = {NULL, NULL};
 
     (void)state;
-    begin(&session, 1, serve_copies, NULL);
+    fake_session_begin(&session, 1, serve_copies, NULL, NULL);
     for (uint64_t i = 0; i < 100; i++) {
-        batch = next(&session);
+        batch = fake_session_next(&session);
         check_batch(batch, 0, i);
         if (held[i % 2])
             check_batch(held[i % 2], 0, i - 2);
@@ -180,56 +129,56 @@ static void test_copies(void **state) {
     }
     leat_batch_release(held[0]);
     leat_batch_release(held[1]);
-    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), LEAT_END);
-    end(&session);
+    assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &batch), LEAT_END);
+    fake_session_end(&session);
 }
 
 /* The address that a trainer reads from lies in the read-only mapping of the ring. */
 static void test_no_copy(void **state) {
-    struct session session;
+    struct fake_session session;
     struct leat_batch *batch;
     char permissions[5], name[512] = "";
 
     (void)state;
-    begin(&session, 0, serve_epochs, NULL);
-    batch = next(&session);
+    fake_session_begin(&session, 0, serve_epochs, NULL, NULL);
+    batch = fake_session_next(&session);
     assert_true(find_mapping(leat_batch_find(batch, "x")->data, permissions, name, sizeof(name)));
     assert_string_equal(permissions, "r--s");
     assert_non_null(strstr(name, "memfd:"));
     leat_batch_release(batch);
-    end(&session);
+    fake_session_end(&session);
 }
 
 static void test_window(void **state) {
-    struct session session;
+    struct fake_session session;
     struct leat_batch *first, *second, *third;
 
     (void)state;
-    begin(&session, 0, serve_epochs, NULL);
-    first = next(&session);
-    second = next(&session);
+    fake_session_begin(&session, 0, serve_epochs, NULL, NULL);
+    first = fake_session_next(&session);
+    second = fake_session_next(&session);
     assert_int_equal(leat_stream_next(session.stream, -1, &third), -ENOBUFS);
     assert_non_null(strstr(leat_error_text(leat_stream_error(session.stream)), "release a batch"));
     leat_batch_release(first);
-    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &third), LEAT_END_EPOCH);
+    assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &third), LEAT_END_EPOCH);
     check_batch(second, 0, 1);
     leat_batch_release(second);
-    end(&session);
+    fake_session_end(&session);
 }
 
 /* A batch outlives its stream, and the ring that was replaced. */
 static void test_held_after_close(void **state) {
-    struct session session;
+    struct fake_session session;
     struct leat_batch *first, *last, *none;
     const void *address;
     char permissions[5], name[512];
 
     (void)state;
-    begin(&session, 0, serve_epochs, NULL);
-    first = next(&session);
-    leat_batch_release(next(&session));
-    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &none), LEAT_END_EPOCH);
-    last = next(&session);
+    fake_session_begin(&session, 0, serve_epochs, NULL, NULL);
+    first = fake_session_next(&session);
+    leat_batch_release(fake_session_next(&session));
+    assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &none), LEAT_END_EPOCH);
+    last = fake_session_next(&session);
     check_batch(first, 0, 0);
     session.stream = leat_stream_close(session.stream);
     assert_null(session.stream);
@@ -239,28 +188,28 @@ static void test_held_after_close(void **state) {
     assert_false(find_mapping(address, permissions, name, sizeof(name)));
     check_batch(last, 1, 0);
     leat_batch_release(last);
-    end(&session);
+    fake_session_end(&session);
 }
 
 /* The older ring goes when the newer one is in use and nothing is held of it. */
 static void test_generations(void **state) {
-    struct session session;
+    struct fake_session session;
     struct leat_batch *batch, *none;
     const void *address;
     char permissions[5], name[512];
 
     (void)state;
-    begin(&session, 0, serve_epochs, NULL);
-    batch = next(&session);
+    fake_session_begin(&session, 0, serve_epochs, NULL, NULL);
+    batch = fake_session_next(&session);
     address = leat_batch_find(batch, "x")->data;
     leat_batch_release(batch);
-    leat_batch_release(next(&session));
+    leat_batch_release(fake_session_next(&session));
     assert_true(find_mapping(address, permissions, name, sizeof(name)));
-    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &none), LEAT_END_EPOCH);
-    batch = next(&session);
+    assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &none), LEAT_END_EPOCH);
+    batch = fake_session_next(&session);
     assert_false(find_mapping(address, permissions, name, sizeof(name)));
     leat_batch_release(batch);
-    end(&session);
+    fake_session_end(&session);
 }
 
 struct releases {
@@ -288,17 +237,17 @@ static void test_release_order(void **state) {
     static const uint32_t order[4] = {2, 0, 3, 1};
     struct releases releases = {.n = 0};
     struct leat_batch *batches[4];
-    struct session session;
+    struct fake_session session;
 
     (void)state;
-    begin(&session, 0, serve_and_note, &releases);
+    fake_session_begin(&session, 0, serve_and_note, &releases, NULL);
     for (size_t i = 0; i < 4; i++)
-        batches[i] = next(&session);
+        batches[i] = fake_session_next(&session);
     for (size_t i = 0; i < 4; i++) {
         leat_batch_release(batches[order[i]]);
         leat_batch_release(batches[order[i]]); /* twice is once */
     }
-    end(&session);
+    fake_session_end(&session);
     assert_int_equal(releases.n, 4);
     assert_true(releases.has_bye);
     for (size_t i = 0; i < 4; i++) {
@@ -322,7 +271,7 @@ static void serve_slowly(int fd, void *argument) {
 }
 
 static void test_timeouts_and_fd(void **state) {
-    struct session session;
+    struct fake_session session;
     struct leat_batch *batch;
     struct pollfd item = {.events = POLLIN};
     int ends[4];
@@ -331,7 +280,7 @@ static void test_timeouts_and_fd(void **state) {
     (void)state;
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(pipe(ends + 2), 0);
-    begin(&session, 0, serve_slowly, ends);
+    fake_session_begin(&session, 0, serve_slowly, ends, NULL);
     item.fd = leat_stream_fd(session.stream);
     assert_int_equal(read(ends[2], &byte, 1), 1);
     assert_int_equal(leat_stream_next(session.stream, 20, &batch), -ETIMEDOUT);
@@ -339,25 +288,25 @@ static void test_timeouts_and_fd(void **state) {
     assert_int_equal(leat_stream_next(session.stream, 0, &batch), -EAGAIN);
     assert_int_equal(poll(&item, 1, 0), 0);
     assert_int_equal(write(ends[1], "x", 1), 1);
-    assert_int_equal(poll(&item, 1, HANG_MS), 1);
+    assert_int_equal(poll(&item, 1, FAKE_HANG_MS), 1);
     assert_int_equal(leat_stream_next(session.stream, 0, &batch), 0);
     assert_int_equal(poll(&item, 1, 0), 0);
     check_batch(batch, 0, 0);
     leat_batch_release(batch);
-    end(&session);
+    fake_session_end(&session);
     for (size_t i = 0; i < 4; i++)
         (void)close(ends[i]);
 }
 
 static void test_fork(void **state) {
-    struct session session;
+    struct fake_session session;
     struct leat_batch *held, *batch;
     int status = 0;
     pid_t pid;
 
     (void)state;
-    begin(&session, 0, serve_epochs, NULL);
-    held = next(&session);
+    fake_session_begin(&session, 0, serve_epochs, NULL, NULL);
+    held = fake_session_next(&session);
     pid = fork();
     if (pid == 0) {
         int r = leat_stream_next(session.stream, -1, &batch);
@@ -373,11 +322,11 @@ static void test_fork(void **state) {
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 42);
     check_batch(held, 0, 0);
-    batch = next(&session);
+    batch = fake_session_next(&session);
     check_batch(batch, 0, 1);
     leat_batch_release(batch);
     leat_batch_release(held);
-    end(&session);
+    fake_session_end(&session);
 }
 
 /* Ranks see the steps congruent to theirs. */
@@ -393,7 +342,7 @@ static void serve_rank(int fd, void *argument) {
 
 static void test_rank(void **state) {
     struct leat_open_options options;
-    struct session session;
+    struct fake_session session;
     struct leat_batch *batch;
     uint64_t epoch, step;
 
@@ -403,16 +352,16 @@ static void test_rank(void **state) {
     options.world_size = 4;
     options.first_epoch = 3;
     options.first_step = 6;
-    assert_int_equal(try_begin(&session, 0, serve_rank, NULL, &options), 0);
+    assert_int_equal(fake_session_try(&session, 0, serve_rank, NULL, &options), 0);
     leat_stream_position_numbers(session.stream, &epoch, &step);
     assert_int_equal(step, 9);
     for (uint64_t i = 9; i <= 13; i += 4) {
-        batch = next(&session);
+        batch = fake_session_next(&session);
         check_batch(batch, 3, i);
         leat_batch_release(batch);
     }
-    assert_int_equal(leat_stream_next(session.stream, HANG_MS, &batch), -EPROTO);
-    end(&session);
+    assert_int_equal(leat_stream_next(session.stream, FAKE_HANG_MS, &batch), -EPROTO);
+    fake_session_end(&session);
 }
 
 /* Steps may be left out, but none comes later than its followers. */
@@ -430,7 +379,7 @@ static void serve_gaps(int fd, void *argument) {
 static void test_gaps(void **state) {
     static uint64_t wrong[] = {9, 13, 15};
     struct leat_open_options options;
-    struct session session;
+    struct fake_session session;
     struct leat_batch *batch;
 
     (void)state;
@@ -439,14 +388,14 @@ static void test_gaps(void **state) {
     options.world_size = 4;
     options.first_epoch = 3;
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(try_begin(&session, 0, serve_gaps, &wrong[i], &options), 0);
+        assert_int_equal(fake_session_try(&session, 0, serve_gaps, &wrong[i], &options), 0);
         for (uint64_t step = 5; step <= 13; step += 8) {
-            batch = next(&session);
+            batch = fake_session_next(&session);
             check_batch(batch, 3, step);
             leat_batch_release(batch);
         }
         assert_int_equal(leat_stream_next(session.stream, 5000, &batch), -EPROTO);
-        end(&session);
+        fake_session_end(&session);
     }
 }
 
@@ -463,10 +412,10 @@ static void serve_refusal(int fd, void *argument) {
 }
 
 static void test_refusal(void **state) {
-    struct session session;
+    struct fake_session session;
 
     (void)state;
-    assert_int_equal(try_begin(&session, 0, serve_refusal, NULL, NULL), -ENOENT);
+    assert_int_equal(fake_session_try(&session, 0, serve_refusal, NULL, NULL), -ENOENT);
     assert_null(session.stream);
     assert_string_equal(leat_error_text(leat_client_error(session.client)),
                         "a.csv:14:3: there is no stream \"s\"");
@@ -474,7 +423,7 @@ static void test_refusal(void **state) {
     assert_int_equal(leat_error_column(leat_client_error(session.client)), 3);
     assert_string_equal(leat_error_file(leat_client_error(session.client)), "a.csv");
     assert_string_equal(leat_error_path(leat_client_error(session.client)), "");
-    end(&session);
+    fake_session_end(&session);
 }
 
 static void serve_other_version(int fd, void *argument) {
@@ -489,12 +438,13 @@ static void serve_other_version(int fd, void *argument) {
 }
 
 static void test_other_version(void **state) {
-    struct session session;
+    struct fake_session session;
 
     (void)state;
-    assert_int_equal(try_begin(&session, 0, serve_other_version, NULL, NULL), -EPROTONOSUPPORT);
+    assert_int_equal(fake_session_try(&session, 0, serve_other_version, NULL, NULL),
+                     -EPROTONOSUPPORT);
     assert_non_null(strstr(leat_error_text(leat_client_error(session.client)), "2.5"));
-    end(&session);
+    fake_session_end(&session);
 }
 
 static void serve_silence(int fd, void *argument) {
@@ -505,7 +455,7 @@ static void serve_silence(int fd, void *argument) {
 /* The digests and the seed are those of the fake daemon. */
 static void test_position(void **state) {
     struct leat_open_options options;
-    struct session session;
+    struct fake_session session;
     struct leat_batch *batch;
     uint64_t epoch, step, seed;
     uint32_t world_size;
@@ -516,7 +466,7 @@ static void test_position(void **state) {
     options.world_size = 4;
     options.position = "leat1:spec=00112233445566778899aabbccddeeff:"
                        "data=00000000000000000000000000000000:seed=7:epoch=3:step=6:world=2\n";
-    assert_int_equal(try_begin(&session, 0, serve_rank, NULL, &options), 0);
+    assert_int_equal(fake_session_try(&session, 0, serve_rank, NULL, &options), 0);
     for (uint64_t i = 0; i < 3; i++) { /* rounds of 6..9, 10..13 and 14..17 */
         assert_int_equal(leat_position_parse(leat_stream_position(session.stream), &epoch, &step,
                                              &seed, &world_size),
@@ -528,11 +478,11 @@ static void test_position(void **state) {
         assert_non_null(strstr(leat_stream_position(session.stream), ":data=0000"));
         if (i == 2)
             break;
-        batch = next(&session);
+        batch = fake_session_next(&session);
         check_batch(batch, 3, 9 + 4 * i);
         leat_batch_release(batch);
     }
-    end(&session);
+    fake_session_end(&session);
     assert_int_equal(leat_position_parse(NULL, NULL, NULL, NULL, NULL), -EINVAL);
     assert_int_equal(leat_position_parse("leat1:", NULL, NULL, NULL, NULL), -EINVAL);
     assert_int_equal(leat_position_parse(options.position, NULL, NULL, NULL, NULL), 0);
@@ -541,22 +491,22 @@ static void test_position(void **state) {
 /* What makes no sense is refused before anything is sent. */
 static void test_bad_positions(void **state) {
     struct leat_open_options options;
-    struct session session;
+    struct fake_session session;
 
     (void)state;
     leat_open_options_init(&options);
     options.position = "leat1:spec=12";
-    assert_int_equal(try_begin(&session, 0, serve_silence, NULL, &options), -EINVAL);
-    end(&session);
+    assert_int_equal(fake_session_try(&session, 0, serve_silence, NULL, &options), -EINVAL);
+    fake_session_end(&session);
     options.position = NULL;
     options.accept_changes = true;
-    assert_int_equal(try_begin(&session, 0, serve_silence, NULL, &options), -EINVAL);
-    end(&session);
+    assert_int_equal(fake_session_try(&session, 0, serve_silence, NULL, &options), -EINVAL);
+    fake_session_end(&session);
     options.position = "leat1:spec=00112233445566778899aabbccddeeff:"
                        "data=00000000000000000000000000000000:seed=7:epoch=3:step=6:world=2";
     options.first_step = 6;
-    assert_int_equal(try_begin(&session, 0, serve_silence, NULL, &options), -EINVAL);
-    end(&session);
+    assert_int_equal(fake_session_try(&session, 0, serve_silence, NULL, &options), -EINVAL);
+    fake_session_end(&session);
 }
 
 static void serve_open_only(int fd, void *argument) {
@@ -568,29 +518,29 @@ static void serve_open_only(int fd, void *argument) {
 static void test_other_digest(void **state) {
     const uint8_t wanted[32] = {9};
     struct leat_open_options options;
-    struct session session;
+    struct fake_session session;
 
     (void)state;
     leat_open_options_init(&options);
     options.expect_digest = wanted;
-    assert_int_equal(try_begin(&session, 0, serve_open_only, NULL, &options), -ESTALE);
-    end(&session);
+    assert_int_equal(fake_session_try(&session, 0, serve_open_only, NULL, &options), -ESTALE);
+    fake_session_end(&session);
 }
 
 static void test_open_timeout(void **state) {
     struct leat_open_options options;
-    struct session session;
+    struct fake_session session;
 
     (void)state;
     leat_open_options_init(&options);
     options.open_timeout_ms = 30;
-    assert_int_equal(try_begin(&session, 0, serve_silence, NULL, &options), -ETIMEDOUT);
-    end(&session);
+    assert_int_equal(fake_session_try(&session, 0, serve_silence, NULL, &options), -ETIMEDOUT);
+    fake_session_end(&session);
 }
 
 static void test_options(void **state) {
     struct leat_open_options options;
-    struct session session;
+    struct fake_session session;
     struct {
         struct leat_open_options known;
         uint64_t future;
@@ -600,7 +550,7 @@ static void test_options(void **state) {
     leat_open_options_init(&options);
     options.rank = 4;
     options.world_size = 4;
-    assert_int_equal(try_begin(&session, 0, serve_open_only, NULL, &options), -EINVAL);
+    assert_int_equal(fake_session_try(&session, 0, serve_open_only, NULL, &options), -EINVAL);
     options.rank = 0;
     options.delivery = 7;
     assert_int_equal(leat_client_open(session.client, "s", &options, &session.stream), -EINVAL);
@@ -609,7 +559,7 @@ static void test_options(void **state) {
     assert_int_equal(leat_client_open(session.client, "s", &newer.known, &session.stream), -E2BIG);
     newer.future = 0;
     assert_int_equal(leat_client_open(session.client, "s", &newer.known, &session.stream), 0);
-    end(&session);
+    fake_session_end(&session);
 }
 
 int main(void) {
