@@ -165,6 +165,81 @@ static void test_it_grows(void **state) {
     words_deinit(&words);
 }
 
+/* Adds words that there were not, of n_bytes each, until the table of that kind has another size or
+ * so many were added; returns how many. */
+static size_t add_until(struct leat_word_cache *cache, struct words *words, struct leat_rng *rng,
+                        uint32_t n_bytes, size_t n_most) {
+    uint64_t mask = cache->mask, long_mask = cache->long_mask;
+    size_t n = 0;
+
+    while (n < n_most && cache->mask == mask && cache->long_mask == long_mask) {
+        words->n = words->n_bytes = 0;
+        for (int i = 0; i < 16; i++) {
+            words->ranges[words->n++] =
+                (struct leat_range){words->n_bytes, words->n_bytes + n_bytes};
+            for (uint32_t k = 0; k < n_bytes; k++)
+                words->bytes[words->n_bytes++] = (uint8_t)leat_rng_below(rng, 256);
+        }
+        (void)check(cache, words);
+        n += words->n;
+    }
+    return n;
+}
+
+/* The table of short words doubles when a word in 32 of its slots had to go, up to its limit. */
+static void test_when_it_grows(void **state) {
+    struct leat_rng rng = {.state = 4};
+    struct leat_word_cache cache;
+    struct words words;
+
+    (void)state;
+    words_init(&words);
+    assert_int_equal(leat_word_cache_init(&cache), 0);
+    while (cache.may_grow) {
+        uint64_t n_slots = cache.mask + 1;
+        size_t n_dropped = 0;
+
+        assert_int_equal(cache.n_dropped, 0);
+        while (cache.mask + 1 == n_slots) {
+            n_dropped = cache.n_dropped;
+            (void)add_until(&cache, &words, &rng, 8, 16);
+        }
+        assert_int_equal(cache.mask + 1, 2 * n_slots);
+        assert_true(n_dropped + 16 > n_slots / 32 && n_dropped <= n_slots / 32 + 16);
+    }
+    assert_int_equal(cache.mask + 1, LEAT_WORD_CACHE_SLOTS_MAX);
+    assert_int_equal(add_until(&cache, &words, &rng, 8, 50000), 50000);
+    assert_true(leat_word_cache_n_bytes(&cache) <= LEAT_WORD_CACHE_BYTES_MAX);
+    leat_word_cache_deinit(&cache);
+    words_deinit(&words);
+}
+
+/* That of long words only if they are many of all words, whatever goes. */
+static void test_when_that_of_long_words_grows(void **state) {
+    struct leat_rng rng = {.state = 5};
+    struct leat_word_cache cache;
+    uint64_t n_slots;
+    struct words words;
+
+    (void)state;
+    words_init(&words);
+    assert_int_equal(leat_word_cache_init(&cache), 0);
+    n_slots = cache.long_mask + 1;
+    cache.n_words = UINT64_C(1) << 40; /* of which those that are long are next to none */
+    assert_int_equal(add_until(&cache, &words, &rng, 20, 8 * n_slots), 8 * n_slots);
+    assert_true(cache.n_long_dropped > n_slots);
+    cache.n_words = 0;
+    assert_int_equal(add_until(&cache, &words, &rng, 20, 8 * n_slots), 16);
+    assert_int_equal(cache.long_mask + 1, 2 * n_slots);
+    assert_true(cache.n_words <= 16);
+    while (cache.may_grow_long)
+        (void)add_until(&cache, &words, &rng, 20, SIZE_MAX);
+    assert_int_equal(cache.long_mask + 1, LEAT_WORD_CACHE_LONG_SLOTS_MAX);
+    assert_int_equal(cache.mask + 1, 1 << 16); /* the other has not seen a word */
+    leat_word_cache_deinit(&cache);
+    words_deinit(&words);
+}
+
 static int refuse(void *context, const uint8_t *word, uint32_t n_bytes, int32_t *ids,
                   size_t *ret_n_ids, struct leat_error *err) {
     (void)context;
@@ -200,6 +275,8 @@ int main(void) {
         cmocka_unit_test(test_any_words),
         cmocka_unit_test(test_it_remembers),
         cmocka_unit_test(test_it_grows),
+        cmocka_unit_test(test_when_it_grows),
+        cmocka_unit_test(test_when_that_of_long_words_grows),
         cmocka_unit_test(test_errors_are_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
