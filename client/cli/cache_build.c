@@ -63,8 +63,8 @@ static int build(struct leat_plan *plan, const struct leat_run_options *options,
     struct leat_cli_built built;
     int r = leat_cli_build(plan, options, (uint32_t)arguments->workers.value, &built, err);
 
-    if (r < 0)
-        return r == -EINTR ? LEAT_CLI_INTERRUPTED : leat_cli_error_status(err);
+    if (r < 0) /* without a file it is not the data, but what is written, such as a full disk */
+        return r == -EINTR ? LEAT_CLI_INTERRUPTED : err->file[0] ? LEAT_CLI_DATA : LEAT_CLI_FAILURE;
     if (arguments->json)
         print_built_json(&built, folder);
     else

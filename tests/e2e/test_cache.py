@@ -252,6 +252,8 @@ def test_disk_is_full(folder):
             assert daemon.log.count("event=cache") == 1, daemon.log
         for entry in verify(cached):
             assert entry["n_damaged"] == 0
+        done = ctl("cache", "warm", cached, check=False)
+        assert done.returncode == 1 and b"cannot write: No space left on device" in done.stderr, done
         subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
         assert leat_harness.run_digest(cached, "--epochs", 2) == expected # it is gone on with
         assert [entry["state"] for entry in listed(cached)] == ["complete"]
