@@ -6,6 +6,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/error_json.h"
+#include "client/cli/interrupt.h"
 #include "pipeline/bind.h"
 
 #define MAX_COMMANDS 64
@@ -108,10 +109,10 @@ static int run_command(const struct leat_cli_command *command, int argc, char **
     }
     if (status == LEAT_CLI_OK)
         status = command->run(&arguments, &err);
-    if (err.code)
+    if (err.code && !leat_cli_interrupt_was_pipe())
         print_error(&err, status != LEAT_CLI_USAGE &&
                               (arguments.json || arguments.format != LEAT_CLI_TEXT));
-    if (fflush(stdout) != 0 && status == LEAT_CLI_OK) {
+    if (fflush(stdout) != 0 && !leat_cli_interrupt_was_pipe() && status == LEAT_CLI_OK) {
         fprintf(stderr, "leatctl: writing the output: %s\n", strerror(errno));
         status = LEAT_CLI_FAILURE;
     }

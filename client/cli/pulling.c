@@ -101,7 +101,7 @@ int leat_cli_pulling_status(int r, const struct leat_error *err, bool was_opened
     if (r == 0)
         return LEAT_CLI_OK;
     if (leat_cli_interrupt_seen())
-        return LEAT_CLI_INTERRUPTED;
+        return leat_cli_interrupt_was_pipe() ? LEAT_CLI_OK : LEAT_CLI_INTERRUPTED;
     if (!was_opened && (r == -ECONNREFUSED || r == -EACCES) && !err->file[0])
         return LEAT_CLI_UNREACHABLE;
     return leat_cli_error_status(err);

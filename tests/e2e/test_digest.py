@@ -3,9 +3,13 @@
 
     test_digest.py BIN [PATTERN]
 """
+import json
+import os
+import subprocess
+
 import data
 import leat_harness
-from leat_harness import Daemon, run_digest
+from leat_harness import BIN, HANG_S, Daemon, run_digest
 
 
 def write(folder, stream, name="s.yaml", **settings):
@@ -35,6 +39,20 @@ def test_large_copies(folder):
     stream = data.titanic_stream(data.titanic(folder, 3000), batch_size=1024, length=700)
     file = write(folder, stream)
     assert run_digest(file, "--delivery", "copy") == run_digest(file, "--delivery", "shared")
+
+
+def test_nobody_reads_on(folder):
+    """As behind `| head`: it ends well and without a word, and its daemon's folder with it."""
+    file = write(folder, data.titanic_stream(data.titanic(folder, 2000)))
+    for more in ([], ["--no-daemon"]):
+        command = [BIN / "leatctl", "run", file, "--epochs", "0", "--format", "jsonl", *more]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env={**os.environ, "XDG_RUNTIME_DIR": str(folder)}) as process:
+            assert json.loads(process.stdout.readline())["step"] == 0
+            process.stdout.close()
+            assert process.wait(HANG_S) == 0
+            assert process.stderr.read() == b""
+        assert not [name for name in os.listdir(folder) if name.startswith("leatctl-")]
 
 
 def test_block_sizes(folder):
