@@ -115,7 +115,7 @@ static const char introduction[] =
     "of `admin_groups`; the daemon's own user and\nroot may do all. Who may not is answered with "
     "-EACCES, and told which group it would take.\n\n"
     "Requests of the right `read` take at most a fiftieth of the loop's time, of all connections "
-    "of a user together;\nwhat is more waits. A user has at most 32 connections. A client that "
+    "of a user together;\nwhat is more waits. A user has at most 80 connections. A client that "
     "does not read its replies is dropped.\n\n";
 
 static void add_verbs(struct leat_text *text) {
