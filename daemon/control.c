@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/control_packed.h"
 #include "daemon/daemon.h"
 #include "daemon/delivery.h"
 #include "daemon/session.h"
@@ -25,19 +26,22 @@ static const struct {
 #include "proto/control_verbs.def"
 #undef LEAT_CONTROL_VERB
 };
-#define FRAME_NS 4000 /* about what it takes to receive a request */
-#define N_VERBS  (sizeof(verbs) / sizeof(verbs[0]))
+#define FRAME_NS  4000 /* about what it takes to receive a request, */
+#define PACKED_NS 2000 /* and to send what is there already */
+#define N_VERBS   (sizeof(verbs) / sizeof(verbs[0]))
 
 /* ---- out ---- */
 
-static void on_reply_sent(struct leat_outgoing *outgoing) {
-    free(outgoing);
+/* NULL: there is no memory for it. */
+static void send_packed(struct leat_control *control, struct leat_packed *packed) {
+    if (!packed || control->channel.queued_bytes > LEAT_CONTROL_QUEUE_MAX ||
+        !leat_packed_send(packed, control))
+        leat_control_close(control);
 }
 
 void leat_control_reply(struct leat_control *control, const Leat__ControlReply *reply) {
     size_t n_bytes = leat__control_reply__get_packed_size(reply);
-    struct leat_outgoing *outgoing;
-    uint8_t *bytes;
+    struct leat_packed *packed;
 
     if (n_bytes == 0 || n_bytes > LEAT_CONTROL_FRAME_MAX) {
         struct leat_error err = LEAT_ERROR_INIT;
@@ -47,19 +51,11 @@ void leat_control_reply(struct leat_control *control, const Leat__ControlReply *
         leat_control_fail(control, &err);
         return;
     }
-    outgoing = malloc(sizeof(*outgoing) + n_bytes);
-    if (!outgoing || control->channel.queued_bytes > LEAT_CONTROL_QUEUE_MAX) {
-        free(outgoing);
-        leat_control_close(control);
-        return;
-    }
-    bytes = (uint8_t *)(outgoing + 1);
-    *outgoing = (struct leat_outgoing){
-        .payload = bytes,
-        .payload_bytes = leat__control_reply__pack(reply, bytes),
-        .on_sent = on_reply_sent,
-    };
-    leat_channel_send(&control->channel, outgoing, NULL, 0);
+    packed = leat_packed_new(reply);
+    if (packed && control->request && !reply->error)
+        leat_packed_remember(control->daemon, control->request, control->n_request, packed);
+    send_packed(control, packed);
+    leat_packed_unref(packed);
 }
 
 void leat_control_fail(struct leat_control *control, const struct leat_error *err) {
@@ -128,7 +124,16 @@ static int check(const struct leat_control *control, const Leat__ControlRequest 
                               verbs[i].name, err);
 }
 
-static void handle(struct leat_control *control, const Leat__ControlRequest *request) {
+/* Whether the answer is the same for everybody, and given at once. */
+static bool is_for_all(Leat__ControlRequest__VerbCase verb) {
+    return verb == LEAT__CONTROL_REQUEST__VERB_STATUS ||
+           verb == LEAT__CONTROL_REQUEST__VERB_STREAMS ||
+           verb == LEAT__CONTROL_REQUEST__VERB_STATS ||
+           verb == LEAT__CONTROL_REQUEST__VERB_TRAINERS;
+}
+
+static void handle(struct leat_control *control, const Leat__ControlRequest *request,
+                   const uint8_t *frame, size_t n_bytes) {
     struct leat_error err = LEAT_ERROR_INIT;
     uint64_t start_ns = leat_daemon_now_ns();
     struct leat_arena arena;
@@ -138,11 +143,14 @@ static void handle(struct leat_control *control, const Leat__ControlRequest *req
         leat_control_fail(control, &err);
         return;
     }
+    control->request = is_for_all(verbs[verb].verb) ? frame : NULL;
+    control->n_request = n_bytes;
     leat_arena_init(&arena);
     verbs[verb].handle(control, request, &arena);
     leat_arena_deinit(&arena);
+    control->request = NULL;
     if (verbs[verb].right == LEAT_RIGHT_READ)
-        leat_control_account_spend(control, leat_daemon_now_ns() - start_ns + FRAME_NS);
+        leat_control_spend(control, leat_daemon_now_ns() - start_ns + FRAME_NS);
 }
 
 static struct leat_control *control_of(struct leat_channel *channel) {
@@ -153,14 +161,21 @@ static void on_frame(struct leat_channel *channel, const uint8_t *frame, size_t 
     struct leat_control *control = control_of(channel);
     struct leat_error err = LEAT_ERROR_INIT;
     Leat__ControlRequest *request = NULL;
+    struct leat_packed *packed = leat_packed_find(control->daemon, frame, n_bytes);
 
+    if (packed) {
+        send_packed(control, packed);
+        leat_control_spend(control, FRAME_NS + PACKED_NS);
+        leat_control_rest_if_spent(control);
+        return;
+    }
     if (leat_message_check(&leat__control_request__descriptor, frame, n_bytes, &err) == 0) {
         request = leat__control_request__unpack(NULL, n_bytes, frame);
         if (!request)
             leat_error_set(&err, -EPROTO, "the request is no proper message");
     }
     if (request)
-        handle(control, request);
+        handle(control, request, frame, n_bytes);
     else
         leat_control_fail(control, &err);
     leat__control_request__free_unpacked(request, NULL);
@@ -204,6 +219,7 @@ void leat_control_close(struct leat_control *control) {
     if (control->is_closed)
         return;
     control->is_closed = true;
+    leat_control_rest_end(control);
     if (control->plan)
         leat_control_plan_abandon(control->plan);
     control->plan = NULL;
@@ -285,6 +301,5 @@ int leat_control_accept(struct leat_daemon *daemon, int take_fd) {
     if (control->next)
         control->next->link = &control->next;
     daemon->controls = control;
-    leat_control_account_init(control);
     return 0;
 }

@@ -14,7 +14,7 @@
 #include "pipeline/arena.h"
 #include "proto/leat.pb-c.h"
 
-#define LEAT_CONTROL_QUEUE_MAX (4U << 20) /* bytes of replies that wait */
+#define LEAT_CONTROL_QUEUE_MAX (2U << 20) /* bytes of replies that wait */
 
 struct leat_daemon;
 struct leat_control_plan;
@@ -32,7 +32,9 @@ struct leat_control {
     struct leat_control_plan *plan;         /* on the pool */
     struct leat_control_caches *caches;     /* likewise */
     struct leat_subscription *subscription; /* NULL: none */
-    struct leat_control_account account;
+    struct leat_control_rest rest;
+    const uint8_t *request; /* that is being answered, if its answer is the same for all */
+    size_t n_request;
     struct leat_tracing *tracing; /* of this connection; NULL: none */
     bool waits_for_drain, closes_when_sent, is_closed;
 };

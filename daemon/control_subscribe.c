@@ -24,18 +24,11 @@ struct leat_subscription {
     char stream[LEAT_NAME_MAX + 1];
 };
 
-/* A packed reply that several connections send. */
+/* What is told of one stream, or of all, at one moment. */
 struct update {
-    struct update *next; /* of those of one moment */
-    uint32_t n_refs;
-    char stream[LEAT_NAME_MAX + 1]; /* that it is about; empty: all */
-    size_t n_bytes;
-    uint8_t bytes[];
-};
-
-struct outgoing {
-    struct leat_outgoing base; /* first */
-    struct update *update;
+    struct update *next; /* of that moment's */
+    struct leat_packed *packed;
+    char stream[LEAT_NAME_MAX + 1]; /* empty: all */
 };
 
 struct leat_subscription *leat_subscription_free(struct leat_subscription *subscription) {
@@ -45,31 +38,20 @@ struct leat_subscription *leat_subscription_free(struct leat_subscription *subsc
 
 /* ---- what is told ---- */
 
-static void unref(struct update *update) {
-    if (--update->n_refs == 0)
-        free(update);
+static struct update *update_free(struct update *update) {
+    if (update)
+        leat_packed_unref(update->packed);
+    free(update);
+    return NULL;
 }
 
-static struct update *pack(const Leat__ControlReply *reply, const char *stream) {
-    size_t n_bytes = leat__control_reply__get_packed_size(reply);
-    struct update *update =
-        n_bytes <= LEAT_CONTROL_FRAME_MAX ? malloc(sizeof(*update) + n_bytes) : NULL;
-
-    if (!update)
-        return NULL;
-    *update = (struct update){.n_refs = 1, .n_bytes = n_bytes};
-    (void)snprintf(update->stream, sizeof(update->stream), "%s", stream);
-    (void)leat__control_reply__pack(reply, update->bytes);
-    return update;
-}
-
-static struct update *describe(struct leat_daemon *daemon, const char *stream) {
+static struct leat_packed *describe(struct leat_daemon *daemon, const char *stream) {
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__Update message = LEAT__UPDATE__INIT;
     Leat__StatusReply status = LEAT__STATUS_REPLY__INIT;
     Leat__StreamsReply streams = LEAT__STREAMS_REPLY__INIT;
     Leat__StatsReply stats = LEAT__STATS_REPLY__INIT;
-    struct update *update = NULL;
+    struct leat_packed *packed = NULL;
     struct leat_arena arena;
 
     leat_arena_init(&arena);
@@ -82,9 +64,9 @@ static struct update *describe(struct leat_daemon *daemon, const char *stream) {
     reply.update = &message;
     if (leat_control_describe_streams(daemon, stream, &arena, &streams) == 0 &&
         leat_control_describe_stats(daemon, stream, &arena, &stats) == 0)
-        update = pack(&reply, stream);
+        packed = leat_packed_new(&reply);
     leat_arena_deinit(&arena);
-    return update;
+    return packed;
 }
 
 /* The one that this moment's others got, or a new one. */
@@ -96,23 +78,20 @@ static struct update *find(struct leat_control *control, struct update **updates
     for (update = *updates; update; update = update->next)
         if (strcmp(update->stream, stream) == 0)
             return update;
-    update = describe(control->daemon, stream);
-    leat_control_account_spend(control, leat_daemon_now_ns() - start_ns);
+    update = calloc(1, sizeof(*update));
     if (!update)
         return NULL;
+    (void)snprintf(update->stream, sizeof(update->stream), "%s", stream);
+    update->packed = describe(control->daemon, stream);
+    leat_control_spend(control, leat_daemon_now_ns() - start_ns);
+    if (!update->packed)
+        return update_free(update);
     update->next = *updates;
     *updates = update;
     return update;
 }
 
 /* ---- who is told ---- */
-
-static void on_sent(struct leat_outgoing *base) {
-    struct outgoing *outgoing = (struct outgoing *)base;
-
-    unref(outgoing->update);
-    free(outgoing);
-}
 
 static void give_up(struct leat_control *control) {
     struct leat_error err = LEAT_ERROR_INIT;
@@ -124,21 +103,9 @@ static void give_up(struct leat_control *control) {
     leat_control_fail(control, &err);
 }
 
-static void send_update(struct leat_control *control, struct update *update) {
-    struct outgoing *outgoing = malloc(sizeof(*outgoing));
-
-    if (!outgoing)
-        return; /* the next one, perhaps */
-    *outgoing = (struct outgoing){
-        .base = {.payload = update->bytes, .payload_bytes = update->n_bytes, .on_sent = on_sent},
-        .update = update};
-    update->n_refs++;
-    leat_channel_send(&control->channel, &outgoing->base, NULL, 0);
-}
-
 static void tell(struct leat_control *control, struct update **updates) {
     struct leat_subscription *subscription = control->subscription;
-    bool may_have = leat_control_account_has(control);
+    bool may_have = leat_control_may_spend(control);
     struct update *update;
 
     if (control->channel.first) {
@@ -150,9 +117,7 @@ static void tell(struct leat_control *control, struct update **updates) {
     if (!may_have)
         return;
     update = find(control, updates);
-    if (update)
-        send_update(control, update);
-    else
+    if (!update || !leat_packed_send(update->packed, control))
         give_up(control);
 }
 
@@ -181,7 +146,7 @@ static void on_tell(uv_timer_t *timer) {
     }
     for (; updates; updates = next) {
         next = updates->next;
-        unref(updates);
+        (void)update_free(updates);
     }
     wait_for_next(daemon);
 }

@@ -138,6 +138,7 @@ static void settle(struct leat_daemon *daemon) {
 /* Runs after every turn's events and before the loop sleeps: what the events changed is driven
  * once, however many there were. */
 static void drive(struct leat_daemon *daemon) {
+    leat_packed_forget(daemon);
     leat_feeds_flush(daemon);
     leat_memory_waits_check(daemon);
     leat_feeds_flush(daemon);
@@ -417,6 +418,7 @@ struct leat_daemon *leat_daemon_free(struct leat_daemon *daemon) {
     if (!daemon)
         return NULL;
     assert(!daemon->sessions && !daemon->feeds && !daemon->controls);
+    leat_packed_forget(daemon);
     leat_endpoints_stop(daemon);
     leat_lifeline_stop(&daemon->lifeline);
     if (daemon->has_loop)

@@ -11,6 +11,7 @@
 #include "daemon/admission.h"
 #include "daemon/client_log.h"
 #include "daemon/control_pace.h"
+#include "daemon/control_packed.h"
 #include "daemon/heap.h"
 #include "daemon/lifeline.h"
 #include "daemon/listener.h"
@@ -84,6 +85,7 @@ struct leat_daemon {
     struct leat_memory_wait *memory_waits;
     struct leat_control *controls;
     struct leat_control_pace pace;
+    struct leat_packed_answer answer;
     uint32_t n_tracings;
     uint32_t n_sessions; /* closing ones included */
     uint64_t n_batches, n_rows, n_refused;

@@ -11,7 +11,7 @@
 #include "pipeline/yaml.h"
 
 #define STREAMS_KEY  "streams"
-#define MAX_CONTROLS 64
+#define MAX_CONTROLS 160
 
 static const char *const log_formats[] = {"auto", "text", "json", "journal", NULL};
 static const char *const log_levels[] = {"error", "warning", "notice", "info", "debug", NULL};

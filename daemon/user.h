@@ -38,6 +38,7 @@ struct leat_user {
     uid_t uid;
     uint32_t n_refs;
     uint64_t used[LEAT_N_CHARGES];
+    uint64_t looking_ns, looked_at_ns; /* see control_pace.h */
 };
 
 void leat_users_init(struct leat_users *users, const struct leat_limits *limits);

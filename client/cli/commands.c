@@ -343,6 +343,14 @@ const struct leat_cli_command leat_cli_commands[] = {
      .examples = "  leatctl drain --timeout 60\n",
      .options = leat_cli_drain_options,
      .run = leat_cli_drain},
+    {.name = "protocol",
+     .summary = "reference of the control socket: verbs, rights, messages",
+     .description = "As Markdown: for who writes a client of the control socket in whatever "
+                    "language has protobuf.",
+     .examples = "  leatctl protocol > control-protocol.md\n"
+                 "  leatctl protocol --json | jq -r '.verbs[] | select(.right == \"read\").name'\n",
+     .options = leat_cli_json_options,
+     .run = leat_cli_protocol},
     {.name = "version",
      .summary = "show versions",
      .options = leat_cli_json_options,

@@ -136,6 +136,7 @@ int leat_cli_control(const char *address, Leat__ControlRequest *request, int tim
     if (r < 0)
         return r;
     r = leat_cli_control_ask(fd, request, timeout_ms, ret_reply, err);
+    *ret_is_unreachable = r == -EACCES && !err->file[0]; /* no right, rather than no file */
     (void)close(fd);
     return r;
 }

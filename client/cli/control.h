@@ -11,7 +11,8 @@
 
 /* address as for libleat (NULL: search). *ret_reply has no error set, and is to be freed with
  * leat__control_reply__free_unpacked(). 0; -ENOENT, -ECONNREFUSED, -EACCES if no daemon was
- * reached; what the daemon answers; *ret_is_unreachable tells the two apart. */
+ * reached, or it gives no right to that; what the daemon answers; *ret_is_unreachable tells the two
+ * apart. */
 int leat_cli_control(const char *address, Leat__ControlRequest *request, int timeout_ms,
                      Leat__ControlReply **ret_reply, bool *ret_is_unreachable,
                      struct leat_error *err);

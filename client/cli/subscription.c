@@ -54,6 +54,8 @@ Leat__ControlReply *leat_cli_subscription_next(struct leat_cli_subscription *sub
     else
         leat_error_set(err, -EPROTO, "the daemon answered something else");
     leat__control_reply__free_unpacked(reply, NULL);
+    if (err->code == -EACCES)
+        *ret_status = LEAT_CLI_UNREACHABLE;
     return NULL;
 }
 

@@ -188,14 +188,14 @@ static void test_never_reads(void **state) {
 }
 
 static void test_limit(void **state) {
-    int fds[33];
+    int fds[81];
 
     (void)state;
-    for (size_t i = 0; i < 33; i++)
+    for (size_t i = 0; i < 81; i++)
         fds[i] = connect_control();
-    test_control_expect_error(fds[32], "control connections");
-    assert_null(test_control_receive(fds[32]));
-    for (size_t i = 0; i < 33; i++)
+    test_control_expect_error(fds[80], "control connections");
+    assert_null(test_control_receive(fds[80]));
+    for (size_t i = 0; i < 81; i++)
         (void)close(fds[i]);
 }
 
