@@ -44,23 +44,36 @@ def pack(folder, release, *names):
     """Packages of the tree, as that release of its version; all, or those of these names."""
     chosen = ["-D", "CPACK_COMPONENTS_ALL=" + ";".join(names)] if names else []
     done = subprocess.run(["/usr/bin/cpack", "--config", BIN.parent / "CPackConfig.cmake", "-B", folder,
-                           "-D", f"CPACK_DEBIAN_PACKAGE_RELEASE={release}", *chosen], capture_output=True, text=True)
+                           "-D", f"CPACK_DEBIAN_PACKAGE_RELEASE={release}", "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip",
+                           *chosen], capture_output=True, text=True)
     if done.returncode != 0:
         raise AssertionError(f"cpack: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     return {path.name.split("_")[0]: path for path in sorted(folder.glob("*.deb"))}
+
+
+def with_other_sockets(folder, package):
+    """That package with another unit of a socket."""
+    folder.mkdir()
+    subprocess.run(["dpkg-deb", "--raw-extract", package, folder / "open"], check=True)
+    unit = folder / "open" / "usr/lib/systemd/system/leatd.socket"
+    unit.write_text(re.sub(r"Backlog=\d+", "Backlog=77", unit.read_text()))
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "--build", folder / "open", folder / package.name], check=True,
+                   stdout=subprocess.DEVNULL)
+    return folder / package.name
 
 
 class Debian(Machine):
     """A booted Debian 12 without leat; the packages lie in /packages there."""
 
     def __init__(self):
-        super().__init__()
         for program in ("dpkg-shlibdeps", "mmdebstrap"):
             require(program)
-        if not (BIN.parent / "CPackConfig.cmake").exists():
-            raise Skip("cmake made no packages of this tree")
+        super().__init__()
+
+    def pack(self):
         self.first = pack(self.folder / "packages" / "1", 1)
         self.next = pack(self.folder / "packages" / "2", 2, "leatd")
+        self.other = with_other_sockets(self.folder / "packages" / "3", self.next["leatd"])
         self.tree = debian_tree.find(ROOT / "build" / "debian-12", sorted(self.first.values()))
 
     def boot(self):
@@ -217,6 +230,31 @@ def test_choices(folder):
     assert machine.states() == ["active"] * 4
 
 
+def test_other_sockets(folder):
+    """Sockets that an upgrade changes are made again, with the daemon."""
+    machine.apt("install", machine.first["leatd"])
+    pid = machine.main_pid()
+    machine.apt("install", machine.other)
+    assert machine.states() == ["active"] * 4 and machine.main_pid() != pid
+    assert machine.show("leatd.socket", "Backlog") == "77"
+    assert machine.run(*machine.train(0, 1)).startswith("epoch 0 28 ")
+
+
+def test_reload(folder):
+    """A stream more without a restart; of a file that is wrong the reload fails, and all stays."""
+    if machine.show("leatd.service", "CanReload") != "yes":
+        raise Skip("the unit has no ExecReload")
+    pid = machine.main_pid()
+    machine.write("/etc/leat/streams.d/more.yaml", CONFIG.split("\n", 1)[1].replace("titanic:", "more:", 1))
+    machine.run("systemctl", "reload", "leatd")
+    assert json.loads(machine.run("leatctl", "status", "--json"))["n_streams"] == 2
+    machine.write("/etc/leat/streams.d/more.yaml", "streams:\n  more: {}\n")
+    machine.run("sh", "-c", "! systemctl reload leatd")
+    assert json.loads(machine.run("leatctl", "status", "--json"))["n_streams"] == 2
+    assert machine.main_pid() == pid
+    machine.run("rm", "/etc/leat/streams.d/more.yaml")
+
+
 def test_purge(folder):
     """Removed, it does not run; purged, nothing of it is left but its groups."""
     machine.run("sh", "-c", "touch /var/lib/leat/found /var/cache/leat/found")
@@ -236,6 +274,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: exit(1))
     try:
         machine = Debian()
+        machine.pack()
         machine.boot()
         leat_harness.main(globals())
     except Skip as reason:
