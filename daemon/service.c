@@ -2,9 +2,11 @@
  * nobody; the log has it all the same. */
 #include "daemon/service.h"
 
+#include <stdio.h>
 #include <systemd/sd-daemon.h>
 
 #include "daemon/daemon.h"
+#include "daemon/notify.h"
 #include "daemon/service_status.h"
 #include "daemon/session.h"
 
@@ -47,7 +49,7 @@ static void count_streams(const struct leat_daemon *daemon, struct leat_service_
 
 static void say_status(struct leat_daemon *daemon, uint64_t now_ns) {
     struct leat_service *service = &daemon->service;
-    char line[LEAT_SERVICE_STATUS_MAX];
+    char line[LEAT_SERVICE_STATUS_MAX], text[LEAT_SERVICE_STATUS_MAX + 8];
     struct leat_service_figures figures = {
         .n_trainers = daemon->n_sessions,
         .n_stalled = service->heartbeat.n_stalled,
@@ -62,7 +64,8 @@ static void say_status(struct leat_daemon *daemon, uint64_t now_ns) {
     count_streams(daemon, &figures);
     service->said_ns = now_ns;
     service->n_said_batches = daemon->n_batches;
-    (void)sd_notifyf(0, "STATUS=%s", leat_service_status_print(&figures, line));
+    (void)snprintf(text, sizeof(text), "STATUS=%s", leat_service_status_print(&figures, line));
+    (void)leat_notify(text);
 }
 
 void leat_service_tell(struct leat_daemon *daemon) {
@@ -179,8 +182,6 @@ static void give_up(struct leat_daemon *daemon) {
                            LEAT_LOG_FIELDS_END,
                        });
     say_status(daemon, leat_daemon_now_ns());
-    if (service->watchdog_ns > 0)
-        (void)sd_notify(0, "WATCHDOG=trigger");
 }
 
 void leat_service_tick(struct leat_daemon *daemon, uint64_t now_ns) {
@@ -189,10 +190,10 @@ void leat_service_tick(struct leat_daemon *daemon, uint64_t now_ns) {
     look(daemon, now_ns);
     if (service->heartbeat.is_stuck && !service->is_given_up && !daemon->is_stopping)
         give_up(daemon);
-    if (service->watchdog_ns > 0 && !service->is_given_up)
-        (void)sd_notify(0, "WATCHDOG=1");
+    if (service->watchdog_ns > 0)
+        (void)leat_notify(service->is_given_up ? "WATCHDOG=trigger" : "WATCHDOG=1");
     if (daemon->is_draining && !daemon->is_stopping)
-        (void)sd_notify(0, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+        (void)leat_notify("EXTEND_TIMEOUT_USEC=" EXTEND_US);
     if (service->is_ready && (daemon->is_draining || now_ns - service->said_ns >= STATUS_NS))
         say_status(daemon, now_ns);
 }
