@@ -2,6 +2,7 @@
  * nobody; the log has it all the same. */
 #include "daemon/service.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <systemd/sd-daemon.h>
 
@@ -68,9 +69,16 @@ static void say_status(struct leat_daemon *daemon, uint64_t now_ns) {
     (void)leat_notify(text);
 }
 
+/* If this is the drain of a stop, that may take as long as the drain. */
+static void ask_for_time(const struct leat_daemon *daemon) {
+    if (daemon->is_draining && !daemon->is_stopping)
+        (void)leat_notify("EXTEND_TIMEOUT_USEC=" EXTEND_US);
+}
+
 void leat_service_tell(struct leat_daemon *daemon) {
+    ask_for_time(daemon);
     if (daemon->is_stopping)
-        (void)sd_notify(0, "STOPPING=1");
+        (void)leat_notify("STOPPING=1");
     say_status(daemon, leat_daemon_now_ns());
 }
 
@@ -94,6 +102,12 @@ static void log_started(struct leat_daemon *daemon) {
                    });
 }
 
+/* Until it was heard. */
+static void say_ready(struct leat_service *service) {
+    if (service->is_ready && !service->is_told)
+        service->is_told = leat_notify("READY=1") != -EAGAIN;
+}
+
 static void first_done(struct leat_task *task) {
     struct leat_service *service =
         (struct leat_service *)((char *)task - offsetof(struct leat_service, first_task));
@@ -105,7 +119,7 @@ static void first_done(struct leat_task *task) {
         return;
     service->is_ready = true;
     log_started(daemon);
-    (void)sd_notify(0, "READY=1");
+    say_ready(service);
     say_status(daemon, leat_daemon_now_ns());
 }
 
@@ -188,12 +202,12 @@ void leat_service_tick(struct leat_daemon *daemon, uint64_t now_ns) {
     struct leat_service *service = &daemon->service;
 
     look(daemon, now_ns);
+    say_ready(service);
     if (service->heartbeat.is_stuck && !service->is_given_up && !daemon->is_stopping)
         give_up(daemon);
     if (service->watchdog_ns > 0)
         (void)leat_notify(service->is_given_up ? "WATCHDOG=trigger" : "WATCHDOG=1");
-    if (daemon->is_draining && !daemon->is_stopping)
-        (void)leat_notify("EXTEND_TIMEOUT_USEC=" EXTEND_US);
+    ask_for_time(daemon);
     if (service->is_ready && (daemon->is_draining || now_ns - service->said_ns >= STATUS_NS))
         say_status(daemon, now_ns);
 }

@@ -4,9 +4,6 @@
     test_systemd.py BIN [PATTERN]
 """
 import configparser
-import contextlib
-import ctypes
-import errno
 import os
 import pathlib
 import random
@@ -20,12 +17,12 @@ import time
 
 import data
 import leat_harness
+from tracer import Tracer
 from leat_harness import BIN, HANG_S, ROOT, Skip, ctl, find_digest, wait_until
 
 UNITS = {"leatd.socket": "trainer", "leatd-copy.socket": "copy", "leatd-control.socket": "control"}
 TYPES = {"trainer": socket.SOCK_SEQPACKET, "copy": socket.SOCK_STREAM, "control": socket.SOCK_STREAM}
 FIRST_FD = 3  # SD_LISTEN_FDS_START
-PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 17, 0x4206, 0x4207, 0x40000000
 # Answers once there is a file `go`.
 HELPER = """
 import json, os, sys, time
@@ -222,33 +219,6 @@ def test_stalled(folder):
         assert client.wait(HANG_S) == 0
         wait_until(lambda: b"STALLED" not in ctl("streams", env=env).stdout, "the stream is not stalled")
         assert "event=stuck" not in service.text()
-
-
-class Tracer:
-    """Stops threads, as a debugger does, until the block ends."""
-
-    def __init__(self, tids):
-        self.libc, self.tids = ctypes.CDLL(None, use_errno=True), []
-        for tid in tids:
-            self.call(PTRACE_SEIZE, tid)
-            self.tids.append(tid)
-            self.call(PTRACE_INTERRUPT, tid)
-            os.waitpid(tid, WALL)
-
-    def call(self, request, tid):
-        if self.libc.ptrace(request, ctypes.c_long(tid), None, None) < 0:
-            number = ctypes.get_errno()
-            if number == errno.EPERM:
-                raise Skip("no ptrace here")
-            raise OSError(number, "ptrace")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for tid in self.tids:
-            with contextlib.suppress(OSError):
-                self.call(PTRACE_DETACH, tid)
 
 
 def test_stopped_workers(folder):
