@@ -35,9 +35,15 @@ install(CODE "
     set(CMAKE_INSTALL_BINDIR ${CMAKE_INSTALL_BINDIR})
     cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_BINDIR BASE_DIRECTORY \"\${CMAKE_INSTALL_PREFIX}\"
                OUTPUT_VARIABLE CMAKE_INSTALL_FULL_BINDIR)
-    configure_file(${CMAKE_SOURCE_DIR}/systemd/leatd.service.in ${CMAKE_BINARY_DIR}/leatd.service @ONLY)")
-install(FILES ${CMAKE_BINARY_DIR}/leatd.service systemd/leatd.socket systemd/leatd-copy.socket
+    foreach(unit leatd.service user/leatd.service drain-on-stop.conf)
+        configure_file(${CMAKE_SOURCE_DIR}/systemd/\${unit}.in ${CMAKE_BINARY_DIR}/systemd/\${unit} @ONLY)
+    endforeach()")
+install(FILES ${CMAKE_BINARY_DIR}/systemd/leatd.service systemd/leatd.socket systemd/leatd-copy.socket
         systemd/leatd-control.socket DESTINATION lib/systemd/system)
+# The same without root: units of a user's own service manager.
+install(FILES ${CMAKE_BINARY_DIR}/systemd/user/leatd.service systemd/user/leatd.socket systemd/user/leatd-copy.socket
+        systemd/user/leatd-control.socket DESTINATION lib/systemd/user)
+install(FILES ${CMAKE_BINARY_DIR}/systemd/drain-on-stop.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leat)
 install(FILES systemd/leatd.sysusers.conf RENAME leat.conf DESTINATION lib/sysusers.d)
 install(FILES ${CMAKE_BINARY_DIR}/leatd.catalog DESTINATION lib/systemd/catalog)
 install(FILES ${CMAKE_BINARY_DIR}/log-events.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leatd)

@@ -49,6 +49,7 @@ void leat_control_describe_status(struct leat_daemon *daemon, Leat__StatusReply 
     status->memory_claimed_bytes = daemon->budget.claimed_bytes;
     status->memory_used_bytes = daemon->budget.used_bytes;
     status->memory_peak_bytes = daemon->budget.peak_bytes;
+    status->n_stalled = daemon->service.heartbeat.n_stalled;
     status->config_file = daemon->settings->file;
 }
 
@@ -175,6 +176,7 @@ static Leat__Stream *describe_stream(const struct leat_daemon *daemon,
     if (spec->file)
         message->file = spec->file;
     message->line = spec->line;
+    message->stalled_ns = stream->stalled_ns;
     message->stages = leat_arena_alloc(arena, spec->n_stages * sizeof(*message->stages));
     if (!message->stages)
         return NULL;

@@ -2,9 +2,12 @@
  * nobody; the log has it all the same. */
 #include "daemon/service.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <systemd/sd-daemon.h>
 
 #include "daemon/daemon.h"
+#include "daemon/notify.h"
 #include "daemon/service_status.h"
 #include "daemon/session.h"
 
@@ -47,7 +50,7 @@ static void count_streams(const struct leat_daemon *daemon, struct leat_service_
 
 static void say_status(struct leat_daemon *daemon, uint64_t now_ns) {
     struct leat_service *service = &daemon->service;
-    char line[LEAT_SERVICE_STATUS_MAX];
+    char line[LEAT_SERVICE_STATUS_MAX], text[LEAT_SERVICE_STATUS_MAX + 8];
     struct leat_service_figures figures = {
         .n_trainers = daemon->n_sessions,
         .n_stalled = service->heartbeat.n_stalled,
@@ -62,12 +65,20 @@ static void say_status(struct leat_daemon *daemon, uint64_t now_ns) {
     count_streams(daemon, &figures);
     service->said_ns = now_ns;
     service->n_said_batches = daemon->n_batches;
-    (void)sd_notifyf(0, "STATUS=%s", leat_service_status_print(&figures, line));
+    (void)snprintf(text, sizeof(text), "STATUS=%s", leat_service_status_print(&figures, line));
+    (void)leat_notify(text);
+}
+
+/* If this is the drain of a stop, that may take as long as the drain. */
+static void ask_for_time(const struct leat_daemon *daemon) {
+    if (daemon->is_draining && !daemon->is_stopping)
+        (void)leat_notify("EXTEND_TIMEOUT_USEC=" EXTEND_US);
 }
 
 void leat_service_tell(struct leat_daemon *daemon) {
+    ask_for_time(daemon);
     if (daemon->is_stopping)
-        (void)sd_notify(0, "STOPPING=1");
+        (void)leat_notify("STOPPING=1");
     say_status(daemon, leat_daemon_now_ns());
 }
 
@@ -91,6 +102,12 @@ static void log_started(struct leat_daemon *daemon) {
                    });
 }
 
+/* Until it was heard. */
+static void say_ready(struct leat_service *service) {
+    if (service->is_ready && !service->is_told)
+        service->is_told = leat_notify("READY=1") != -EAGAIN;
+}
+
 static void first_done(struct leat_task *task) {
     struct leat_service *service =
         (struct leat_service *)((char *)task - offsetof(struct leat_service, first_task));
@@ -102,7 +119,7 @@ static void first_done(struct leat_task *task) {
         return;
     service->is_ready = true;
     log_started(daemon);
-    (void)sd_notify(0, "READY=1");
+    say_ready(service);
     say_status(daemon, leat_daemon_now_ns());
 }
 
@@ -179,20 +196,18 @@ static void give_up(struct leat_daemon *daemon) {
                            LEAT_LOG_FIELDS_END,
                        });
     say_status(daemon, leat_daemon_now_ns());
-    if (service->watchdog_ns > 0)
-        (void)sd_notify(0, "WATCHDOG=trigger");
 }
 
 void leat_service_tick(struct leat_daemon *daemon, uint64_t now_ns) {
     struct leat_service *service = &daemon->service;
 
     look(daemon, now_ns);
+    say_ready(service);
     if (service->heartbeat.is_stuck && !service->is_given_up && !daemon->is_stopping)
         give_up(daemon);
-    if (service->watchdog_ns > 0 && !service->is_given_up)
-        (void)sd_notify(0, "WATCHDOG=1");
-    if (daemon->is_draining && !daemon->is_stopping)
-        (void)sd_notify(0, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+    if (service->watchdog_ns > 0)
+        (void)leat_notify(service->is_given_up ? "WATCHDOG=trigger" : "WATCHDOG=1");
+    ask_for_time(daemon);
     if (service->is_ready && (daemon->is_draining || now_ns - service->said_ns >= STATUS_NS))
         say_status(daemon, now_ns);
 }

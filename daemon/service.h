@@ -18,8 +18,8 @@ struct leat_service {
     uint64_t looked_ns;
     uint64_t said_ns, n_said_batches; /* of the last status */
     struct leat_task first_task;
-    bool is_ready;
-    bool is_given_up; /* the workers are stuck, and that was said */
+    bool is_ready, is_told; /* that it is */
+    bool is_given_up;       /* the workers are stuck, and that was said */
 };
 
 /* n_threads: of the pool. */

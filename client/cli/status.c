@@ -33,6 +33,7 @@ static const struct leat_cli_member status_members[] = {
     MEMBER(Leat__StatusReply, memory_claimed_bytes, MEMBER_BYTES, "claimed"),
     MEMBER(Leat__StatusReply, memory_used_bytes, MEMBER_BYTES, "counted"),
     MEMBER(Leat__StatusReply, memory_peak_bytes, MEMBER_BYTES, "counted, most"),
+    MEMBER(Leat__StatusReply, n_stalled, MEMBER_U32, "tasks stalled"),
     MEMBER(Leat__StatusReply, cpu_ns, MEMBER_NS, "CPU time"),
     MEMBER(Leat__StatusReply, loop_busy_ns, MEMBER_NS, "loop busy"),
     MEMBER(Leat__StatusReply, n_fds, MEMBER_U32, "descriptors"),
@@ -106,7 +107,8 @@ static void add_stream_json(struct leat_text *text, const Leat__Stream *stream) 
     leat_text_add_json(text, stream->source, strlen(stream->source));
     leat_text_add(text, ", \"file\": ");
     leat_text_add_json(text, stream->file, strlen(stream->file));
-    leat_text_add(text, ", \"line\": %u, \"stages\": [", stream->line);
+    leat_text_add(text, ", \"line\": %u, \"stalled_ns\": %" PRIu64 ", \"stages\": [", stream->line,
+                  stream->stalled_ns);
     for (size_t i = 0; i < stream->n_stages; i++) {
         leat_text_add(text, i ? ", " : "");
         leat_text_add_json(text, stream->stages[i], strlen(stream->stages[i]));
@@ -133,6 +135,9 @@ static void add_stream_text(struct leat_text *text, const Leat__Stream *stream) 
         leat_text_add(text, " > %s", stream->stages[i]);
     if (stream->file[0])
         leat_text_add(text, "  (%s:%u)", stream->file, stream->line);
+    if (stream->stalled_ns > 0)
+        leat_text_add(text, "  STALLED: a worker is at one task for %.0f s",
+                      (double)stream->stalled_ns / 1e9);
     leat_text_add(text, "\n");
     if (stream->n_sessions > 0)
         leat_cli_members_table(text, leat_cli_session_members,

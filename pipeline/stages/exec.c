@@ -123,7 +123,7 @@ static const struct leat_arg args[] = {
      .min = 1,
      .max = 256,
      .help = "variables; besides them the program gets PYTHONUNBUFFERED=1 and our own PATH, HOME, "
-             "USER, LOGNAME, SHELL, LANG, LC_*, TZ and TMPDIR, nothing else"},
+             "USER, LOGNAME, SHELL, LANG, LC_*, TZ, TMPDIR and CREDENTIALS_DIRECTORY, nothing else"},
     {.name = "max_line_bytes",
      .type = LEAT_ARG_BYTES,
      .offset = offsetof(struct exec, max_line_bytes),
@@ -246,7 +246,8 @@ static int find_directory(struct exec *self, struct leat_error *err) {
 
 static bool is_passed_on(const char *variable) {
     static const char *const names[] = {
-        "PATH=", "HOME=", "USER=", "LOGNAME=", "SHELL=", "LANG=", "LC_", "TZ=", "TMPDIR="};
+        "PATH=", "HOME=", "USER=", "LOGNAME=", "SHELL=",
+        "LANG=", "LC_",   "TZ=",   "TMPDIR=",  "CREDENTIALS_DIRECTORY="};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strncmp(variable, names[i], strlen(names[i])) == 0)

@@ -1,0 +1,34 @@
+/* notify.c: see notify.h and sd_notify(3): a datagram to $NOTIFY_SOCKET. */
+#include "daemon/notify.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+int leat_notify(const char *text) {
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t n = path ? strlen(path) : 0;
+    int fd, r;
+
+    if (n == 0)
+        return 0;
+    if ((path[0] != '/' && path[0] != '@') || n >= sizeof(address.sun_path))
+        return -EINVAL;
+    memcpy(address.sun_path, path, n);
+    if (path[0] == '@') /* of the abstract kind */
+        address.sun_path[0] = '\0';
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    r = sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&address,
+               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0
+            ? -errno
+            : 1;
+    (void)close(fd);
+    return r;
+}
