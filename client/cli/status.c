@@ -1,5 +1,6 @@
 /* status.c: `status`, `streams`, `drain`, `version`: questions to the daemon's control
  * socket. Replies are printed from tables of members, for people and as JSON alike. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
