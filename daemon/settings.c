@@ -221,19 +221,26 @@ static int check_keys(const struct leat_settings *settings, struct leat_error *e
 static int split_document(struct leat_settings *settings, struct leat_error *err) {
     const struct leat_value *document = &settings->document;
     struct leat_value *values = &settings->values;
+    size_t n = 0, at = document->n_items; /* of `streams` */
 
     *values = *document;
     values->n_items = 0;
     values->items = calloc(document->n_items + 1, sizeof(*values->items));
     values->keys = calloc(document->n_items + 1, sizeof(*values->keys));
-    if (!values->items || !values->keys)
+    values->sorted = calloc(document->n_items + 1, sizeof(*values->sorted));
+    if (!values->items || !values->keys || !values->sorted)
         return leat_error_oom(err);
     for (size_t i = 0; i < document->n_items; i++) {
-        if (strcmp(document->keys[i].name, STREAMS_KEY) == 0)
+        if (strcmp(document->keys[i].name, STREAMS_KEY) == 0) {
+            at = i;
             continue;
+        }
         values->keys[values->n_items] = document->keys[i];
         values->items[values->n_items++] = document->items[i];
     }
+    for (size_t i = 0; i < document->n_items; i++)
+        if (document->sorted[i] != at)
+            values->sorted[n++] = document->sorted[i] - (document->sorted[i] > at);
     return 0;
 }
 
@@ -449,6 +456,7 @@ struct leat_settings *leat_settings_free(struct leat_settings *settings) {
     free(settings->streams);
     free(settings->values.items);
     free(settings->values.keys);
+    free(settings->values.sorted);
     leat_settings_files_deinit(&settings->files);
     leat_value_deinit(&settings->document);
     free(settings->file);
