@@ -329,7 +329,7 @@ static void plan_work(struct leat_task *task) {
     (void)identify(opening);
     leat_steps_look(opening->plan, opening->opener, leat_daemon_index_folder(opening->daemon));
     leat_steps_count(opening->plan, opening->opener);
-    leat_feed_tuner_look(opening->daemon, opening->plan, &opening->kept);
+    leat_feed_tuner_look(&opening->daemon->tuners, opening->plan, &opening->kept);
 }
 
 static void log_failure(const struct leat_opening *opening, enum leat_event event,

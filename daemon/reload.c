@@ -88,7 +88,8 @@ static void keep_result(struct leat_reload *reload) {
         return;
     daemon->last_reload_ns = leat_daemon_now_ns();
     daemon->last_reload_ok = reload->error.code == 0;
-    (void)sd_notify(0, "READY=1");
+    if (daemon->service.is_ready)
+        (void)sd_notify(0, "READY=1");
 }
 
 static void fail(struct leat_reload *reload) {
@@ -207,7 +208,7 @@ static void read_done(struct leat_task *task) {
 }
 
 static void begin(struct leat_reload *reload) {
-    if (!reload->only_checks)
+    if (!reload->only_checks && reload->daemon->service.is_ready)
         (void)sd_notify(0, "RELOADING=1");
     reload->task.class = LEAT_TASK_SLOW;
     reload->task.work = read_work;

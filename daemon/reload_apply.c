@@ -156,6 +156,8 @@ static void replace_settings(struct leat_reload *reload) {
         reload->roots = roots;
     }
     daemon->rights = reload->rights;
+    daemon->service.heartbeat.timeout_ns =
+        (uint64_t)reload->settings->worker_timeout * UINT64_C(1000000000);
     daemon->users.limits = reload->limits;
     if (!is_limit_of_memory_new(reload) && reload->settings->memory_limit > 0)
         daemon->budget.limit_bytes = (uint64_t)reload->settings->memory_limit;
