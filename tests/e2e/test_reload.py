@@ -7,15 +7,14 @@ wrong is told by its place, and disturbs nobody.
 import concurrent.futures
 import json
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
-import time
 
 import data
 import leat_harness
-from leat_harness import BIN, HANG_S, ROOT, Daemon, ctl, wait_until
+import raw_client
+from leat_harness import BIN, HANG_S, Daemon, wait_until
 
 STEADY = BIN.parent / "tests" / "e2e" / "steady"
 N_ROWS = 600
@@ -345,6 +344,39 @@ def test_data_that_is_gone_disturbs_nobody(folder):
         assert json.loads(reader.communicate(timeout=HANG_S)[0])["rows"] == 128
         os.rename(folder / "away", more)
         trainer.stop().finish()
+
+
+def open_unshuffled(daemon):
+    """The stream s in the order of its data, with a window that is never given back."""
+    client = raw_client.RawClient(daemon)
+    client.send(raw_client.hello())
+    assert client.receive()[0] == raw_client.WELCOME
+    request = raw_client.open_request("s", window=4)
+    payload = request[64:] + raw_client.field(15, 2)
+    client.send(raw_client.packet(raw_client.OPEN, payload=payload))
+    assert client.receive()[0] == raw_client.OPENED
+    return client
+
+
+def test_as_a_trainer_wants_it(folder):
+    """A declared stream without its shuffle is another one when the rest of it is, and not when the shuffle is. What
+    comes at the end of the epoch, where nothing is left of it to be sent, is GOAWAY with a code of its own."""
+    csv = numbers(folder, n_rows=32)
+    with start(folder, {"s": stream(csv)}) as daemon:
+        client = open_unshuffled(daemon)
+        held = [client.batch() for _ in range(4)]  # all of the epoch: its END comes when one is given back
+        write(daemon, {"s": stream(csv, seed=2)})
+        assert reload(daemon)["streams"][0]["what"] == ""
+        write(daemon, {"s": stream(csv, batch_size=4)})
+        assert "finishes" in reload(daemon)["streams"][0]["what"]
+        client.send(raw_client.release(*held[0]))
+        assert client.receive()[0] == raw_client.END
+        kind, said = client.receive()
+        assert kind == raw_client.GOAWAY and b"another one" in said, (kind, said)
+        assert [s["state"] for s in daemon.sessions()] == ["leaving"]
+        client.send(raw_client.release(*held[1]))
+        client.send(raw_client.packet(raw_client.BYE))
+        wait_until(lambda: not daemon.sessions(), "it has gone")
 
 
 def refuse_any(daemon):
