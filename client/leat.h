@@ -267,6 +267,8 @@ struct leat_tensor_info {
     int64_t shape[LEAT_MAX_NDIM]; /* -1: varies from batch to batch */
 };
 
+/* Of a stream that becomes another one all but names, types and numbers of dimensions changes, see
+ * leat_stream_next(). */
 LEAT_API const char *leat_stream_name(const struct leat_stream *stream);
 LEAT_API size_t leat_stream_n_tensors(const struct leat_stream *stream);
 /* NULL if index is not below leat_stream_n_tensors(). */
@@ -333,7 +335,14 @@ LEAT_API const char *leat_stream_steps_reason(const struct leat_stream *stream);
  * anew, within reconnect_timeout_ms, at the place that answered before, opens what it had open
  * where it stands, and goes on with the next batch. Timeouts hold meanwhile. Batches that are held
  * stay readable and count against the window; releasing them concerns nobody. What a restart does
- * not cure (another spec, no permission, data that fails) is returned at once. */
+ * not cure (another spec, no permission, data that fails) is returned at once.
+ *
+ * An operator may make a declared stream another one while it is open. The epoch that was begun
+ * comes to its end as it was. Behind its LEAT_END_EPOCH the stream goes on as the new one: digest,
+ * batch size, number of steps, shapes and, unless it was given, the seed are its own from then on,
+ * tensors have the names, types and numbers of dimensions that they had. -ESTALE: they would not;
+ * there is no such stream any more; expect_digest is of another one; or the operator wants the
+ * trainer to end (`on_reload: tell`). */
 LEAT_API int leat_stream_next(struct leat_stream *stream, int timeout_ms,
                               struct leat_batch **ret_batch);
 

@@ -45,6 +45,7 @@ int leat_stream_attach(int take_fd, const Leat__OpenRequest *message,
         return leat_error_oom(err);
     }
     stream->wire = (struct leat_wire){.fd = take_fd, .passed_fd = -1};
+    stream->retired = (struct leat_retired)LEAT_RETIRED_INIT;
     stream->watch = LEAT_WATCH_INIT;
     stream->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     stream->pid = getpid();

@@ -37,6 +37,8 @@ int leat_request_init(struct leat_request *request, const Leat__OpenRequest *mes
         .n_epochs = message->n_epochs,
         .first_epoch = message->start->epoch,
         .n_steps = message->n_steps,
+        .expects_digest = message->start->spec_digest.len == LEAT_DIGEST_BYTES,
+        .window = message->window,
         .patience_ns = patience_ns(options->reconnect_timeout_ms),
         .on_reconnect = options->on_reconnect,
         .on_reconnect_user = options->on_reconnect_user,
@@ -90,6 +92,22 @@ int leat_request_fix(struct leat_request *request, const Leat__Opened *opened) {
     request->message->accept_changes = false;
     request->message->window = opened->window;
     return r;
+}
+
+static void drop_digest(ProtobufCBinaryData *digest) {
+    free(digest->data);
+    *digest = (ProtobufCBinaryData){.len = 0};
+}
+
+void leat_request_loosen(struct leat_request *request) {
+    Leat__Position *start = request->message->start;
+
+    if (!request->expects_digest)
+        drop_digest(&start->spec_digest);
+    drop_digest(&start->data_digest);
+    start->has_seed = false;
+    start->seed = 0;
+    request->message->window = request->window;
 }
 
 bool leat_request_is_done(const struct leat_request *request, uint64_t epoch, uint64_t n_taken) {

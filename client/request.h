@@ -23,6 +23,8 @@ struct leat_request {
     uint64_t first_epoch;     /* counted from here */
     uint64_t n_steps;         /* 0: all */
     Leat__OpenRequest *message;
+    bool expects_digest; /* the trainer wants that spec and no other */
+    uint32_t window;     /* that it asked for */
 
     uint64_t patience_ns; /* how long to look for a daemon; 0: not at all; UINT64_MAX: for ever */
     void (*on_reconnect)(void *user, const struct leat_reconnect_event *event);
@@ -43,6 +45,9 @@ size_t leat_request_pack(const struct leat_request *request, uint8_t *buffer);
 
 /* What was opened stays what is meant: digests, seed and window. 0 or -ENOMEM. */
 int leat_request_fix(struct leat_request *request, const Leat__Opened *opened);
+/* The stream is another one: digests, seed and window are what the daemon says, unless the trainer
+ * gave them. */
+void leat_request_loosen(struct leat_request *request);
 /* Whether all that was asked for is seen, at that epoch and after n_taken batches in all. */
 bool leat_request_is_done(const struct leat_request *request, uint64_t epoch, uint64_t n_taken);
 /* Goes on at (epoch, step), after n_taken batches in all. */

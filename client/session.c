@@ -69,6 +69,7 @@ int leat_session_begin(struct leat_stream *stream, int take_fd, struct leat_erro
         return leat_error_oom(err);
     }
     stream->number++;
+    stream->n_session_held = 0;
     stream->phase = LEAT_SESSION_GREETING;
     return say(stream, &hello, NULL, err);
 }
@@ -209,14 +210,18 @@ static int take_description(struct leat_stream *stream, struct leat_error *err) 
                               "the daemon's description of the stream cannot be read");
     r = check_opened(message, err);
     if (r == 0)
-        r = stream->name ? compare_opened(stream, message, err) : take_opened(stream, message, err);
+        r = !stream->name        ? take_opened(stream, message, err)
+            : stream->is_renewed ? leat_session_take_renewed(stream, message, err)
+                                 : compare_opened(stream, message, err);
     if (r == 0)
         r = check_digest(stream, &message->spec_digest, err);
     if (r == 0 && leat_request_fix(&stream->request, message) < 0)
         r = leat_error_oom(err);
     leat__opened__free_unpacked(message, NULL);
-    if (r == 0)
+    if (r == 0) {
         stream->phase = LEAT_SESSION_OPEN;
+        stream->is_renewed = false;
+    }
     return r;
 }
 

@@ -44,6 +44,7 @@ struct leat_stream *leat_stream_free(struct leat_stream *stream) {
     }
     drop_rings(&stream->newest);
     leat_wire_deinit(&stream->wire);
+    leat_retired_end(&stream->retired);
     leat_watch_deinit(&stream->watch);
     if (stream->wake_fd >= 0)
         (void)close(stream->wake_fd);
@@ -153,6 +154,7 @@ static int take_batch(struct leat_stream *stream, struct leat_batch **ret_batch)
     batch->is_held = true;
     batch->session = stream->number;
     stream->n_held++;
+    stream->n_session_held++;
     stream->n_taken++;
     stream->step = packet->batch.step + stream->world_size; /* some may be skipped */
     *ret_batch = batch;
@@ -199,6 +201,31 @@ static int leave(struct leat_stream *stream) {
     return lose(stream);
 }
 
+/* That the daemon is gone shows in the next call; that it reads nothing would not. */
+static void tell_releases(struct leat_stream *stream) {
+    size_t n = stream->n_released;
+
+    stream->n_released = 0;
+    if (n > 0 && leat_wire_send_many(&stream->wire, stream->released, n) == -EAGAIN) {
+        stream->error = LEAT_ERROR_INIT;
+        leat_error_set(&stream->error, -ETIMEDOUT, "the daemon takes no releases: is it stopped?");
+        fail(stream);
+    }
+}
+
+/* The stream is another one now, and goes on as that. */
+static int renew(struct leat_stream *stream) {
+    int r;
+
+    tell_releases(stream);
+    r = stream->failure ? stream->failure : leat_stream_renew(stream);
+    if (r < 0)
+        return fail(stream);
+    if (r > 0)
+        stream->failure = r;
+    return r;
+}
+
 /* 1: a packet; 0: the connection was lost, and is tried for; LEAT_END; -EAGAIN; the failure. */
 static int receive(struct leat_stream *stream) {
     int r = leat_wire_receive(&stream->wire);
@@ -240,6 +267,8 @@ static int take_packet(struct leat_stream *stream, struct leat_batch **ret_batch
         r = leat_session_take_error(packet, stream->wire.payload, &stream->error);
         if (r == -ESHUTDOWN)
             return leave(stream);
+        if (r == LEAT_GOAWAY_CHANGED)
+            return renew(stream);
         break;
     default:
         if (packet->kind & 0x8000)
@@ -248,18 +277,6 @@ static int take_packet(struct leat_stream *stream, struct leat_batch **ret_batch
                            packet->kind);
     }
     return r < 0 ? fail(stream) : r;
-}
-
-/* That the daemon is gone shows in the next call; that it reads nothing would not. */
-static void tell_releases(struct leat_stream *stream) {
-    size_t n = stream->n_released;
-
-    stream->n_released = 0;
-    if (n > 0 && leat_wire_send_many(&stream->wire, stream->released, n) == -EAGAIN) {
-        stream->error = LEAT_ERROR_INIT;
-        leat_error_set(&stream->error, -ETIMEDOUT, "the daemon takes no releases: is it stopped?");
-        fail(stream);
-    }
 }
 
 int leat_stream_check_process(struct leat_stream *stream) {
@@ -416,6 +433,10 @@ void leat_batch_release(struct leat_batch *batch) {
         batch->error = LEAT_ERROR_INIT;
     stream->n_held--;
     leat_batch_drop(batch);
+    if (batch->session == stream->number)
+        stream->n_session_held--;
+    else if (stream->pid == getpid())
+        (void)leat_retired_release(&stream->retired, batch->session, &batch->packet);
     if (!stream->is_closed && stream->failure >= 0 && stream->pid == getpid() &&
         batch->session == stream->number && stream->phase == LEAT_SESSION_OPEN)
         add_release(stream, batch);
@@ -432,6 +453,7 @@ static void forget(int *fd) {
 void leat_stream_forget(struct leat_stream *stream) {
     forget(&stream->wire.fd);
     forget(&stream->wire.passed_fd);
+    forget(&stream->retired.wire.fd);
     forget(&stream->wake_fd);
     forget(&stream->watch.fd);
     forget(&stream->watch.timer_fd);

@@ -9,6 +9,7 @@
 #include "client/batch.h"
 #include "client/reconnect.h"
 #include "client/request.h"
+#include "client/retired.h"
 #include "client/session.h"
 #include "client/watch.h"
 #include "client/wire.h"
@@ -19,6 +20,8 @@
 
 struct leat_stream {
     struct leat_wire wire;
+    struct leat_retired retired; /* the connection before, while batches of it are held */
+    bool is_renewed; /* the stream became another one; what it is now is still to be heard */
     enum leat_session_phase phase;
     uint64_t number; /* of the session: another one behind each loss */
     struct leat_request request;
@@ -32,8 +35,8 @@ struct leat_stream {
 
     struct leat_mapping *newest; /* received rings, by way of `older` */
     struct leat_batch *spare;
-    uint32_t n_held;
-    size_t n_released; /* that the daemon was not told of yet */
+    uint32_t n_held, n_session_held; /* of this session */
+    size_t n_released;               /* that the daemon was not told of yet */
     struct leat_packet released[LEAT_STREAM_MAX_RELEASED];
 
     /* where it stands */
@@ -86,6 +89,10 @@ void leat_stream_drop_rings(struct leat_stream *stream);
  * descriptors that the child has inherited, so that the session ends with the parent.
  * Async-signal-safe. */
 void leat_stream_forget(struct leat_stream *stream);
+
+/* Where an epoch ended the stream became another one, and shall be opened as that (renew.c). What
+ * is held of this session is released on its connection. 0: it is tried for; LEAT_END; -errno. */
+int leat_stream_renew(struct leat_stream *stream);
 
 /* Frees a stream that holds nothing any more. */
 struct leat_stream *leat_stream_free(struct leat_stream *stream);

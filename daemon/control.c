@@ -10,6 +10,7 @@
 #include "daemon/control_packed.h"
 #include "daemon/daemon.h"
 #include "daemon/delivery.h"
+#include "daemon/reload.h"
 #include "daemon/session.h"
 #include "daemon/tracing.h"
 #include "proto/error_message.h"
@@ -227,6 +228,7 @@ void leat_control_close(struct leat_control *control) {
         leat_control_caches_abandon(control->caches);
     control->caches = NULL;
     control->subscription = leat_subscription_free(control->subscription);
+    leat_reload_abandon(control);
     control->tracing = leat_tracing_free(control->tracing);
     leat_channel_close(&control->channel);
 }

@@ -20,6 +20,7 @@ struct leat_daemon;
 struct leat_control_plan;
 struct leat_control_caches;
 struct leat_subscription;
+struct leat_reload;
 struct leat_tracing;
 
 struct leat_control {
@@ -31,6 +32,7 @@ struct leat_control {
     struct leat_channel channel;
     struct leat_control_plan *plan;         /* on the pool */
     struct leat_control_caches *caches;     /* likewise */
+    struct leat_reload *reload;             /* that it waits for */
     struct leat_subscription *subscription; /* NULL: none */
     struct leat_control_rest rest;
     const uint8_t *request; /* that is being answered, if its answer is the same for all */

@@ -223,7 +223,7 @@ static int add_folders(struct leat_control_caches *caches) {
     if (!caches->folders)
         return -ENOMEM;
     for (const struct leat_stream *stream = streams->first; stream; stream = stream->next)
-        if (!stream->own_spec && add_folder(caches, stream->spec) < 0)
+        if (!stream->is_own && !stream->is_removed && add_folder(caches, stream->spec) < 0)
             return -ENOMEM;
     return 0;
 }

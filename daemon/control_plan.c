@@ -16,7 +16,7 @@
 
 struct leat_control_plan {
     struct leat_task task;
-    const struct leat_spec *spec;
+    struct leat_spec *spec; /* a copy of the stream's, or that of the request */
     const struct leat_opener *opener;
     uint32_t n_workers;
     bool wants_text;
@@ -28,16 +28,15 @@ struct leat_control_plan {
     struct leat_daemon *daemon;
     struct leat_loading loading;
     struct leat_control *control; /* NULL: it has gone */
-    struct leat_stream *stream;   /* whose spec it is, or */
-    struct leat_spec *own_spec;   /* that of the request */
+    struct leat_roots *roots;     /* of the opener; NULL: it has none */
 };
 
 static void plan_free(struct leat_control_plan *plan) {
     leat_plan_unref(plan->plan);
     free(plan->text);
     free(plan->json);
-    leat_spec_free(plan->own_spec);
-    leat_streams_unref(&plan->daemon->streams, plan->stream);
+    leat_spec_free(plan->spec);
+    leat_roots_unref(plan->roots);
     free(plan);
 }
 
@@ -106,20 +105,22 @@ static int choose_spec(struct leat_control_plan *plan, const char *name,
                        const Leat__StreamSpec *message, struct leat_error *err) {
     struct leat_daemon *daemon = plan->daemon;
     uid_t uid = plan->control->peer.uid;
+    struct leat_stream *stream;
     int r;
 
     plan->opener = daemon->settings->exec == LEAT_SETTINGS_EXEC_NEVER ? &leat_opener_any
                                                                       : &leat_opener_operator;
     if (!message) {
-        plan->stream = leat_streams_find(&daemon->streams, name, err);
-        plan->spec = plan->stream ? plan->stream->spec : NULL;
-        return plan->stream ? 0 : -ENOENT;
+        stream = leat_streams_find(&daemon->streams, name, err);
+        if (!stream)
+            return -ENOENT;
+        r = leat_spec_copy(stream->spec, &plan->spec);
+        leat_streams_unref(&daemon->streams, stream);
+        return r < 0 ? leat_error_oom(err) : 0;
     }
     if (uid != 0 && uid != geteuid())
-        plan->opener = &daemon->roots.opener;
-    r = leat_spec_unpack(message, &plan->own_spec, err);
-    plan->spec = plan->own_spec;
-    return r;
+        plan->opener = &(plan->roots = leat_roots_ref(daemon->roots))->opener;
+    return leat_spec_unpack(message, &plan->spec, err);
 }
 
 /* Unknown drawings are texts. */

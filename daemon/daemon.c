@@ -17,15 +17,15 @@
 #include "daemon/control.h"
 #include "daemon/endpoints.h"
 #include "daemon/feed.h"
+#include "daemon/limits.h"
 #include "daemon/process.h"
+#include "daemon/reload.h"
 #include "daemon/session.h"
 
 #define BASE_BYTES       (UINT64_C(4) << 20) /* sessions, control, log */
 #define THREAD_BYTES     (UINT64_C(256) << 10)
 #define STOP_MS          900 /* then the system closes what is left */
 #define DRAIN_DEFAULT_MS 30000
-#define SPARE_FDS        64 /* of the process itself */
-#define FDS_A_SESSION    5  /* socket, pidfd, two rings, a data file */
 
 const char *leat_daemon_index_folder(const struct leat_daemon *daemon) {
     return daemon->indexes.path[0] ? daemon->indexes.path : NULL;
@@ -111,6 +111,7 @@ static void close_handles(struct leat_daemon *daemon) {
     daemon->are_handles_closed = true;
     for (int i = 0; i < 2; i++)
         uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+    uv_close((uv_handle_t *)&daemon->hangup, NULL);
     uv_close((uv_handle_t *)&daemon->stop_async, NULL);
     uv_close((uv_handle_t *)&daemon->tick, NULL);
     uv_close((uv_handle_t *)&daemon->deadline, NULL);
@@ -128,7 +129,7 @@ static void settle(struct leat_daemon *daemon) {
     if (daemon->is_draining && !daemon->sessions)
         leat_daemon_begin_stop(daemon);
     if (daemon->is_stopping && !daemon->are_handles_closed && !daemon->sessions && !daemon->feeds &&
-        !daemon->controls && leat_reaper_is_idle(&daemon->reaper) &&
+        !daemon->controls && !daemon->reloads && leat_reaper_is_idle(&daemon->reaper) &&
         daemon->scheduler.n_submitted == 0)
         close_handles(daemon);
 }
@@ -156,6 +157,11 @@ static void on_check(uv_check_t *check) {
 static void on_signal(uv_signal_t *handle, int number) {
     (void)number;
     leat_daemon_begin_stop(handle->data);
+}
+
+static void on_hangup(uv_signal_t *handle, int number) {
+    (void)number;
+    leat_reload_by_signal(handle->data);
 }
 
 static void on_end(struct leat_lifeline *lifeline) {
@@ -202,6 +208,8 @@ static int init_handles(struct leat_daemon *daemon) {
         (void)uv_signal_init(loop, &daemon->signals[i]);
         daemon->signals[i].data = daemon;
     }
+    (void)uv_signal_init(loop, &daemon->hangup);
+    daemon->hangup.data = daemon;
     (void)uv_timer_init(loop, &daemon->tick);
     (void)uv_timer_init(loop, &daemon->deadline);
     leat_control_pace_init(daemon);
@@ -215,6 +223,8 @@ static int init_handles(struct leat_daemon *daemon) {
     (void)uv_timer_start(&daemon->tick, on_tick, tick_ms, tick_ms);
     for (int i = 0; i < 2 && r == 0; i++)
         r = uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+    if (r == 0)
+        r = uv_signal_start(&daemon->hangup, on_hangup, SIGHUP);
     daemon->lifeline.owner = daemon;
     daemon->lifeline.on_end = on_end;
     return r == 0 ? leat_lifeline_watch(&daemon->lifeline, loop) : r;
@@ -238,38 +248,17 @@ int leat_daemon_run(struct leat_daemon *daemon, struct leat_error *err) {
 
 /* ---- birth and death ---- */
 
-/* Rings are charged to us page by page: what cannot be had must not be promised. */
-static int fit_memory(struct leat_daemon *daemon, struct leat_limits *limits,
-                      struct leat_error *err) {
-    uint64_t memory = leat_process_memory_limit(), most = memory / 20 * 17;
-    uint64_t *total = &limits->total[LEAT_CHARGE_RING_BYTES];
-    uint64_t *user = &limits->user[LEAT_CHARGE_RING_BYTES];
-
-    if (memory == 0 || *total <= most)
-        return 0;
-    if (leat_config_given(&daemon->settings->base, "max_ring_bytes"))
-        return leat_config_error(&daemon->settings->base, "max_ring_bytes", err,
-                                 "%llu is more than 85 %% of the %llu bytes of memory that the "
-                                 "daemon can have",
-                                 (unsigned long long)*total, (unsigned long long)memory);
-    *total = memory / 2;
-    if (*user > *total)
-        *user = *total;
-    leat_log_write(&daemon->log, LEAT_EVENT_MEMORY,
-                   (struct leat_log_field[]){LEAT_LOG_N("max_ring_bytes", *total),
-                                             LEAT_LOG_N("memory", memory), LEAT_LOG_FIELDS_END});
-    return 0;
-}
-
 static int fit_limits(struct leat_daemon *daemon, struct leat_limits *limits,
                       struct leat_error *err) {
-    uint64_t n_fds = leat_process_raise_descriptors();
-    uint64_t n_sessions = n_fds > 2 * SPARE_FDS ? (n_fds - SPARE_FDS) / FDS_A_SESSION : 8;
+    bool is_lowered;
+    int r = leat_limits_fit(daemon->settings, limits, &is_lowered, err);
 
-    leat_settings_limits(daemon->settings, limits);
-    if (limits->total[LEAT_CHARGE_SESSIONS] > n_sessions)
-        limits->total[LEAT_CHARGE_SESSIONS] = n_sessions;
-    return fit_memory(daemon, limits, err);
+    if (r == 0 && is_lowered)
+        leat_log_write(&daemon->log, LEAT_EVENT_MEMORY,
+                       (struct leat_log_field[]){
+                           LEAT_LOG_N("max_ring_bytes", limits->total[LEAT_CHARGE_RING_BYTES]),
+                           LEAT_LOG_N("memory", leat_process_memory_limit()), LEAT_LOG_FIELDS_END});
+    return r;
 }
 
 static int init_pool(struct leat_daemon *daemon) {
@@ -286,17 +275,14 @@ static int init_pool(struct leat_daemon *daemon) {
 static int init_budget(struct leat_daemon *daemon, struct leat_error *err) {
     const struct leat_settings *settings = daemon->settings;
     uint64_t limit = settings->memory_limit ? (uint64_t)settings->memory_limit : UINT64_MAX;
-    uint64_t memory = leat_process_memory_limit(), bytes;
     struct leat_process process;
+    uint64_t bytes;
 
     leat_process_read(&process);
     bytes = process.rss_bytes + BASE_BYTES + (uint64_t)settings->workers * THREAD_BYTES;
     leat_loadings_init(&daemon->loadings);
-    if (limit != UINT64_MAX && memory > 0 && limit > memory)
-        return leat_config_error(&settings->base, "memory_limit", err,
-                                 "%llu is more than the %llu bytes of memory that the daemon can "
-                                 "have",
-                                 (unsigned long long)limit, (unsigned long long)memory);
+    if (leat_limits_check_memory(settings, err) < 0)
+        return err->code;
     leat_budget_init(&daemon->budget, limit);
     if (leat_account_open(&daemon->base, &daemon->budget, bytes) < 0)
         return leat_config_error(&settings->base, "memory_limit", err,
@@ -344,8 +330,8 @@ static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
         return leat_error_oom(err);
     daemon->scheduler.heartbeat = &daemon->service.heartbeat;
     daemon->has_roots = settings->roots.n_items > 0;
-    return leat_roots_init(&daemon->roots, (const char *const *)settings->roots.items,
-                           settings->roots.n_items, err);
+    return leat_roots_new((const char *const *)settings->roots.items, settings->roots.n_items,
+                          &daemon->roots, err);
 }
 
 static int init_loop(struct leat_daemon *daemon, struct leat_error *err) {
@@ -386,6 +372,7 @@ int leat_daemon_new(const struct leat_daemon_options *options, struct leat_daemo
         return leat_error_oom(err);
     daemon->options = *options;
     daemon->start_ns = leat_daemon_now_ns();
+    daemon->last_reload_ok = true;
     daemon->reaper = (struct leat_reaper){.to_thread = {-1, -1}, .from_thread = {-1, -1}};
     daemon->lifeline = LEAT_LIFELINE_INIT;
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
@@ -417,7 +404,7 @@ static void end_loop(struct leat_daemon *daemon) {
 struct leat_daemon *leat_daemon_free(struct leat_daemon *daemon) {
     if (!daemon)
         return NULL;
-    assert(!daemon->sessions && !daemon->feeds && !daemon->controls);
+    assert(!daemon->sessions && !daemon->feeds && !daemon->controls && !daemon->reloads);
     leat_packed_forget(daemon);
     leat_endpoints_stop(daemon);
     leat_lifeline_stop(&daemon->lifeline);
@@ -425,7 +412,7 @@ struct leat_daemon *leat_daemon_free(struct leat_daemon *daemon) {
         end_loop(daemon);
     leat_service_deinit(&daemon->service);
     leat_reaper_deinit(&daemon->reaper);
-    leat_roots_deinit(&daemon->roots);
+    leat_roots_unref(daemon->roots);
     leat_streams_deinit(&daemon->streams);
     leat_users_deinit(&daemon->users);
     if (daemon->base.budget)

@@ -64,7 +64,7 @@ struct leat_daemon {
     struct leat_scheduler scheduler;
     struct leat_service service;
     struct leat_reaper reaper;
-    struct leat_roots roots;
+    struct leat_roots *roots;
     bool has_roots; /* given in the settings */
     struct leat_streams streams;
     struct leat_tuner_store tuners;        /* what they keep */
@@ -86,13 +86,16 @@ struct leat_daemon {
     struct leat_control *controls;
     struct leat_control_pace pace;
     struct leat_packed_answer answer;
+    struct leat_reload *reloads; /* under way, and those that wait for it */
+    uint64_t n_reloads, last_reload_ns;
+    bool last_reload_ok; /* true before the first one */
     uint32_t n_tracings;
     uint32_t n_sessions; /* closing ones included */
     uint64_t n_batches, n_rows, n_refused;
     uint64_t next_session, next_generation, next_feed;
 
     struct leat_lifeline lifeline;
-    uv_signal_t signals[2];
+    uv_signal_t signals[2], hangup;
     uv_async_t stop_async;
     uv_timer_t tick, deadline;
     uv_prepare_t prepare;

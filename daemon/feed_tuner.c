@@ -70,18 +70,18 @@ static void set_limits(const struct leat_feed *feed, struct leat_tuner_limits *r
 
 /* ---- what it found before ---- */
 
-void leat_feed_tuner_look(const struct leat_daemon *daemon, const struct leat_plan *plan,
+void leat_feed_tuner_look(const struct leat_tuner_store *store, const struct leat_plan *plan,
                           struct leat_feed_kept *ret_kept) {
     struct leat_tuner_key key;
     bool is_pinned[LEAT_N_KNOBS];
 
     *ret_kept = (struct leat_feed_kept){.error = LEAT_ERROR_INIT};
-    if (!leat_feed_tuner_is_on(daemon, plan))
+    if (plan->options.tuner == LEAT_TUNER_OFF)
         return;
     leat_feed_tuner_pins(plan, is_pinned);
-    leat_tuner_store_key(&daemon->tuners, plan->spec_digest, is_pinned, &key);
+    leat_tuner_store_key(store, plan->spec_digest, is_pinned, &key);
     ret_kept->is_there =
-        leat_tuner_store_read(&daemon->tuners, &key, &ret_kept->memory, &ret_kept->error) == 0;
+        leat_tuner_store_read(store, &key, &ret_kept->memory, &ret_kept->error) == 0;
 }
 
 struct keep_task {

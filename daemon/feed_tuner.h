@@ -29,12 +29,12 @@ struct leat_feed_kept {
     struct leat_error error; /* why what is there is of no use; code 0: nothing */
 };
 
-/* Whether the tuner of that plan is on. Any thread. */
+/* Whether the tuner of that plan is on, as the settings are now. */
 bool leat_feed_tuner_is_on(const struct leat_daemon *daemon, const struct leat_plan *plan);
 /* What is given by hand. Any thread. */
 void leat_feed_tuner_pins(const struct leat_plan *plan, bool ret_is_pinned[LEAT_N_KNOBS]);
-/* On the pool. */
-void leat_feed_tuner_look(const struct leat_daemon *daemon, const struct leat_plan *plan,
+/* On the pool: what was kept, unless the stream itself wants no tuner. */
+void leat_feed_tuner_look(const struct leat_tuner_store *store, const struct leat_plan *plan,
                           struct leat_feed_kept *ret_kept);
 
 /* Once, when the feed is there. kept NULL: nothing. */

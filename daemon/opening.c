@@ -27,6 +27,8 @@ struct leat_opening *leat_opening_free(struct leat_opening *opening) {
     if (!opening)
         return NULL;
     leat_plan_unref(opening->plan);
+    leat_spec_free(opening->spec);
+    leat_roots_unref(opening->roots);
     leat_data_unref(opening->known);
     leat_opening_count(opening, 0);
     leat_streams_unref(&opening->daemon->streams, opening->stream);
@@ -72,7 +74,7 @@ static int choose_opener(struct leat_opening *opening, uid_t uid, struct leat_er
     const struct leat_daemon *daemon = opening->daemon;
 
     if (daemon->has_roots)
-        opening->opener = &daemon->roots.opener;
+        opening->opener = &(opening->roots = leat_roots_ref(daemon->roots))->opener;
     else if (uid == geteuid()) /* it could do the same itself */
         opening->opener = daemon->settings->exec == LEAT_SETTINGS_EXEC_TRAINERS
                               ? &leat_opener_operator
@@ -144,8 +146,11 @@ static int vary(struct leat_opening *opening, const struct leat_variant *variant
     }
     session->has_own_stream = true;
     opening->stream = leat_streams_add_own(streams, session->peer.uid, spec);
+    if (opening->stream)
+        r = leat_stream_set_origin(opening->stream, declared->name, variant->split,
+                                   variant->shuffle);
     leat_streams_unref(streams, declared);
-    return opening->stream ? 0 : leat_error_oom(err);
+    return opening->stream && r == 0 ? 0 : leat_error_oom(err);
 }
 
 static int take_declared(struct leat_opening *opening, const Leat__OpenRequest *request,
@@ -317,15 +322,14 @@ static int identify(struct leat_opening *opening) {
 static void plan_work(struct leat_task *task) {
     struct leat_opening *opening = (struct leat_opening *)task;
 
-    if (leat_loading_check(&opening->loading, opening->stream->spec, &opening->error) == 0)
-        (void)leat_plan_new(opening->stream->spec, opening->opener, &opening->plan,
-                            &opening->error);
+    if (leat_loading_check(&opening->loading, opening->spec, &opening->error) == 0)
+        (void)leat_plan_new(opening->spec, opening->opener, &opening->plan, &opening->error);
     if (!opening->plan)
         return;
     (void)identify(opening);
     leat_steps_look(opening->plan, opening->opener, leat_daemon_index_folder(opening->daemon));
     leat_steps_count(opening->plan, opening->opener);
-    leat_feed_tuner_look(opening->daemon, opening->plan, &opening->kept);
+    leat_feed_tuner_look(&opening->daemon->tuners, opening->plan, &opening->kept);
 }
 
 static void log_failure(const struct leat_opening *opening, enum leat_event event,
@@ -359,6 +363,39 @@ static void take_plan(struct leat_opening *opening) {
     log_failure(opening, LEAT_EVENT_DESCRIPTION, &opening->keep_failure);
 }
 
+/* Takes what the stream is now, and hands the task over. */
+static int start_plan(struct leat_opening *opening, struct leat_error *err) {
+    struct leat_daemon *daemon = opening->daemon;
+
+    if (opening->stream->is_removed)
+        return leat_error_set(err, -ENOENT,
+                              "the stream \"%.64s\" is not in the daemon's settings any more",
+                              opening->stream->name);
+    opening->plan = leat_plan_unref(opening->plan);
+    opening->spec = leat_spec_free(opening->spec);
+    if (leat_spec_copy(opening->stream->spec, &opening->spec) < 0)
+        return leat_error_oom(err);
+    leat_data_unref(opening->known);
+    opening->known = leat_data_ref(opening->stream->data);
+    opening->n_reloads = daemon->n_reloads;
+    leat_loading_start(daemon, &opening->loading, &opening->task);
+    return 0;
+}
+
+/* The configuration was loaded anew meanwhile: whether it is planned once more. */
+static bool plan_again(struct leat_opening *opening) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (opening->n_reloads == opening->daemon->n_reloads ||
+        !leat_stream_is_declared(opening->stream))
+        return false;
+    opening->error = opening->change = opening->keep_failure = LEAT_ERROR_INIT;
+    if (start_plan(opening, &err) == 0)
+        return true;
+    opening->error = err;
+    return false;
+}
+
 static void plan_done(struct leat_task *task) {
     struct leat_opening *opening = (struct leat_opening *)task;
     struct leat_daemon *daemon = opening->daemon;
@@ -368,6 +405,8 @@ static void plan_done(struct leat_task *task) {
         return;
     }
     leat_loading_release(daemon, &opening->loading);
+    if (opening->session && plan_again(opening))
+        return;
     if (opening->session) {
         if (opening->plan)
             take_plan(opening);
@@ -398,18 +437,18 @@ int leat_opening_start(struct leat_session *session, const uint8_t *payload, siz
         r = leat_error_oom(err);
     }
     leat__open_request__free_unpacked(request, NULL);
-    if (r < 0) {
-        leat_opening_free(opening);
-        return r;
+    if (r == 0) {
+        opening->task.class = LEAT_TASK_SLOW;
+        opening->task.stream = opening->stream;
+        opening->task.work = plan_work;
+        opening->task.done = plan_done;
+        r = start_plan(opening, err);
     }
-    session->opening = opening;
-    opening->known = leat_data_ref(opening->stream->data);
-    opening->task.class = LEAT_TASK_SLOW;
-    opening->task.stream = opening->stream;
-    opening->task.work = plan_work;
-    opening->task.done = plan_done;
-    leat_loading_start(session->daemon, &opening->loading, &opening->task);
-    return 0;
+    if (r < 0)
+        leat_opening_free(opening);
+    else
+        session->opening = opening;
+    return r;
 }
 
 /* ---- the reply ---- */

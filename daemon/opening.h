@@ -17,6 +17,7 @@ struct leat_session;
 struct leat_opening {
     struct leat_task task;
     const struct leat_opener *opener;
+    struct leat_spec *spec; /* a copy: the stream's may be replaced */
     struct leat_plan *plan;
     struct leat_error error;
     struct leat_feed_kept kept; /* of its tuner */
@@ -27,6 +28,8 @@ struct leat_opening {
     uint64_t loaded_bytes;        /* of the plan, counted while it waits */
     struct leat_session *session; /* NULL: it has gone; nobody wants the plan */
     struct leat_stream *stream;
+    uint64_t n_reloads;       /* of the configuration, before the spec was taken */
+    struct leat_roots *roots; /* of the opener; NULL: it has none */
     struct leat_run_options run_options;
     uint32_t window;
     bool has_window;         /* the trainer said it */

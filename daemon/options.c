@@ -49,7 +49,11 @@ const char *leat_options_help(void) {
            "  -V, --version\n"
            "  -h, --help\n"
            "\n"
-           "SIGTERM and SIGINT stop it; `leatctl drain` does so when no batch is held any more.\n";
+           "Streams stand in FILE and in streams.d/*.yaml beside it (setting `include`).\n"
+           "\n"
+           "SIGTERM and SIGINT stop it; `leatctl drain` does so when no batch is held any more. "
+           "SIGHUP has\nit read its configuration anew, as `leatctl reload` does, which waits and "
+           "says what is wrong.\n";
 }
 
 static int take_workers(struct leat_options *options, const char *text, struct leat_error *err) {
@@ -68,6 +72,7 @@ static int take_end_with(struct leat_options *options, const char *text, struct 
     if (leat_parse_int(text, strlen(text), &pid) < 0 || pid < 1 || pid > INT32_MAX)
         return leat_error_set(err, -EINVAL, "--end-with %.32s is no number of a process", text);
     options->daemon.end_with = pid;
+    options->daemon.overrides.is_alone = true;
     return 0;
 }
 

@@ -172,3 +172,30 @@ void leat_roots_deinit(struct leat_roots *roots) {
     roots->items = NULL;
     roots->n_items = 0;
 }
+
+int leat_roots_new(const char *const *paths, size_t n_paths, struct leat_roots **ret_roots,
+                   struct leat_error *err) {
+    struct leat_roots *roots = malloc(sizeof(*roots));
+    int r = roots ? leat_roots_init(roots, paths, n_paths, err) : leat_error_oom(err);
+
+    if (r < 0) {
+        free(roots);
+        return r;
+    }
+    *ret_roots = leat_roots_ref(roots);
+    return 0;
+}
+
+struct leat_roots *leat_roots_ref(struct leat_roots *roots) {
+    if (roots)
+        roots->n_refs++;
+    return roots;
+}
+
+struct leat_roots *leat_roots_unref(struct leat_roots *roots) {
+    if (!roots || --roots->n_refs > 0)
+        return NULL;
+    leat_roots_deinit(roots);
+    free(roots);
+    return NULL;
+}

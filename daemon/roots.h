@@ -19,6 +19,7 @@ struct leat_root {
 
 struct leat_roots {
     struct leat_opener opener;
+    uint32_t n_refs; /* of those of leat_roots_new; on the loop only */
     struct leat_root *items;
     size_t n_items;
 };
@@ -27,3 +28,9 @@ struct leat_roots {
 int leat_roots_init(struct leat_roots *roots, const char *const *paths, size_t n_paths,
                     struct leat_error *err);
 void leat_roots_deinit(struct leat_roots *roots);
+
+/* On the heap, shared by all whose files were opened through them: a reference, or an error. */
+int leat_roots_new(const char *const *paths, size_t n_paths, struct leat_roots **ret_roots,
+                   struct leat_error *err);
+struct leat_roots *leat_roots_ref(struct leat_roots *roots);   /* accepts NULL */
+struct leat_roots *leat_roots_unref(struct leat_roots *roots); /* accepts NULL */

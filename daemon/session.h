@@ -65,6 +65,12 @@ struct leat_session {
     uint32_t n_outbox; /* taken from the hub, not yet announced */
     struct leat_feed_output outbox[LEAT_SESSION_OUTBOX];
 
+    /* its stream is another one since a reload, or there is none: it gets nothing of this epoch */
+    struct leat_session_change {
+        bool is_set;
+        uint64_t epoch;
+    } change;
+    int reload_fate; /* enum leat_reload_fate, by the reload that is about to be */
     uint64_t n_batches, next_epoch, next_step;
     uint64_t seed;             /* in force */
     uint64_t wait_start_ns;    /* it has credit and nothing is ready, since; 0: not so */
@@ -126,6 +132,17 @@ void leat_session_stop(struct leat_session *session);
 /* Forgets what the client holds, or keeps it until the process has ended. */
 void leat_session_release_all(struct leat_session *session);
 void leat_session_keep_holds(struct leat_session *session);
+/* Changes (session_change.c). The first epoch of which it has taken nothing. */
+uint64_t leat_session_fresh_epoch(const struct leat_session *session);
+/* From that epoch on it has another stream, or none; or not, after all. */
+void leat_session_set_change(struct leat_session *session, uint64_t epoch);
+void leat_session_clear_change(struct leat_session *session);
+/* It has all of the epochs before, and gets nothing of this stream any more. */
+bool leat_session_is_at_change(const struct leat_session *session);
+/* Tells it so, and lets it go. */
+void leat_session_tell_change(struct leat_session *session);
+/* The same at once, in the midst of an epoch: it cannot go on. */
+void leat_session_tell_now(struct leat_session *session);
 /* What session.c tells for it. */
 void leat_session_refuse(struct leat_session *session, const struct leat_error *err);
 void leat_session_log(struct leat_session *session, enum leat_event event,

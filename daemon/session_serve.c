@@ -126,6 +126,8 @@ static bool take(struct leat_session *session) {
     enum leat_hub_taken_kind kind;
     struct leat_hub_taken taken;
 
+    if (leat_session_is_at_change(session))
+        return false;
     do {
         kind = leat_hub_take(&session->hub, &taken);
     } while (kind == LEAT_HUB_NOTHING && session->hub.run &&
@@ -142,6 +144,7 @@ static void fill_outbox(struct leat_session *session) {
 
     while (session->n_outbox < LEAT_SESSION_OUTBOX && has_credit && take(session))
         has_credit = hub->n_holds < session->window;
+    has_credit = has_credit && !leat_session_is_at_change(session);
     if (session->n_outbox == 0 && has_credit && !session->has_failed)
         leat_hub_wait(hub);
     count_wait(session, session->n_outbox == 0 && has_credit && !session->is_finished);
@@ -193,11 +196,15 @@ static void delivery_failed(struct leat_session *session, int r) {
     leat_session_refuse(session, &err);
 }
 
-static void tell_failure(struct leat_session *session) {
+/* What ends it comes behind all that it was sent. */
+static void tell_end(struct leat_session *session) {
     const struct leat_delivery_ops *ops = session->delivery->ops;
 
-    if (session->has_failed && session->hub.run &&
-        (!ops->is_idle || ops->is_idle(session->delivery)))
+    if (ops->is_idle && !ops->is_idle(session->delivery))
+        return;
+    if (leat_session_is_at_change(session))
+        leat_session_tell_change(session);
+    else if (session->has_failed && session->hub.run)
         leat_session_fail(session, leat_feed_error(leat_feed_of(session->hub.run)));
 }
 
@@ -207,7 +214,7 @@ static void flush(struct leat_session *session) {
 
         fill_outbox(session);
         if (session->n_outbox == 0) {
-            tell_failure(session);
+            tell_end(session);
             return;
         }
         r = empty_outbox(session);

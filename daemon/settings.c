@@ -11,6 +11,7 @@
 #include "pipeline/yaml.h"
 
 #define STREAMS_KEY  "streams"
+#define INCLUDE      "streams.d" /* beside the file */
 #define MAX_CONTROLS 160
 
 static const char *const log_formats[] = {"auto", "text", "json", "journal", NULL};
@@ -171,8 +172,18 @@ const struct leat_arg leat_settings_args[] = {
      .fallback = "notice",
      .choices = log_levels,
      .help = "The least important events that are logged."},
+    {.name = "include",
+     .type = LEAT_ARG_PATH,
+     .offset = MEMBER(include),
+     .help = "A folder whose files *.yaml hold more streams, in the order of their names; if not "
+             "given, streams.d beside this file, if that is there."},
     LEAT_ARGS_END,
 };
+
+/* Sockets are bound and threads made once; tuner and positions write into the folder from any
+ * thread; and where there was no limit of memory nobody was guaranteed any. */
+const char *const leat_settings_at_start[] = {
+    "workers", "trainer_socket", "copy_socket", "control_socket", "state_directory", "log", NULL};
 
 static int check_keys(const struct leat_settings *settings, struct leat_error *err) {
     const struct leat_value *document = &settings->document;
@@ -210,19 +221,26 @@ static int check_keys(const struct leat_settings *settings, struct leat_error *e
 static int split_document(struct leat_settings *settings, struct leat_error *err) {
     const struct leat_value *document = &settings->document;
     struct leat_value *values = &settings->values;
+    size_t n = 0, at = document->n_items; /* of `streams` */
 
     *values = *document;
     values->n_items = 0;
     values->items = calloc(document->n_items + 1, sizeof(*values->items));
     values->keys = calloc(document->n_items + 1, sizeof(*values->keys));
-    if (!values->items || !values->keys)
+    values->sorted = calloc(document->n_items + 1, sizeof(*values->sorted));
+    if (!values->items || !values->keys || !values->sorted)
         return leat_error_oom(err);
     for (size_t i = 0; i < document->n_items; i++) {
-        if (strcmp(document->keys[i].name, STREAMS_KEY) == 0)
+        if (strcmp(document->keys[i].name, STREAMS_KEY) == 0) {
+            at = i;
             continue;
+        }
         values->keys[values->n_items] = document->keys[i];
         values->items[values->n_items++] = document->items[i];
     }
+    for (size_t i = 0; i < document->n_items; i++)
+        if (document->sorted[i] != at)
+            values->sorted[n++] = document->sorted[i] - (document->sorted[i] > at);
     return 0;
 }
 
@@ -250,7 +268,8 @@ static int resolve_path(const struct leat_settings *settings, const char **path,
 
 static int resolve_paths(struct leat_settings *settings, struct leat_error *err) {
     const char **sockets[] = {&settings->trainer_socket, &settings->copy_socket,
-                              &settings->control_socket, &settings->state_directory};
+                              &settings->control_socket, &settings->state_directory,
+                              &settings->include};
 
     for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++)
         if (resolve_path(settings, sockets[i], err) < 0)
@@ -293,38 +312,75 @@ static int check_values(struct leat_settings *settings, struct leat_error *err) 
     return r;
 }
 
-static int check_stream_names(const struct leat_settings *settings, struct leat_error *err) {
-    for (size_t i = 0; i < settings->n_streams; i++) {
-        const struct leat_spec *spec = settings->streams[i];
-        size_t n = strlen(spec->name);
+/* ---- streams ---- */
 
-        if (n >= 1 && n <= LEAT_NAME_MAX)
-            continue;
-        leat_error_set(err, -EINVAL, "a stream's name of %zu bytes is outside 1..%d", n,
-                       LEAT_NAME_MAX);
-        leat_error_locate(err, settings->file, spec->line, spec->column);
-        return -EINVAL;
-    }
-    return 0;
+static bool is_of_stream(const char *override) {
+    return strncmp(override, STREAMS_KEY ".", strlen(STREAMS_KEY ".")) == 0;
 }
 
+/* Those of settings before anything is looked at; those of streams once all files are there. */
 static int override(struct leat_settings *settings, const struct leat_settings_overrides *overrides,
-                    struct leat_error *err) {
+                    bool of_streams, struct leat_error *err) {
     int r = 0;
 
-    for (size_t i = 0; overrides && r == 0 && i < overrides->n_items; i++)
-        r = leat_override_apply(&settings->document, overrides->items[i], err);
+    for (size_t i = 0; overrides && r == 0 && i < overrides->n_items; i++) {
+        const char *text = overrides->items[i];
+
+        if (is_of_stream(text) == of_streams)
+            r = leat_override_apply(
+                of_streams ? leat_settings_files_find(&settings->files, &settings->document, text)
+                           : &settings->document,
+                text, err);
+    }
     return r;
 }
 
-static int parse(struct leat_settings *settings, const char *text, size_t n_bytes,
-                 const struct leat_settings_overrides *overrides, struct leat_error *err) {
-    int r = leat_yaml_parse(text, n_bytes, settings->file, &settings->document, err);
+/* The folder that the file names must be there. */
+static int read_files(struct leat_settings *settings, bool has_folder, struct leat_error *err) {
+    char *folder;
+    int r;
+
+    if (settings->include) {
+        r = leat_settings_files_read(&settings->files, settings->include, err);
+        return r < 0 && !err->code ? leat_config_error(&settings->base, "include", err, "%s: %s",
+                                                       settings->include, strerror(-r))
+                                   : r;
+    }
+    if (!has_folder)
+        return 0;
+    folder = leat_config_path(&settings->base, INCLUDE);
+    if (!folder)
+        return leat_error_oom(err);
+    r = leat_settings_files_read(&settings->files, folder, err);
+    if (r < 0 && r != -ENOENT && !err->code)
+        leat_error_set(err, r, "%s: %s", folder, strerror(-r));
+    free(folder);
+    return err->code;
+}
+
+static int read_streams(struct leat_settings *settings,
+                        const struct leat_settings_overrides *overrides, bool has_folder,
+                        struct leat_error *err) {
+    struct leat_settings_streams streams = {.n = 0};
+    int r = read_files(settings, has_folder, err);
 
     if (r == 0)
-        r = override(settings, overrides, err);
+        r = override(settings, overrides, true, err);
     if (r == 0)
-        r = check_keys(settings, err);
+        r = leat_settings_streams_add(&streams, &settings->document, settings->file, err);
+    for (size_t i = 0; r == 0 && i < settings->files.n; i++)
+        r = leat_settings_streams_add(&streams, &settings->files.items[i].document,
+                                      settings->files.items[i].path, err);
+    if (r == 0)
+        r = leat_settings_streams_check(&streams, err);
+    settings->streams = streams.specs;
+    settings->n_streams = streams.n;
+    return r;
+}
+
+static int read_values(struct leat_settings *settings, struct leat_error *err) {
+    int r = check_keys(settings, err);
+
     if (r == 0)
         r = split_document(settings, err);
     if (r == 0)
@@ -334,16 +390,23 @@ static int parse(struct leat_settings *settings, const char *text, size_t n_byte
         settings->workers = count_cpus();
     if (r == 0)
         r = check_values(settings, err);
-    if (r == 0)
-        r = resolve_paths(settings, err);
-    if (r == 0 && leat_value_get(&settings->document, STREAMS_KEY))
-        r = leat_yaml_streams(&settings->document, settings->file, &settings->streams,
-                              &settings->n_streams, err);
-    return r == 0 ? check_stream_names(settings, err) : r;
+    return r == 0 ? resolve_paths(settings, err) : r;
 }
 
-int leat_settings_parse(const char *text, size_t n_bytes, const char *file,
-                        const struct leat_settings_overrides *overrides,
+static int parse(struct leat_settings *settings, const char *text, size_t n_bytes,
+                 const struct leat_settings_overrides *overrides, bool has_folder,
+                 struct leat_error *err) {
+    int r = leat_yaml_parse(text, n_bytes, settings->file, &settings->document, err);
+
+    if (r == 0)
+        r = override(settings, overrides, false, err);
+    if (r == 0)
+        r = read_values(settings, err);
+    return r == 0 ? read_streams(settings, overrides, has_folder, err) : r;
+}
+
+static int settings_new(const char *text, size_t n_bytes, const char *file,
+                        const struct leat_settings_overrides *overrides, bool has_folder,
                         struct leat_settings **ret_settings, struct leat_error *err) {
     struct leat_settings *settings = calloc(1, sizeof(*settings));
     int r;
@@ -351,13 +414,20 @@ int leat_settings_parse(const char *text, size_t n_bytes, const char *file,
     if (!settings)
         return leat_error_oom(err);
     settings->file = strdup(file);
-    r = settings->file ? parse(settings, text, n_bytes, overrides, err) : leat_error_oom(err);
+    r = settings->file ? parse(settings, text, n_bytes, overrides, has_folder, err)
+                       : leat_error_oom(err);
     if (r < 0) {
         leat_settings_free(settings);
         return r;
     }
     *ret_settings = settings;
     return 0;
+}
+
+int leat_settings_parse(const char *text, size_t n_bytes, const char *file,
+                        const struct leat_settings_overrides *overrides,
+                        struct leat_settings **ret_settings, struct leat_error *err) {
+    return settings_new(text, n_bytes, file, overrides, false, ret_settings, err);
 }
 
 int leat_settings_load(const char *file, const struct leat_settings_overrides *overrides,
@@ -371,7 +441,8 @@ int leat_settings_load(const char *file, const struct leat_settings_overrides *o
     r = leat_opener_read(&leat_opener_any, file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, err);
     if (r < 0)
         return r;
-    r = leat_settings_parse(text, n_bytes, file, overrides, ret_settings, err);
+    r = settings_new(text, n_bytes, file, overrides, !overrides || !overrides->is_alone,
+                     ret_settings, err);
     free(text);
     return r;
 }
@@ -385,6 +456,8 @@ struct leat_settings *leat_settings_free(struct leat_settings *settings) {
     free(settings->streams);
     free(settings->values.items);
     free(settings->values.keys);
+    free(settings->values.sorted);
+    leat_settings_files_deinit(&settings->files);
     leat_value_deinit(&settings->document);
     free(settings->file);
     free(settings);

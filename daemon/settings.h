@@ -1,11 +1,17 @@
-/* settings.h: the configuration file of the daemon: its settings and the operator's streams.
+/* settings.h: the configuration of the daemon: its settings and the operator's streams.
  *
- * One YAML document: the keys of leat_settings_args, and `streams`. Values are checked against the
- * table by the same binder as the arguments of stages; everything is checked before anything is
- * used. Relative paths are relative to the file. Immutable once loaded; may be read by any thread.
+ * One YAML document: the keys of leat_settings_args, and `streams`. More streams stand in the files
+ * of a folder (settings_files.h). Values are checked against the table by the same binder as the
+ * arguments of stages; everything is checked before anything is used. Relative paths are relative
+ * to the file that names them. Immutable once loaded; may be read by any thread.
+ *
+ * A reload (reload.h) puts other settings in the place of these: who needs a value reads it from
+ * daemon->settings when it is needed, on the loop, or is told by leat_reload_apply; what can be
+ * neither is named in leat_settings_at_start.
  */
 #pragma once
 
+#include "daemon/settings_files.h"
 #include "daemon/user.h"
 #include "pipeline/bind.h"
 #include "pipeline/override.h"
@@ -15,6 +21,7 @@
 #define LEAT_SETTINGS_MAX_SESSIONS 16384
 #define LEAT_SETTINGS_MAX_GROUPS   16
 #define LEAT_SETTINGS_MAX_WINDOW   128 /* this many notices always fit into a socket's buffer */
+#define LEAT_SETTINGS_MAX_STREAMS  1024
 
 /* Whose streams may start programs (the stage `exec`). */
 enum leat_settings_exec {
@@ -42,26 +49,31 @@ struct leat_settings {
     const char *state_directory; /* NULL: not given */
     int log;                     /* enum leat_log_format */
     int log_level;               /* index into error, warning, notice, info, debug */
+    const char *include;         /* the folder of files with more streams; NULL: none */
 
     char *file;
-    struct leat_value document; /* what the configs and specs refer to */
-    struct leat_value values;   /* the document's keys without `streams`; its items are borrowed */
+    struct leat_value document; /* what the configs refer to */
+    struct leat_settings_files files;
+    struct leat_value values; /* the document's keys without `streams`; its items are borrowed */
     size_t n_streams;
     struct leat_spec **streams;
 };
 
 extern const struct leat_arg leat_settings_args[];
+/* Those that are in force until the next start whatever a reload finds; ends with NULL. */
+extern const char *const leat_settings_at_start[];
 
 /* Values in place of those that are written: see pipeline/override.h. */
 struct leat_settings_overrides {
     size_t n_items;
     const char *items[LEAT_OVERRIDES_MAX];
+    bool is_alone; /* the folder beside the file is no part of it unless it says so */
 };
 
 /* Reads and checks a file (NULL: none, all is at its default); overrides may be NULL. May block. */
 int leat_settings_load(const char *file, const struct leat_settings_overrides *overrides,
                        struct leat_settings **ret_settings, struct leat_error *err);
-/* The same from its text. */
+/* The same from its text; without a folder, unless it names one. */
 int leat_settings_parse(const char *text, size_t n_bytes, const char *file,
                         const struct leat_settings_overrides *overrides,
                         struct leat_settings **ret_settings, struct leat_error *err);

@@ -50,6 +50,7 @@ static struct leat_share *add(struct leat_opening *opening) {
     share->plan = leat_plan_ref(opening->plan);
     share->user = leat_user_ref(opening->session->user);
     share->stream = leat_stream_ref(opening->stream);
+    share->roots = leat_roots_ref(opening->roots);
     share->options = opening->run_options;
     share->kept = opening->kept;
     share->seed = opening->session->seed;
@@ -83,6 +84,7 @@ struct leat_share *leat_share_unref(struct leat_share *share) {
     leat_plan_unref(share->plan);
     leat_user_unref(share->user);
     leat_streams_unref(&share->daemon->streams, share->stream);
+    leat_roots_unref(share->roots);
     free(share);
     return NULL;
 }

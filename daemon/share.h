@@ -17,10 +17,12 @@ struct leat_share {
     struct leat_daemon *daemon;
     uint32_t n_refs;
     struct leat_hub hub;
+    uint64_t change_epoch; /* the first that none of its sessions has begun; see reload.h */
     bool is_acting;
     struct leat_plan *plan;
     struct leat_user *user;
     struct leat_stream *stream;
+    struct leat_roots *roots;        /* of the opener; NULL: it has none */
     struct leat_run_options options; /* but for where and how much */
     struct leat_feed_kept kept;
     uint64_t seed;

@@ -14,7 +14,9 @@ static struct leat_stream *stream_free(struct leat_stream *stream) {
     if (!stream)
         return NULL;
     assert(stream->n_refs == 0);
-    leat_spec_free(stream->own_spec);
+    leat_spec_free(stream->spec);
+    free(stream->origin.name);
+    free(stream->origin.split);
     leat_data_unref(stream->data);
     leat_stream_totals_deinit(&stream->totals);
     free(stream->name);
@@ -53,13 +55,56 @@ int leat_streams_init(struct leat_streams *streams, struct leat_spec *const *spe
     for (size_t i = 0; i < n_specs; i++) {
         struct leat_stream *stream = add(streams, specs[i]->name);
 
-        if (!stream) {
+        if (!stream || leat_spec_copy(specs[i], &stream->spec) < 0) {
             leat_streams_deinit(streams);
             return -ENOMEM;
         }
-        stream->spec = specs[i];
     }
     return 0;
+}
+
+void leat_stream_set_spec(struct leat_stream *stream, struct leat_spec *take_spec) {
+    if (!leat_spec_equal(stream->spec, take_spec)) {
+        leat_data_unref(stream->data);
+        stream->data = NULL;
+    }
+    leat_spec_free(stream->spec);
+    stream->spec = take_spec;
+}
+
+static struct leat_stream *find_declared(const struct leat_streams *streams, const char *name) {
+    for (struct leat_stream *stream = streams->first; stream; stream = stream->next)
+        if (!stream->is_own && strcmp(stream->name, name) == 0)
+            return stream;
+    return NULL;
+}
+
+/* All are thought gone until they are found among the new ones. */
+void leat_streams_replace(struct leat_streams *streams, struct leat_streams *take_streams) {
+    struct leat_stream *fresh, *stream, *next;
+
+    for (stream = streams->first; stream; stream = stream->next)
+        stream->is_removed = !stream->is_own;
+    while ((fresh = take_streams->first)) {
+        take_streams->first = fresh->next;
+        stream = find_declared(streams, fresh->name);
+        if (stream) {
+            stream->is_removed = false;
+            leat_stream_set_spec(stream, fresh->spec);
+            fresh->spec = NULL;
+            stream_free(fresh);
+        } else {
+            fresh->next = NULL;
+            *streams->last = fresh;
+            streams->last = &fresh->next;
+        }
+    }
+    take_streams->last = &take_streams->first;
+    for (stream = streams->first; stream; stream = next) {
+        next = stream->next;
+        if (stream->is_removed && stream->n_refs == 0)
+            drop(streams, stream);
+    }
 }
 
 void leat_streams_deinit(struct leat_streams *streams) {
@@ -73,7 +118,7 @@ struct leat_stream *leat_streams_find(struct leat_streams *streams, const char *
     size_t n = 0;
 
     for (struct leat_stream *stream = streams->first; stream; stream = stream->next) {
-        if (stream->own_spec)
+        if (stream->is_own || stream->is_removed)
             continue;
         if (strcmp(stream->name, name) == 0)
             return leat_stream_ref(stream);
@@ -95,7 +140,7 @@ struct leat_stream *leat_streams_find(struct leat_streams *streams, const char *
 
 static struct leat_stream *find_own(struct leat_streams *streams, uid_t uid, const char *name) {
     for (struct leat_stream *stream = streams->first; stream; stream = stream->next)
-        if (stream->own_spec && stream->n_refs == 0 && stream->uid == uid &&
+        if (stream->is_own && stream->n_refs == 0 && stream->uid == uid &&
             strcmp(stream->name, name) == 0)
             return stream;
     return NULL;
@@ -113,10 +158,20 @@ struct leat_stream *leat_streams_add_own(struct leat_streams *streams, uid_t uid
         leat_spec_free(take_spec);
         return NULL;
     }
-    leat_spec_free(stream->own_spec);
-    stream->spec = stream->own_spec = take_spec;
+    leat_spec_free(stream->spec);
+    stream->spec = take_spec;
+    stream->is_own = true;
     stream->uid = uid;
+    free(stream->origin.name);
+    free(stream->origin.split);
+    stream->origin = (struct leat_stream_origin){.name = NULL};
     return leat_stream_ref(stream);
+}
+
+int leat_stream_set_origin(struct leat_stream *stream, const char *name, const char *split,
+                           int shuffle) {
+    stream->origin = (struct leat_stream_origin){strdup(name), strdup(split), shuffle};
+    return stream->origin.name && stream->origin.split ? 0 : -ENOMEM;
 }
 
 struct leat_stream *leat_stream_ref(struct leat_stream *stream) {
@@ -125,12 +180,17 @@ struct leat_stream *leat_stream_ref(struct leat_stream *stream) {
 }
 
 void leat_streams_unref(struct leat_streams *streams, struct leat_stream *stream) {
-    if (!stream || --stream->n_refs > 0 || !stream->own_spec)
+    if (!stream || --stream->n_refs > 0)
         return;
+    if (!stream->is_own) {
+        if (stream->is_removed)
+            drop(streams, stream);
+        return;
+    }
     if (++streams->n_ended_own <= LEAT_STREAMS_MAX_ENDED)
         return;
     for (struct leat_stream *old = streams->first; old; old = old->next) {
-        if (!old->own_spec || old->n_refs > 0)
+        if (!old->is_own || old->n_refs > 0)
             continue;
         drop(streams, old);
         streams->n_ended_own--;

@@ -34,11 +34,17 @@ struct leat_stream_totals {
 struct leat_stream {
     struct leat_stream *next;
     char *name;
-    const struct leat_spec *spec; /* of the settings */
-    struct leat_spec *own_spec;   /* described by a trainer, or NULL */
-    uid_t uid;                    /* whose own it is */
-    uint32_t n_refs;              /* sessions and feeds */
-    struct leat_data *data;       /* as it was last seen; NULL: it was not yet */
+    struct leat_spec *spec; /* a copy of the settings' as they are now, or of a trainer */
+    bool is_own;            /* of a trainer: described by it, or a declared one as it wants it */
+    bool is_removed;        /* not in the settings any more: it goes with the last reference */
+    struct leat_stream_origin {
+        char *name, *split; /* of its own ones: the declared stream, and what part of that; NULL */
+        int shuffle;        /* enum leat_variant_shuffle */
+    } origin;
+    uid_t uid;              /* whose own it is */
+    uint32_t n_refs;        /* sessions and feeds */
+    size_t look;            /* its number among those of the reload under way; 0: none */
+    struct leat_data *data; /* as it was last seen; NULL: it was not yet */
     struct leat_stream_totals totals;
     struct leat_trace *trace; /* of its runs; NULL: nobody wants one */
     uint64_t stalled_ns;      /* the age of its oldest task, if that is stalled; else 0 */
@@ -52,7 +58,12 @@ struct leat_streams {
     uint32_t n_ended_own;
 };
 
+/* Of copies of the specs. 0 or -ENOMEM. */
 int leat_streams_init(struct leat_streams *streams, struct leat_spec *const *specs, size_t n_specs);
+/* The declared streams are those of `take_streams` from now on. One of a name that there was stays
+ * what it is, with its counts, and gets the new spec; one that is not there any more goes when
+ * nobody refers to it. */
+void leat_streams_replace(struct leat_streams *streams, struct leat_streams *take_streams);
 void leat_streams_deinit(struct leat_streams *streams);
 
 /* The operator's stream of that name, a reference; or NULL and an error that names the nearest. */
@@ -61,6 +72,15 @@ struct leat_stream *leat_streams_find(struct leat_streams *streams, const char *
 /* A trainer's own: takes over the spec; the earlier one of that user and name if nobody uses it. */
 struct leat_stream *leat_streams_add_own(struct leat_streams *streams, uid_t uid,
                                          struct leat_spec *take_spec);
+/* It is a declared one as a trainer wants it. 0 or -ENOMEM. */
+int leat_stream_set_origin(struct leat_stream *stream, const char *name, const char *split,
+                           int shuffle);
+/* From the settings, or made from one of those. */
+static inline bool leat_stream_is_declared(const struct leat_stream *stream) {
+    return !stream->is_own || stream->origin.name;
+}
+/* What its next opening gets; forgets what was known of its data if that is perhaps another. */
+void leat_stream_set_spec(struct leat_stream *stream, struct leat_spec *take_spec);
 struct leat_stream *leat_stream_ref(struct leat_stream *stream);
 void leat_streams_unref(struct leat_streams *streams, struct leat_stream *stream);
 

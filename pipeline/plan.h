@@ -25,6 +25,10 @@ enum leat_uneven { LEAT_UNEVEN_DROP, LEAT_UNEVEN_PAD, LEAT_UNEVEN_ERROR };
 
 enum leat_tuner_choice { LEAT_TUNER_AS_SET, LEAT_TUNER_OFF, LEAT_TUNER_ON };
 
+/* What becomes of trainers when the stream is another one after a reload of the configuration: they
+ * go on with it where the epoch ends that they are in, or are told and end. */
+enum leat_on_reload { LEAT_ON_RELOAD_FINISH_EPOCH, LEAT_ON_RELOAD_TELL };
+
 /* Stream options: the table in plan.c. */
 extern const struct leat_arg leat_stream_args[];
 struct leat_stream_options {
@@ -32,6 +36,7 @@ struct leat_stream_options {
     int on_error; /* enum leat_on_error */
     const char *quarantine;
     int64_t max_errors;                         /* 0: any number */
+    int on_reload;                              /* enum leat_on_reload */
     int uneven;                                 /* enum leat_uneven */
     struct leat_texts skip_steps, skip_records; /* skips.h */
     int64_t seed;

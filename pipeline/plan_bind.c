@@ -12,6 +12,7 @@
 static const char *const on_error_choices[] = {"fail", "skip", "quarantine", NULL};
 static const char *const verify_choices[] = {"sample", "full", NULL};
 static const char *const uneven_choices[] = {"drop", "pad", "error", NULL};
+static const char *const on_reload_choices[] = {"finish_epoch", "tell", NULL};
 static const char *const tuner_choices[] = {"as_set", "off", "on", NULL};
 
 const struct leat_arg leat_stream_args[] = {
@@ -51,6 +52,16 @@ const struct leat_arg leat_stream_args[] = {
      .help = "of several ranks, what becomes of the last steps of an epoch that are not one for "
              "each of them: they are left out; the round is filled up with its batches again, "
              "from its first on; or the epoch fails"},
+    {.name = "on_reload",
+     .is_aside = true,
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct leat_stream_options, on_reload),
+     .fallback = "finish_epoch",
+     .choices = on_reload_choices,
+     .help =
+         "what becomes of trainers when a reload of the daemon's configuration makes the stream "
+         "another one: they finish their epoch as it was and go on with the new one, or are "
+         "told at once (tell), by an error"},
     {.name = "skip_steps",
      .is_aside = true,
      .type = LEAT_ARG_TEXTS,

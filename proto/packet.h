@@ -21,10 +21,14 @@
  *
  * REFUSE or GOAWAY with the code -ESHUTDOWN means: this daemon ends, come back to the next one.
  * From then on it fills no slot any more, so a trainer may say BYE and read on what it holds.
+ * GOAWAY with LEAT_GOAWAY_CHANGED, behind the last batch of an epoch: the stream is another one
+ * now. The trainer may open it at the position where it stands, without the digests and the seed of
+ * what it had; releases of what it still holds are taken on the old connection for a while.
  * Otherwise BYE comes when nothing is held: it lets go of all that was not released yet.
  */
 #pragma once
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,6 +53,8 @@ enum leat_packet_kind {
     LEAT_PACKET_GOAWAY = 10,
     LEAT_PACKET_BYE = 11,
 };
+
+#define LEAT_GOAWAY_CHANGED (-ERESTART)
 
 struct leat_packet {
     uint16_t kind;          /* enum leat_packet_kind */

@@ -94,3 +94,18 @@ int leat_spec_copy(const struct leat_spec *spec, struct leat_spec **ret_spec) {
     *ret_spec = copy;
     return 0;
 }
+
+static bool is_same_stage(const struct leat_stage_spec *a, const struct leat_stage_spec *b) {
+    return a->kind && b->kind && strcmp(a->kind, b->kind) == 0 &&
+           leat_value_equal(&a->args, &b->args);
+}
+
+bool leat_spec_equal(const struct leat_spec *a, const struct leat_spec *b) {
+    if (a->n_stages != b->n_stages || !is_same_stage(&a->source, &b->source) ||
+        !leat_value_equal(&a->options, &b->options))
+        return false;
+    for (size_t i = 0; i < a->n_stages; i++)
+        if (!is_same_stage(&a->stages[i], &b->stages[i]))
+            return false;
+    return true;
+}

@@ -158,3 +158,22 @@ int leat_value_copy(struct leat_value *target, const struct leat_value *source) 
         leat_value_deinit(target);
     return r;
 }
+
+static bool has_equal_items(const struct leat_value *a, const struct leat_value *b) {
+    for (size_t i = 0; i < a->n_items; i++) {
+        const struct leat_value *other =
+            a->kind == LEAT_VALUE_MAP ? leat_value_get(b, a->keys[i].name) : &b->items[i];
+
+        if (!other || !leat_value_equal(&a->items[i], other))
+            return false;
+    }
+    return true;
+}
+
+bool leat_value_equal(const struct leat_value *a, const struct leat_value *b) {
+    if (a->kind != b->kind || a->n_items != b->n_items)
+        return false;
+    if (a->kind == LEAT_VALUE_SCALAR)
+        return a->is_quoted == b->is_quoted && strcmp(a->text, b->text) == 0;
+    return has_equal_items(a, b);
+}

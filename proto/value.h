@@ -55,5 +55,8 @@ int leat_value_insert(struct leat_value *map, const char *name, struct leat_valu
 /* The item of that key, or NULL (also if `map` is no map). */
 struct leat_value *leat_value_get(const struct leat_value *map, const char *name);
 
+/* Whether the same was written, wherever it stands and in whatever order the keys of maps are. */
+bool leat_value_equal(const struct leat_value *a, const struct leat_value *b);
+
 /* Deep copy. 0 or -ENOMEM. */
 int leat_value_copy(struct leat_value *target, const struct leat_value *source);

@@ -351,6 +351,22 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl protocol --json | jq -r '.verbs[] | select(.right == \"read\").name'\n",
      .options = leat_cli_json_options,
      .run = leat_cli_protocol},
+    {.name = "reload",
+     .summary = "have the daemon read its configuration anew",
+     .description =
+         "All of it is read and checked before anything is used: if something is wrong, that is "
+         "told with file, line\nand column, the exit status is 3, and all goes on as it was. "
+         "Streams whose batches stay the same (by\ntheir digests, the contents of tokenizers "
+         "included) and their trainers do not notice. Trainers of a stream\nthat is another one "
+         "now "
+         "finish the epoch that they are in as it was and go on with the new one, or, with\nthe "
+         "stream's option `on_reload: tell`, end at once with an error that says so. Those of a "
+         "stream that is\nnot there any more finish their epoch and end. Settings are in force at "
+         "once, but for those that are\ntold to wait for the next start.\n\n" SOCKET_TEXT,
+     .examples = "  leatctl reload --check && leatctl reload\n"
+                 "  leatctl reload --json\n",
+     .options = leat_cli_reload_options,
+     .run = leat_cli_reload},
     {.name = "version",
      .summary = "show versions",
      .options = leat_cli_json_options,

@@ -153,6 +153,18 @@ const struct leat_cli_option leat_cli_prepare_options[] = {
     LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
+const struct leat_cli_option leat_cli_reload_options[] = {
+    {.name = "check",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(check),
+     .help = "only say what would happen, or what is wrong"},
+    {.name = "wait",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(wait),
+     .help = "until it is done, which it does in any case"},
+    LEAT_CLI_OPTION_JSON,
+    LEAT_CLI_OPTION_END,
+};
 const struct leat_cli_option leat_cli_drain_options[] = {
     {.name = "timeout",
      .kind = LEAT_CLI_NUMBER,

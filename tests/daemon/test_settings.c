@@ -95,6 +95,8 @@ static void test_complaints(void **state) {
         {"workers: \"2\"\n", 1, 10, "whole number"},
         {"window: 200\n", 1, 9, "outside"},
         {"max_window: 64\nwindow: 65\n", 2, 9, "max_window"},
+        {"window: 9\nlog: text\nmax_window: 8\nstreams: {}\nworkers: 2\n", 1, 9, "max_window"},
+        {"streams: {}\nmax_window: 8\nwindow: 9\n", 3, 9, "max_window"},
         {"max_sessions: 5\nmax_user_sessions: 6\n", 2, 20, "max_sessions"},
         {"log: loud\n", 1, 6, "none of"},
         {"roots: {a: b}\n", 1, 8, "list"},

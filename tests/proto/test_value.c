@@ -57,6 +57,53 @@ static void make_tree(struct leat_value *value, int depth, uint32_t *number) {
     value->column = *number * 3;
 }
 
+/* Two trees that say the same are equal, wherever it stands; each change of one of them shows. */
+static void test_equal(void **state) {
+    struct leat_value a = {.kind = LEAT_VALUE_NULL}, b = {.kind = LEAT_VALUE_NULL}, *item;
+    uint32_t n_a = 0, n_b = 0;
+
+    (void)state;
+    make_tree(&a, 3, &n_a);
+    make_tree(&b, 3, &n_b);
+    b.line += 7;
+    b.items[0].column++;
+    assert_true(leat_value_equal(&a, &b));
+    b.items[4].items[0].items[0].is_quoted ^= true;
+    assert_false(leat_value_equal(&a, &b));
+    b.items[4].items[0].items[0].is_quoted ^= true;
+    assert_true(leat_value_equal(&a, &b));
+    assert_int_equal(leat_value_append(&b.items[4].items[1], &item), 0);
+    assert_false(leat_value_equal(&a, &b));
+    assert_false(leat_value_equal(&b, &a));
+    leat_value_deinit(&a);
+    leat_value_deinit(&b);
+}
+
+/* The order of keys says nothing, that of a list's items does. */
+static void test_equal_in_order(void **state) {
+    struct leat_value maps[2] = {{.kind = LEAT_VALUE_NULL}, {.kind = LEAT_VALUE_NULL}};
+    struct leat_value lists[2] = {{.kind = LEAT_VALUE_NULL}, {.kind = LEAT_VALUE_NULL}};
+    static const char *const words[] = {"x", "y"};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const char *word = words[i / 2 == 0 ? i % 2 : 1 - i % 2];
+        struct leat_value *item;
+
+        assert_int_equal(leat_value_insert(&maps[i / 2], word, &item), 0);
+        assert_int_equal(leat_value_set_text(item, word, false), 0);
+        assert_int_equal(leat_value_append(&lists[i / 2], &item), 0);
+        assert_int_equal(leat_value_set_text(item, word, false), 0);
+    }
+    assert_true(leat_value_equal(&maps[0], &maps[1]));
+    assert_false(leat_value_equal(&lists[0], &lists[1]));
+    assert_false(leat_value_equal(&maps[0], &lists[0]));
+    for (int i = 0; i < 2; i++) {
+        leat_value_deinit(&maps[i]);
+        leat_value_deinit(&lists[i]);
+    }
+}
+
 static void test_copy(void **state) {
     struct leat_value value = {.kind = LEAT_VALUE_NULL}, copy;
     uint32_t number = 0;
@@ -117,8 +164,8 @@ static void test_large_map(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_equal),     cmocka_unit_test(test_equal_in_order),
+        cmocka_unit_test(test_copy),      cmocka_unit_test(test_keys),
         cmocka_unit_test(test_large_map),
     };
 

@@ -1,0 +1,108 @@
+/* reload.c: `leatctl reload`: the daemon reads its configuration anew, or only says what it thinks
+ * of it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/commands.h"
+#include "client/cli/control.h"
+
+/* Tokenizers of all streams in use are loaded, one after the other. */
+#define TIMEOUT_S 600
+
+static void add_names(struct leat_text *text, const char *words, char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        leat_text_add(text, "%s%s%s", i == 0 ? words : ", ", names[i], i + 1 == n ? "\n" : "");
+}
+
+static void add_text(struct leat_text *text, const Leat__ReloadReply *reply, bool only_checks) {
+    size_t n_same = 0;
+
+    for (size_t i = 0; i < reply->n_streams; i++) {
+        const Leat__StreamChange *stream = reply->streams[i];
+
+        if (strcmp(stream->change, "unchanged") == 0)
+            n_same++;
+        else
+            leat_text_add(text, "%-10s %s%s%s\n", stream->change, stream->name,
+                          stream->what[0] ? ": " : "", stream->what);
+    }
+    if (n_same > 0)
+        leat_text_add(text, "%-10s %zu stream%s\n", "unchanged", n_same, n_same == 1 ? "" : "s");
+    add_names(text,
+              only_checks ? "settings that would change: " : "settings in force: ", reply->settings,
+              reply->n_settings);
+    add_names(text, "settings that wait for the next start: ", reply->at_start, reply->n_at_start);
+    leat_text_add(text, only_checks ? "the configuration is fine\n" : "reloaded\n");
+}
+
+static void add_json_text(struct leat_text *text, const char *value) {
+    leat_text_add_json(text, value, strlen(value));
+}
+
+static void add_json_names(struct leat_text *text, const char *key, char *const *names, size_t n) {
+    leat_text_add(text, ", \"%s\": [", key);
+    for (size_t i = 0; i < n; i++) {
+        leat_text_add(text, i > 0 ? ", " : "");
+        add_json_text(text, names[i]);
+    }
+    leat_text_add(text, "]");
+}
+
+static void add_json(struct leat_text *text, const Leat__ReloadReply *reply) {
+    leat_text_add(text, "{\"streams\": [");
+    for (size_t i = 0; i < reply->n_streams; i++) {
+        const Leat__StreamChange *stream = reply->streams[i];
+
+        leat_text_add(text, "%s{\"name\": ", i > 0 ? ", " : "");
+        add_json_text(text, stream->name);
+        leat_text_add(text, ", \"change\": ");
+        add_json_text(text, stream->change);
+        leat_text_add(text, ", \"n_sessions\": %u, \"what\": ", stream->n_sessions);
+        add_json_text(text, stream->what);
+        leat_text_add(text, "}");
+    }
+    leat_text_add(text, "]");
+    add_json_names(text, "settings", reply->settings, reply->n_settings);
+    add_json_names(text, "at_start", reply->at_start, reply->n_at_start);
+    leat_text_add(text, "}\n");
+}
+
+static int print_text(struct leat_text *text, struct leat_error *err) {
+    int r = text->data ? 0 : leat_error_oom(err);
+
+    if (r == 0)
+        (void)fwrite(text->data, 1, text->n_bytes, stdout);
+    free(text->data);
+    return r < 0 ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
+}
+
+int leat_cli_reload(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    Leat__ReloadRequest reload = LEAT__RELOAD_REQUEST__INIT;
+    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+    struct leat_text text = {.data = NULL};
+    Leat__ControlReply *reply = NULL;
+    bool is_unreachable = false;
+    int status;
+
+    reload.only_checks = arguments->check;
+    request.verb_case = LEAT__CONTROL_REQUEST__VERB_RELOAD;
+    request.reload = &reload;
+    if (leat_cli_control(NULL, &request, 1000 * TIMEOUT_S, &reply, &is_unreachable, err) < 0)
+        return is_unreachable  ? LEAT_CLI_UNREACHABLE
+               : err->line > 0 ? LEAT_CLI_DATA
+                               : LEAT_CLI_FAILURE;
+    if (reply->verb_case != LEAT__CONTROL_REPLY__VERB_RELOAD) {
+        leat_error_set(err, -EPROTO, "the daemon answered something else");
+        status = LEAT_CLI_FAILURE;
+    } else {
+        if (arguments->json)
+            add_json(&text, reply->reload);
+        else
+            add_text(&text, reply->reload, arguments->check);
+        status = print_text(&text, err);
+    }
+    leat__control_reply__free_unpacked(reply, NULL);
+    return status;
+}

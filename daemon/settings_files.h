@@ -1,0 +1,47 @@
+/* settings_files.h: the folder of files with more streams, and the streams of all files together.
+ *
+ * A file of the folder, NAME.yaml, holds `streams` and nothing else. Files are read in the order of
+ * their names, those that begin with a dot or end otherwise are none of them. A name that is there
+ * twice, in whatever files, is an error at the second place that tells the first.
+ */
+#pragma once
+
+#include "proto/error.h"
+#include "proto/spec.h"
+
+#define LEAT_SETTINGS_MAX_FILES 256
+#define LEAT_SETTINGS_MAX_BYTES (16U << 20) /* of all of them */
+
+struct leat_settings_file {
+    char *path;
+    struct leat_value document;
+};
+
+struct leat_settings_files {
+    size_t n;
+    struct leat_settings_file *items;
+};
+
+/* -errno without an error: the folder itself cannot be read, -ENOENT: it is not there. What was
+ * made is the caller's to deinit in any case. May block. */
+int leat_settings_files_read(struct leat_settings_files *files, const char *folder,
+                             struct leat_error *err);
+void leat_settings_files_deinit(struct leat_settings_files *files);
+
+/* The document that has the stream which an override (streams.NAME...) is about; the first one,
+ * `document`, if none has. */
+struct leat_value *leat_settings_files_find(struct leat_settings_files *files,
+                                            struct leat_value *document, const char *override);
+
+/* The streams of several documents, in order. */
+struct leat_settings_streams {
+    size_t n;
+    struct leat_spec **specs; /* the caller's to free, also on failure */
+};
+
+int leat_settings_streams_add(struct leat_settings_streams *streams,
+                              const struct leat_value *document, const char *file,
+                              struct leat_error *err);
+/* Names: their lengths, and that each is there once. */
+int leat_settings_streams_check(const struct leat_settings_streams *streams,
+                                struct leat_error *err);

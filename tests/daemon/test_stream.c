@@ -1,0 +1,133 @@
+/* Streams that are replaced by those of another configuration: who stays, who comes, who goes when.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/stream.h"
+
+#define N_MAX 8
+
+/* Streams of those names, whose source is called `kind`. */
+static void make(struct leat_streams *streams, const char *names, const char *kind) {
+    struct leat_spec *specs[N_MAX] = {NULL};
+    size_t n = strlen(names);
+
+    for (size_t i = 0; i < n; i++) {
+        char name[2] = {names[i], '\0'};
+
+        assert_int_equal(leat_spec_new(name, "dir/leatd.yaml", &specs[i]), 0);
+        specs[i]->source.kind = strdup(kind);
+        assert_non_null(specs[i]->source.kind);
+    }
+    assert_int_equal(leat_streams_init(streams, specs, n), 0);
+    for (size_t i = 0; i < n; i++)
+        leat_spec_free(specs[i]);
+}
+
+static void replace(struct leat_streams *streams, const char *names, const char *kind) {
+    struct leat_streams fresh;
+
+    make(&fresh, names, kind);
+    leat_streams_replace(streams, &fresh);
+    leat_streams_deinit(&fresh);
+}
+
+/* The names of all that are there, and that the list's end is where it is thought to be. */
+static void expect(const struct leat_streams *streams, const char *names) {
+    const struct leat_stream *stream = streams->first;
+    struct leat_stream *const *last = &streams->first;
+
+    for (; stream; stream = stream->next) {
+        assert_int_equal(stream->name[0], *names++);
+        last = &stream->next;
+    }
+    assert_int_equal(*names, '\0');
+    assert_true(streams->last == last);
+}
+
+static struct leat_stream *find(struct leat_streams *streams, const char *name) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    return leat_streams_find(streams, name, &err);
+}
+
+static void test_replace(void **state) {
+    struct leat_streams streams;
+    struct leat_stream *a, *b;
+
+    (void)state;
+    make(&streams, "abc", "csv");
+    a = find(&streams, "a");
+    b = find(&streams, "b");
+    a->totals.n_batches = 7;
+    replace(&streams, "dac", "jsonl");
+    expect(&streams, "abcd");
+    assert_true(find(&streams, "a") == a);
+    assert_int_equal(a->totals.n_batches, 7);
+    assert_string_equal(a->spec->source.kind, "jsonl");
+    assert_null(find(&streams, "b"));
+    assert_true(b->is_removed);
+    assert_string_equal(b->spec->source.kind, "csv");
+    leat_streams_unref(&streams, b);
+    expect(&streams, "acd");
+    leat_streams_unref(&streams, a);
+    leat_streams_unref(&streams, a);
+    replace(&streams, "", "csv");
+    expect(&streams, "");
+    leat_streams_deinit(&streams);
+}
+
+/* One that comes back before the last has left it is what it was. */
+static void test_back_again(void **state) {
+    struct leat_streams streams;
+    struct leat_stream *a;
+
+    (void)state;
+    make(&streams, "a", "csv");
+    a = find(&streams, "a");
+    replace(&streams, "b", "csv");
+    assert_true(a->is_removed);
+    replace(&streams, "ba", "csv");
+    assert_false(a->is_removed);
+    leat_streams_unref(&streams, a);
+    expect(&streams, "ab");
+    leat_streams_deinit(&streams);
+}
+
+/* Trainers' own have nothing to do with it, whatever they are called. */
+static void test_own_stay(void **state) {
+    struct leat_streams streams;
+    struct leat_stream *own;
+    struct leat_spec *spec;
+
+    (void)state;
+    make(&streams, "a", "csv");
+    assert_int_equal(leat_spec_new("a", NULL, &spec), 0);
+    own = leat_streams_add_own(&streams, 7, spec);
+    assert_non_null(own);
+    assert_false(leat_stream_is_declared(own));
+    replace(&streams, "b", "csv");
+    expect(&streams, "ab");
+    assert_false(own->is_removed);
+    assert_int_equal(leat_stream_set_origin(own, "b", "train", 0), 0);
+    assert_true(leat_stream_is_declared(own));
+    leat_streams_unref(&streams, own);
+    leat_streams_deinit(&streams);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_replace),
+        cmocka_unit_test(test_back_again),
+        cmocka_unit_test(test_own_stay),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
