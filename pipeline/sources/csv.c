@@ -177,7 +177,8 @@ static int split_header(const struct leat_cutter *cutter, const uint8_t *record,
     if (!fields)
         return leat_error_oom(err);
     if (!leat_cutter_split(cutter, record, n_bytes, n_bytes, fields, LEAT_FIELDS_MAX, &n_fields))
-        r = leat_error_set(err, -EBADMSG, "the header is not CSV: a quote stands where none may be");
+        r = leat_error_set(err, -EBADMSG,
+                           "the header is not CSV: a quote stands where none may be");
     else if (n_fields > LEAT_FIELDS_MAX)
         r = leat_error_set(err, -EBADMSG, "the header has more than %d fields", LEAT_FIELDS_MAX);
     else
@@ -254,8 +255,9 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
     if (r < 0)
         return r;
     if (start == end)
-        return leat_error_set(
-            err, -EBADMSG, "%s: is empty: a header with the names of the fields was expected", file);
+        return leat_error_set(err, -EBADMSG,
+                              "%s: is empty: a header with the names of the fields was expected",
+                              file);
     r = read_header(self, head + start, end - start, file, &header, err);
     if (r < 0) {
         header_deinit(&header);

@@ -406,6 +406,31 @@ class TestThreads:
             assert sorted(seen) == [(epoch, step) for epoch in range(20) for step in range(N_STEPS)]
             assert stream.native.n_held == 0
 
+    def test_several_loops_over_one_epoch(self, numbers: Leatd) -> None:
+        """Each batch of the epoch comes to one of them, none of the next, and all of them end."""
+        n_rounds, n_threads = 30, 4
+        with numbers.open("rows", n_epochs=n_rounds, window=16) as stream:
+            begun, ended = threading.Barrier(n_threads), threading.Barrier(n_threads)
+            seen: list[list[tuple[int, int]]] = [[] for _ in range(n_rounds)]
+
+            def take() -> None:
+                for round in range(n_rounds):
+                    loop = iter(stream)
+                    begun.wait(HANG_S)
+                    while (batch := next(loop, None)) is not None:  # as `for` does, which began before the others ended
+                        seen[round].append((batch.epoch, batch.step))
+                        del batch
+                    ended.wait(HANG_S)
+
+            threads = [threading.Thread(target=take) for _ in range(n_threads)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(HANG_S)
+            assert [sorted(found) for found in seen] == [
+                [(round, step) for step in range(N_STEPS)] for round in range(n_rounds)
+            ]
+
     def test_others_get_through_while_one_waits(self, numbers: Leatd) -> None:
         results: list[Any] = []
 

@@ -50,9 +50,10 @@ class Stream:
     n_held: int  # batches that are held, by views too
     waited_ns: int  # in next(), since the opening
     n_batches: int
+    n_ends: int  # of epochs, that next() told
     is_closed: bool
-    def next(self, timeout: float | None = None) -> Batch | int:
-        """The next batch, or END_EPOCH, or END. timeout in seconds; None: without limit; 0: TimedOutError at once. A signal whose
+    def next(self, timeout: float | None = None, n_ends: int = ...) -> Batch | int:
+        """The next batch, or END_EPOCH, or END; END_EPOCH too if `n_ends` is another by now than this one. timeout in seconds; None: without limit; 0: TimedOutError at once. A signal whose
         handler raises ends the waiting with that exception."""
     def seek(self, epoch: int, step: int = 0) -> None: ...
     def fileno(self) -> int: ...

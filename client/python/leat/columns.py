@@ -85,7 +85,7 @@ def of_arrow_schema(schema: Any) -> dict[str, Column]:
 
 
 def of_arrow_type(name: str, kind: Any) -> Column:
-    import pyarrow.types as types
+    import pyarrow.types as types  # type: ignore[import-untyped]
 
     if types.is_dictionary(kind):
         return replace(of_arrow_type(name, kind.value_type), is_converted=True)

@@ -125,7 +125,7 @@ def _of_pandas(data: Any) -> Held | None:
         raise DataError(f"two columns of the data frame have the same name: {', '.join(sorted(names))}")
     if not held.has_pyarrow():
         return _of_columns({name: _values_of(data.iloc[:, at]) for at, name in enumerate(names)})
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped]
 
     arrays, refused = {}, {}
     for at, name in enumerate(names):
@@ -368,7 +368,7 @@ def _of_folder(path: str) -> Held:
 def _of_saved(path: str) -> Held:
     """Through `datasets`, which knows what the columns are, if it is there; else the Arrow files."""
     if held.importable("datasets"):
-        import datasets
+        import datasets  # type: ignore[import-untyped]
 
         return held_datasets.recognise(datasets.load_from_disk(path)) or Files("arrow", ())
     with open(os.path.join(path, "state.json"), encoding="utf-8") as file:

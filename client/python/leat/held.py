@@ -163,7 +163,7 @@ class _ArrowWriter:
 
     def write(self, sink: Sink, pieces: Iterable[Sequence[Any]]) -> None:
         """pieces: for each batch the values of each column, as pyarrow arrays or lists."""
-        import pyarrow as pa
+        import pyarrow as pa  # type: ignore[import-untyped]
 
         types = [kinds.arrow_type(column.kind) for column in self._wanted]
         schema = pa.schema([(column.name, kind) for column, kind in zip(self._wanted, types)])
@@ -237,7 +237,7 @@ def of_table(table: Any, columns: Mapping[str, Column] | None = None) -> Tables:
 
 def _with_classes(column: Column, values: Any) -> Column:
     """Of a dictionary of texts the names, in the order of the codes, which all chunks must share."""
-    import pyarrow.types as types
+    import pyarrow.types as types  # type: ignore[import-untyped]
 
     if not types.is_dictionary(values.type) or not column.is_text or not values.num_chunks:
         return column
@@ -250,7 +250,7 @@ def _with_classes(column: Column, values: Any) -> Column:
 def of_parquet(paths: Sequence[str]) -> Tables:
     """Parquet files, one after the other, with the same columns."""
     import pyarrow as pa
-    import pyarrow.parquet as parquet
+    import pyarrow.parquet as parquet  # type: ignore[import-untyped]
 
     try:
         files = [parquet.ParquetFile(path, memory_map=True) for path in paths]

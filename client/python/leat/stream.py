@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,10 +22,19 @@ if TYPE_CHECKING:
     from .frameworks import Converted
 
 logger = logging.getLogger("leat")
+_ANY_EPOCH = 2**64 - 1  # for _leat.Stream.next: whichever it is
+
+
+class _Loop(threading.local):
+    """Where the `for` of a thread is: whether it saw the end of its epoch, and how many ends had been told as it began."""
+
+    is_at_end = False
+    n_ends = _ANY_EPOCH
 
 
 class Stream:
-    """Batches of an open stream, for this rank.
+    """Batches of an open stream, for this rank. Threads may share one: each batch comes to one of them, and the `for` of each
+    ends with the epoch.
 
     `native` is the extension's stream, `reopen(position)` opens another one there (for `load_state_dict` of a position that this
     one cannot seek to), `progress` shows each epoch with tqdm, if that is installed.
@@ -41,7 +51,7 @@ class Stream:
         self.progress = progress
         self._reopen = reopen
         self._bar: Any = None
-        self._is_at_end = False
+        self._loop = _Loop()
         self._waiting: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
 
     # ---- what it is
@@ -89,7 +99,10 @@ class Stream:
     def next(self, timeout: float | None = None) -> Batch | None:
         """The next batch; None at the end of an epoch (and for ever behind the last one). timeout in seconds, 0: TimedOutError
         at once if none is there."""
-        got = self.native.next(timeout)
+        return self._next(timeout, _ANY_EPOCH)
+
+    def _next(self, timeout: float | None, n_ends: int) -> Batch | None:
+        got = self.native.next(timeout, n_ends)
         if isinstance(got, int):
             self._end_epoch(got)
             return None
@@ -105,14 +118,15 @@ class Stream:
         )
 
     def __iter__(self) -> Iterator[Batch]:
-        self._is_at_end = False
+        self._loop.is_at_end = False
+        self._loop.n_ends = self.native.n_ends
         return self
 
     def __next__(self) -> Batch:
-        if self._is_at_end:
+        if self._loop.is_at_end:
             raise StopIteration
         self._begin_bar()
-        batch = self.next()
+        batch = self._next(None, self._loop.n_ends)
         if batch is None:
             raise StopIteration
         return batch
@@ -123,7 +137,7 @@ class Stream:
             yield from self
 
     def _end_epoch(self, outcome: int) -> None:
-        self._is_at_end = True
+        self._loop.is_at_end = True
         if self._bar is not None:
             self._bar.close()
             self._bar = None
@@ -141,7 +155,7 @@ class Stream:
     # ---- asyncio: loaded by who uses it, as it takes 4 MiB and 40 ms
 
     async def __aiter__(self) -> AsyncIterator[Batch]:
-        self._is_at_end = False
+        self._loop.is_at_end = False
         self._begin_bar()
         while (batch := await self._next_async(within_epoch=True)) is not None:
             yield batch
@@ -151,7 +165,7 @@ class Stream:
         return await self._next_async(within_epoch=False)
 
     async def _next_async(self, within_epoch: bool) -> Batch | None:
-        while not (within_epoch and self._is_at_end):  # another task may have seen its end
+        while not (within_epoch and self._loop.is_at_end):  # another task may have seen its end
             with contextlib.suppress(errors.TimedOutError):
                 return self.next(0)
             await self._wait_readable()
@@ -220,7 +234,8 @@ class Stream:
             if self._reopen is None:
                 raise
             self._replace(self._reopen(_elsewhere(self.position, epoch, step)))
-        self._is_at_end = False
+        self._loop.is_at_end = False
+        self._loop.n_ends = _ANY_EPOCH
 
     def state_dict(self) -> dict[str, Any]:
         """{"position": text, "version": 1}: the same for all ranks that have seen the same number of batches."""
@@ -234,7 +249,8 @@ class Stream:
             self._replace(self._reopen(position))
         else:
             self._seek_position(position)
-        self._is_at_end = False
+        self._loop.is_at_end = False
+        self._loop.n_ends = _ANY_EPOCH
 
     def _replace(self, native: _leat.Stream) -> None:
         self._wake_waiting()

@@ -18,6 +18,8 @@
 
 #define LOOK_MS 500 /* how often who waits looks for signals */
 
+#define ANY_EPOCH UINT64_MAX
+
 struct stream {
     PyObject_HEAD struct leat_py_link *link;
     PyObject *batch_type;
@@ -26,6 +28,7 @@ struct stream {
         *n_steps, *steps_reason;
     PyObject *last_position, *last_numbers; /* once it is closed */
     unsigned long long waited_ns, n_batches;
+    _Atomic unsigned long long n_ends; /* of epochs that were told; written by who has the link */
 };
 
 static PyTypeObject *stream_type;
@@ -126,6 +129,11 @@ static PyObject *stream_position(PyObject *object, void *closure) {
     return position;
 }
 
+static PyObject *stream_n_ends(PyObject *object, void *closure) {
+    (void)closure;
+    return PyLong_FromUnsignedLongLong(atomic_load(&((struct stream *)object)->n_ends));
+}
+
 static PyObject *stream_position_numbers(PyObject *object, void *closure) {
     struct stream *self = (struct stream *)object;
     PyObject *numbers;
@@ -186,8 +194,17 @@ static void wait_for(struct pull *ret, bool has_looked, bool may_wait, uint64_t 
         ret->r = -EAGAIN;
 }
 
-/* One look for a batch, and one wait if there is none. 0 or -1 with an exception. */
-static int look(struct stream *self, struct pull *ret, uint64_t deadline_ns, bool may_wait) {
+/* Before the link is left: an end of an epoch is told to one. */
+static void count_end(struct stream *self, const struct pull *pull) {
+    if (pull->r > 0)
+        atomic_fetch_add(&self->n_ends, 1);
+    leat_py_link_leave(self->link);
+}
+
+/* One look for a batch, and one wait if there is none; none at all for who is still in an epoch
+ * whose end another thread was told. 0 or -1 with an exception. */
+static int look(struct stream *self, struct pull *ret, uint64_t deadline_ns, bool may_wait,
+                uint64_t n_ends) {
     struct leat_py_link *link = self->link;
     PyThreadState *thread;
     bool has_looked;
@@ -195,16 +212,21 @@ static int look(struct stream *self, struct pull *ret, uint64_t deadline_ns, boo
     if (leat_py_link_enter(link, true) < 0)
         return -1;
     *ret = (struct pull){.stream = link->stream};
+    if (n_ends != ANY_EPOCH && atomic_load(&self->n_ends) != n_ends) {
+        ret->r = LEAT_END_EPOCH;
+        leat_py_link_leave(link);
+        return 0;
+    }
     has_looked = is_quick(link->stream);
     if (has_looked)
         pull(ret, 0);
     if (has_looked && (ret->r != -EAGAIN || !may_wait)) {
-        leat_py_link_leave(link);
+        count_end(self, ret);
         return 0;
     }
     thread = PyEval_SaveThread();
     wait_for(ret, has_looked, may_wait, deadline_ns);
-    leat_py_link_leave(link);
+    count_end(self, ret);
     PyEval_RestoreThread(thread);
     return 0;
 }
@@ -264,7 +286,8 @@ static PyObject *take(struct stream *self, struct leat_py_lease *take_lease,
 }
 
 /* timeout in seconds; < 0: none. */
-static PyObject *next(struct stream *self, double timeout, struct leat_py_lease *take_lease) {
+static PyObject *next(struct stream *self, double timeout, uint64_t n_ends,
+                      struct leat_py_lease *take_lease) {
     uint64_t deadline_ns = UINT64_MAX;
     bool has_collected = false;
     struct pull pull;
@@ -272,7 +295,7 @@ static PyObject *next(struct stream *self, double timeout, struct leat_py_lease 
     if (timeout >= 0)
         deadline_ns = now_ns() + (uint64_t)(timeout * 1e9);
     for (;;) {
-        if (look(self, &pull, deadline_ns, timeout != 0) < 0)
+        if (look(self, &pull, deadline_ns, timeout != 0, n_ends) < 0)
             break;
         if (pull.r == 0)
             return take(self, take_lease, &pull);
@@ -306,21 +329,22 @@ static int read_timeout(PyObject *timeout, double *ret) {
 }
 
 static PyObject *stream_next(PyObject *object, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"timeout", NULL};
+    static char *names[] = {"timeout", "n_ends", NULL};
     struct stream *self = (struct stream *)object;
+    unsigned long long n_ends = ANY_EPOCH;
     PyObject *timeout = NULL, *result;
     struct leat_py_lease *lease;
     double seconds;
     uint64_t start_ns;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", names, &timeout) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OK", names, &timeout, &n_ends) ||
         read_timeout(timeout, &seconds) < 0)
         return NULL;
     lease = leat_py_lease_new();
     if (!lease)
         return NULL;
     start_ns = now_ns();
-    result = next(self, seconds, lease);
+    result = next(self, seconds, n_ends, lease);
     self->waited_ns += now_ns() - start_ns;
     return result;
 }
@@ -430,9 +454,10 @@ static void stream_dealloc(PyObject *object) {
 
 static PyMethodDef methods[] = {
     {"next", (PyCFunction)(void (*)(void))stream_next, METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR("next($self, timeout=None)\n--\n\n"
+     PyDoc_STR("next($self, timeout=None, n_ends=2**64 - 1)\n--\n\n"
                "The next batch, or END_EPOCH, or END. timeout in seconds; None: without limit;\n"
-               "0: TimedOutError at once. A signal whose handler raises ends the waiting.")},
+               "0: TimedOutError at once. A signal whose handler raises ends the waiting.\n"
+               "END_EPOCH too if `n_ends` is another by now than this.")},
     {"seek", (PyCFunction)(void (*)(void))stream_seek, METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("seek($self, epoch, step=0)\n--\n\n"
                "The next batch is the first one of this rank at or after that step, which is\n"
@@ -469,6 +494,7 @@ static PyGetSetDef getters[] = {
     {"position", stream_position, NULL, PyDoc_STR("Where to go on, for a checkpoint."), NULL},
     {"position_numbers", stream_position_numbers, NULL,
      PyDoc_STR("(epoch, step) of what this rank sees next."), NULL},
+    {"n_ends", stream_n_ends, NULL, PyDoc_STR("Ends of epochs that next() told."), NULL},
     {"n_held", stream_n_held, NULL, PyDoc_STR("Batches that are held, by arrays too."), NULL},
     {"is_closed", stream_is_closed, NULL, PyDoc_STR("Whether close() was called."), NULL},
     {NULL, NULL, NULL, NULL, NULL},
