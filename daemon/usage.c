@@ -1,0 +1,35 @@
+/* usage.c: see usage.h and getrusage(2). One system call, and no file of /proc to be held open by
+ * each thread. */
+#include "daemon/usage.h"
+
+#include <sys/resource.h>
+
+static uint64_t to_ns(const struct timeval *time) {
+    return (uint64_t)time->tv_sec * UINT64_C(1000000000) + (uint64_t)time->tv_usec * 1000;
+}
+
+void leat_usage_read(struct leat_usage *ret_usage) {
+    struct rusage usage;
+
+    *ret_usage = (struct leat_usage){.cpu_ns = 0};
+    if (getrusage(RUSAGE_THREAD, &usage) < 0)
+        return;
+    ret_usage->cpu_ns = to_ns(&usage.ru_utime) + to_ns(&usage.ru_stime);
+    ret_usage->n_blocked = (uint64_t)usage.ru_nvcsw;
+    ret_usage->n_displaced = (uint64_t)usage.ru_nivcsw;
+}
+
+void leat_usage_split(const struct leat_usage *before, const struct leat_usage *after,
+                      uint64_t wall_ns, uint64_t *ret_cpu_ns, uint64_t *ret_delay_ns) {
+    uint64_t cpu_ns = after->cpu_ns - before->cpu_ns;
+    uint64_t n_blocked = after->n_blocked - before->n_blocked;
+    uint64_t n_displaced = after->n_displaced - before->n_displaced;
+    double lost_ns;
+
+    *ret_cpu_ns = cpu_ns < wall_ns ? cpu_ns : wall_ns;
+    lost_ns = (double)(wall_ns - *ret_cpu_ns);
+    *ret_delay_ns =
+        n_blocked == 0
+            ? wall_ns - *ret_cpu_ns
+            : (uint64_t)(lost_ns * (double)n_displaced / (double)(n_blocked + n_displaced));
+}
