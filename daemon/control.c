@@ -227,6 +227,9 @@ void leat_control_close(struct leat_control *control) {
         leat_control_caches_abandon(control->caches);
     control->caches = NULL;
     control->subscription = leat_subscription_free(control->subscription);
+    if (control->why)
+        leat_control_why_abandon(control->why);
+    control->why = NULL;
     control->tracing = leat_tracing_free(control->tracing);
     leat_channel_close(&control->channel);
 }

@@ -31,6 +31,7 @@ static void add_run(struct leat_look *look, const struct leat_run *run) {
     leat_run_get_stats(run, &stats);
     look->n_batches += stats.n_batches;
     look->n_rows += stats.n_rows;
+    look->n_records += stats.n_source_records;
     look->no_slot_ns += stats.no_slot_ns;
     look->short_ns += stats.short_ns;
     add_jobs(look, stats.jobs);
@@ -47,6 +48,7 @@ static void look_at_stream(const struct leat_daemon *daemon, const struct leat_s
 
     look->n_batches = totals->n_batches;
     look->n_rows = totals->n_rows;
+    look->n_records = totals->n_source_records;
     look->wait_ns = totals->wait_ns;
     look->no_slot_ns = totals->no_slot_ns;
     look->short_ns = totals->short_ns;
@@ -205,6 +207,7 @@ static void subtract(const struct leat_look *from, const struct leat_look *to,
     facts->wall_ns = minus(to->at_ns, from->at_ns);
     facts->n_batches = minus(to->n_batches, from->n_batches);
     facts->n_rows = minus(to->n_rows, from->n_rows);
+    facts->n_records = minus(to->n_records, from->n_records);
     facts->wait_ns = minus(to->wait_ns, from->wait_ns);
     facts->no_slot_ns = minus(to->no_slot_ns, from->no_slot_ns);
     facts->short_ns = minus(to->short_ns, from->short_ns);

@@ -17,7 +17,7 @@ struct leat_daemon;
 struct leat_look {
     uint64_t at_ns;
     /* of the stream */
-    uint64_t n_batches, n_rows, wait_ns, no_slot_ns, short_ns;
+    uint64_t n_batches, n_rows, n_records, wait_ns, no_slot_ns, short_ns;
     struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS];
     size_t n_stages;
     uint64_t busy_ns[LEAT_STREAM_MAX_STAGES];

@@ -4,11 +4,12 @@
 #include <math.h>
 
 #define BUSY     0.85 /* of its time: a resource at its limit, as far as jobs have to be handed out */
+#define FULL     0.95 /* of the processors' time */
 #define MOST     0.5
 #define SOME     0.3
 #define SHARP    12  /* how sharply the model goes from one bound to the next */
 #define SLACK    0.7 /* below: no resource is near its limit, so that something unknown bounds */
-#define LOADS_AS 0.5 /* of what COLLATE jobs take, about, is what it takes to read a cache */
+#define LOADS_AS 2   /* times what COLLATE jobs take, about, is what it takes to read a cache */
 
 static const char *const bound_names[LEAT_N_BOUNDS] = {
     [LEAT_BOUND_IDLE] = "idle",
@@ -57,13 +58,23 @@ struct model {
     struct resource_use of[N_RESOURCES];
 };
 
+static double use_of(const struct model *model, enum resource resource) {
+    return ratio(model->of[resource].need, model->of[resource].have);
+}
+
+/* What a job has at the same time, so that it waits for one of them alone. */
+static double use_of_jobs(const struct model *model) {
+    return fmax(fmax(use_of(model, RESOURCE_WORKERS), use_of(model, RESOURCE_THREADS)),
+                fmax(use_of(model, RESOURCE_BLOCKS), use_of(model, RESOURCE_CPUS)));
+}
+
 /* How many times the interval's batches could be made in it: 1 / (sum u^p)^(1/p), which is the
  * least of 1 / u where one u is far above all others, and less where two are alike. */
 static double speed(const struct model *model) {
-    double sum = 0;
+    double sum = pow(use_of_jobs(model), SHARP);
 
-    for (int i = 0; i < N_RESOURCES; i++)
-        sum += pow(ratio(model->of[i].need, model->of[i].have), SHARP);
+    sum += pow(use_of(model, RESOURCE_TRAINER), SHARP) + pow(use_of(model, RESOURCE_SCAN), SHARP) +
+           pow(use_of(model, RESOURCE_LOOP), SHARP) + pow(use_of(model, RESOURCE_UNKNOWN), SHARP);
     return sum > 0 ? pow(sum, -1.0 / SHARP) : INFINITY;
 }
 
@@ -71,8 +82,7 @@ static enum resource tightest(const struct model *model) {
     enum resource most = RESOURCE_TRAINER;
 
     for (int i = 0; i < N_RESOURCES; i++)
-        if (ratio(model->of[i].need, model->of[i].have) >
-            ratio(model->of[most].need, model->of[most].have))
+        if (use_of(model, (enum resource)i) > use_of(model, most))
             most = (enum resource)i;
     return most;
 }
@@ -177,7 +187,25 @@ static struct leat_gain gain(const struct model *before, const struct model *aft
         .is_known = isfinite(r) && r > 0, .ratio = r, .next = bound_of(tightest(after))};
 }
 
+/* Where all processors are busy, others with them, each thread that can run has its part: with more
+ * of our own, our part is larger by so much. */
+static double larger_part(const struct leat_verdict_facts *facts, const struct model *model,
+                          double n_more) {
+    double wall = (double)facts->wall_ns / 1e9, own = model->of[RESOURCE_CPUS].need;
+    double foreign = foreign_cpu_s(facts), all = facts->n_cpus * wall, n_own = own, n_all;
+
+    if (own <= 0 || foreign <= 0 || own + foreign < FULL * all)
+        return 1;
+    for (int i = 0; i < LEAT_N_JOB_KINDS; i++)
+        n_own += (double)facts->jobs[i].delay_ns / 1e9;
+    n_own /= wall;
+    n_all = n_own * (own + foreign) / own;
+    return (n_own + n_more) / n_own * n_all / (n_all + n_more);
+}
+
 static void add_worker(const struct leat_verdict_facts *facts, struct model *model) {
+    model->of[RESOURCE_CPUS].have *=
+        larger_part(facts, model, (double)facts->n_more_threads - facts->n_threads);
     model->of[RESOURCE_WORKERS].have = threads_left(facts, facts->n_more_threads);
     model->of[RESOURCE_THREADS].have = threads_left(facts, facts->n_more_threads + 1.0);
 }
@@ -185,12 +213,15 @@ static void add_worker(const struct leat_verdict_facts *facts, struct model *mod
 static void add_cpu(const struct leat_verdict_facts *facts, struct model *model) {
     model->of[RESOURCE_WORKERS].have = threads_left(facts, facts->n_threads + 1.0);
     model->of[RESOURCE_THREADS].have = threads_left(facts, facts->n_threads + 2.0);
+    model->of[RESOURCE_CPUS].have *= larger_part(facts, model, 1);
     model->of[RESOURCE_CPUS].have += (double)facts->wall_ns / 1e9;
 }
 
 /* Nothing is read, decoded or mapped; blocks are loaded instead. */
 static void add_cache(const struct leat_verdict_facts *facts, struct model *model) {
-    double collate = work_s(&facts->jobs[LEAT_JOB_COLLATE]), load = LOADS_AS * collate;
+    double collate = work_s(&facts->jobs[LEAT_JOB_COLLATE]);
+    double load =
+        facts->load_ns > 0 ? facts->load_ns * (double)facts->n_records / 1e9 : LOADS_AS * collate;
     double left = (double)facts->jobs[LEAT_JOB_COLLATE].cpu_ns / 1e9 - jobs_cpu_s(facts);
 
     model->of[RESOURCE_WORKERS].need = load;
@@ -257,7 +288,8 @@ static void measure(const struct leat_verdict_facts *facts, const struct model *
 
     for (int i = 0; i < LEAT_N_JOB_KINDS; i++)
         queued += (double)facts->jobs[i].queue_ns / 1e9;
-    wall_long += (double)facts->jobs[LEAT_JOB_MAP].delay_ns / 1e9;
+    wall_long += (double)facts->jobs[LEAT_JOB_MAP].delay_ns / 1e9 +
+                 (double)facts->jobs[LEAT_JOB_DECODE].delay_ns / 1e9;
     verdict->batches_per_s = (double)facts->n_batches / wall;
     verdict->rows_per_s = (double)facts->n_rows / wall;
     verdict->trainer = model->of[RESOURCE_TRAINER].need / wall;
@@ -292,7 +324,7 @@ static enum leat_bound judge_workers(const struct leat_verdict_facts *facts,
 static enum leat_bound judge(const struct leat_verdict_facts *facts, const struct model *model,
                              const struct leat_verdict *verdict) {
     enum resource most = tightest(model);
-    double use = ratio(model->of[most].need, model->of[most].have);
+    double use = use_of(model, most);
 
     if (verdict->no_slot >= MOST)
         return LEAT_BOUND_TRAINER;
@@ -314,9 +346,7 @@ static enum leat_bound judge(const struct leat_verdict_facts *facts, const struc
 
 /* Where nothing known is at its limit, what bounds is unknown (memory, a wait), and stays. */
 static void bound_unknown(struct model *model, enum leat_bound bound) {
-    double use = ratio(model->of[tightest(model)].need, model->of[tightest(model)].have);
-
-    if (use < SLACK || bound == LEAT_BOUND_MEMORY)
+    if (use_of(model, tightest(model)) < SLACK || bound == LEAT_BOUND_MEMORY)
         model->of[RESOURCE_UNKNOWN] = (struct resource_use){1, 1};
 }
 

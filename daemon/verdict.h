@@ -38,7 +38,7 @@ struct leat_verdict_stage {
 struct leat_verdict_facts {
     uint64_t wall_ns;
     uint32_t n_sessions;
-    uint64_t n_batches, n_rows;
+    uint64_t n_batches, n_rows, n_records; /* records that were read */
     uint64_t wait_ns;              /* of all sessions together: with credit, and nothing ready */
     uint64_t no_slot_ns, short_ns; /* see struct leat_run_stats */
     struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS];
@@ -54,7 +54,8 @@ struct leat_verdict_facts {
     uint32_t n_more_threads;       /* with one worker more */
     uint64_t n_blocks;             /* that may be in flight; 0: unknown */
     bool has_cache;                /* the stream has one, or: */
-    bool may_cache;                /* it could */
+    bool may_cache;                /* it could: */
+    double load_ns;                /* and a record of it would take so long to read; 0: unknown */
     bool waits_for_programs;       /* a stage of it does: its workers are no readers of files */
 };
 

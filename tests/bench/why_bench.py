@@ -124,12 +124,12 @@ def held_out_pipelines(folder):
     pad = {"pad": {"input": "ids", "longest": True, "value": 0}}
     chat = [{"chat": {"messages": "messages", "template": "chatml", "output": "text"}}, tokens(folder, "text", max_length=128),
             only("ids"), {"pad": {"input": "ids", "length": 128, "value": 0}}]
-    texts = [{"lower": {"field": "t"}}, {"regex_replace": {"field": "t", "pattern": "[aeiou]+", "replacement": "a"}},
-             {"replace": {"field": "t", "old": "ta", "new": "at"}}]
+    texts = [{"lower": {"input": "t"}}, {"regex_replace": {"input": "t", "pattern": "[aeiou]+", "new": "a"}},
+             {"strip": {"input": "t"}}]
     return {
         "gzip": (stream(jsonl(folder, "prose.jsonl.gz"), tokens(folder), only("ids"), pad, batch(32)), 0),
         "pack": (stream(jsonl(folder, "long.jsonl"), tokens(folder), only("ids"),
-                        {"pack": {"fields": ["ids"], "length": 1024, "split": True}}, batch(8)), 0),
+                        {"pack": {"fields": ["ids"], "length": 1024, "split": True, "value": 0}}, batch(8)), 0),
         "chunk": (stream(jsonl(folder, "long.jsonl"), tokens(folder), only("ids"),
                          {"chunk": {"fields": ["ids"], "length": 256}}, pad, {"shuffle": {"buffer_size": 500}}, batch(16)), 800),
         "chat": (stream(jsonl(folder, "short.jsonl", messages="json"), *chat, batch(64)), 0),
@@ -247,8 +247,7 @@ def situations(folder, n_cpus):
     slow = stream({"jsonl": {"paths": [str(folder / "pipe")], "fields": {"t": "text"}}}, tokens(folder), only("ids"), pad, batch(8))
     one = {**prose, "jobs_in_flight": 1}
     order = stream({"csv": {"paths": [str(folder / "numbers.csv")]}}, {"cast": {"input": "y", "output": "l", "dtype": "int64"}},
-                   only("l"), {"shuffle": {"buffer_size": 10000}}, batch(1), prefetch_size=None)
-    order.pop("prefetch_size")
+                   only("l"), {"shuffle": {"buffer_size": 100000}}, batch(256), cache={"path": str(folder / "caches")})
     many = n_cpus if n_cpus > 1 else 2
     return {
         "slow trainer": (["trainer"], dict(spec=prose, n_workers=many, rest_us=20000)),
@@ -280,6 +279,8 @@ def judge(arguments, name, right, what, folder, n_cpus):
     what = dict(what)
     if "memory_limit" in what:
         what["memory_limit"] = least_memory(arguments, what["spec"], what["n_workers"], folder)
+    if "cache" in what["spec"]:
+        warm(arguments.bin, folder, what["spec"])
     if name == "slow disk":
         (folder / "pipe").unlink(missing_ok=True)
         SlowPipe(folder / "pipe", folder / "prose.jsonl", 1 << 20)
