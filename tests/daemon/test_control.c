@@ -98,7 +98,7 @@ static void send_why(int fd, const char *stream, uint32_t interval_ms) {
     request.version = 1;
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_WHY;
     request.why = &why;
-    send_all(fd, bytes, pack(&request, bytes));
+    test_control_send(fd, bytes, test_control_pack(&request, bytes));
 }
 
 /* What is wrong is said; who goes while a cache is being tried for it leaves nothing behind. */
@@ -108,9 +108,9 @@ static void test_why(void **state) {
     (void)state;
     (void)test_next_batch(trainer);
     send_why(fd, "numbers", 30001);
-    expect_error(fd, "30001 ms is above 30000");
+    test_control_expect_error(fd, "30001 ms is above 30000");
     send_why(fd, "number", 0);
-    expect_error(fd, "there is no stream \"number\"");
+    test_control_expect_error(fd, "there is no stream \"number\"");
     for (int i = 0; i < 20; i++) {
         int other = connect_control();
 
@@ -118,7 +118,7 @@ static void test_why(void **state) {
         send_why(other, "numbers", 30000);
         (void)close(other);
         send_why(fd, "numbers", 0);
-        expect_verb(fd, LEAT__CONTROL_REPLY__VERB_WHY);
+        test_control_expect(fd, LEAT__CONTROL_REPLY__VERB_WHY);
     }
     (void)close(trainer);
     (void)close(fd);
