@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define BUSY     0.85 /* of its time: a resource at its limit, as far as jobs have to be handed out */
+#define BUSY     0.85 /* of its time: at its limit, as far as jobs have to be handed out */
 #define FULL     0.95 /* of the processors' time */
 #define MOST     0.5
 #define SOME     0.3
