@@ -321,14 +321,23 @@ static enum leat_bound judge_workers(const struct leat_verdict_facts *facts,
     return LEAT_BOUND_STAGE;
 }
 
+/* Whether workers have less to do than they could, and nobody but the budget is to blame: who else
+ * uses the processors does not change that. */
+static bool lacks_memory(const struct model *model, const struct leat_verdict *verdict) {
+    struct model without = *model;
+
+    without.of[RESOURCE_CPUS].need = 0;
+    return verdict->is_short >= MOST && verdict->workers < BUSY &&
+           use_of(&without, tightest(&without)) < BUSY;
+}
+
 static enum leat_bound judge(const struct leat_verdict_facts *facts, const struct model *model,
                              const struct leat_verdict *verdict) {
     enum resource most = tightest(model);
-    double use = use_of(model, most);
 
     if (verdict->no_slot >= MOST)
         return LEAT_BOUND_TRAINER;
-    if (use < BUSY && verdict->is_short >= MOST)
+    if (lacks_memory(model, verdict))
         return LEAT_BOUND_MEMORY;
     switch (most) {
     case RESOURCE_TRAINER:

@@ -43,6 +43,8 @@ static const struct situation situations[] = {
     {"a slow program", LEAT_BOUND_STAGE, .wait = .9, .map = 1.9, .blocked = .95,
      .waits_for_programs = true},
     {"memory", LEAT_BOUND_MEMORY, .wait = .9, .map = .9, .is_short = .95},
+    {"memory, with others on the processors", LEAT_BOUND_MEMORY, .wait = .9, .map = .9,
+     .is_short = .95, .foreign = 3},
     {"memory that is short, but not missed", LEAT_BOUND_WORKERS, .wait = .9, .map = 1.95,
      .is_short = .95},
     {"one block at a time", LEAT_BOUND_BLOCKS, .wait = .9, .map = .93, .n_blocks = 1},
