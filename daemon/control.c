@@ -229,6 +229,9 @@ void leat_control_close(struct leat_control *control) {
     control->caches = NULL;
     control->subscription = leat_subscription_free(control->subscription);
     leat_reload_abandon(control);
+    if (control->why)
+        leat_control_why_abandon(control->why);
+    control->why = NULL;
     control->tracing = leat_tracing_free(control->tracing);
     leat_channel_close(&control->channel);
 }

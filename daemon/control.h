@@ -21,6 +21,7 @@ struct leat_control_plan;
 struct leat_control_caches;
 struct leat_subscription;
 struct leat_reload;
+struct leat_control_why;
 struct leat_tracing;
 
 struct leat_control {
@@ -33,6 +34,7 @@ struct leat_control {
     struct leat_control_plan *plan;         /* on the pool */
     struct leat_control_caches *caches;     /* likewise */
     struct leat_reload *reload;             /* that it waits for */
+    struct leat_control_why *why;           /* likewise */
     struct leat_subscription *subscription; /* NULL: none */
     struct leat_control_rest rest;
     const uint8_t *request; /* that is being answered, if its answer is the same for all */
@@ -67,3 +69,4 @@ struct leat_subscription *leat_subscription_free(struct leat_subscription *subsc
 /* The reply to a request that was on the pool is not wanted any more. */
 void leat_control_plan_abandon(struct leat_control_plan *plan);
 void leat_control_caches_abandon(struct leat_control_caches *caches);
+void leat_control_why_abandon(struct leat_control_why *why);

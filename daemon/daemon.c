@@ -18,6 +18,7 @@
 #include "daemon/endpoints.h"
 #include "daemon/feed.h"
 #include "daemon/limits.h"
+#include "daemon/look.h"
 #include "daemon/process.h"
 #include "daemon/reload.h"
 #include "daemon/session.h"
@@ -183,6 +184,7 @@ static void on_tick(uv_timer_t *timer) {
     leat_feeds_tick(daemon);
     leat_client_log_tick(&daemon->client_log, &daemon->log, now_ns);
     leat_log_tell_lost(&daemon->log);
+    leat_looks_tick(daemon, now_ns);
     if (daemon->budget.limit_bytes != UINT64_MAX && !daemon->is_stopping)
         leat_heap_tick(&daemon->heap, &daemon->scheduler);
     leat_service_tick(daemon, now_ns);

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/look.h"
 #include "daemon/session.h"
 #include "daemon/share.h"
+#include "daemon/usage.h"
 
 void leat_feed_add_task(struct leat_feed *feed, struct leat_task *task) {
     feed->n_tasks++;
@@ -58,10 +60,19 @@ static void job_start(struct leat_task *task) {
 }
 
 static void job_work(struct leat_task *task) {
-    struct leat_job *job = ((struct leat_feed_job *)task)->job;
+    const struct leat_feed_job *feed_job = (struct leat_feed_job *)task;
+    uint64_t start_ns = leat_daemon_now_ns();
+    struct leat_usage before, after;
+    struct leat_job_usage usage;
 
-    leat_job_set_thread(job, leat_scheduler_thread());
-    leat_job_execute(job);
+    leat_usage_read(&before);
+    leat_job_set_thread(feed_job->job, leat_scheduler_thread());
+    leat_job_execute(feed_job->job);
+    leat_usage_read(&after);
+    usage.queue_ns = start_ns - feed_job->submit_ns;
+    leat_usage_split(&before, &after, leat_daemon_now_ns() - start_ns, &usage.cpu_ns,
+                     &usage.delay_ns);
+    leat_job_set_usage(feed_job->job, &usage);
 }
 
 /* One line for what goes wrong with the cache of a stream, which itself goes on; of many, the
@@ -154,6 +165,7 @@ static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struc
     feed_job->task.start = job_start;
     feed_job->task.work = job_work;
     feed_job->task.done = job_done;
+    feed_job->submit_ns = leat_daemon_now_ns();
     feed->n_jobs++;
     leat_scheduler_add(&feed->daemon->scheduler, &feed->queue, &feed_job->task);
 }
@@ -400,6 +412,7 @@ int leat_feed_new(struct leat_share *share, const struct leat_run_options *optio
         return leat_error_oom(err);
     feed->daemon = daemon;
     feed->plan = share->plan;
+    leat_looks_begin(daemon, share->stream);
     r = start_run(feed, options, share->stream, window, &admission, err);
     if (r < 0) {
         free(feed);

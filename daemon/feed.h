@@ -38,6 +38,7 @@ struct leat_feed_job {
     struct leat_feed_job *next;
     struct leat_feed *feed;
     struct leat_job *job;
+    uint64_t submit_ns;
 };
 
 /* Memory being made, or given back, on the pool. */

@@ -20,6 +20,7 @@ static struct leat_stream *stream_free(struct leat_stream *stream) {
     leat_data_unref(stream->data);
     leat_stream_totals_deinit(&stream->totals);
     free(stream->name);
+    free(stream->looks);
     free(stream);
     return NULL;
 }
@@ -225,6 +226,19 @@ static void add_stages(struct leat_stream_totals *totals, const struct leat_run_
     }
 }
 
+static void add_jobs(struct leat_stream_totals *totals, const struct leat_run_stats *stats) {
+    for (int i = 0; i < LEAT_N_JOB_KINDS; i++) {
+        struct leat_run_job_stats *jobs = &totals->jobs[i];
+        const struct leat_run_job_stats *more = &stats->jobs[i];
+
+        jobs->n_jobs += more->n_jobs;
+        jobs->busy_ns += more->busy_ns;
+        jobs->cpu_ns += more->cpu_ns;
+        jobs->delay_ns += more->delay_ns;
+        jobs->queue_ns += more->queue_ns;
+    }
+}
+
 void leat_stream_totals_add(struct leat_stream_totals *totals, const struct leat_run_stats *stats) {
     totals->n_batches += stats->n_batches;
     totals->n_rows += stats->n_rows;
@@ -234,6 +248,9 @@ void leat_stream_totals_add(struct leat_stream_totals *totals, const struct leat
     totals->n_bad_records += stats->n_bad_records;
     totals->lifetime_ns += stats->lifetime_ns;
     totals->no_slot_ns += stats->no_slot_ns;
+    totals->short_ns += stats->short_ns;
+    totals->n_batch_bytes += stats->n_batch_bytes;
+    add_jobs(totals, stats);
     if (!totals->stages)
         totals->stages = calloc(LEAT_STREAM_MAX_STAGES, sizeof(*totals->stages));
     if (totals->stages)

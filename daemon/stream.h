@@ -18,8 +18,10 @@
 
 struct leat_stream_totals {
     uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
-    uint64_t n_waits, wait_ns;        /* a trainer had credit, and nothing was ready */
-    uint64_t lifetime_ns, no_slot_ns; /* of its runs together */
+    uint64_t n_waits, wait_ns;                  /* a trainer had credit, and nothing was ready */
+    uint64_t lifetime_ns, no_slot_ns, short_ns; /* of its runs together */
+    uint64_t n_batch_bytes;
+    struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS];
     struct leat_pool_stats pools[LEAT_N_MEMORIES];
     size_t n_stages;
     struct leat_stream_stage {
@@ -30,6 +32,8 @@ struct leat_stream_totals {
     } * stages; /* [LEAT_STREAM_MAX_STAGES]; NULL: there was no run yet */
     char last_error[LEAT_ERROR_PRINT_MAX];
 };
+
+struct leat_looks;
 
 struct leat_stream {
     struct leat_stream *next;
@@ -46,6 +50,7 @@ struct leat_stream {
     size_t look;            /* its number among those of the reload under way; 0: none */
     struct leat_data *data; /* as it was last seen; NULL: it was not yet */
     struct leat_stream_totals totals;
+    struct leat_looks *looks; /* at its counters, lately; NULL: it was not run yet */
     struct leat_trace *trace; /* of its runs; NULL: nobody wants one */
     uint64_t stalled_ns;      /* the age of its oldest task, if that is stalled; else 0 */
     uint64_t stall_told_ns;   /* when that was last logged; 0: never */

@@ -12,6 +12,10 @@ void leat_job_set_thread(struct leat_job *job, uint32_t thread) {
     job->thread = thread;
 }
 
+void leat_job_set_usage(struct leat_job *job, const struct leat_job_usage *usage) {
+    job->usage = *usage;
+}
+
 void leat_job_start(struct leat_job *job) {
     if (job->kind == LEAT_JOB_MAP)
         leat_run_start_map(job->run, job);

@@ -361,7 +361,8 @@ struct leat_job {
     struct leat_queue_entry *entry; /* MAP: its place in the queue of blocks */
     struct leat_error error;
     uint64_t n_bytes, start_ns, busy_ns;
-    uint32_t thread; /* that executed it, for whoever traces */
+    struct leat_job_usage usage; /* as far as the driver measures it */
+    uint32_t thread;             /* that executed it, for whoever traces */
     uint64_t (*now_ns)(void);
     union {
         struct leat_scan_job scan;

@@ -150,7 +150,8 @@ static int try_piece(struct trial *trial, const struct leat_piece *piece, bool i
         take_warm(trial, &job);
     else if (r == 0)
         take_steps(trial, &job);
-    if (r == 0 && !is_again && trial->plan.cache_path && trial->n_blocks_cached++ < CACHED_MAX)
+    if (r == 0 && !is_again && (trial->plan.cache_path || trial->options->tries_cache) &&
+        trial->n_blocks_cached++ < CACHED_MAX)
         r = try_cache(trial, &job, err);
     if (r == 0 && !is_again)
         r = feed(trial, job.block, err);

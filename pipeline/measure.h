@@ -10,6 +10,7 @@ struct leat_measure_options {
     uint64_t max_bytes, max_ns; /* the trial ends behind the block with which it has either */
     uint64_t (*now_ns)(void);
     uint64_t (*busy_ns)(void); /* processor time of this thread: who else runs does not count */
+    bool tries_cache;          /* also of a stream that has none: what one would take to read */
     bool may_start_programs;   /* those of `exec`; else such a stream is not tried */
 };
 

@@ -297,14 +297,16 @@ static bool is_ahead_by_passes(const struct leat_run *run) {
 }
 
 int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job) {
-    size_t limit = (size_t)run->knobs.of[LEAT_KNOB_JOBS] + 1, n_room;
+    size_t limit = (size_t)run->knobs.of[LEAT_KNOB_JOBS] + 1, n_wanted, n_room;
     struct leat_job *job;
 
     if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed ||
         is_ahead_by_passes(run))
         return 0;
-    limit =
-        run->n_entries + leat_run_room(run, limit > run->n_entries ? limit - run->n_entries : 0);
+    n_wanted = limit > run->n_entries ? limit - run->n_entries : 0;
+    n_room = leat_run_room(run, n_wanted);
+    leat_run_whole(run)->memory.is_short |= n_room < n_wanted;
+    limit = run->n_entries + n_room;
     if (run->has_failed || !leat_run_cache_lets_scan(run, limit) || run->n_entries >= limit ||
         !leat_run_decode_hand_over(run))
         return 0;
@@ -373,9 +375,12 @@ int leat_run_map_job(struct leat_run *run, struct leat_job **ret_job) {
 
     if (!entry)
         run->memory.map_wants = 0;
-    if (!entry || (!entry->parked && !may_begin(whole)) ||
-        !leat_run_may_map(run, entry, &large_bytes))
+    if (!entry || (!entry->parked && !may_begin(whole)))
         return 0;
+    if (!leat_run_may_map(run, entry, &large_bytes)) {
+        whole->memory.is_short = true;
+        return 0;
+    }
     if (entry->parked)
         return go_on(run, entry, ret_job);
     job = leat_run_take_job(run, LEAT_JOB_MAP);
@@ -428,6 +433,7 @@ static int make_job(struct leat_run *run, struct leat_job **ret_job) {
         quarantine_job,      leat_run_cache_job,  leat_run_scan_job,
         leat_run_decode_job, leat_run_map_job,    leat_run_mix_job};
 
+    run->memory.is_short = false;
     do { /* once more, where that brought a pass to its end */
         run->has_end = false;
         leat_run_profile_consume(run);

@@ -117,8 +117,17 @@ struct leat_run_stage_stats {
     struct leat_histogram times; /* of each job or block; their sum is busy_ns */
 };
 
+/* Busy times are by the clock on the wall; what they are made of is what the driver measured, if it
+ * does (leat_job_set_usage): on a processor, ready to run without getting one, or blocked, which is
+ * the rest. */
 struct leat_run_job_stats {
     uint64_t n_jobs, busy_ns;
+    uint64_t cpu_ns, delay_ns;
+    uint64_t queue_ns; /* from being handed out to being executed */
+};
+
+struct leat_job_usage {
+    uint64_t cpu_ns, delay_ns, queue_ns;
 };
 
 struct leat_run_stats {
@@ -130,7 +139,8 @@ struct leat_run_stats {
     /* Known only with now_ns: from its beginning to its end or up to now, and in which part of that
      * a batch could have been made and had no slot, because trainers are slow. */
     uint64_t lifetime_ns, no_slot_ns;
-    size_t n_stages; /* in the order in which data goes through them */
+    uint64_t short_ns; /* likewise: in which it read or mapped less at once for want of memory */
+    size_t n_stages;   /* in the order in which data goes through them */
     uint64_t n_cache_written_bytes;
     uint64_t n_cache_notes;              /* what went wrong with the cache, so often */
     uint64_t n_cache_done_bytes;         /* of the source are in the cache, */
@@ -155,6 +165,8 @@ int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job);
 enum leat_job_kind leat_job_kind(const struct leat_job *job);
 /* Which of several threads is about to execute it; for a trace. Without it: 0. */
 void leat_job_set_thread(struct leat_job *job, uint32_t thread);
+/* What executing it took, for the run's counters; by whoever executed it. */
+void leat_job_set_usage(struct leat_job *job, const struct leat_job_usage *usage);
 /* Right before it is executed, on the run's thread: gives it what stages keep from job to job
  * (workspace.h). The later, the fewer of these there are, and the warmer they stay. */
 void leat_job_start(struct leat_job *job);

@@ -114,9 +114,13 @@ static void complete_collate(struct leat_run *run, struct leat_job *job) {
 
 static void count_job(struct leat_run *run, const struct leat_job *job) {
     struct leat_run_stats *stats = &leat_run_whole(run)->stats;
+    struct leat_run_job_stats *jobs = &stats->jobs[job->kind];
 
-    stats->jobs[job->kind].n_jobs++;
-    stats->jobs[job->kind].busy_ns += job->busy_ns;
+    jobs->n_jobs++;
+    jobs->busy_ns += job->busy_ns;
+    jobs->cpu_ns += job->usage.cpu_ns;
+    jobs->delay_ns += job->usage.delay_ns;
+    jobs->queue_ns += job->usage.queue_ns;
     if (job->kind != LEAT_JOB_MAP || job->map.load.fd >= 0 || job->map.gather ||
         job->map.is_partial)
         return;

@@ -91,8 +91,10 @@ struct leat_run_profile {
     size_t n_lines;
     uint16_t line_of[LEAT_N_ROLES]; /* the first of that role */
     uint64_t start_ns, end_ns;      /* end: 0: it goes on */
-    uint64_t no_slot_ns, no_slot_since_ns;
-    bool has_no_slot;
+    struct leat_run_span_ns {
+        uint64_t sum_ns, since_ns;
+        bool is_on;
+    } no_slot, is_short; /* times in which it was so */
 };
 
 struct leat_run_tracing {

@@ -27,6 +27,7 @@ struct leat_run_memory {
     uint64_t map_wants;       /* bytes for a large piece that is next to be mapped; 0: none */
     uint32_t n_starved_ticks; /* it waits for memory that it cannot go on without; 0: it does not */
     uint32_t n_idle_ticks;    /* of those, in which nobody gave back any, the latest */
+    bool is_short;            /* of the whole: what it was asked last had less for want of it */
     uint64_t seen_returned;   /* of the budget, at the last of them */
     uint64_t block_estimate, buffer_estimate, scratch_estimate; /* of the next, from the latest */
 };

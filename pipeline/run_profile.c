@@ -171,16 +171,18 @@ void leat_run_profile_consume(struct leat_run *run) {
 
 /* ---- waiting ---- */
 
-static void set_no_slot(struct leat_run *run, bool has_no_slot) {
-    struct leat_run_profile *profile = &run->profile;
-
-    if (profile->has_no_slot == has_no_slot)
+static void set_span(struct leat_run *run, struct leat_run_span_ns *span, bool is_on) {
+    if (span->is_on == is_on)
         return;
-    profile->has_no_slot = has_no_slot;
-    if (has_no_slot)
-        profile->no_slot_since_ns = now(run);
+    span->is_on = is_on;
+    if (is_on)
+        span->since_ns = now(run);
     else
-        profile->no_slot_ns += now(run) - profile->no_slot_since_ns;
+        span->sum_ns += now(run) - span->since_ns;
+}
+
+static uint64_t span_ns(const struct leat_run_span_ns *span, uint64_t now_ns) {
+    return span->sum_ns + (span->is_on ? now_ns - span->since_ns : 0);
 }
 
 void leat_run_profile_watch(struct leat_run *run, bool has_ended) {
@@ -188,9 +190,11 @@ void leat_run_profile_watch(struct leat_run *run, bool has_ended) {
 
     if (has_ended && !run->profile.end_ns)
         run->profile.end_ns = now(run);
-    set_no_slot(run, !has_ended && first && first->kind == LEAT_OUTPUT_BATCH &&
-                         leat_run_slot_room(run) == 0 && run->n_collate_out == 0 &&
-                         leat_residents_have_first(run));
+    set_span(run, &run->profile.no_slot,
+             !has_ended && first && first->kind == LEAT_OUTPUT_BATCH &&
+                 leat_run_slot_room(run) == 0 && run->n_collate_out == 0 &&
+                 leat_residents_have_first(run));
+    set_span(run, &run->profile.is_short, !has_ended && run->memory.is_short);
 }
 
 void leat_run_profile_get_stats(const struct leat_run *run, struct leat_run_stats *stats) {
@@ -198,8 +202,8 @@ void leat_run_profile_get_stats(const struct leat_run *run, struct leat_run_stat
     uint64_t now_ns = profile->end_ns ? profile->end_ns : now(run);
 
     stats->lifetime_ns = now_ns - profile->start_ns;
-    stats->no_slot_ns =
-        profile->no_slot_ns + (profile->has_no_slot ? now_ns - profile->no_slot_since_ns : 0);
+    stats->no_slot_ns = span_ns(&profile->no_slot, now_ns);
+    stats->short_ns = span_ns(&profile->is_short, now_ns);
     stats->stages = profile->lines;
     stats->n_stages = profile->n_lines;
 }

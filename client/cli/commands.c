@@ -320,6 +320,22 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl log-level info --room session\n",
      .options = leat_cli_log_level_options,
      .run = leat_cli_log_level},
+    {.name = "why",
+     .summary = "tell what bounds a stream, and what it would gain",
+     .description =
+         "Of a STREAM that the running daemon feeds: whether its trainers, a stage, the disk, "
+         "memory_limit, the\nnumber of workers, the order, or others on the machine bound its "
+         "rate; how much of the time each of\nthem was busy; and how many times as many batches "
+         "there would be with one more worker, one more\nprocessor, a cache, files in memory, or a "
+         "trainer that takes no time.\n\nThe daemon looks at its counters once a second; what is "
+         "told is of the last S seconds, or of the time\nsince the stream's first trainer came. "
+         "Gains are those of a model: each part was busy for so long for each\nbatch, and the one "
+         "that is busiest bounds.\n\n" SOCKET_TEXT,
+     .operand = "STREAM",
+     .examples = "  leatctl why titanic\n"
+                 "  leatctl why titanic --seconds 30 --json | jq .gains.worker.ratio\n",
+     .options = leat_cli_why_options,
+     .run = leat_cli_why},
     {.name = "trace",
      .summary = "record what happens when, for Perfetto",
      .description =

@@ -165,6 +165,17 @@ const struct leat_cli_option leat_cli_reload_options[] = {
     LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
+const struct leat_cli_option leat_cli_why_options[] = {
+    {.name = "seconds",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(seconds),
+     .value = "S",
+     .min = 1,
+     .max = 30,
+     .help = "how long to look back (default 10)"},
+    LEAT_CLI_OPTION_JSON,
+    LEAT_CLI_OPTION_END,
+};
 const struct leat_cli_option leat_cli_drain_options[] = {
     {.name = "timeout",
      .kind = LEAT_CLI_NUMBER,

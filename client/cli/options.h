@@ -43,6 +43,7 @@ extern const struct leat_cli_option leat_cli_prepare_options[];
 extern const struct leat_cli_option leat_cli_trace_options[];
 extern const struct leat_cli_option leat_cli_drain_options[];
 extern const struct leat_cli_option leat_cli_reload_options[];
+extern const struct leat_cli_option leat_cli_why_options[];
 extern const struct leat_cli_option leat_cli_where_options[];
 extern const struct leat_cli_option leat_cli_stats_options[];
 extern const struct leat_cli_option leat_cli_kick_options[];

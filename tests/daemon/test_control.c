@@ -42,6 +42,7 @@ static struct {
     {LEAT__CONTROL_REQUEST__VERB_CHECK, LEAT__CONTROL_REPLY__VERB_DONE},
     {LEAT__CONTROL_REQUEST__VERB_STATS, LEAT__CONTROL_REPLY__VERB_STATS},
     {LEAT__CONTROL_REQUEST__VERB_SPEC, LEAT__CONTROL_REPLY__VERB_SPEC},
+    {LEAT__CONTROL_REQUEST__VERB_WHY, LEAT__CONTROL_REPLY__VERB_WHY},
 };
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -53,9 +54,10 @@ static size_t pack_all(uint8_t *bytes) {
     Leat__ExplainRequest explain = LEAT__EXPLAIN_REQUEST__INIT;
     Leat__CheckRequest check = LEAT__CHECK_REQUEST__INIT;
     Leat__SpecRequest spec = LEAT__SPEC_REQUEST__INIT;
+    Leat__WhyRequest why = LEAT__WHY_REQUEST__INIT;
     size_t n = 0;
 
-    explain.stream = check.stream = spec.stream = (char *)(uintptr_t) "numbers";
+    explain.stream = check.stream = spec.stream = why.stream = (char *)(uintptr_t) "numbers";
     for (size_t i = 0; i < N_VERBS; i++) {
         Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
 
@@ -74,6 +76,9 @@ static size_t pack_all(uint8_t *bytes) {
         case LEAT__CONTROL_REQUEST__VERB_SPEC:
             request.spec = &spec;
             break;
+        case LEAT__CONTROL_REQUEST__VERB_WHY:
+            request.why = &why;
+            break;
         default:
             request.status = &empty;
             break;
@@ -81,6 +86,42 @@ static size_t pack_all(uint8_t *bytes) {
         n += test_control_pack(&request, bytes + n);
     }
     return n;
+}
+
+static void send_why(int fd, const char *stream, uint32_t interval_ms) {
+    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+    Leat__WhyRequest why = LEAT__WHY_REQUEST__INIT;
+    uint8_t bytes[256];
+
+    why.stream = (char *)(uintptr_t)stream;
+    why.interval_ms = interval_ms;
+    request.version = 1;
+    request.verb_case = LEAT__CONTROL_REQUEST__VERB_WHY;
+    request.why = &why;
+    test_control_send(fd, bytes, test_control_pack(&request, bytes));
+}
+
+/* What is wrong is said; who goes while a cache is being tried for it leaves nothing behind. */
+static void test_why(void **state) {
+    int fd = connect_control(), trainer = test_open(&server, "numbers", 2, 0);
+
+    (void)state;
+    (void)test_next_batch(trainer);
+    send_why(fd, "numbers", 30001);
+    test_control_expect_error(fd, "30001 ms is above 30000");
+    send_why(fd, "number", 0);
+    test_control_expect_error(fd, "there is no stream \"number\"");
+    for (int i = 0; i < 20; i++) {
+        int other = connect_control();
+
+        send_why(other, "numbers", 1);
+        send_why(other, "numbers", 30000);
+        (void)close(other);
+        send_why(fd, "numbers", 0);
+        test_control_expect(fd, LEAT__CONTROL_REPLY__VERB_WHY);
+    }
+    (void)close(trainer);
+    (void)close(fd);
 }
 
 static void test_verbs(void **state) {
@@ -282,8 +323,8 @@ static void test_trace(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_verbs),       TEST(test_split), TEST(test_wrong), TEST(test_hang_up),
-        TEST(test_never_reads), TEST(test_limit), TEST(test_trace),
+        TEST(test_verbs),   TEST(test_why),         TEST(test_split), TEST(test_wrong),
+        TEST(test_hang_up), TEST(test_never_reads), TEST(test_limit), TEST(test_trace),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

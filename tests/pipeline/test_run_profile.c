@@ -49,6 +49,8 @@ static void tear_down(struct bench *bench) {
 }
 
 /* Those that are out come back in any order. */
+static const struct leat_job_usage usage = {.cpu_ns = 70, .delay_ns = 20, .queue_ns = 5};
+
 static void complete_one(struct bench *bench) {
     unsigned at = (unsigned)draw(bench->n_jobs);
     struct leat_job *job = bench->jobs[at];
@@ -56,6 +58,7 @@ static void complete_one(struct bench *bench) {
     bench->jobs[at] = bench->jobs[--bench->n_jobs];
     leat_job_start(job);
     leat_job_execute(job);
+    leat_job_set_usage(job, &usage);
     leat_run_complete(bench->run, job);
 }
 
@@ -106,6 +109,19 @@ static const struct leat_run_stage_stats *find(const struct leat_run_stats *stat
     return NULL;
 }
 
+/* What the driver says of each job is summed by kind. */
+static void check_jobs(const struct leat_run_stats *stats) {
+    for (int i = 0; i < LEAT_N_JOB_KINDS; i++) {
+        const struct leat_run_job_stats *jobs = &stats->jobs[i];
+
+        assert_int_equal(jobs->cpu_ns, jobs->n_jobs * usage.cpu_ns);
+        assert_int_equal(jobs->delay_ns, jobs->n_jobs * usage.delay_ns);
+        assert_int_equal(jobs->queue_ns, jobs->n_jobs * usage.queue_ns);
+    }
+    assert_true(stats->jobs[LEAT_JOB_MAP].n_jobs > 0);
+    assert_int_equal(stats->short_ns, 0); /* nobody limits its memory */
+}
+
 static void check_counts(const struct leat_run_stats *stats) {
     const struct leat_run_stage_stats *source = find(stats, "csv", LEAT_ROLE_SOURCE);
     const struct leat_run_stage_stats *cast = find(stats, "cast", LEAT_ROLE_MAP);
@@ -132,6 +148,7 @@ static void test_lines_add_up(void **state) {
         drive_all(&bench);
         leat_run_get_stats(bench.run, &stats);
         check_counts(&stats);
+        check_jobs(&stats);
         assert_int_equal(bench.n_rows, N_RECORDS - N_BAD);
         for (size_t i = 0; i < stats.n_stages; i++) {
             const struct leat_run_stage_stats *stage = &stats.stages[i];

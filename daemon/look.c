@@ -1,0 +1,302 @@
+/* look.c: see look.h. */
+#include "daemon/look.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/daemon.h"
+#include "daemon/feed.h"
+#include "daemon/machine.h"
+#include "daemon/process.h"
+#include "daemon/session.h"
+
+#define SESSIONS_MAX 256 /* whose processor time is asked for */
+
+/* ---- one look ---- */
+
+static void add_jobs(struct leat_look *look, const struct leat_run_job_stats *jobs) {
+    for (int i = 0; i < LEAT_N_JOB_KINDS; i++) {
+        look->jobs[i].n_jobs += jobs[i].n_jobs;
+        look->jobs[i].busy_ns += jobs[i].busy_ns;
+        look->jobs[i].cpu_ns += jobs[i].cpu_ns;
+        look->jobs[i].delay_ns += jobs[i].delay_ns;
+        look->jobs[i].queue_ns += jobs[i].queue_ns;
+    }
+}
+
+static void add_run(struct leat_look *look, const struct leat_run *run) {
+    struct leat_run_stats stats;
+
+    leat_run_get_stats(run, &stats);
+    look->n_batches += stats.n_batches;
+    look->n_rows += stats.n_rows;
+    look->n_records += stats.n_source_records;
+    look->no_slot_ns += stats.no_slot_ns;
+    look->short_ns += stats.short_ns;
+    add_jobs(look, stats.jobs);
+    for (size_t i = 0; i < stats.n_stages && i < LEAT_STREAM_MAX_STAGES; i++)
+        look->busy_ns[i] += stats.stages[i].busy_ns;
+    if (stats.n_stages > look->n_stages)
+        look->n_stages =
+            stats.n_stages < LEAT_STREAM_MAX_STAGES ? stats.n_stages : LEAT_STREAM_MAX_STAGES;
+}
+
+static void look_at_stream(const struct leat_daemon *daemon, const struct leat_stream *stream,
+                           struct leat_look *look) {
+    const struct leat_stream_totals *totals = &stream->totals;
+
+    look->n_batches = totals->n_batches;
+    look->n_rows = totals->n_rows;
+    look->n_records = totals->n_source_records;
+    look->wait_ns = totals->wait_ns;
+    look->no_slot_ns = totals->no_slot_ns;
+    look->short_ns = totals->short_ns;
+    add_jobs(look, totals->jobs);
+    look->n_stages = totals->stages ? totals->n_stages : 0;
+    for (size_t i = 0; i < look->n_stages; i++)
+        look->busy_ns[i] = totals->stages[i].busy_ns;
+    for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
+        if (feed->stream == stream && feed->run)
+            add_run(look, feed->run);
+    for (const struct leat_session *session = daemon->sessions; session; session = session->next)
+        if (session->stream == stream && session->wait_start_ns)
+            look->wait_ns += look->at_ns - session->wait_start_ns;
+}
+
+static void add_all_jobs(struct leat_look *look, const struct leat_run_job_stats *jobs) {
+    for (int i = 0; i < LEAT_N_JOB_KINDS; i++) {
+        look->all_busy_ns += jobs[i].busy_ns;
+        look->all_cpu_ns += jobs[i].cpu_ns;
+    }
+}
+
+/* Of any process, whoever's it is: 0 if it is not there any more. */
+static uint64_t cpu_of(pid_t pid) {
+    struct timespec time;
+    clockid_t clock;
+
+    if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) < 0)
+        return 0;
+    return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+}
+
+static bool is_first_of_process(const struct leat_session *first,
+                                const struct leat_session *session) {
+    while (first != session && first->peer.pid != session->peer.pid)
+        first = first->next;
+    return first == session;
+}
+
+static uint64_t trainers_cpu(const struct leat_daemon *daemon) {
+    uint64_t sum = 0;
+    size_t n = 0;
+
+    for (const struct leat_session *session = daemon->sessions; session && n < SESSIONS_MAX;
+         session = session->next, n++)
+        if (is_first_of_process(daemon->sessions, session))
+            sum += cpu_of(session->peer.pid);
+    return sum;
+}
+
+static uint64_t read_clock(clockid_t clock) {
+    struct timespec time;
+
+    if (clock_gettime(clock, &time) < 0)
+        return 0;
+    return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+}
+
+static void look_at_all(const struct leat_daemon *daemon, struct leat_look *look) {
+    struct leat_run_stats stats;
+
+    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
+        add_all_jobs(look, stream->totals.jobs);
+    for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next) {
+        if (!feed->run)
+            continue;
+        leat_run_get_stats(feed->run, &stats);
+        add_all_jobs(look, stats.jobs);
+    }
+    look->loop_cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    look->process_cpu_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    look->trainer_cpu_ns = trainers_cpu(daemon);
+    look->machine_cpu_ns = leat_machine_busy_ns();
+}
+
+/* ---- many ---- */
+
+static const struct leat_look *look_back(const struct leat_looks *looks, size_t n_back) {
+    return &looks->of[(looks->at + LEAT_LOOKS_MAX - 1 - n_back) % LEAT_LOOKS_MAX];
+}
+
+/* `all`: what it says of all was looked up just now; NULL: it is to be. */
+static void take(struct leat_daemon *daemon, struct leat_stream *stream, uint64_t now_ns,
+                 const struct leat_look *all) {
+    struct leat_looks *looks = stream->looks;
+    struct leat_look *look = &looks->of[looks->at];
+
+    if (all)
+        *look = *all;
+    else
+        *look = (struct leat_look){.at_ns = now_ns};
+    if (!all)
+        look_at_all(daemon, look);
+    look_at_stream(daemon, stream, look);
+    looks->at = (looks->at + 1) % LEAT_LOOKS_MAX;
+    looks->n += looks->n < LEAT_LOOKS_MAX;
+}
+
+static bool is_run(const struct leat_daemon *daemon, const struct leat_stream *stream) {
+    const struct leat_feed *feed = daemon->feeds;
+
+    while (feed && feed->stream != stream)
+        feed = feed->next;
+    return feed != NULL;
+}
+
+void leat_looks_begin(struct leat_daemon *daemon, struct leat_stream *stream) {
+    if (is_run(daemon, stream))
+        return;
+    if (!stream->looks)
+        stream->looks = calloc(1, sizeof(*stream->looks));
+    if (!stream->looks)
+        return; /* the next one tries again */
+    stream->looks->n = 0;
+    take(daemon, stream, leat_daemon_now_ns(), NULL);
+}
+
+void leat_looks_tick(struct leat_daemon *daemon, uint64_t now_ns) {
+    struct leat_look all = {.at_ns = 0};
+
+    for (struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
+        const struct leat_looks *looks = stream->looks;
+
+        if (!looks || looks->n == 0 ||
+            now_ns - look_back(looks, 0)->at_ns < LEAT_LOOK_NS / 10 * 9 || !is_run(daemon, stream))
+            continue;
+        if (all.at_ns == 0) {
+            all.at_ns = now_ns;
+            look_at_all(daemon, &all);
+        }
+        take(daemon, stream, now_ns, &all);
+    }
+}
+
+/* ---- what lies between two ---- */
+
+/* Counters of what has gone since (a session, a stream of a trainer's own) may be less. */
+static uint64_t minus(uint64_t now, uint64_t before) {
+    return now > before ? now - before : 0;
+}
+
+static void subtract_jobs(const struct leat_look *from, const struct leat_look *to,
+                          struct leat_run_job_stats *ret_jobs) {
+    for (int i = 0; i < LEAT_N_JOB_KINDS; i++)
+        ret_jobs[i] = (struct leat_run_job_stats){
+            .n_jobs = minus(to->jobs[i].n_jobs, from->jobs[i].n_jobs),
+            .busy_ns = minus(to->jobs[i].busy_ns, from->jobs[i].busy_ns),
+            .cpu_ns = minus(to->jobs[i].cpu_ns, from->jobs[i].cpu_ns),
+            .delay_ns = minus(to->jobs[i].delay_ns, from->jobs[i].delay_ns),
+            .queue_ns = minus(to->jobs[i].queue_ns, from->jobs[i].queue_ns),
+        };
+}
+
+static void subtract(const struct leat_look *from, const struct leat_look *to,
+                     struct leat_verdict_facts *facts) {
+    facts->wall_ns = minus(to->at_ns, from->at_ns);
+    facts->n_batches = minus(to->n_batches, from->n_batches);
+    facts->n_rows = minus(to->n_rows, from->n_rows);
+    facts->n_records = minus(to->n_records, from->n_records);
+    facts->wait_ns = minus(to->wait_ns, from->wait_ns);
+    facts->no_slot_ns = minus(to->no_slot_ns, from->no_slot_ns);
+    facts->short_ns = minus(to->short_ns, from->short_ns);
+    subtract_jobs(from, to, facts->jobs);
+    facts->other_busy_ns = minus(to->all_busy_ns, from->all_busy_ns);
+    facts->other_cpu_ns = minus(to->all_cpu_ns, from->all_cpu_ns);
+    for (int i = 0; i < LEAT_N_JOB_KINDS; i++) {
+        facts->other_busy_ns = minus(facts->other_busy_ns, facts->jobs[i].busy_ns);
+        facts->other_cpu_ns = minus(facts->other_cpu_ns, facts->jobs[i].cpu_ns);
+    }
+    facts->loop_cpu_ns = minus(to->loop_cpu_ns, from->loop_cpu_ns);
+    facts->process_cpu_ns = minus(to->process_cpu_ns, from->process_cpu_ns);
+    facts->trainer_cpu_ns = minus(to->trainer_cpu_ns, from->trainer_cpu_ns);
+    facts->machine_cpu_ns =
+        from->machine_cpu_ns == LEAT_MACHINE_UNKNOWN || to->machine_cpu_ns == LEAT_MACHINE_UNKNOWN
+            ? LEAT_VERDICT_UNKNOWN
+            : minus(to->machine_cpu_ns, from->machine_cpu_ns);
+}
+
+static void name_stages(const struct leat_daemon *daemon, const struct leat_stream *stream,
+                        struct leat_verdict_stage *stages) {
+    struct leat_run_stats stats;
+
+    for (size_t i = 0; stream->totals.stages && i < stream->totals.n_stages; i++) {
+        stages[i].name = stream->totals.stages[i].name;
+        stages[i].role = stream->totals.stages[i].role;
+    }
+    for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next) {
+        if (feed->stream != stream || !feed->run)
+            continue;
+        leat_run_get_stats(feed->run, &stats);
+        for (size_t i = 0; i < stats.n_stages && i < LEAT_STREAM_MAX_STAGES; i++) {
+            stages[i].name = stats.stages[i].name;
+            stages[i].role = stats.stages[i].role;
+        }
+    }
+}
+
+static bool waits_for_programs(const struct leat_plan *plan) {
+    for (size_t i = 0; i < plan->n_map; i++)
+        if (plan->map[i]->ops->workspace_rest)
+            return true;
+    return false;
+}
+
+static void describe_now(const struct leat_daemon *daemon, const struct leat_stream *stream,
+                         struct leat_verdict_facts *facts) {
+    struct leat_knobs knobs;
+
+    for (const struct leat_session *session = daemon->sessions; session; session = session->next)
+        facts->n_sessions += session->stream == stream && session->hub.run;
+    for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next) {
+        if (feed->stream != stream || !feed->run)
+            continue;
+        leat_run_get_knobs(feed->run, &knobs);
+        facts->n_blocks += knobs.of[LEAT_KNOB_JOBS];
+        facts->has_cache = feed->plan->cache_path != NULL;
+        facts->may_cache =
+            !feed->plan->is_one_pass && !feed->plan->mixing && !leat_plan_find_varying(feed->plan);
+        facts->waits_for_programs = waits_for_programs(feed->plan);
+    }
+    facts->n_cpus = leat_machine_n_cpus();
+    facts->n_workers = daemon->n_workers;
+    facts->n_threads = leat_scheduler_n_threads(daemon->n_workers) - 1;
+    facts->n_more_threads = leat_scheduler_n_threads(daemon->n_workers + 1) - 1;
+}
+
+bool leat_looks_facts(const struct leat_daemon *daemon, const struct leat_stream *stream,
+                      uint64_t interval_ns, struct leat_verdict_stage ret_stages[],
+                      struct leat_verdict_facts *ret_facts) {
+    const struct leat_looks *looks = stream->looks;
+    struct leat_look now = {.at_ns = leat_daemon_now_ns()};
+    const struct leat_look *from;
+    size_t n_back = 0;
+
+    *ret_facts = (struct leat_verdict_facts){.stages = ret_stages};
+    if (!looks || looks->n == 0)
+        return false;
+    look_at_all(daemon, &now);
+    look_at_stream(daemon, stream, &now);
+    while (n_back + 1 < looks->n && now.at_ns - look_back(looks, n_back)->at_ns < interval_ns)
+        n_back++;
+    from = look_back(looks, n_back);
+    subtract(from, &now, ret_facts);
+    memset(ret_stages, 0, now.n_stages * sizeof(*ret_stages));
+    ret_facts->n_stages = now.n_stages;
+    name_stages(daemon, stream, ret_stages);
+    for (size_t i = 0; i < now.n_stages; i++)
+        ret_stages[i].busy_ns = minus(now.busy_ns[i], i < from->n_stages ? from->busy_ns[i] : 0);
+    describe_now(daemon, stream, ret_facts);
+    return true;
+}

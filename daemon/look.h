@@ -1,0 +1,44 @@
+/* look.h: what the counters of a stream, of the daemon and of the machine said at some moment. What
+ * happened between two of them is what a verdict is made from.
+ *
+ * Each stream that is being run keeps one a second, of the last half minute; those of the time
+ * before a pause are let go. Owner: loop.
+ */
+#pragma once
+
+#include "daemon/stream.h"
+#include "daemon/verdict.h"
+
+#define LEAT_LOOK_NS   UINT64_C(1000000000) /* between two */
+#define LEAT_LOOKS_MAX 32                   /* half a minute */
+
+struct leat_daemon;
+
+struct leat_look {
+    uint64_t at_ns;
+    /* of the stream */
+    uint64_t n_batches, n_rows, n_records, wait_ns, no_slot_ns, short_ns;
+    struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS];
+    size_t n_stages;
+    uint64_t busy_ns[LEAT_STREAM_MAX_STAGES];
+    /* of all */
+    uint64_t all_busy_ns, all_cpu_ns; /* of the jobs of all streams */
+    uint64_t loop_cpu_ns, process_cpu_ns, trainer_cpu_ns, machine_cpu_ns;
+};
+
+/* A ring; `at` is where the next one goes. */
+struct leat_looks {
+    size_t at, n;
+    struct leat_look of[LEAT_LOOKS_MAX];
+};
+
+/* Its first run begins: what was before is forgotten. */
+void leat_looks_begin(struct leat_daemon *daemon, struct leat_stream *stream);
+/* Often: takes those that are due, of streams that are being run. */
+void leat_looks_tick(struct leat_daemon *daemon, uint64_t now_ns);
+
+/* What happened in about the last so many nanoseconds, or since its run began. The stages are in
+ * `ret_stages`, with the stream's names. False: nothing was looked at yet. */
+bool leat_looks_facts(const struct leat_daemon *daemon, const struct leat_stream *stream,
+                      uint64_t interval_ns, struct leat_verdict_stage ret_stages[],
+                      struct leat_verdict_facts *ret_facts);

@@ -1,0 +1,299 @@
+/* verdict_text.c: see verdict_text.h. First what bounds and why, in sentences; then how much of
+ * what there is was used; then what changes would give. */
+#include "daemon/verdict_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static double percent(double share) {
+    return 100 * share;
+}
+
+static const char *plural(double n) {
+    return n == 1 ? "" : "s";
+}
+
+/* ---- what bounds ---- */
+
+static const char *stage_name(const struct leat_verdict *verdict) {
+    return verdict->stage && verdict->stage->name ? verdict->stage->name : "nothing";
+}
+
+static void add_stage(const struct leat_verdict *verdict, struct leat_text *text) {
+    if (verdict->stage)
+        leat_text_add(text, "  Of all work %s is %.0f %%.\n", stage_name(verdict),
+                      percent(verdict->stage_share));
+}
+
+static void say_idle(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                     struct leat_text *text) {
+    (void)verdict;
+    leat_text_add(text, facts->n_sessions == 0 ? "nobody reads it now.\n"
+                                               : "nothing was done for it in that time.\n");
+}
+
+static void say_trainer(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                        struct leat_text *text) {
+    leat_text_add(text,
+                  "bounded by the trainer%s.\n"
+                  "  Batches are there before they are wanted: %.0f %% of the time one could have "
+                  "been made and had\n  no slot; trainers waited %.0f %% of theirs.\n",
+                  plural(facts->n_sessions), percent(verdict->no_slot),
+                  percent(1 - verdict->trainer));
+}
+
+static void say_stage(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                      struct leat_text *text) {
+    leat_text_add(text, "bounded by %s.\n", stage_name(verdict));
+    if (verdict->scan > verdict->workers)
+        leat_text_add(text,
+                      "  One thread reads and cuts at a time, and that does it %.0f %% of the time "
+                      "without waiting for files.\n",
+                      percent(verdict->scan));
+    else if (facts->waits_for_programs && verdict->map_blocked > 0.5)
+        leat_text_add(text,
+                      "  Workers wait for its programs %.0f %% of their time: more of them "
+                      "(`processes`), or faster ones.\n",
+                      percent(verdict->map_blocked));
+    else
+        leat_text_add(
+            text,
+            "  The workers are busy %.0f %% of the time, the processors %.0f %%: there is "
+            "none for one more worker.\n",
+            percent(verdict->workers), percent(verdict->cpus));
+    add_stage(verdict, text);
+}
+
+static void say_disk(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                     struct leat_text *text) {
+    (void)facts;
+    leat_text_add(text,
+                  "bounded by the disk, or by what writes into the pipe.\n"
+                  "  Reading is under way %.0f %% of the time, and waits for files in %.0f %% of "
+                  "that.\n",
+                  percent(verdict->scan), percent(verdict->scan_blocked));
+    if (verdict->map_blocked > 0.5)
+        leat_text_add(text, "  Workers wait for files in %.0f %% of their time.\n",
+                      percent(verdict->map_blocked));
+}
+
+static void say_memory(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                       struct leat_text *text) {
+    (void)facts;
+    leat_text_add(
+        text,
+        "bounded by memory_limit.\n"
+        "  %.0f %% of the time less was read or worked on at once than could be, for want "
+        "of memory; the\n  workers are busy %.0f %% of the time.\n",
+        percent(verdict->is_short), percent(verdict->workers));
+}
+
+static void say_workers(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                        struct leat_text *text) {
+    leat_text_add(text,
+                  "bounded by too few workers (%u).\n"
+                  "  They are busy %.0f %% of the time, and %.1f jobs wait for one; the processors "
+                  "are used %.0f %%.\n",
+                  facts->n_workers, percent(verdict->workers), verdict->n_queued,
+                  percent(verdict->cpus));
+    add_stage(verdict, text);
+}
+
+static void say_blocks(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                       struct leat_text *text) {
+    leat_text_add(
+        text,
+        "bounded by jobs_in_flight.\n"
+        "  %llu block%s may be worked on at once, and the workers are busy %.0f %% of the "
+        "time.\n",
+        (unsigned long long)facts->n_blocks, plural((double)facts->n_blocks),
+        percent(verdict->workers));
+    add_stage(verdict, text);
+}
+
+static void say_order(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                      struct leat_text *text) {
+    (void)facts;
+    leat_text_add(
+        text,
+        "bounded by the order.\n"
+        "  The daemon's one loop, which puts rows in order and hands batches out, is busy "
+        "%.0f %% of the time:\n  larger batches have less of it.\n",
+        percent(verdict->loop));
+}
+
+static void say_others(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                       struct leat_text *text) {
+    (void)facts;
+    leat_text_add(text,
+                  "bounded by others on this machine.\n"
+                  "  Of what workers do %.0f %% is for other streams; other processes have %.0f %% "
+                  "of the processors.\n",
+                  percent(verdict->others), percent(verdict->foreign_cpus));
+    add_stage(verdict, text);
+}
+
+static void add_bound(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                      struct leat_text *text) {
+    static void (*const sayers[LEAT_N_BOUNDS])(const struct leat_verdict_facts *,
+                                               const struct leat_verdict *, struct leat_text *) = {
+        [LEAT_BOUND_IDLE] = say_idle,          [LEAT_BOUND_TRAINER] = say_trainer,
+        [LEAT_BOUND_STAGE] = say_stage,        [LEAT_BOUND_DISK] = say_disk,
+        [LEAT_BOUND_MEMORY] = say_memory,      [LEAT_BOUND_WORKERS] = say_workers,
+        [LEAT_BOUND_BLOCKS] = say_blocks,      [LEAT_BOUND_ORDER] = say_order,
+        [LEAT_BOUND_OTHER_USERS] = say_others,
+    };
+
+    sayers[verdict->bound](facts, verdict, text);
+}
+
+/* ---- how much of what there is was used ---- */
+
+static void add_use(struct leat_text *text, const char *what, double share, const char *of,
+                    double part) {
+    leat_text_add(text, "    %-16s %3.0f %%", what, percent(share));
+    if (of)
+        leat_text_add(text, "   %s %.0f %%", of, percent(part));
+    leat_text_add(text, "\n");
+}
+
+static void add_uses(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                     struct leat_text *text) {
+    char workers[32], cpus[32];
+
+    (void)snprintf(workers, sizeof(workers), "workers (%u)", facts->n_workers);
+    (void)snprintf(cpus, sizeof(cpus), "processors (%g)", facts->n_cpus);
+    leat_text_add(text, "  busy\n");
+    add_use(text, facts->n_sessions == 1 ? "the trainer" : "trainers", verdict->trainer,
+            "of the time a batch lacked a slot", verdict->no_slot);
+    add_use(text, workers, verdict->workers, "for other streams", verdict->others);
+    add_use(text, "reading", verdict->scan, "of that waiting for files", verdict->scan_blocked);
+    add_use(text, "the loop", verdict->loop, NULL, 0);
+    add_use(text, cpus, verdict->cpus, "with other processes", verdict->foreign_cpus);
+    if (verdict->is_short > 0)
+        add_use(text, "short of memory", verdict->is_short, NULL, 0);
+}
+
+/* ---- what it would give ---- */
+
+static const char *const limits[LEAT_N_BOUNDS] = {
+    [LEAT_BOUND_IDLE] = "nothing",
+    [LEAT_BOUND_TRAINER] = "the trainer",
+    [LEAT_BOUND_STAGE] = "the processors",
+    [LEAT_BOUND_DISK] = "reading",
+    [LEAT_BOUND_MEMORY] = "what it is bounded by now",
+    [LEAT_BOUND_WORKERS] = "the workers",
+    [LEAT_BOUND_BLOCKS] = "jobs_in_flight",
+    [LEAT_BOUND_ORDER] = "the loop",
+    [LEAT_BOUND_OTHER_USERS] = "others",
+};
+
+/* Each gain: its name in JSON, and what people read. */
+static const struct gain_line {
+    const char *name, *label;
+    size_t offset;
+} gain_lines[] = {
+    {"worker", "one more worker", offsetof(struct leat_verdict, worker)},
+    {"cpu", "one more processor (and worker)", offsetof(struct leat_verdict, cpu)},
+    {"cache", "reading from a cache", offsetof(struct leat_verdict, cache)},
+    {"disk", "files that are in memory", offsetof(struct leat_verdict, disk)},
+    {"trainer", "a trainer that takes no time", offsetof(struct leat_verdict, trainers)},
+};
+#define N_GAINS (sizeof(gain_lines) / sizeof(gain_lines[0]))
+
+static const struct leat_gain *gain_of(const struct leat_verdict *verdict,
+                                       const struct gain_line *line) {
+    return (const struct leat_gain *)(const void *)((const char *)verdict + line->offset);
+}
+
+static void add_gains(const struct leat_verdict *verdict, struct leat_text *text) {
+    leat_text_add(text, "  what it would give\n");
+    for (size_t i = 0; i < N_GAINS; i++) {
+        const struct leat_gain *gain = gain_of(verdict, &gain_lines[i]);
+
+        if (!gain->is_known)
+            continue;
+        leat_text_add(text, "    %-32s %.2f times as many: %.4g batches/s, then bounded by %s\n",
+                      gain_lines[i].label, gain->ratio, gain->ratio * verdict->batches_per_s,
+                      limits[gain->next]);
+    }
+}
+
+void leat_verdict_text(const char *stream, const struct leat_verdict_facts *facts,
+                       const struct leat_verdict *verdict, struct leat_text *text) {
+    leat_text_add(text, "%s: ", stream);
+    add_bound(facts, verdict, text);
+    if (verdict->bound == LEAT_BOUND_IDLE)
+        return;
+    leat_text_add(text, "  In the last %.1f s: %.4g batches/s, %.4g rows/s.\n",
+                  (double)facts->wall_ns / 1e9, verdict->batches_per_s, verdict->rows_per_s);
+    add_uses(facts, verdict, text);
+    add_gains(verdict, text);
+}
+
+/* ---- for programs ---- */
+
+static const struct number_line {
+    const char *name;
+    size_t offset;
+} number_lines[] = {
+    {"batches_per_s", offsetof(struct leat_verdict, batches_per_s)},
+    {"rows_per_s", offsetof(struct leat_verdict, rows_per_s)},
+    {"stage_share", offsetof(struct leat_verdict, stage_share)},
+    {"trainer", offsetof(struct leat_verdict, trainer)},
+    {"no_slot", offsetof(struct leat_verdict, no_slot)},
+    {"workers", offsetof(struct leat_verdict, workers)},
+    {"other_streams", offsetof(struct leat_verdict, others)},
+    {"scan", offsetof(struct leat_verdict, scan)},
+    {"scan_blocked", offsetof(struct leat_verdict, scan_blocked)},
+    {"map_blocked", offsetof(struct leat_verdict, map_blocked)},
+    {"loop", offsetof(struct leat_verdict, loop)},
+    {"cpus", offsetof(struct leat_verdict, cpus)},
+    {"other_processes", offsetof(struct leat_verdict, foreign_cpus)},
+    {"short_of_memory", offsetof(struct leat_verdict, is_short)},
+    {"n_queued", offsetof(struct leat_verdict, n_queued)},
+};
+
+static void add_numbers(const struct leat_verdict *verdict, struct leat_text *text) {
+    for (size_t i = 0; i < sizeof(number_lines) / sizeof(number_lines[0]); i++) {
+        double value;
+
+        memcpy(&value, (const char *)verdict + number_lines[i].offset, sizeof(value));
+        leat_text_add(text, ", \"%s\": %.6g", number_lines[i].name, value);
+    }
+}
+
+static void add_gain_json(const struct leat_verdict *verdict, const struct gain_line *line,
+                          struct leat_text *text) {
+    const struct leat_gain *gain = gain_of(verdict, line);
+
+    leat_text_add(text, "\"%s\": ", line->name);
+    if (!gain->is_known) {
+        leat_text_add(text, "null");
+        return;
+    }
+    leat_text_add(text, "{\"ratio\": %.6g, \"batches_per_s\": %.6g, \"next\": \"%s\"}", gain->ratio,
+                  gain->ratio * verdict->batches_per_s, leat_bound_name(gain->next));
+}
+
+void leat_verdict_json(const char *stream, const struct leat_verdict_facts *facts,
+                       const struct leat_verdict *verdict, struct leat_text *text) {
+    leat_text_add(text, "{\"stream\": ");
+    leat_text_add_json(text, stream, strlen(stream));
+    leat_text_add(text, ", \"verdict\": \"%s\", \"stage\": ", leat_bound_name(verdict->bound));
+    if (verdict->stage)
+        leat_text_add_json(text, stage_name(verdict), strlen(stage_name(verdict)));
+    else
+        leat_text_add(text, "null");
+    leat_text_add(text, ", \"seconds\": %.6g, \"n_batches\": %llu, \"n_sessions\": %u",
+                  (double)facts->wall_ns / 1e9, (unsigned long long)facts->n_batches,
+                  facts->n_sessions);
+    leat_text_add(text, ", \"n_workers\": %u, \"n_cpus\": %g", facts->n_workers, facts->n_cpus);
+    add_numbers(verdict, text);
+    leat_text_add(text, ", \"gains\": {");
+    for (size_t i = 0; i < N_GAINS; i++) {
+        leat_text_add(text, i ? ", " : "");
+        add_gain_json(verdict, &gain_lines[i], text);
+    }
+    leat_text_add(text, "}}");
+}
