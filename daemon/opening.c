@@ -30,6 +30,7 @@ struct leat_opening *leat_opening_free(struct leat_opening *opening) {
     leat_data_unref(opening->known);
     leat_opening_count(opening, 0);
     leat_streams_unref(&opening->daemon->streams, opening->stream);
+    leat_user_unref(opening->user);
     free(opening);
     return NULL;
 }
@@ -392,6 +393,7 @@ int leat_opening_start(struct leat_session *session, const uint8_t *payload, siz
     opening = calloc(1, sizeof(*opening));
     if (opening) {
         opening->daemon = session->daemon;
+        opening->user = leat_user_ref(session->user);
         opening->session = session;
         r = take_request(opening, request, err);
     } else {
@@ -408,7 +410,7 @@ int leat_opening_start(struct leat_session *session, const uint8_t *payload, siz
     opening->task.stream = opening->stream;
     opening->task.work = plan_work;
     opening->task.done = plan_done;
-    leat_loading_start(session->daemon, &opening->loading, &opening->task);
+    leat_loading_start(session->daemon, &opening->loading, &session->user->queue, &opening->task);
     return 0;
 }
 
