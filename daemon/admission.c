@@ -252,7 +252,7 @@ static void start(struct leat_daemon *daemon, struct leat_loading *loading) {
     (void)leat_account_open(&loading->account, budget,
                             free_bytes > headroom(budget) ? free_bytes - headroom(budget)
                                                           : free_bytes);
-    leat_scheduler_add(&daemon->scheduler, NULL, loading->task);
+    leat_scheduler_add(&daemon->scheduler, loading->queue, loading->task);
 }
 
 static void on_room(struct leat_daemon *daemon, struct leat_memory_wait *wait) {
@@ -265,11 +265,15 @@ static void begin(struct leat_daemon *daemon, struct leat_loading *loading) {
 }
 
 void leat_loading_start(struct leat_daemon *daemon, struct leat_loading *loading,
-                        struct leat_task *task) {
+                        struct leat_task_queue *queue, struct leat_task *task) {
     *loading = (struct leat_loading){
-        .task = task, .room_bytes = UINT64_MAX, .deadline_ns = leat_memory_wait_deadline_ns()};
+        .task = task,
+        .queue = queue,
+        .room_bytes = UINT64_MAX,
+        .deadline_ns = leat_memory_wait_deadline_ns(),
+    };
     if (daemon->budget.limit_bytes == UINT64_MAX) {
-        leat_scheduler_add(&daemon->scheduler, NULL, task);
+        leat_scheduler_add(&daemon->scheduler, queue, task);
     } else if (!daemon->loadings.running) {
         begin(daemon, loading);
     } else {
@@ -299,15 +303,27 @@ void leat_loading_release(struct leat_daemon *daemon, struct leat_loading *loadi
         daemon->loadings.running = NULL;
 }
 
+/* Of the user for whom threads have worked the least; of equals the first. */
+static struct leat_loading **choose_next(struct leat_loadings *loadings) {
+    struct leat_loading **chosen = &loadings->first;
+
+    for (struct leat_loading **at = &loadings->first; *at; at = &(*at)->next)
+        if (leat_fair_is_before(&(*at)->queue->user->share, &(*chosen)->queue->user->share))
+            chosen = at;
+    return chosen;
+}
+
 void leat_loading_next(struct leat_daemon *daemon) {
     struct leat_loadings *loadings = &daemon->loadings;
-    struct leat_loading *next = loadings->first;
+    struct leat_loading **at, *next;
 
-    if (loadings->running || !next)
+    if (loadings->running || !loadings->first)
         return;
-    loadings->first = next->next;
-    if (!loadings->first)
-        loadings->last = &loadings->first;
+    at = choose_next(loadings);
+    next = *at;
+    *at = next->next;
+    if (!*at)
+        loadings->last = at;
     begin(daemon, next);
 }
 

@@ -58,10 +58,11 @@ int leat_admission_refuse_growth(const struct leat_account *account, const char 
 /* A plan that waits to be built, or is. */
 struct leat_loading {
     struct leat_loading *next;
-    struct leat_task *task; /* builds it */
-    uint64_t room_bytes;    /* that it may take for a moment */
-    uint64_t need_bytes;    /* that it wants, if they are more; 0: they are not */
-    uint64_t deadline_ns;   /* to wait for them, and for its turn */
+    struct leat_task *task;
+    struct leat_task_queue *queue; /* builds it */
+    uint64_t room_bytes;           /* that it may take for a moment */
+    uint64_t need_bytes;           /* that it wants, if they are more; 0: they are not */
+    uint64_t deadline_ns;          /* to wait for them, and for its turn */
     struct leat_memory_wait wait;
     struct leat_account account;
 };
@@ -74,7 +75,7 @@ struct leat_loadings {
 void leat_loadings_init(struct leat_loadings *loadings);
 /* Hands the task to the scheduler, now or when its turn has come. */
 void leat_loading_start(struct leat_daemon *daemon, struct leat_loading *loading,
-                        struct leat_task *task);
+                        struct leat_task_queue *queue, struct leat_task *task);
 /* When it was done, and nothing was loaded for want of memory: true: it waits for that, and is
  * handed to the scheduler once more. */
 bool leat_loading_again(struct leat_daemon *daemon, struct leat_loading *loading);

@@ -42,6 +42,7 @@ struct leat_control_caches {
     size_t n_rows, n_left;
 
     struct leat_daemon *daemon;
+    struct leat_user *user;
     struct leat_control *control; /* NULL: it has gone */
 };
 
@@ -52,6 +53,7 @@ static void caches_free(struct leat_control_caches *caches) {
         free(caches->folders[i].entries);
     }
     free(caches->folders);
+    leat_user_unref(caches->user);
     free(caches);
 }
 
@@ -237,6 +239,7 @@ void leat_control_caches(struct leat_control *control, const Leat__ControlReques
     if (caches) {
         caches->daemon = control->daemon;
         caches->control = control;
+        caches->user = leat_user_ref(control->user);
     }
     if (!caches || add_folders(caches) < 0) {
         if (caches)
@@ -249,5 +252,5 @@ void leat_control_caches(struct leat_control *control, const Leat__ControlReques
     caches->task.class = LEAT_TASK_SLOW;
     caches->task.work = caches_work;
     caches->task.done = caches_done;
-    leat_scheduler_add(&control->daemon->scheduler, NULL, &caches->task);
+    leat_scheduler_add(&control->daemon->scheduler, &caches->user->queue, &caches->task);
 }

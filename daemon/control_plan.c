@@ -26,6 +26,7 @@ struct leat_control_plan {
     struct leat_error error;
 
     struct leat_daemon *daemon;
+    struct leat_user *user;
     struct leat_loading loading;
     struct leat_control *control; /* NULL: it has gone */
     struct leat_roots *roots;     /* of the opener; NULL: it has none */
@@ -37,6 +38,7 @@ static void plan_free(struct leat_control_plan *plan) {
     free(plan->json);
     leat_spec_free(plan->spec);
     leat_roots_unref(plan->roots);
+    leat_user_unref(plan->user);
     free(plan);
 }
 
@@ -142,6 +144,7 @@ static void start(struct leat_control *control, const char *name, const Leat__St
     }
     plan->daemon = control->daemon;
     plan->control = control;
+    plan->user = leat_user_ref(control->user);
     plan->n_workers = control->daemon->n_workers;
     plan->wants_text = drawing != NULL;
     plan->format = drawing ? format_of(drawing) : LEAT_EXPLAIN_TEXT;
@@ -155,7 +158,7 @@ static void start(struct leat_control *control, const char *name, const Leat__St
     plan->task.class = LEAT_TASK_SLOW;
     plan->task.work = plan_work;
     plan->task.done = plan_done;
-    leat_loading_start(control->daemon, &plan->loading, &plan->task);
+    leat_loading_start(control->daemon, &plan->loading, &plan->user->queue, &plan->task);
 }
 
 void leat_control_explain(struct leat_control *control, const Leat__ControlRequest *request,

@@ -108,6 +108,11 @@ void leat_daemon_begin_drain(struct leat_daemon *daemon, uint32_t timeout_ms) {
     daemon->has_ended_something = true;
 }
 
+static void stop_parts(struct leat_daemon *daemon) {
+    leat_scheduler_stop(&daemon->scheduler);
+    leat_reaper_stop(&daemon->reaper);
+}
+
 static void close_handles(struct leat_daemon *daemon) {
     daemon->are_handles_closed = true;
     for (int i = 0; i < 2; i++)
@@ -119,7 +124,7 @@ static void close_handles(struct leat_daemon *daemon) {
     uv_close((uv_handle_t *)&daemon->prepare, NULL);
     uv_close((uv_handle_t *)&daemon->check, NULL);
     leat_control_pace_close(daemon);
-    leat_reaper_stop(&daemon->reaper);
+    stop_parts(daemon);
 }
 
 /* Something ended: was it the last thing that a drain or a stop waited for? */
@@ -277,11 +282,13 @@ static int init_pool(struct leat_daemon *daemon) {
 static int init_budget(struct leat_daemon *daemon, struct leat_error *err) {
     const struct leat_settings *settings = daemon->settings;
     uint64_t limit = settings->memory_limit ? (uint64_t)settings->memory_limit : UINT64_MAX;
+    uint32_t n_workers = (uint32_t)settings->workers;
     struct leat_process process;
     uint64_t bytes;
 
     leat_process_read(&process);
-    bytes = process.rss_bytes + BASE_BYTES + (uint64_t)settings->workers * THREAD_BYTES;
+    bytes = process.rss_bytes + BASE_BYTES +
+            (n_workers + leat_scheduler_n_beside(n_workers)) * THREAD_BYTES;
     leat_loadings_init(&daemon->loadings);
     if (leat_limits_check_memory(settings, err) < 0)
         return err->code;
@@ -316,6 +323,7 @@ static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
         return r;
     leat_users_init(&daemon->users, &limits);
     leat_rights_init(&daemon->rights, settings);
+    leat_users_set_weights(&daemon->users, settings->weights, settings->n_weights);
     r = init_pool(daemon);
     if (r == 0)
         r = leat_streams_init(&daemon->streams, settings->streams, settings->n_streams);
@@ -325,12 +333,12 @@ static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
                           (uint64_t)settings->memory_limit);
     leat_descriptions_init(&daemon->descriptions, settings->state_directory);
     leat_state_folder_init(&daemon->indexes, settings->state_directory, "index", ".leat", 0, 0);
-    leat_scheduler_init(&daemon->scheduler, &daemon->loop, daemon->n_workers);
-    r = leat_service_init(&daemon->service, leat_scheduler_n_threads(daemon->n_workers),
+    r = leat_service_init(&daemon->service,
+                          leat_scheduler_n_threads(daemon->n_workers) +
+                              leat_scheduler_n_beside(daemon->n_workers),
                           (uint64_t)settings->worker_timeout * UINT64_C(1000000000));
     if (r < 0)
         return leat_error_oom(err);
-    daemon->scheduler.heartbeat = &daemon->service.heartbeat;
     daemon->has_roots = settings->roots.n_items > 0;
     return leat_roots_new((const char *const *)settings->roots.items, settings->roots.n_items,
                           &daemon->roots, err);
@@ -343,7 +351,10 @@ static int init_loop(struct leat_daemon *daemon, struct leat_error *err) {
         return leat_error_set(err, r, "event loop: %s", uv_strerror(r));
     daemon->has_loop = true;
     (void)uv_loop_configure(&daemon->loop, UV_METRICS_IDLE_TIME);
-    r = leat_reaper_init(&daemon->reaper, &daemon->loop);
+    r = leat_scheduler_init(&daemon->scheduler, &daemon->loop, daemon->n_workers);
+    daemon->scheduler.heartbeat = &daemon->service.heartbeat;
+    if (r == 0)
+        r = leat_reaper_init(&daemon->reaper, &daemon->loop);
     if (r == 0)
         r = init_handles(daemon);
     return r < 0 ? leat_error_set(err, r, "event loop: %s", uv_strerror(r)) : 0;
@@ -395,7 +406,7 @@ static void end_loop(struct leat_daemon *daemon) {
     if (!daemon->are_handles_closed && daemon->has_handles)
         close_handles(daemon);
     else if (!daemon->are_handles_closed)
-        leat_reaper_stop(&daemon->reaper);
+        stop_parts(daemon);
     (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
     leat_scheduler_deinit(&daemon->scheduler);
     r = uv_loop_close(&daemon->loop);

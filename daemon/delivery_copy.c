@@ -264,7 +264,8 @@ static void start_compressing(struct copy *copy, struct entry *entry,
     leat_delivery_batch_packet(output, &entry->packet);
     leat_hub_pin(&item->hub);
     copy->n_tasks++;
-    leat_scheduler_add(&copy->base.session->daemon->scheduler, NULL, &entry->task);
+    leat_scheduler_add(&copy->base.session->daemon->scheduler, &copy->base.session->user->queue,
+                       &entry->task);
 }
 
 static int copy_deliver(struct leat_delivery *delivery, const struct leat_feed_output *outputs,

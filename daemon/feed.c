@@ -15,7 +15,7 @@
 void leat_feed_add_task(struct leat_feed *feed, struct leat_task *task) {
     feed->n_tasks++;
     task->stream = feed->stream;
-    leat_scheduler_add(&feed->daemon->scheduler, NULL, task);
+    leat_scheduler_add(&feed->daemon->scheduler, &feed->user->queue, task);
 }
 
 void leat_feed_task_done(struct leat_feed *feed) {
@@ -426,7 +426,7 @@ int leat_feed_new(struct leat_share *share, const struct leat_run_options *optio
     (void)leat_plan_ref(share->plan);
     feed->user = leat_user_ref(share->user);
     feed->stream = leat_stream_ref(share->stream);
-    leat_task_queue_init(&feed->queue);
+    leat_task_queue_init(&feed->queue, &feed->user->tasks);
     link_feed(daemon, feed);
     r = leat_feed_make_ring(feed, share->plan->slot_bytes, admission.n_slots, false, err);
     if (r < 0) {

@@ -63,7 +63,8 @@ void leat_heartbeat_begin(struct leat_heartbeat *heartbeat, uint32_t number,
                           struct leat_task *task);
 void leat_heartbeat_end(struct leat_heartbeat *heartbeat, uint32_t number);
 
-/* elapsed_ns: since the last look. n_submitted: tasks that are with the pool. Then the views say
+/* elapsed_ns: since the last look. n_submitted: tasks that are with threads or in the pool; 0 if
+ * none of them could be taken by a thread that has none. Then the views say
  * which tasks are stalled, and n_stalled, how many; and is_stuck stays once it is set. */
 void leat_heartbeat_look(struct leat_heartbeat *heartbeat, uint64_t elapsed_ns,
                          uint32_t n_submitted);

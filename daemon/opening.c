@@ -32,6 +32,7 @@ struct leat_opening *leat_opening_free(struct leat_opening *opening) {
     leat_data_unref(opening->known);
     leat_opening_count(opening, 0);
     leat_streams_unref(&opening->daemon->streams, opening->stream);
+    leat_user_unref(opening->user);
     free(opening);
     return NULL;
 }
@@ -378,7 +379,8 @@ static int start_plan(struct leat_opening *opening, struct leat_error *err) {
     leat_data_unref(opening->known);
     opening->known = leat_data_ref(opening->stream->data);
     opening->n_reloads = daemon->n_reloads;
-    leat_loading_start(daemon, &opening->loading, &opening->task);
+    leat_loading_start(daemon, &opening->loading, &opening->session->user->queue,
+                       &opening->task);
     return 0;
 }
 
@@ -431,6 +433,7 @@ int leat_opening_start(struct leat_session *session, const uint8_t *payload, siz
     opening = calloc(1, sizeof(*opening));
     if (opening) {
         opening->daemon = session->daemon;
+        opening->user = leat_user_ref(session->user);
         opening->session = session;
         r = take_request(opening, request, err);
     } else {

@@ -23,6 +23,7 @@ struct leat_opening {
     struct leat_feed_kept kept; /* of its tuner */
 
     struct leat_daemon *daemon;
+    struct leat_user *user;
     struct leat_loading loading;
     struct leat_memory_wait wait; /* the plan is there, and needs memory to run */
     uint64_t loaded_bytes;        /* of the plan, counted while it waits */

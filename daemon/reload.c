@@ -176,7 +176,7 @@ static void go_on(struct leat_reload *reload) {
     } else if (reload->next_look < reload->n_looks) {
         reload->task.work = look_work;
         reload->task.done = look_done;
-        leat_loading_start(daemon, &reload->loading, &reload->task);
+        leat_loading_start(daemon, &reload->loading, NULL, &reload->task);
     } else {
         succeed(reload);
     }

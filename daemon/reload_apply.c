@@ -159,6 +159,7 @@ static void replace_settings(struct leat_reload *reload) {
     daemon->service.heartbeat.timeout_ns =
         (uint64_t)reload->settings->worker_timeout * UINT64_C(1000000000);
     daemon->users.limits = reload->limits;
+    leat_users_set_weights(&daemon->users, reload->settings->weights, reload->settings->n_weights);
     if (!is_limit_of_memory_new(reload) && reload->settings->memory_limit > 0)
         daemon->budget.limit_bytes = (uint64_t)reload->settings->memory_limit;
     daemon->settings = reload->settings;

@@ -170,7 +170,9 @@ static void look(struct leat_daemon *daemon, uint64_t now_ns) {
     struct leat_service *service = &daemon->service;
     struct leat_heartbeat *heartbeat = &service->heartbeat;
 
-    leat_heartbeat_look(heartbeat, now_ns - service->looked_ns, daemon->scheduler.n_submitted);
+    leat_heartbeat_look(
+        heartbeat, now_ns - service->looked_ns,
+        leat_scheduler_has_untaken(&daemon->scheduler) ? daemon->scheduler.n_submitted : 0);
     service->looked_ns = now_ns;
     for (struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
         stream->stalled_ns = 0;

@@ -2,6 +2,7 @@
 #include "daemon/settings.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #define STREAMS_KEY  "streams"
 #define INCLUDE      "streams.d" /* beside the file */
 #define MAX_CONTROLS 160
+#define MAX_WEIGHTS  256
+#define WEIGHTS_KEY  "user_weights"
 
 static const char *const log_formats[] = {"auto", "text", "json", "journal", NULL};
 static const char *const log_levels[] = {"error", "warning", "notice", "info", "debug", NULL};
@@ -115,6 +118,13 @@ const struct leat_arg leat_settings_args[] = {
      .min = 0,
      .max = LEAT_SETTINGS_MAX_SESSIONS,
      .help = "Open streams that the trainers of one user described themselves."},
+    {.name = WEIGHTS_KEY,
+     .type = LEAT_ARG_MAP,
+     .offset = MEMBER(user_weights),
+     .min = 0,
+     .max = MAX_WEIGHTS,
+     .help = "Shares of the workers: names or uids of users, each with a weight of 1 to 1000. Of "
+             "who is not named it is 1."},
     {.name = "window",
      .type = LEAT_ARG_INT,
      .offset = MEMBER(window),
@@ -312,6 +322,67 @@ static int check_values(struct leat_settings *settings, struct leat_error *err) 
     return r;
 }
 
+/* ---- weights ---- */
+
+static int weight_error(const struct leat_settings *settings, size_t i, bool is_key,
+                        const char *text, const char *what, struct leat_error *err) {
+    const struct leat_value *map = leat_value_get(&settings->values, WEIGHTS_KEY);
+
+    leat_error_set(err, -EINVAL, "\"%.64s\" %s", text, what);
+    leat_error_locate(err, settings->file, is_key ? map->keys[i].line : map->items[i].line,
+                      is_key ? map->keys[i].column : map->items[i].column);
+    leat_error_prefix(err, WEIGHTS_KEY);
+    return -EINVAL;
+}
+
+/* A number is a uid, all else a name: 0 or -ENOENT. */
+static int find_user(const char *name, uid_t *ret_uid) {
+    struct passwd passwd, *found = NULL;
+    char buffer[4096];
+    int64_t number;
+
+    if (leat_parse_int(name, strlen(name), &number) == 0) {
+        *ret_uid = (uid_t)number;
+        return number >= 0 && number < UINT32_MAX ? 0 : -ENOENT; /* (uid_t)-1 is nobody at all */
+    }
+    if (getpwnam_r(name, &passwd, buffer, sizeof(buffer), &found) != 0 || !found)
+        return -ENOENT;
+    *ret_uid = found->pw_uid;
+    return 0;
+}
+
+static int take_weight(struct leat_settings *settings, size_t i, struct leat_error *err) {
+    const char *name = settings->user_weights.keys[i], *text = settings->user_weights.values[i];
+    struct leat_weight *weight = &settings->weights[i];
+    int64_t number;
+
+    if (find_user(name, &weight->uid) < 0)
+        return weight_error(settings, i, true, name,
+                            "is no user of this machine; expected a name or a uid", err);
+    for (size_t j = 0; j < i; j++)
+        if (settings->weights[j].uid == weight->uid)
+            return weight_error(settings, i, true, name, "has a weight already", err);
+    if (leat_parse_int(text, strlen(text), &number) < 0 || number < 1 ||
+        number > LEAT_FAIR_WEIGHT_MAX)
+        return weight_error(settings, i, false, text,
+                            "is no weight; expected a whole number from 1 to 1000", err);
+    weight->weight = (uint32_t)number;
+    return 0;
+}
+
+static int take_weights(struct leat_settings *settings, struct leat_error *err) {
+    size_t n = settings->user_weights.n_items;
+    int r = 0;
+
+    settings->weights = calloc(n + 1, sizeof(*settings->weights));
+    if (!settings->weights)
+        return leat_error_oom(err);
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = take_weight(settings, i, err);
+    settings->n_weights = n;
+    return r;
+}
+
 /* ---- streams ---- */
 
 static bool is_of_stream(const char *override) {
@@ -390,6 +461,8 @@ static int read_values(struct leat_settings *settings, struct leat_error *err) {
         settings->workers = count_cpus();
     if (r == 0)
         r = check_values(settings, err);
+    if (r == 0)
+        r = take_weights(settings, err);
     return r == 0 ? resolve_paths(settings, err) : r;
 }
 
@@ -454,6 +527,7 @@ struct leat_settings *leat_settings_free(struct leat_settings *settings) {
     for (size_t i = 0; i < settings->n_streams; i++)
         leat_spec_free(settings->streams[i]);
     free(settings->streams);
+    free(settings->weights);
     free(settings->values.items);
     free(settings->values.keys);
     free(settings->values.sorted);
@@ -485,4 +559,6 @@ void leat_settings_limits(const struct leat_settings *settings, struct leat_limi
                   [LEAT_CHARGE_STREAMS] = (uint64_t)settings->max_streams,
                   [LEAT_CHARGE_CONTROLS] = MAX_CONTROLS},
     };
+    for (int i = 0; i < LEAT_N_CHARGES; i++)
+        ret_limits->is_shared[i] = ret_limits->user[i] < ret_limits->total[i];
 }

@@ -42,6 +42,9 @@ struct leat_settings {
     int64_t max_ring_bytes, max_user_ring_bytes;
     int64_t memory_limit; /* 0: none */
     int64_t max_streams, max_user_streams;
+    struct leat_text_map user_weights; /* as written; what it says: */
+    struct leat_weight *weights;
+    size_t n_weights;
     int64_t window, max_window;
     int64_t worker_timeout;      /* in seconds; 0: never */
     int exec;                    /* enum leat_settings_exec */

@@ -5,16 +5,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* How a limit is called in messages: what it counts, and the settings' keys. */
+/* How a limit is called in replies and messages: what it counts, and the settings' keys. */
 static const struct {
-    const char *noun;
+    const char *name, *noun;
     const char *user_key;
     const char *total_key;
 } charge_names[LEAT_N_CHARGES] = {
-    [LEAT_CHARGE_SESSIONS] = {"sessions", "max_user_sessions", "max_sessions"},
-    [LEAT_CHARGE_RING_BYTES] = {"bytes of shared memory", "max_user_ring_bytes", "max_ring_bytes"},
-    [LEAT_CHARGE_STREAMS] = {"streams of trainers' own", "max_user_streams", "max_streams"},
-    [LEAT_CHARGE_CONTROLS] = {"control connections", "(fixed)", "(fixed)"},
+    [LEAT_CHARGE_SESSIONS] = {"sessions", "sessions", "max_user_sessions", "max_sessions"},
+    [LEAT_CHARGE_RING_BYTES] = {"ring_bytes", "bytes of shared memory", "max_user_ring_bytes",
+                                "max_ring_bytes"},
+    [LEAT_CHARGE_STREAMS] = {"streams", "streams of trainers' own", "max_user_streams",
+                             "max_streams"},
+    [LEAT_CHARGE_CONTROLS] = {"controls", "control connections", "(fixed)", "(fixed)"},
 };
 
 void leat_users_init(struct leat_users *users, const struct leat_limits *limits) {
@@ -28,6 +30,25 @@ void leat_users_deinit(struct leat_users *users) {
     (void)users;
 }
 
+const char *leat_charge_name(enum leat_charge charge) {
+    return charge_names[charge].name;
+}
+
+static uint32_t weight_of(const struct leat_users *users, uid_t uid) {
+    for (size_t i = 0; i < users->n_weights; i++)
+        if (users->weights[i].uid == uid)
+            return users->weights[i].weight;
+    return 1;
+}
+
+void leat_users_set_weights(struct leat_users *users, const struct leat_weight *weights,
+                            size_t n_weights) {
+    users->weights = weights;
+    users->n_weights = n_weights;
+    for (struct leat_user *user = users->first; user; user = user->next)
+        user->tasks.share.weight = weight_of(users, user->uid);
+}
+
 struct leat_user *leat_users_get(struct leat_users *users, uid_t uid) {
     struct leat_user *user;
 
@@ -38,6 +59,8 @@ struct leat_user *leat_users_get(struct leat_users *users, uid_t uid) {
     if (!user)
         return NULL;
     *user = (struct leat_user){.users = users, .next = users->first, .uid = uid, .n_refs = 1};
+    leat_task_user_init(&user->tasks, weight_of(users, uid));
+    leat_task_queue_init(&user->queue, &user->tasks);
     users->first = user;
     return user;
 }
@@ -54,6 +77,7 @@ struct leat_user *leat_user_unref(struct leat_user *user) {
         return NULL;
     for (int i = 0; i < LEAT_N_CHARGES; i++)
         assert(user->used[i] == 0);
+    leat_task_user_deinit(&user->tasks);
     for (link = &user->users->first; *link != user; link = &(*link)->next)
         ;
     *link = user->next;
@@ -61,27 +85,46 @@ struct leat_user *leat_user_unref(struct leat_user *user) {
     return NULL;
 }
 
-static int refuse(struct leat_users *users, struct leat_error *err, enum leat_charge charge,
+static int refuse(struct leat_user *user, struct leat_error *err, enum leat_charge charge,
                   uint64_t amount, uint64_t used, uint64_t limit, const char *who,
                   const char *key) {
-    users->n_refused++;
+    user->users->n_refused++;
+    user->n_refused++;
     return leat_error_set(err, -EDQUOT,
                           "%s %llu %s; %llu more would be over the limit of %llu (%s)", who,
                           (unsigned long long)used, charge_names[charge].noun,
                           (unsigned long long)amount, (unsigned long long)limit, key);
 }
 
+static int refuse_share(struct leat_user *user, struct leat_error *err, enum leat_charge charge,
+                        uint64_t amount, uint64_t left) {
+    user->users->n_refused++;
+    user->n_refused++;
+    return leat_error_set(
+        err, -EDQUOT,
+        "this user has %llu %s; with %llu more it would have more than the %llu that would be left "
+        "for others of the %llu of %s (one user may have all where %s is the same)",
+        (unsigned long long)user->used[charge], charge_names[charge].noun,
+        (unsigned long long)amount, (unsigned long long)(left - amount),
+        (unsigned long long)user->users->limits.total[charge], charge_names[charge].total_key,
+        charge_names[charge].user_key);
+}
+
 int leat_user_charge(struct leat_user *user, enum leat_charge charge, uint64_t amount,
                      struct leat_error *err) {
     struct leat_users *users = user->users;
     uint64_t user_limit = users->limits.user[charge], total_limit = users->limits.total[charge];
+    uint64_t left;
 
     if (user->used[charge] > user_limit || amount > user_limit - user->used[charge])
-        return refuse(users, err, charge, amount, user->used[charge], user_limit, "this user has",
+        return refuse(user, err, charge, amount, user->used[charge], user_limit, "this user has",
                       charge_names[charge].user_key);
     if (users->used[charge] > total_limit || amount > total_limit - users->used[charge])
-        return refuse(users, err, charge, amount, users->used[charge], total_limit,
+        return refuse(user, err, charge, amount, users->used[charge], total_limit,
                       "all users together have", charge_names[charge].total_key);
+    left = total_limit - users->used[charge];
+    if (users->limits.is_shared[charge] && user->used[charge] + amount > left - amount + 1)
+        return refuse_share(user, err, charge, amount, left);
     user->used[charge] += amount;
     users->used[charge] += amount;
     return 0;

@@ -336,6 +336,18 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl why titanic --seconds 30 --json | jq .gains.worker.ratio\n",
      .options = leat_cli_why_options,
      .run = leat_cli_why},
+    {.name = "quota",
+     .summary = "show what each user has of the daemon, and may have",
+     .description =
+         "A row for each user who is connected: its weight (`user_weights` in the daemon's "
+         "settings), the time that\nworkers have worked for it since it came, its sessions, the "
+         "memory of its batches, streams that its\ntrainers described themselves, and connections "
+         "to the control socket, each with its limit; and how\noften a limit refused something. "
+         "Trainers in containers count as the user whom the kernel tells.\n\n" SOCKET_TEXT,
+     .examples = "  leatctl quota\n"
+                 "  leatctl quota --json | jq '.users[] | {uid, worker_ns}'\n",
+     .options = leat_cli_json_options,
+     .run = leat_cli_quota},
     {.name = "trace",
      .summary = "record what happens when, for Perfetto",
      .description =

@@ -33,6 +33,7 @@ int leat_cli_trainers(const struct leat_cli_arguments *arguments, struct leat_er
 int leat_cli_kick(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_log_level(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_why(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_quota(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_drain(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_protocol(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_reload(const struct leat_cli_arguments *arguments, struct leat_error *err);

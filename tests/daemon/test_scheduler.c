@@ -10,24 +10,29 @@
 
 #include "daemon/scheduler.h"
 
-#define MAX_TASKS 400
+#define MAX_TASKS 2000
+#define N_USERS   3
+#define N_QUEUES  4
+#define N_OWNERS  4
 
 struct test_task {
     struct leat_task task;
-    unsigned owner;
+    unsigned owner, nap_ms;
+    uv_sem_t *waits_for; /* NULL: nothing */
 };
 
 /* Owner: loop, but for the counters. */
 static struct {
     uv_loop_t loop;
     struct leat_scheduler scheduler;
+    struct leat_task_user users[N_USERS];
+    struct leat_task_queue queues[N_USERS][N_QUEUES];
     struct test_task tasks[MAX_TASKS];
-    unsigned n_added, n_done, n_begun;
-    unsigned owners[MAX_TASKS]; /* of those that went to the pool, in that order */
+    unsigned n_added, n_done, n_begun, n_done_of[N_OWNERS];
+    unsigned owners[MAX_TASKS]; /* of those that went to threads, in that order */
     uint32_t n_running[LEAT_N_TASK_CLASSES], n_most[LEAT_N_TASK_CLASSES]; /* atomic */
-    uint32_t n_long, n_most_long;                                         /* atomic */
-    uint32_t n_started, n_most_started; /* long tasks that are with the pool */
-    unsigned nap_us;
+    uint32_t n_started[LEAT_N_TASK_CLASSES], n_most_started[LEAT_N_TASK_CLASSES];
+    unsigned nap_ms;
 } test;
 
 static void raise_most(uint32_t *most, uint32_t n) {
@@ -38,87 +43,137 @@ static void raise_most(uint32_t *most, uint32_t n) {
         ;
 }
 
-static bool is_long(const struct leat_task *task) {
-    return task->class == LEAT_TASK_MAP || task->class == LEAT_TASK_SLOW;
-}
-
 static void work(struct leat_task *task) {
+    const struct test_task *self = (const struct test_task *)task;
+
     raise_most(&test.n_most[task->class],
                __atomic_add_fetch(&test.n_running[task->class], 1, __ATOMIC_RELAXED));
-    if (is_long(task))
-        raise_most(&test.n_most_long, __atomic_add_fetch(&test.n_long, 1, __ATOMIC_RELAXED));
-    uv_sleep(test.nap_us / 1000);
-    if (is_long(task))
-        (void)__atomic_sub_fetch(&test.n_long, 1, __ATOMIC_RELAXED);
+    if (self->waits_for)
+        uv_sem_wait(self->waits_for);
+    uv_sleep(self->nap_ms);
     (void)__atomic_sub_fetch(&test.n_running[task->class], 1, __ATOMIC_RELAXED);
 }
 
 static void start(struct leat_task *task) {
     test.owners[test.n_begun++] = ((struct test_task *)task)->owner;
-    test.n_started += is_long(task);
-    if (test.n_started > test.n_most_started)
-        test.n_most_started = test.n_started;
+    test.n_started[task->class]++;
+    if (test.n_started[task->class] > test.n_most_started[task->class])
+        test.n_most_started[task->class] = test.n_started[task->class];
 }
 
 static void done(struct leat_task *task) {
-    test.n_started -= is_long(task);
+    test.n_started[task->class]--;
     test.n_done++;
+    test.n_done_of[((struct test_task *)task)->owner]++;
 }
 
-static void add(struct leat_task_queue *queue, enum leat_task_class class, unsigned owner) {
+static struct test_task *add_waiting(struct leat_task_queue *queue, enum leat_task_class class,
+                                     unsigned owner, uv_sem_t *waits_for) {
     struct test_task *task = &test.tasks[test.n_added++];
 
     task->owner = owner;
+    task->nap_ms = test.nap_ms;
+    task->waits_for = waits_for;
     task->task.class = class;
     task->task.start = start;
     task->task.work = work;
     task->task.done = done;
     leat_scheduler_add(&test.scheduler, queue, &task->task);
+    return task;
 }
 
-static void begin(uint32_t n_workers, unsigned nap_us) {
+static void add(struct leat_task_queue *queue, enum leat_task_class class, unsigned owner) {
+    (void)add_waiting(queue, class, owner, NULL);
+}
+
+static void begin(uint32_t n_workers, unsigned nap_ms) {
     memset(&test, 0, sizeof(test));
-    test.nap_us = nap_us;
+    test.nap_ms = nap_ms;
     assert_int_equal(uv_loop_init(&test.loop), 0);
-    leat_scheduler_init(&test.scheduler, &test.loop, n_workers);
+    assert_int_equal(leat_scheduler_init(&test.scheduler, &test.loop, n_workers), 0);
+    for (unsigned i = 0; i < N_USERS; i++) {
+        leat_task_user_init(&test.users[i], 1);
+        for (unsigned j = 0; j < N_QUEUES; j++)
+            leat_task_queue_init(&test.queues[i][j], &test.users[i]);
+    }
 }
 
 static void end(void) {
     assert_int_equal(uv_run(&test.loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(test.n_done, test.n_added);
+    for (unsigned i = 0; i < LEAT_N_TASK_CLASSES; i++)
+        assert_int_equal(test.n_started[i], 0);
+    for (unsigned i = 0; i < N_USERS; i++)
+        leat_task_user_deinit(&test.users[i]);
+    leat_scheduler_stop(&test.scheduler);
+    assert_int_equal(uv_run(&test.loop, UV_RUN_DEFAULT), 0);
     leat_scheduler_deinit(&test.scheduler);
     assert_int_equal(uv_loop_close(&test.loop), 0);
 }
 
-/* One worker, so one after the other: owners take turns, each owner's own are in order. */
-static void test_fair(void **state) {
-    struct leat_task_queue queues[3];
-    unsigned n_of[3] = {0};
-
-    (void)state;
-    begin(1, 0);
-    for (unsigned i = 0; i < 3; i++)
-        leat_task_queue_init(&queues[i]);
-    for (unsigned i = 0; i < 3; i++) /* the first comes with many */
-        for (unsigned j = 0; j < (i == 0 ? 60U : 10U); j++)
-            add(&queues[i], LEAT_TASK_MAP, i);
+/* The same, of tasks that wait on a semaphore until all others are done. */
+static void end_waiting(uv_sem_t *semaphore, unsigned n_waiting) {
+    while (test.n_done < test.n_added - n_waiting)
+        (void)uv_run(&test.loop, UV_RUN_ONCE);
+    for (unsigned i = 0; i < n_waiting; i++)
+        uv_sem_post(semaphore);
     end();
-    for (unsigned i = 0; i < 33; i++)
-        n_of[test.owners[i]]++;
-    assert_in_range(n_of[0], 10, 14);
-    assert_in_range(n_of[1], 9, 10);
-    assert_in_range(n_of[2], 9, 10);
+}
+
+/* How many of the first n that went to threads were that owner's. */
+static unsigned count_first(unsigned n, unsigned owner) {
+    unsigned n_of = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        n_of += test.owners[i] == owner;
+    return n_of;
+}
+
+/* One worker, so one after the other: of two users with as much weight each has half, however many
+ * queues and tasks the first has. */
+static void test_users_share(void **state) {
+    (void)state;
+    begin(1, 2);
+    for (unsigned i = 0; i < 80; i++)
+        add(&test.queues[0][i % N_QUEUES], LEAT_TASK_MAP, 0);
+    for (unsigned i = 0; i < 20; i++)
+        add(&test.queues[1][0], LEAT_TASK_MAP, 1);
+    end();
+    assert_in_range(count_first(30, 1), 11, 20);
+    assert_true(test.users[0].worker_ns > test.users[1].worker_ns);
+}
+
+static void test_weights(void **state) {
+    (void)state;
+    begin(1, 2);
+    test.users[1].share.weight = 3;
+    for (unsigned i = 0; i < 80; i++)
+        add(&test.queues[0][0], LEAT_TASK_MAP, 0);
+    for (unsigned i = 0; i < 80; i++)
+        add(&test.queues[1][0], LEAT_TASK_MAP, 1);
+    end();
+    assert_in_range(count_first(60, 1), 38, 50);
+}
+
+/* Of one user's runs each has its share of the time, not of the tasks. */
+static void test_queues_share(void **state) {
+    (void)state;
+    begin(1, 1);
+    for (unsigned i = 0; i < 60; i++)
+        add(&test.queues[0][0], LEAT_TASK_MAP, 0);
+    test.nap_ms = 8;
+    for (unsigned i = 0; i < 20; i++)
+        add(&test.queues[0][1], LEAT_TASK_MAP, 1);
+    end();
+    assert_in_range(count_first(40, 1), 2, 12);
 }
 
 /* However much of the long kind waits, what is near to a trainer overtakes it. */
 static void test_urgent_first(void **state) {
-    struct leat_task_queue queue;
-
     (void)state;
-    begin(1, 1000);
-    leat_task_queue_init(&queue);
+    begin(1, 1);
     for (int i = 0; i < 50; i++)
-        add(&queue, LEAT_TASK_MAP, 0);
+        add(&test.queues[0][0], LEAT_TASK_MAP, 0);
     add(NULL, LEAT_TASK_URGENT, 1);
     add(NULL, LEAT_TASK_SCAN, 2);
     end();
@@ -127,33 +182,109 @@ static void test_urgent_first(void **state) {
     assert_int_equal(test.owners[2], 2);
 }
 
-/* Long tasks never take more threads than there are workers, slow ones no more than half. */
+/* Mapping never takes more threads than there are workers, slow work of a user half as many. */
 static void test_bounds(void **state) {
     (void)state;
     for (uint32_t n_workers = 1; n_workers <= 4; n_workers++) {
-        struct leat_task_queue queue;
-
-        begin(n_workers, 1000);
-        leat_task_queue_init(&queue);
+        begin(n_workers, 1);
         for (unsigned i = 0; i < 60; i++) {
-            add(NULL, LEAT_TASK_SLOW, 0);
-            add(&queue, LEAT_TASK_MAP, 1);
-            add(&queue, LEAT_TASK_URGENT, 2);
+            add(&test.queues[1][0], LEAT_TASK_SLOW, 0);
+            add(&test.queues[0][0], LEAT_TASK_MAP, 1);
+            add(&test.queues[0][1], LEAT_TASK_URGENT, 2);
         }
         end();
-        assert_in_range(test.n_most[LEAT_TASK_SLOW], 1, n_workers > 1 ? n_workers / 2 : 1);
-        assert_in_range(test.n_most_long, 1, n_workers); /* one thread is left for short tasks */
-        assert_in_range(test.n_most_started, test.n_most_long, n_workers);
-        assert_int_equal(test.n_started, 0);
-        assert_true(leat_scheduler_n_threads(n_workers) > test.n_most_long);
+        assert_in_range(test.n_most_started[LEAT_TASK_SLOW], 1, n_workers > 1 ? n_workers / 2 : 1);
+        assert_in_range(test.n_most_started[LEAT_TASK_MAP], 1, n_workers);
+        assert_in_range(test.n_most[LEAT_TASK_MAP], 1, n_workers);
+        assert_true(leat_scheduler_n_threads(n_workers) > test.n_most[LEAT_TASK_MAP]);
     }
+}
+
+/* Tasks of one run hold all workers. Openings do not wait for them, nor do the runs of others, nor
+ * another run of the same user; more of those that hold threads there are not. */
+static void test_held(void **state) {
+    uv_sem_t semaphore;
+
+    (void)state;
+    assert_int_equal(uv_sem_init(&semaphore, 0), 0);
+    for (uint32_t n_workers = 1; n_workers <= 3; n_workers++) {
+        begin(n_workers, 0);
+        for (unsigned i = 0; i < 20; i++)
+            (void)add_waiting(&test.queues[0][0], LEAT_TASK_MAP, 0, &semaphore);
+        add(&test.queues[0][1], LEAT_TASK_SLOW, 1);
+        add(&test.queues[1][0], LEAT_TASK_SLOW, 1);
+        for (unsigned i = 0; i < 10; i++) {
+            add(&test.queues[1][0], LEAT_TASK_MAP, 2);
+            add(&test.queues[1][0], LEAT_TASK_SCAN, 2);
+            add(&test.queues[1][0], LEAT_TASK_URGENT, 2);
+            add(&test.queues[0][1], LEAT_TASK_MAP, 3);
+        }
+        while (test.n_done < 42)
+            (void)uv_run(&test.loop, UV_RUN_ONCE);
+        assert_int_equal(test.n_done_of[0], 0);
+        assert_in_range(test.scheduler.n_map_held, 1, n_workers);
+        assert_int_equal(test.scheduler.n_submitted, n_workers);
+        end_waiting(&semaphore, 20);
+    }
+    uv_sem_destroy(&semaphore);
+}
+
+/* Nobody can have all the threads: whatever a user's runs hold, a second and a third get on. */
+static void test_one_user_cannot_take_all(void **state) {
+    uv_sem_t semaphore;
+    unsigned n_waiting = 0;
+
+    (void)state;
+    assert_int_equal(uv_sem_init(&semaphore, 0), 0);
+    begin(2, 0);
+    for (unsigned j = 0; j < N_QUEUES; j++)
+        for (unsigned i = 0; i < 4; i++, n_waiting++)
+            (void)add_waiting(&test.queues[0][j], i == 3 ? LEAT_TASK_SLOW : LEAT_TASK_MAP, 0,
+                              &semaphore);
+    for (unsigned i = 0; i < 3 * N_QUEUES; i++) {
+        add(&test.queues[1][0], LEAT_TASK_MAP, 1);
+        add(&test.queues[1][0], LEAT_TASK_SLOW, 1);
+        add(&test.queues[2][0], LEAT_TASK_MAP, 2);
+        add(&test.queues[2][0], LEAT_TASK_URGENT, 2);
+    }
+    end_waiting(&semaphore, n_waiting);
+    assert_true(test.n_done_of[1] > 0 && test.n_done_of[2] > 0);
+    uv_sem_destroy(&semaphore);
+}
+
+/* Storage hangs under all threads of the pool: batches of others go on beside it. */
+static void test_hung_pool(void **state) {
+    uv_sem_t semaphore;
+    unsigned n_waiting = 0;
+
+    (void)state;
+    assert_int_equal(uv_sem_init(&semaphore, 0), 0);
+    begin(2, 0);
+    for (unsigned i = 0; i < 8; i++, n_waiting += 2) {
+        (void)add_waiting(&test.queues[0][i % N_QUEUES], LEAT_TASK_SCAN, 0, &semaphore);
+        (void)add_waiting(&test.queues[0][i % N_QUEUES], LEAT_TASK_MAP, 0, &semaphore);
+    }
+    while (test.scheduler.n_pool_held < test.scheduler.n_threads)
+        (void)uv_run(&test.loop, UV_RUN_ONCE);
+    for (unsigned i = 0; i < 20; i++) {
+        add(&test.queues[1][0], LEAT_TASK_URGENT, 1);
+        add(&test.queues[1][0], LEAT_TASK_SCAN, 1);
+        add(&test.queues[1][0], LEAT_TASK_MAP, 1);
+    }
+    end_waiting(&semaphore, n_waiting);
+    uv_sem_destroy(&semaphore);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fair),
+        cmocka_unit_test(test_users_share),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_queues_share),
         cmocka_unit_test(test_urgent_first),
         cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_held),
+        cmocka_unit_test(test_one_user_cannot_take_all),
+        cmocka_unit_test(test_hung_pool),
     };
 
     (void)setenv("UV_THREADPOOL_SIZE", "8", 1);

@@ -55,6 +55,22 @@ static void test_values(void **state) {
     leat_settings_free(settings);
 }
 
+static void test_weights(void **state) {
+    struct leat_error err;
+    struct leat_settings *settings =
+        parse("user_weights:\n  root: 3\n  \"1000\": 1000\n  4294967294: 1\n", &err);
+
+    (void)state;
+    assert_non_null(settings);
+    assert_int_equal(settings->n_weights, 3);
+    assert_int_equal(settings->weights[0].uid, 0);
+    assert_int_equal(settings->weights[0].weight, 3);
+    assert_int_equal(settings->weights[1].uid, 1000);
+    assert_int_equal(settings->weights[1].weight, 1000);
+    assert_true(settings->weights[2].uid == UINT32_MAX - 1);
+    leat_settings_free(settings);
+}
+
 /* Overrides count as if they had been written, and are checked as such. */
 static void test_overrides(void **state) {
     static const char text[] = "workers: 3\nstreams: {a: {source: {csv: {paths: [x.csv]}}, "
@@ -99,6 +115,15 @@ static void test_complaints(void **state) {
         {"streams: {}\nmax_window: 8\nwindow: 9\n", 3, 9, "max_window"},
         {"max_sessions: 5\nmax_user_sessions: 6\n", 2, 20, "max_sessions"},
         {"log: loud\n", 1, 6, "none of"},
+        {"user_weights: 5\n", 1, 15, "map"},
+        {"user_weights: {no-such-user-here: 2}\n", 1, 16, "no user of this machine"},
+        {"user_weights:\n  \"4294967295\": 2\n", 2, 3, "no user of this machine"},
+        {"user_weights:\n  \"-1\": 2\n", 2, 3, "no user of this machine"},
+        {"user_weights:\n  \"99999999999999999999\": 2\n", 2, 3, "no user of this machine"},
+        {"user_weights:\n  root: 0\n", 2, 9, "from 1 to 1000"},
+        {"user_weights:\n  root: 1001\n", 2, 9, "from 1 to 1000"},
+        {"user_weights:\n  root: much\n", 2, 9, "from 1 to 1000"},
+        {"user_weights:\n  root: 2\n  \"0\": 3\n", 3, 3, "has a weight already"},
         {"roots: {a: b}\n", 1, 8, "list"},
         {"- a\n", 1, 1, "map"},
         {"workers: 1\nworkers: 2\n", 2, 1, ""},
@@ -147,11 +172,9 @@ static void test_table(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_overrides),
-        cmocka_unit_test(test_complaints),
-        cmocka_unit_test(test_streams_are_checked),
+        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_values),
+        cmocka_unit_test(test_weights),    cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_complaints), cmocka_unit_test(test_streams_are_checked),
         cmocka_unit_test(test_table),
     };
 

@@ -15,6 +15,7 @@
 static const struct leat_limits limits = {
     .user = {4, 1000, 2, 3},
     .total = {6, 1500, 3, 4},
+    .is_shared = {true, false, true, false},
 };
 
 static void test_against_model(void **state) {
@@ -46,8 +47,10 @@ static void test_against_model(void **state) {
         }
         for (unsigned j = 0; j < N; j++)
             total += used[j][what];
-        fits =
-            used[who][what] + amount <= limits.user[what] && total + amount <= limits.total[what];
+        fits = used[who][what] + amount <= limits.user[what] &&
+               total + amount <= limits.total[what] &&
+               (!limits.is_shared[what] ||
+                used[who][what] + amount <= limits.total[what] - total - amount + 1);
         struct leat_error err = LEAT_ERROR_INIT;
         int r = leat_user_charge(accounts[who], (enum leat_charge)what, amount, &err);
 
@@ -95,18 +98,68 @@ static void test_users_are_apart(void **state) {
     while (leat_user_charge(greedy, LEAT_CHARGE_SESSIONS, 1, NULL) == 0)
         ;
     assert_int_equal(leat_user_charge(other, LEAT_CHARGE_SESSIONS, 1, NULL), 0);
-    leat_user_discharge(greedy, LEAT_CHARGE_SESSIONS, 4);
+    leat_user_discharge(greedy, LEAT_CHARGE_SESSIONS, greedy->used[LEAT_CHARGE_SESSIONS]);
     leat_user_discharge(other, LEAT_CHARGE_SESSIONS, 1);
     leat_user_unref(greedy);
     leat_user_unref(other);
     leat_users_deinit(&users);
 }
 
+/* One after the other takes all it can: each gets half of what is left, more than nothing for as
+ * long as there is anything, and none gets all. */
+static void test_shares(void **state) {
+    struct leat_limits all = {.user = {1000}, .total = {100}, .is_shared = {true}};
+    uint64_t left = 100;
+    struct leat_users users;
+    struct leat_user *accounts[8];
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    (void)state;
+    leat_users_init(&users, &all);
+    for (uint32_t i = 0; i < 8; i++) {
+        uint64_t n = 0;
+
+        accounts[i] = leat_users_get(&users, i);
+        while (leat_user_charge(accounts[i], LEAT_CHARGE_SESSIONS, 1, NULL) == 0)
+            n++;
+        assert_int_equal(n, (left + 1) / 2);
+        assert_int_equal(accounts[i]->n_refused, 1);
+        left -= n;
+    }
+    assert_int_equal(leat_user_charge(accounts[7], LEAT_CHARGE_SESSIONS, 1, &err), -EDQUOT);
+    assert_non_null(strstr(err.message, "max_sessions"));
+    for (uint32_t i = 0; i < 8; i++) {
+        leat_user_discharge(accounts[i], LEAT_CHARGE_SESSIONS,
+                            accounts[i]->used[LEAT_CHARGE_SESSIONS]);
+        leat_user_unref(accounts[i]);
+    }
+    leat_users_deinit(&users);
+}
+
+static void test_weights(void **state) {
+    static const struct leat_weight weights[] = {{1000, 5}, {0, 2}};
+    struct leat_users users;
+    struct leat_user *named, *other;
+
+    (void)state;
+    leat_users_init(&users, &limits);
+    leat_users_set_weights(&users, weights, 2);
+    named = leat_users_get(&users, 1000);
+    other = leat_users_get(&users, 1001);
+    assert_int_equal(named->tasks.share.weight, 5);
+    assert_int_equal(other->tasks.share.weight, 1);
+    leat_users_set_weights(&users, NULL, 0);
+    assert_int_equal(named->tasks.share.weight, 1);
+    leat_user_unref(named);
+    leat_user_unref(other);
+    leat_users_deinit(&users);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_model),
-        cmocka_unit_test(test_huge_amounts),
-        cmocka_unit_test(test_users_are_apart),
+        cmocka_unit_test(test_against_model),   cmocka_unit_test(test_huge_amounts),
+        cmocka_unit_test(test_users_are_apart), cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_weights),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
