@@ -247,6 +247,7 @@ def test_settings(folder):
         refused = daemon.pull("s", check=False).stderr
         assert b"would be over the limit of 1 (max_user_sessions)" in refused, refused
         seen, said = trainer.stop().finish()
+        wait_until(lambda: not daemon.sessions(), "there is room for another one")
         assert said["lost"] == 0 and seen == trainer.again(len(seen))
         assert "event=opened" in daemon.log  # of level info
 

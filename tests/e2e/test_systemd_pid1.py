@@ -298,6 +298,25 @@ def test_broken_configuration(folder):
     assert client.returncode == 0, output
 
 
+def test_reload(folder):
+    """By systemctl, as the unit has it: the same process with another stream; a wrong file fails the reload only."""
+    machine.restart()
+    pid = machine.main_pid()
+    more = CONFIG[CONFIG.index("streams:"):].replace('"titanic":', '"again":').replace('["titanic.csv"]', '["../titanic.csv"]')
+    machine.write("/etc/leat/streams.d/more.yaml", more.replace('"titanic.vocab.txt"', '"../titanic.vocab.txt"'))
+    machine.run("systemctl", "reload", "leatd.service")
+    assert machine.main_pid() == pid and machine.states() == ["active"] * 4
+    digests = {find_digest(machine.run("leatctl", "pull", name, "--digest").encode()) for name in ("titanic", "again")}
+    assert len(digests) == 1
+    machine.write("/etc/leat/streams.d/more.yaml", more.replace("stages", "stagse"))
+    assert "failed" in machine.run("systemctl", "reload", "leatd.service", check=False)
+    assert "/etc/leat/streams.d/more.yaml:2:" in machine.journal(), machine.journal()
+    assert machine.main_pid() == pid and machine.states() == ["active"] * 4
+    machine.run("leatctl", "pull", "again")
+    machine.run("rm", "-r", "/etc/leat/streams.d")
+    machine.run("systemctl", "reload", "leatd.service")
+
+
 def test_drain(folder):
     """After a drain it is started again: a restart without loss."""
     machine.restart()
