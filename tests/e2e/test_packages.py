@@ -32,6 +32,7 @@ TRAINER_UID = 1000
 PACE_US = 5000
 N_EPOCHS = 400  # more than the trainer gets through
 CLEAN = ["initial-upload-closes-no-bugs", "no-manual-page"]  # what lintian may warn of
+TRAINER = "#include <leat.h>\n#include <stdio.h>\nint main(void) {\n    puts(leat_version());\n}\n"
 READ = """
 import leat
 with leat.open("titanic") as batches:
@@ -107,12 +108,14 @@ class Debian(Machine):
         return ["setpriv", f"--reuid={TRAINER_UID}", f"--regid={TRAINER_UID}", f"--groups={group}",
                 "/usr/local/bin/steady", "titanic", "0", "1", "2", str(pace_us), str(n_epochs)]
 
-    def around(self, what):
+    def around(self, trainer, what):
         """Does what() while the trainer runs: then there is another daemon, and the trainer goes on with it."""
         pid = self.main_pid()
         what()
         self.wait_restarted(pid)
-        wait_until(lambda: self.n_sessions() == 1, "the trainer is back")
+        wait_until(lambda: self.n_sessions() == 1 or trainer.poll() is not None, "the trainer is back")
+        if trainer.poll() is not None:
+            raise AssertionError(f"the trainer ended: {trainer.communicate()[0][-2000:]}\n{self.journal()}")
 
 
 packages = None
@@ -173,7 +176,7 @@ def test_headers(folder):
     for name in ("libleat0", "libleat-dev"):
         subprocess.run(["dpkg-deb", "--extract", packages.first[name], folder], check=True)
     libraries = next((folder / "usr/lib").rglob("libleat.so")).parent
-    (folder / "version.c").write_text('#include <leat.h>\n#include <stdio.h>\nint main(void) {\n    puts(leat_version());\n}\n')
+    (folder / "version.c").write_text(TRAINER)
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "leat"], capture_output=True, text=True, check=True,
                            env={**os.environ, "PKG_CONFIG_PATH": str(libraries / "pkgconfig")}).stdout.split()
     subprocess.run(["cc", "-o", folder / "version", folder / "version.c", *flags], check=True)
@@ -217,12 +220,12 @@ def test_trainer(folder):
     machine.run("systemctl", "daemon-reload")
     trainer = machine.start(*machine.train(PACE_US, 0))
     wait_until(lambda: machine.n_sessions() == 1, "a session")
-    machine.around(lambda: machine.run("systemctl", "restart", "leatd"))
-    machine.around(lambda: machine.run("systemctl", "kill", "--signal=KILL", "leatd"))
-    machine.around(lambda: machine.apt("install", packages.next["leatd"]))
+    machine.around(trainer, lambda: machine.run("systemctl", "restart", "leatd"))
+    machine.around(trainer, lambda: machine.run("systemctl", "kill", "--signal=KILL", "leatd"))
+    machine.around(trainer, lambda: machine.apt("install", packages.next["leatd"]))
     assert machine.version() == "ii  0.1.0-2", machine.version()
-    machine.around(lambda: machine.run("systemctl", "kill", "--signal=STOP", "leatd"))
-    machine.around(lambda: machine.apt("install", packages.first["leatd"]))
+    machine.around(trainer, lambda: machine.run("systemctl", "kill", "--signal=STOP", "leatd"))
+    machine.around(trainer, lambda: machine.apt("install", packages.first["leatd"]))
     assert machine.version() == "ii  0.1.0-1", machine.version()
     os.kill(list(children(trainer.pid))[-1], signal.SIGTERM)
     lines = trainer.communicate(timeout=HANG_S)[0].decode().splitlines()

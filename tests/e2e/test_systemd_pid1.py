@@ -28,6 +28,7 @@ CONFIG = data.yaml_text({"titanic": data.titanic_stream("titanic.csv")}, workers
     str(ROOT / "config" / "titanic.vocab.txt"), "titanic.vocab.txt")
 FILES = ["titanic.csv", "titanic.vocab.txt"]
 TRAINER_UID = 1000
+HIERARCHIES = {"": ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"], "name=systemd": ["/sys/fs/cgroup/systemd"]}
 BOOT_S = HANG_S
 
 
@@ -63,7 +64,7 @@ def make_cgroups(name):
     made = []
     for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
         _, hierarchy, path = line.split(":", 2)
-        for mount in {"": ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"], "name=systemd": ["/sys/fs/cgroup/systemd"]}.get(hierarchy, []):
+        for mount in HIERARCHIES.get(hierarchy, []):
             folder = pathlib.Path(mount + path) / name
             with contextlib.suppress(OSError):
                 if (folder.parent / "cgroup.procs").exists():
@@ -342,7 +343,7 @@ def test_drain(folder):
 def test_drain_on_stop(folder):
     """With the drop-in a stop waits for the trainers, longer than TimeoutStopSec= by itself."""
     drop_in = "/run/systemd/system/leatd.service.d/drain.conf"
-    conf = machine.run("cat", "/usr/share/doc/leat/drain-on-stop.conf")
+    conf = machine.run("cat", "/usr/share/doc/leatd/drain-on-stop.conf")
     machine.write(drop_in, conf + "\nTimeoutStopSec=4\n")
     machine.run("systemctl", "daemon-reload")
     machine.restart()
