@@ -43,7 +43,7 @@ install(FILES ${CMAKE_BINARY_DIR}/systemd/leatd.service systemd/leatd.socket sys
 # The same without root: units of a user's own service manager.
 install(FILES ${CMAKE_BINARY_DIR}/systemd/user/leatd.service systemd/user/leatd.socket systemd/user/leatd-copy.socket
         systemd/user/leatd-control.socket DESTINATION lib/systemd/user)
-install(FILES ${CMAKE_BINARY_DIR}/systemd/drain-on-stop.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leat)
+install(FILES ${CMAKE_BINARY_DIR}/systemd/drain-on-stop.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leatd)
 install(FILES systemd/leatd.sysusers.conf RENAME leat.conf DESTINATION lib/sysusers.d)
 install(FILES ${CMAKE_BINARY_DIR}/leatd.catalog DESTINATION lib/systemd/catalog)
 install(FILES ${CMAKE_BINARY_DIR}/log-events.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leatd)

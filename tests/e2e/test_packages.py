@@ -5,8 +5,9 @@
 
 The packages are made of the tree that BIN lies in, and once more as a later release. The machine is a
 container of systemd-nspawn over a tree that tests/e2e/debian_tree.py makes, and build/ keeps; what is
-installed there is gone afterwards. The tests of one machine go on from each other, in their order.
-Needs root, dpkg-dev, systemd-nspawn, and mmdebstrap with a mirror; lintian for one of them.
+installed there is gone afterwards. Its tests go on from each other, in their order. Needs dpkg-dev, for
+the machine root, systemd-nspawn, and mmdebstrap with a mirror, for one test lintian; what is missing
+skips its tests.
 """
 import contextlib
 import json
@@ -15,7 +16,7 @@ import pathlib
 import re
 import signal
 import subprocess
-import time
+import tempfile
 
 import debian_tree
 import leat_harness
@@ -31,6 +32,7 @@ TRAINER_UID = 1000
 PACE_US = 5000
 N_EPOCHS = 400  # more than the trainer gets through
 CLEAN = ["initial-upload-closes-no-bugs", "no-manual-page"]  # what lintian may warn of
+TRAINER = "#include <leat.h>\n#include <stdio.h>\nint main(void) {\n    puts(leat_version());\n}\n"
 READ = """
 import leat
 with leat.open("titanic") as batches:
@@ -62,40 +64,32 @@ def with_other_sockets(folder, package):
     return folder / package.name
 
 
+class Packages:
+    """A release of all of them; leatd of the next; and that with other sockets."""
+
+    def __init__(self, folder):
+        if SLOW > 1:
+            raise Skip("packages are made of trees without sanitizers")
+        require("dpkg-shlibdeps")
+        self.folder = folder
+        self.first = pack(folder / "1", 1)
+        self.next = pack(folder / "2", 2, "leatd")
+        self.other = with_other_sockets(folder / "3", self.next["leatd"])
+
+
 class Debian(Machine):
-    """A booted Debian 12 without leat; the packages lie in /packages there."""
+    """A Debian 12 without leat; the packages lie in /packages there. `absent`: why there is none."""
 
-    def __init__(self):
-        for program in ("dpkg-shlibdeps", "mmdebstrap"):
-            require(program)
-        super().__init__()
-
-    def pack(self):
-        self.first = pack(self.folder / "packages" / "1", 1)
-        self.next = pack(self.folder / "packages" / "2", 2, "leatd")
-        self.other = with_other_sockets(self.folder / "packages" / "3", self.next["leatd"])
-        self.tree = debian_tree.find(ROOT / "build" / "debian-12", sorted(self.first.values()))
+    absent = None
 
     def boot(self):
-        options = ["--quiet", "--volatile=overlay", "--register=no", "--machine", f"leat-{os.getpid()}", "--private-network",
-                   f"--bind-ro={self.folder}/packages:/packages", f"--bind-ro={BIN.parent}/tests/e2e/steady:/usr/local/bin/steady"]
-        if not os.path.isdir("/run/systemd/system"):
-            options.append("--keep-unit")
-        self.process = subprocess.Popen(
-            ["systemd-nspawn", f"--directory={self.tree}", *options, "--boot", "systemd.unit=basic.target",
-             "systemd.firstboot=off"],
-            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
-            env={**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"})
-        deadline = time.monotonic() + HANG_S
-        while not self.is_up():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                text = (self.folder / "boot.log").read_text(errors="replace").strip()
-                raise Skip("no container boots here: " + text.split("\n")[-1])
-            time.sleep(0.1)
+        tree = debian_tree.find(ROOT / "build" / "debian-12", sorted(packages.first.values()))
+        self.boot_tree(tree, "--volatile=overlay", f"--bind-ro={packages.folder}:/packages",
+                       f"--bind-ro={BIN.parent}/tests/e2e/steady:/usr/local/bin/steady")
 
-    def apt(self, command, *packages):
-        names = [f"/packages/{path.relative_to(self.folder / 'packages')}" if isinstance(path, pathlib.Path) else path
-                 for path in packages]
+    def apt(self, command, *what):
+        names = [f"/packages/{path.relative_to(packages.folder)}" if isinstance(path, pathlib.Path) else path
+                 for path in what]
         return self.run("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", command, "--yes", "--allow-downgrades",
                         "-o", "DPkg::Options::=--force-unsafe-io", *names)
 
@@ -114,15 +108,32 @@ class Debian(Machine):
         return ["setpriv", f"--reuid={TRAINER_UID}", f"--regid={TRAINER_UID}", f"--groups={group}",
                 "/usr/local/bin/steady", "titanic", "0", "1", "2", str(pace_us), str(n_epochs)]
 
-    def around(self, what):
+    def around(self, trainer, what):
         """Does what() while the trainer runs: then there is another daemon, and the trainer goes on with it."""
         pid = self.main_pid()
         what()
         self.wait_restarted(pid)
-        wait_until(lambda: self.n_sessions() == 1, "the trainer is back")
+        wait_until(lambda: self.n_sessions() == 1 or trainer.poll() is not None, "the trainer is back")
+        if trainer.poll() is not None:
+            raise AssertionError(f"the trainer ended: {trainer.communicate()[0][-2000:]}\n{self.journal()}")
 
 
+packages = None
 machine = None
+
+
+def booted():
+    """The machine; the first who asks boots it."""
+    global machine
+    if not machine:
+        machine = Debian()
+        try:
+            machine.boot()
+        except Skip as reason:
+            machine.absent = reason
+    if machine.absent:
+        raise machine.absent
+    return machine
 
 
 def installed_files(folder):
@@ -140,7 +151,7 @@ def packed_files(package):
 
 def test_files(folder):
     """All that is installed is in a package, and in one only."""
-    of_package = {name: packed_files(path) for name, path in machine.first.items()}
+    of_package = {name: packed_files(path) for name, path in packages.first.items()}
     every = [name for names in of_package.values() for name in names]
     assert len(every) == len(set(every)), sorted(name for name in set(every) if every.count(name) > 1)
     assert not installed_files(folder) - set(every)
@@ -156,33 +167,35 @@ def test_lintian(folder):
     """Without errors, nor warnings that would be news."""
     require("lintian")
     done = subprocess.run(["lintian", "--allow-root", "--fail-on=error,warning", f"--suppress-tags={','.join(CLEAN)}",
-                           *machine.first.values()], capture_output=True, text=True, timeout=HANG_S)
+                           *packages.first.values()], capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_headers(folder):
     """A trainer in C is built with what libleat-dev brings, and runs with libleat0."""
     for name in ("libleat0", "libleat-dev"):
-        subprocess.run(["dpkg-deb", "--extract", machine.first[name], folder], check=True)
+        subprocess.run(["dpkg-deb", "--extract", packages.first[name], folder], check=True)
     libraries = next((folder / "usr/lib").rglob("libleat.so")).parent
-    (folder / "version.c").write_text('#include <leat.h>\n#include <stdio.h>\nint main(void) {\n    puts(leat_version());\n}\n')
+    (folder / "version.c").write_text(TRAINER)
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "leat"], capture_output=True, text=True, check=True,
                            env={**os.environ, "PKG_CONFIG_PATH": str(libraries / "pkgconfig")}).stdout.split()
     subprocess.run(["cc", "-o", folder / "version", folder / "version.c", *flags], check=True)
     said = subprocess.run([folder / "version"], capture_output=True, text=True, check=True,
                           env={**os.environ, "LD_LIBRARY_PATH": str(libraries)}).stdout.strip()
-    assert said and machine.first["libleat0"].name.split("_")[1].startswith(said), said
+    assert said and packages.first["libleat0"].name.split("_")[1].startswith(said), said
 
 
 def test_install(folder):
     """One command, and the service runs, with a configuration that names no data; a stream, and there are batches."""
-    machine.apt("install", machine.first["leatd"])
+    machine = booted()
+    machine.apt("install", packages.first["leatd"])
     assert machine.version() == "ii  0.1.0-1", machine.version()
     machine.run("systemctl", "start", "leatd")
     assert machine.states() == ["active"] * 4, machine.journal()
     assert [machine.run("systemctl", "is-enabled", unit) for unit in UNITS] == ["enabled"] * 4
     for group in GROUPS:
         machine.run("getent", "group", group)
+    assert "leatd is ready" in machine.run("journalctl", "--list-catalog"), "the journal's catalog"
     machine.write("/etc/leat/leatd.yaml", CONFIG)
     machine.run("systemctl", "restart", "leatd")
     assert machine.run(*machine.train(0, 1)).startswith("epoch 0 28 ")
@@ -190,7 +203,8 @@ def test_install(folder):
 
 def test_companions(folder):
     """Operators and Python find what they need in the other packages."""
-    machine.apt("install", "--no-install-recommends", *(path for name, path in machine.first.items() if name != "leatd"))
+    machine = booted()
+    machine.apt("install", "--no-install-recommends", *(path for name, path in packages.first.items() if name != "leatd"))
     assert json.loads(machine.run("leatctl", "status", "--json"))["n_streams"] == 1
     assert "libleat.so.0" in machine.run("ldconfig", "-p")
     lines = machine.run("python3", "-c", READ % EXAMPLES).splitlines()
@@ -200,17 +214,18 @@ def test_companions(folder):
 
 def test_trainer(folder):
     """Restarted, killed, hung, upgraded and downgraded around a trainer, which sees what an undisturbed one does."""
+    machine = booted()
     undisturbed = machine.run(*machine.train(0, N_EPOCHS)).splitlines()
     machine.write("/run/systemd/system/leatd.service.d/watchdog.conf", "[Service]\nWatchdogSec=2\n")
     machine.run("systemctl", "daemon-reload")
     trainer = machine.start(*machine.train(PACE_US, 0))
     wait_until(lambda: machine.n_sessions() == 1, "a session")
-    machine.around(lambda: machine.run("systemctl", "restart", "leatd"))
-    machine.around(lambda: machine.run("systemctl", "kill", "--signal=KILL", "leatd"))
-    machine.around(lambda: machine.apt("install", machine.next["leatd"]))
+    machine.around(trainer, lambda: machine.run("systemctl", "restart", "leatd"))
+    machine.around(trainer, lambda: machine.run("systemctl", "kill", "--signal=KILL", "leatd"))
+    machine.around(trainer, lambda: machine.apt("install", packages.next["leatd"]))
     assert machine.version() == "ii  0.1.0-2", machine.version()
-    machine.around(lambda: machine.run("systemctl", "kill", "--signal=STOP", "leatd"))
-    machine.around(lambda: machine.apt("install", machine.first["leatd"]))
+    machine.around(trainer, lambda: machine.run("systemctl", "kill", "--signal=STOP", "leatd"))
+    machine.around(trainer, lambda: machine.apt("install", packages.first["leatd"]))
     assert machine.version() == "ii  0.1.0-1", machine.version()
     os.kill(list(children(trainer.pid))[-1], signal.SIGTERM)
     lines = trainer.communicate(timeout=HANG_S)[0].decode().splitlines()
@@ -221,8 +236,9 @@ def test_trainer(folder):
 
 def test_choices(folder):
     """What an operator has decided stays over an upgrade: the configuration, and that nothing runs."""
+    machine = booted()
     machine.run("systemctl", "disable", "--now", *UNITS)
-    machine.apt("install", machine.next["leatd"])
+    machine.apt("install", packages.next["leatd"])
     assert machine.states() == ["inactive"] * 4
     assert [machine.run("systemctl", "is-enabled", unit, check=False) for unit in UNITS] == ["disabled"] * 4
     assert machine.run("cat", "/etc/leat/leatd.yaml") == CONFIG.strip()
@@ -232,9 +248,10 @@ def test_choices(folder):
 
 def test_other_sockets(folder):
     """Sockets that an upgrade changes are made again, with the daemon."""
-    machine.apt("install", machine.first["leatd"])
+    machine = booted()
+    machine.apt("install", packages.first["leatd"])
     pid = machine.main_pid()
-    machine.apt("install", machine.other)
+    machine.apt("install", packages.other)
     assert machine.states() == ["active"] * 4 and machine.main_pid() != pid
     assert machine.show("leatd.socket", "Backlog") == "77"
     assert machine.run(*machine.train(0, 1)).startswith("epoch 0 28 ")
@@ -242,6 +259,7 @@ def test_other_sockets(folder):
 
 def test_reload(folder):
     """A stream more without a restart; of a file that is wrong the reload fails, and all stays."""
+    machine = booted()
     if machine.show("leatd.service", "CanReload") != "yes":
         raise Skip("the unit has no ExecReload")
     pid = machine.main_pid()
@@ -257,12 +275,13 @@ def test_reload(folder):
 
 def test_purge(folder):
     """Removed, it does not run; purged, nothing of it is left but its groups."""
+    machine = booted()
     machine.run("sh", "-c", "touch /var/lib/leat/found /var/cache/leat/found")
     machine.apt("remove", "leatd")
     assert machine.states() == ["inactive"] * 4
     assert machine.run("cat", "/etc/leat/leatd.yaml") == CONFIG.strip()
     machine.run("ls", "/var/lib/leat/found")
-    machine.apt("purge", *(name for name in machine.first if name != "python3-leat"))  # which went with leatd
+    machine.apt("purge", *(name for name in packages.first if name != "python3-leat"))  # which went with leatd
     left = machine.run("find", "/", "-xdev", "-name", "*leat*", "-not", "-path", "/packages/*", "-not", "-path", "/proc/*")
     assert left == "", left
     for group in GROUPS:
@@ -270,19 +289,18 @@ def test_purge(folder):
 
 
 def main():
-    global machine
+    global packages
     signal.signal(signal.SIGTERM, lambda *_: exit(1))
-    try:
-        machine = Debian()
-        machine.pack()
-        machine.boot()
-        leat_harness.main(globals())
-    except Skip as reason:
-        print(f"skipped: {reason}")
-        raise SystemExit(77)
-    finally:
-        if machine:
-            machine.close()
+    with tempfile.TemporaryDirectory(prefix="leat-e2e-") as folder:
+        try:
+            packages = Packages(pathlib.Path(folder))
+            leat_harness.main(globals())
+        except Skip as reason:
+            print(f"skipped: {reason}")
+            raise SystemExit(77)
+        finally:
+            if machine:
+                machine.close()
 
 
 if __name__ == "__main__":

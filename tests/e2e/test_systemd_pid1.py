@@ -28,6 +28,7 @@ CONFIG = data.yaml_text({"titanic": data.titanic_stream("titanic.csv")}, workers
     str(ROOT / "config" / "titanic.vocab.txt"), "titanic.vocab.txt")
 FILES = ["titanic.csv", "titanic.vocab.txt"]
 TRAINER_UID = 1000
+HIERARCHIES = {"": ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"], "name=systemd": ["/sys/fs/cgroup/systemd"]}
 BOOT_S = HANG_S
 
 
@@ -58,6 +59,27 @@ def children(pid):
             yield from children(child)
 
 
+def make_cgroups(name):
+    """Of its own for one container: those that share one see each other's processes in their units."""
+    made = []
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, hierarchy, path = line.split(":", 2)
+        for mount in HIERARCHIES.get(hierarchy, []):
+            folder = pathlib.Path(mount + path) / name
+            with contextlib.suppress(OSError):
+                if (folder.parent / "cgroup.procs").exists():
+                    folder.mkdir()
+                    made.append(folder)
+    return made
+
+
+def remove_cgroup(folder):
+    """With those below it; none has a process any more, or it stays."""
+    for path, _, _ in os.walk(folder, topdown=False):
+        with contextlib.suppress(OSError):
+            os.rmdir(path)
+
+
 class Machine:
     """A container with systemd as PID 1 and leat installed."""
 
@@ -73,19 +95,26 @@ class Machine:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="leat-e2e-"))
         self.log = open(self.folder / "boot.log", "w+")
         self.process = self.leader = None
+        self.cgroups = []
 
     def install(self):
         subprocess.run(["cmake", "--install", BIN.parent, "--prefix", "/usr"], check=True, stdout=self.log,
                        env={**os.environ, "DESTDIR": str(self.folder), "PATH": f"/usr/bin:{os.environ['PATH']}"})
 
     def boot(self):
-        options = ["--quiet", "--volatile=yes", "--register=no", "--machine", f"leat-{os.getpid()}",
-                   "--private-network", f"--overlay=/usr:{self.folder}/usr:/usr"]
+        self.boot_tree("/", "--volatile=yes", f"--overlay=/usr:{self.folder}/usr:/usr")
+        for name in FILES:
+            self.write(f"/etc/leat/{name}", (ROOT / "config" / name).read_text())
+
+    def boot_tree(self, folder, *more):
+        options = [f"--directory={folder}", *more, "--quiet", "--register=no", "--machine", f"leat-{os.getpid()}",
+                   "--private-network"]
         if not os.path.isdir("/run/systemd/system"):
             options.append("--keep-unit")  # else it asks this machine's systemd for a scope
+            self.cgroups = make_cgroups(f"leat-{os.getpid()}")
         self.process = subprocess.Popen(
-            ["systemd-nspawn", "--directory=/", *options, "--boot", "systemd.unit=basic.target", "systemd.firstboot=off"],
-            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+            ["systemd-nspawn", *options, "--boot", "systemd.unit=basic.target", "systemd.firstboot=off"],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, preexec_fn=self.enter_cgroups,
             env={**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"})
         deadline = time.monotonic() + BOOT_S
         while not self.is_up():
@@ -93,8 +122,10 @@ class Machine:
                 text = (self.folder / "boot.log").read_text(errors="replace").strip()
                 raise Skip("no container boots here: " + text.split("\n")[-1])
             time.sleep(0.1)
-        for name in FILES:
-            self.write(f"/etc/leat/{name}", (ROOT / "config" / name).read_text())
+
+    def enter_cgroups(self):
+        for folder in self.cgroups:
+            (folder / "cgroup.procs").write_text("0")
 
     def is_up(self):
         for pid in children(self.process.pid):
@@ -157,6 +188,8 @@ class Machine:
                 self.process.kill()
                 self.process.wait()
         self.log.close()
+        for folder in self.cgroups:
+            remove_cgroup(folder)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -329,7 +362,7 @@ def test_drain(folder):
 def test_drain_on_stop(folder):
     """With the drop-in a stop waits for the trainers, longer than TimeoutStopSec= by itself."""
     drop_in = "/run/systemd/system/leatd.service.d/drain.conf"
-    conf = machine.run("cat", "/usr/share/doc/leat/drain-on-stop.conf")
+    conf = machine.run("cat", "/usr/share/doc/leatd/drain-on-stop.conf")
     machine.write(drop_in, conf + "\nTimeoutStopSec=4\n")
     machine.run("systemctl", "daemon-reload")
     machine.restart()
