@@ -379,8 +379,7 @@ static int start_plan(struct leat_opening *opening, struct leat_error *err) {
     leat_data_unref(opening->known);
     opening->known = leat_data_ref(opening->stream->data);
     opening->n_reloads = daemon->n_reloads;
-    leat_loading_start(daemon, &opening->loading, &opening->session->user->queue,
-                       &opening->task);
+    leat_loading_start(daemon, &opening->loading, &opening->user->queue, &opening->task);
     return 0;
 }
 
