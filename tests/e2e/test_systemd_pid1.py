@@ -20,7 +20,6 @@ import time
 
 import data
 import leat_harness
-from tracer import Tracer
 from leat_harness import BIN, HANG_S, ROOT, SLOW, Skip, find_digest, require, run_digest, wait_until
 
 SOCKETS = ["leatd.socket", "leatd-copy.socket", "leatd-control.socket"]
@@ -39,15 +38,6 @@ for line in sys.stdin:
     record = json.loads(line)
     print(json.dumps({"_leat": record["_leat"], "id": int(record["id"]) + number}), flush=True)
 """
-
-
-def status_of(pid):
-    """The line of /proc/PID/status with its numbers in all pid namespaces; empty: it has ended."""
-    with contextlib.suppress(OSError):
-        for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("NSpid:"):
-                return line + "\n"
-    return ""
 
 
 def children(pid):
@@ -247,23 +237,6 @@ def test_status(folder):
     machine.run("journalctl", "--update-catalog")
     said = machine.run("journalctl", "-x", "-u", "leatd", "LEAT_EVENT=started", "-n", "1", "--no-pager")
     assert "Subject: leatd is ready" in said and "leatd is ready (version=" in said, said
-    machine.end_trainers(client)
-
-
-def test_stopped_worker(folder):
-    """A worker that does not go on, with a loop that does: started again all the same."""
-    machine.restart("worker_timeout: 1s\n" + CONFIG)
-    pid = machine.main_pid()
-    host_pid = next(child for child in children(machine.leader) if f"\t{pid}\n" in status_of(child))
-    threads = [int(path.name) for path in pathlib.Path(f"/proc/{host_pid}/task").iterdir() if int(path.name) != host_pid]
-    with Tracer(threads) as tracer:  # before there is work: who is stopped with a lock in its hands hangs the loop, too
-        client = machine.start("leatctl", "pull", "titanic", "--epochs", "0")
-        wait_until(lambda: tracer.reap(), "the stopped threads are ended")
-    machine.wait_restarted(pid)
-    journal = machine.run("journalctl", "-u", "leatd", "-n", "50", "--no-pager", "-o", "cat")
-    assert "workers cannot go on" in journal and "Watchdog" in journal, journal
-    # the trainer goes on
-    wait_until(lambda: json.loads(machine.run("leatctl", "status", "--json"))["n_batches"] > 0, "it goes on")
     machine.end_trainers(client)
 
 
