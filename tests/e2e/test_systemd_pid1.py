@@ -112,8 +112,9 @@ class Machine:
                                 stderr=subprocess.STDOUT)
 
     def end_trainers(self, client):
-        """All of them; killing nsenter would not reach them."""
-        self.run("pkill", "-KILL", "-x", "leatctl")
+        """All of them; killing nsenter would not reach them, and it stops with the one that is stopped."""
+        self.run("pkill", "-KILL", "-f", "^leatctl pull")
+        client.kill()
         client.wait(HANG_S)
 
     def write(self, path, text):
@@ -290,7 +291,7 @@ def test_drain_on_stop(folder):
     machine.restart()
     client = machine.start("leatctl", "pull", "titanic", "--epochs", "0")
     wait_until(lambda: json.loads(machine.run("leatctl", "status", "--json"))["n_batches"] > 0, "batches")
-    machine.run("pkill", "-STOP", "-x", "leatctl")
+    machine.run("pkill", "-STOP", "-f", "^leatctl pull")
     stop = machine.start("systemctl", "stop", "leatd.service")
     wait_until(lambda: machine.show("leatd.service", "StatusText").startswith("draining: 1 trainer"), "it drains")
     time.sleep(6)
