@@ -40,16 +40,17 @@ static void print_wrapped(const char *text, const char *before, FILE *file) {
 }
 
 static void print_text(const struct leat_log_event *event, FILE *file) {
-    (void)fprintf(file, "%s (%s, MESSAGE_ID=%s)\n", event->name, leat_log_level_name(event->level),
-                  event->id);
+    (void)fprintf(file, "%s (%s, room %s, MESSAGE_ID=%s)\n", event->name,
+                  leat_log_level_name(event->level), leat_log_room_name(event->room), event->id);
     (void)fprintf(file, "  %s\n", event->message);
     print_wrapped(event->advice, "    ", file);
     (void)fputc('\n', file);
 }
 
 static void print_markdown(const struct leat_log_event *event, FILE *file) {
-    (void)fprintf(file, "| `%s` | %s | %s. %s | `%s` |\n", event->name,
-                  leat_log_level_name(event->level), event->message, event->advice, event->id);
+    (void)fprintf(file, "| `%s` | %s | %s | %s. %s | `%s` |\n", event->name,
+                  leat_log_level_name(event->level), leat_log_room_name(event->room),
+                  event->message, event->advice, event->id);
 }
 
 static void print_catalog(const struct leat_log_event *event, FILE *file) {
@@ -69,8 +70,8 @@ void leat_log_reference_print(enum leat_reference_form form, FILE *file) {
     if (form == LEAT_REFERENCE_MARKDOWN)
         (void)fputs("# What leatd logs\n\nIn the journal each is found by its id or its name: "
                     "`journalctl -u leatd LEAT_EVENT=NAME`.\n\n"
-                    "| event | level | what it says, and what to do | MESSAGE_ID |\n"
-                    "| --- | --- | --- | --- |\n",
+                    "| event | level | room | what it says, and what to do | MESSAGE_ID |\n"
+                    "| --- | --- | --- | --- | --- |\n",
                     file);
     for (int i = 0; i < LEAT_N_EVENTS; i++)
         print[form](&leat_log_events[i], file);

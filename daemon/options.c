@@ -53,7 +53,9 @@ const char *leat_options_help(void) {
            "\n"
            "SIGTERM and SIGINT stop it; `leatctl drain` does so when no batch is held any more. "
            "SIGHUP has\nit read its configuration anew, as `leatctl reload` does, which waits and "
-           "says what is wrong.\n";
+           "says what is wrong.\n"
+           "Under systemd it says when it is ready, what it does, and that it is alive\n"
+           "($NOTIFY_SOCKET, $WATCHDOG_USEC), and takes its sockets by name ($LISTEN_FDNAMES).\n";
 }
 
 static int take_workers(struct leat_options *options, const char *text, struct leat_error *err) {

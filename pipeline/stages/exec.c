@@ -122,9 +122,9 @@ static const struct leat_arg args[] = {
      .offset = offsetof(struct exec, environment),
      .min = 1,
      .max = 256,
-     .help =
-         "variables; besides them the program gets PYTHONUNBUFFERED=1 and our own PATH, HOME, "
-         "USER, LOGNAME, SHELL, LANG, LC_*, TZ, TMPDIR and CREDENTIALS_DIRECTORY, nothing else"},
+     .help = "variables; besides them the program gets PYTHONUNBUFFERED=1 and our own PATH, HOME, "
+             "USER, LOGNAME, SHELL, LANG, LC_*, TZ, TMPDIR and CREDENTIALS_DIRECTORY, nothing "
+             "else"},
     {.name = "max_line_bytes",
      .type = LEAT_ARG_BYTES,
      .offset = offsetof(struct exec, max_line_bytes),

@@ -27,14 +27,6 @@ class Tracer:
                 raise Skip("no ptrace here")
             raise OSError(number, "ptrace")
 
-    def reap(self):
-        """Takes leave of those that have ended; whether all have."""
-        for tid in list(self.tids):
-            ended, status = os.waitpid(tid, WALL | os.WNOHANG)
-            if ended and not os.WIFSTOPPED(status):
-                self.tids.remove(tid)
-        return not self.tids
-
     def __enter__(self):
         return self
 
