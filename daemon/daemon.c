@@ -177,6 +177,7 @@ static void on_tick(uv_timer_t *timer) {
     leat_feeds_tick(daemon);
     leat_client_log_tick(&daemon->client_log, &daemon->log, now_ns);
     leat_log_tell_lost(&daemon->log);
+    leat_monitor_tick(&daemon->monitor, daemon);
     if (daemon->budget.limit_bytes != UINT64_MAX && !daemon->is_stopping)
         leat_heap_tick(&daemon->heap, &daemon->scheduler);
     leat_service_tick(daemon, now_ns);
@@ -225,6 +226,7 @@ int leat_daemon_run(struct leat_daemon *daemon, struct leat_error *err) {
 
     if (r < 0)
         return r;
+    leat_monitor_tick(&daemon->monitor, daemon); /* with which the first second begins */
     leat_service_start(daemon);
     (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
     if (daemon->is_stuck)
@@ -290,7 +292,8 @@ static int init_budget(struct leat_daemon *daemon, struct leat_error *err) {
     struct leat_process process;
 
     leat_process_read(&process);
-    bytes = process.rss_bytes + BASE_BYTES + (uint64_t)settings->workers * THREAD_BYTES;
+    bytes = process.rss_bytes + BASE_BYTES + (uint64_t)settings->workers * THREAD_BYTES +
+            leat_monitor_bytes(limit);
     leat_loadings_init(&daemon->loadings);
     if (limit != UINT64_MAX && memory > 0 && limit > memory)
         return leat_config_error(&settings->base, "memory_limit", err,
@@ -326,6 +329,8 @@ static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
     r = init_budget(daemon, err);
     if (r < 0)
         return r;
+    if (leat_monitor_init(&daemon->monitor, leat_monitor_bytes(daemon->budget.limit_bytes)) < 0)
+        return leat_error_oom(err);
     leat_users_init(&daemon->users, &limits);
     leat_rights_init(&daemon->rights, settings);
     r = init_pool(daemon);
@@ -424,6 +429,7 @@ struct leat_daemon *leat_daemon_free(struct leat_daemon *daemon) {
     if (daemon->has_loop)
         end_loop(daemon);
     leat_service_deinit(&daemon->service);
+    leat_monitor_deinit(&daemon->monitor);
     leat_reaper_deinit(&daemon->reaper);
     leat_roots_deinit(&daemon->roots);
     leat_streams_deinit(&daemon->streams);

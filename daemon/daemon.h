@@ -16,6 +16,7 @@
 #include "daemon/lifeline.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "daemon/monitor.h"
 #include "daemon/reaper.h"
 #include "daemon/rights.h"
 #include "daemon/roots.h"
@@ -91,6 +92,7 @@ struct leat_daemon {
     uint64_t n_batches, n_rows, n_refused;
     uint64_t next_session, next_generation, next_feed;
 
+    struct leat_monitor monitor;
     struct leat_lifeline lifeline;
     uv_signal_t signals[2];
     uv_async_t stop_async;
