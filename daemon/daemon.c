@@ -294,6 +294,8 @@ static int init_budget(struct leat_daemon *daemon, struct leat_error *err) {
     leat_process_read(&process);
     bytes = process.rss_bytes + BASE_BYTES + (uint64_t)settings->workers * THREAD_BYTES +
             leat_monitor_bytes(limit);
+    if (settings->http_listen)
+        bytes += LEAT_HTTP_BYTES + leat_monitor_bytes(limit);
     leat_loadings_init(&daemon->loadings);
     if (limit != UINT64_MAX && memory > 0 && limit > memory)
         return leat_config_error(&settings->base, "memory_limit", err,
@@ -393,6 +395,7 @@ int leat_daemon_new(const struct leat_daemon_options *options, struct leat_daemo
     daemon->start_ns = leat_daemon_now_ns();
     daemon->reaper = (struct leat_reaper){.to_thread = {-1, -1}, .from_thread = {-1, -1}};
     daemon->lifeline = LEAT_LIFELINE_INIT;
+    leat_http_init(&daemon->http);
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
         daemon->listeners[i].fd = daemon->listeners[i].reserve_fd = -1;
     r = init(daemon, err);
@@ -429,6 +432,7 @@ struct leat_daemon *leat_daemon_free(struct leat_daemon *daemon) {
     if (daemon->has_loop)
         end_loop(daemon);
     leat_service_deinit(&daemon->service);
+    leat_http_deinit(&daemon->http);
     leat_monitor_deinit(&daemon->monitor);
     leat_reaper_deinit(&daemon->reaper);
     leat_roots_deinit(&daemon->roots);

@@ -13,6 +13,7 @@
 #include "daemon/control_pace.h"
 #include "daemon/control_packed.h"
 #include "daemon/heap.h"
+#include "daemon/http.h"
 #include "daemon/lifeline.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
@@ -93,6 +94,7 @@ struct leat_daemon {
     uint64_t next_session, next_generation, next_feed;
 
     struct leat_monitor monitor;
+    struct leat_http http;
     struct leat_lifeline lifeline;
     uv_signal_t signals[2];
     uv_async_t stop_async;

@@ -60,5 +60,6 @@ void leat_monitor_tick(struct leat_monitor *monitor, struct leat_daemon *daemon)
     if (!reading)
         return;
     (void)leat_history_add(&monitor->history, reading);
+    leat_http_publish(&daemon->http, reading);
     free(reading);
 }

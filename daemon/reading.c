@@ -10,7 +10,13 @@
 
 const struct leat_meter leat_meters[] = {
 #define LEAT_METER(scope, kind, unit, member, name, help)                                          \
-    {LEAT_METER_##scope, LEAT_METER_##kind, LEAT_METER_##unit, OFFSET_##scope(member), name, help},
+    {LEAT_METER_##scope,                                                                           \
+     LEAT_METER_##kind,                                                                            \
+     LEAT_METER_##unit,                                                                            \
+     OFFSET_##scope(member),                                                                       \
+     #member,                                                                                      \
+     name,                                                                                         \
+     help},
 #include "daemon/meters.def"
 #undef LEAT_METER
     {.name = NULL},

@@ -75,7 +75,7 @@ struct leat_meter {
     enum leat_meter_kind kind;
     enum leat_meter_unit unit;
     size_t offset; /* in the figures of its scope */
-    const char *name, *help;
+    const char *member, *name, *help;
 };
 
 extern const struct leat_meter leat_meters[]; /* ends with a NULL name */
