@@ -16,7 +16,7 @@ static int split(const char *text, char host[HOST_MAX], const char **ret_port) {
     const char *begin = text + (text[0] == '[');
     size_t n;
 
-    if (text[0] == '[' && !end)
+    if ((text[0] == '[' && !end) || (text[0] != '[' && end != strchr(text, ':')))
         return -EINVAL;
     n = end ? (size_t)(end - begin) : strlen(text);
     if (n == 0 || n >= HOST_MAX)

@@ -187,9 +187,9 @@ static void advance_stages(struct leat_one_series *one, const struct leat_stream
     }
 }
 
-/* A place for it: a new one, or that of a trainer's stream that has ended. */
+/* A place for it: a new one, or, if it is in use, that of a trainer's stream that has ended. */
 static struct leat_one_series *admit(struct leat_series *series,
-                                     const struct leat_stream_reading *sum) {
+                                     const struct leat_stream_reading *sum, bool is_in_use) {
     struct leat_one_series *one = NULL;
 
     if (series->n_items < LEAT_READING_MAX_STREAMS) {
@@ -198,7 +198,7 @@ static struct leat_one_series *admit(struct leat_series *series,
             return NULL;
         series->items[series->n_items++] = one;
     } else {
-        for (size_t i = 0; i < series->n_items && !one; i++)
+        for (size_t i = 0; is_in_use && i < series->n_items && !one; i++)
             if (!series->items[i]->is_in_use)
                 one = series->items[i];
         if (!one)
@@ -206,6 +206,7 @@ static struct leat_one_series *admit(struct leat_series *series,
         *one = (struct leat_one_series){.is_in_use = false};
         series->n_evicted++;
     }
+    one->is_in_use = is_in_use;
     memcpy(one->told.name, sum->name, sizeof(sum->name));
     one->told.is_own = sum->is_own;
     /* one that was told of before begins at nothing again: it must not seem to happen now */
@@ -263,6 +264,14 @@ static void mark_used(struct leat_series *series, const struct leat_daemon *daem
     }
 }
 
+static bool is_used(const struct leat_daemon *daemon, const struct leat_stream_reading *sum) {
+    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
+        if ((stream->own_spec != NULL) == sum->is_own && strcmp(stream->name, sum->name) == 0 &&
+            (!stream->own_spec || stream->n_refs > 0))
+            return true;
+    return false;
+}
+
 /* Returns how many streams are not told. */
 static uint64_t look(struct leat_series *series, const struct leat_daemon *daemon,
                      uint64_t now_ns) {
@@ -278,12 +287,11 @@ static uint64_t look(struct leat_series *series, const struct leat_daemon *daemo
         busy_ns += worker_ns(&sum);
         one = find(series, sum.name, sum.is_own);
         if (!one)
-            one = admit(series, &sum);
+            one = admit(series, &sum, is_used(daemon, &sum));
         if (!one) {
             n_untold++;
             continue;
         }
-        one->is_in_use = true; /* in this round */
         advance(LEAT_METER_STREAM, &one->told.figures, &one->last.figures, &sum.figures);
         advance_stages(one, &sum);
     }

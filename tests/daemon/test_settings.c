@@ -98,6 +98,8 @@ static void test_complaints(void **state) {
         {"max_sessions: 5\nmax_user_sessions: 6\n", 2, 20, "max_sessions"},
         {"log: loud\n", 1, 6, "none of"},
         {"roots: {a: b}\n", 1, 8, "list"},
+        {"http_listen: 0.0.0.0:80\n", 1, 14, "of this machine alone"},
+        {"http_listen: 9464\n", 1, 14, "unix:PATH"},
         {"- a\n", 1, 1, "map"},
         {"workers: 1\nworkers: 2\n", 2, 1, ""},
         {"streams: 5\n", 1, 10, ""},
