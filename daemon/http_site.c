@@ -16,7 +16,8 @@
 
 /* Nothing runs but /status.js, nothing is fetched but from here, nobody shows it in a frame. */
 #define POLICY                                                                                     \
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri "       \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " \
+    "base-uri "                                                                                    \
     "'none'; "                                                                                     \
     "form-action 'none'; frame-ancestors 'none'"
 
@@ -68,15 +69,13 @@ static enum MHD_Result send_and_drop(struct MHD_Connection *connection, unsigned
     return result;
 }
 
-/* A refusal ends the connection: what else was sent on it is not looked at. */
+/* The connection ends then: what else was sent on it is not looked at. */
 static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status,
                               const char *text) {
     struct MHD_Response *response = respond_static(text, strlen(text), TYPE_TEXT);
 
     if (response && status == MHD_HTTP_METHOD_NOT_ALLOWED)
         (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
-    if (response)
-        (void)MHD_add_response_header(response, "Connection", "close");
     return send_and_drop(connection, status, response);
 }
 

@@ -2,7 +2,8 @@
  * counted and timed out here, as it would spin when descriptors run out, and would let a client
  * that sends a byte now and then keep others out.
  *
- * A connection lives IDLE_S without a byte, and LIFE_NS without a whole answer. */
+ * A connection is for one question; it lives IDLE_S without a byte, and LIFE_NS at most.
+ */
 #include "daemon/http_thread.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@
 #include "daemon/http.h"
 #include "daemon/http_site.h"
 
-#define IDLE_S           30U
-#define LIFE_NS          UINT64_C(60000000000)
+#define IDLE_S           10U
+#define LIFE_NS          UINT64_C(30000000000)
 #define PAUSE_MS         100 /* without descriptors */
 #define TICK_MS          1000
 #define CONNECTION_BYTES (16U << 10) /* of a request's head, and what answers it */
@@ -65,15 +66,6 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
     (void)context;
     if (row && code == MHD_CONNECTION_NOTIFY_CLOSED)
         row->fd = -1;
-}
-
-static void on_completed(void *data, struct MHD_Connection *connection, void **context,
-                         enum MHD_RequestTerminationCode code) {
-    struct connection *row = connection_of(data, connection);
-
-    (void)context;
-    if (row && code == MHD_REQUEST_TERMINATED_COMPLETED_OK)
-        row->since_ns = uv_hrtime();
 }
 
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url,
@@ -197,12 +189,12 @@ void leat_http_thread_run(struct leat_http_thread *thread) {
 /* ---- birth and death ---- */
 
 static struct MHD_Daemon *start_server(struct leat_http_thread *thread) {
-    return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, thread,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)LEAT_HTTP_MAX_CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, thread, MHD_OPTION_NOTIFY_COMPLETED, on_completed, thread, MHD_OPTION_END);
+    return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request,
+                            thread, MHD_OPTION_CONNECTION_LIMIT,
+                            (unsigned)LEAT_HTTP_MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+                            IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+                            MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
+                            on_connection, thread, MHD_OPTION_END);
 }
 
 int leat_http_thread_new(int listen_fd, bool is_ip, int input, _Atomic uint32_t *n_pending,
