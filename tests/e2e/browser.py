@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import zlib
 
-from leat_harness import HANG_S, Skip
+from leat_harness import Skip, wait_until
 
 
 def find():
@@ -88,10 +88,11 @@ class Browser:
         return reply["result"].get("value")
 
     def wait(self, condition):
-        """Until that expression is true."""
-        script = (f"new Promise((resolve, reject) => {{ const end = Date.now() + {HANG_S * 1000}; const look = () => "
-                  f"({condition}) ? resolve(true) : Date.now() > end ? reject(new Error('never')) : setTimeout(look, 50); look(); }})")
-        self.run(script)
+        """Until that expression is true; while a page comes or goes it may not even be one."""
+        def holds():
+            reply = self.do("Runtime.evaluate", expression=f"Boolean({condition})", returnByValue=True)
+            return reply["result"].get("value") is True
+        wait_until(holds, condition)
 
     def resize(self, width, height, is_dark):
         self.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
