@@ -190,6 +190,7 @@ static void on_tick(uv_timer_t *timer) {
     leat_client_log_tick(&daemon->client_log, &daemon->log, now_ns);
     leat_log_tell_lost(&daemon->log);
     leat_looks_tick(daemon, now_ns);
+    leat_monitor_tick(&daemon->monitor, daemon);
     if (daemon->budget.limit_bytes != UINT64_MAX && !daemon->is_stopping)
         leat_heap_tick(&daemon->heap, &daemon->scheduler);
     leat_service_tick(daemon, now_ns);
@@ -242,6 +243,7 @@ int leat_daemon_run(struct leat_daemon *daemon, struct leat_error *err) {
 
     if (r < 0)
         return r;
+    leat_monitor_tick(&daemon->monitor, daemon); /* with which the first second begins */
     leat_service_start(daemon);
     (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
     if (daemon->is_stuck)
@@ -288,7 +290,10 @@ static int init_budget(struct leat_daemon *daemon, struct leat_error *err) {
 
     leat_process_read(&process);
     bytes = process.rss_bytes + BASE_BYTES +
-            (n_workers + leat_scheduler_n_beside(n_workers)) * THREAD_BYTES;
+            (n_workers + leat_scheduler_n_beside(n_workers)) * THREAD_BYTES +
+            leat_monitor_bytes(limit);
+    if (settings->http_listen)
+        bytes += LEAT_HTTP_BYTES + leat_monitor_bytes(limit);
     leat_loadings_init(&daemon->loadings);
     if (leat_limits_check_memory(settings, err) < 0)
         return err->code;
@@ -321,6 +326,8 @@ static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
     r = init_budget(daemon, err);
     if (r < 0)
         return r;
+    if (leat_monitor_init(&daemon->monitor, leat_monitor_bytes(daemon->budget.limit_bytes)) < 0)
+        return leat_error_oom(err);
     leat_users_init(&daemon->users, &limits);
     leat_rights_init(&daemon->rights, settings);
     leat_users_set_weights(&daemon->users, settings->weights, settings->n_weights);
@@ -388,6 +395,7 @@ int leat_daemon_new(const struct leat_daemon_options *options, struct leat_daemo
     daemon->last_reload_ok = true;
     daemon->reaper = (struct leat_reaper){.to_thread = {-1, -1}, .from_thread = {-1, -1}};
     daemon->lifeline = LEAT_LIFELINE_INIT;
+    leat_http_init(&daemon->http);
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
         daemon->listeners[i].fd = daemon->listeners[i].reserve_fd = -1;
     r = init(daemon, err);
@@ -424,6 +432,8 @@ struct leat_daemon *leat_daemon_free(struct leat_daemon *daemon) {
     if (daemon->has_loop)
         end_loop(daemon);
     leat_service_deinit(&daemon->service);
+    leat_http_deinit(&daemon->http);
+    leat_monitor_deinit(&daemon->monitor);
     leat_reaper_deinit(&daemon->reaper);
     leat_roots_unref(daemon->roots);
     leat_streams_deinit(&daemon->streams);

@@ -13,9 +13,11 @@
 #include "daemon/control_pace.h"
 #include "daemon/control_packed.h"
 #include "daemon/heap.h"
+#include "daemon/http.h"
 #include "daemon/lifeline.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "daemon/monitor.h"
 #include "daemon/reaper.h"
 #include "daemon/rights.h"
 #include "daemon/roots.h"
@@ -94,6 +96,8 @@ struct leat_daemon {
     uint64_t n_batches, n_rows, n_refused;
     uint64_t next_session, next_generation, next_feed;
 
+    struct leat_monitor monitor;
+    struct leat_http http;
     struct leat_lifeline lifeline;
     uv_signal_t signals[2], hangup;
     uv_async_t stop_async;

@@ -26,6 +26,9 @@ static const struct {
                                offsetof(struct leat_settings, control_socket)},
 };
 
+#define HTTP_NAME  "http"         /* of the socket of metrics and status page, if there is one */
+#define HTTP_GROUP "leat-clients" /* that may use it, if it is a Unix socket */
+
 static int find_endpoint(const char *name) {
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
         if (strcmp(endpoints[i].name, name) == 0)
@@ -37,11 +40,13 @@ static int adopt_named(struct leat_daemon *daemon, int take_fd, const char *name
                        struct leat_error *err) {
     int i = find_endpoint(name);
 
+    if (strcmp(name, HTTP_NAME) == 0 && !leat_http_is_open(&daemon->http))
+        return leat_http_adopt(&daemon->http, take_fd, err);
     if (i < 0 || daemon->listeners[i].fd >= 0) {
         (void)close(take_fd);
         return leat_error_set(err, -EINVAL,
                               "the service manager passed a socket named \"%.64s\"%s; the names "
-                              "are trainer, copy and control (FileDescriptorName=)",
+                              "are trainer, copy, control and http (FileDescriptorName=)",
                               name, i < 0 ? "" : " twice");
     }
     return leat_listener_adopt(&daemon->listeners[i], take_fd, endpoints[i].type, err);
@@ -120,6 +125,8 @@ int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err) {
     for (int i = 0; i < LEAT_N_ENDPOINTS && r == 0; i++)
         if (is_wanted(daemon, i, n_passed))
             r = bind_one(daemon, i, err);
+    if (r == 0 && daemon->settings->http_listen && !leat_http_is_open(&daemon->http))
+        r = leat_http_bind(&daemon->http, daemon->settings->http_listen, HTTP_GROUP, err);
     return r;
 }
 
@@ -168,7 +175,7 @@ int leat_endpoints_start(struct leat_daemon *daemon, struct leat_error *err) {
             return leat_error_set(err, r, "listening on the %s socket: %s", endpoints[i].name,
                                   strerror(-r));
     }
-    return 0;
+    return leat_http_start(&daemon->http, leat_monitor_bytes(daemon->budget.limit_bytes), err);
 }
 
 void leat_endpoints_leave_trainers(struct leat_daemon *daemon) {
@@ -180,4 +187,5 @@ void leat_endpoints_leave_trainers(struct leat_daemon *daemon) {
 void leat_endpoints_stop(struct leat_daemon *daemon) {
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
         leat_listener_stop(&daemon->listeners[i]);
+    leat_http_stop(&daemon->http);
 }

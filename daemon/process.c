@@ -41,10 +41,15 @@ static uint32_t count_fds(void) {
 }
 
 void leat_process_read(struct leat_process *ret_process) {
+    leat_process_read_usage(ret_process);
+    ret_process->n_fds = count_fds();
+}
+
+void leat_process_read_usage(struct leat_process *ret_process) {
     char text[4096];
     struct rusage usage;
 
-    *ret_process = (struct leat_process){.n_fds = count_fds()};
+    *ret_process = (struct leat_process){.n_fds = 0};
     (void)read_small("/proc/self/status", text, sizeof(text));
     ret_process->rss_bytes = find_kilobytes(text, "VmRSS:");
     ret_process->hwm_bytes = find_kilobytes(text, "VmHWM:");

@@ -12,6 +12,8 @@ struct leat_process {
 };
 
 void leat_process_read(struct leat_process *ret_process);
+/* But for n_fds, of which there may be thousands to count. */
+void leat_process_read_usage(struct leat_process *ret_process);
 
 /* The memory that this process can have: of the machine, or what the nearest control group allows.
  * 0: unknown. */

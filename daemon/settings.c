@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <pwd.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/http_address.h"
 #include "pipeline/opener.h"
 #include "pipeline/plan.h"
 #include "pipeline/yaml.h"
@@ -61,6 +63,11 @@ const struct leat_arg leat_settings_args[] = {
      .max = LEAT_SETTINGS_MAX_GROUPS,
      .help = "Groups whose members may also change things: drain, reload, kick, log level, trace. "
              "The daemon's own user and root may do all."},
+    {.name = "http_listen",
+     .type = LEAT_ARG_TEXT,
+     .offset = MEMBER(http_listen),
+     .help = "Where metrics and a status page are to be had over HTTP: 127.0.0.1:PORT, [::1]:PORT, "
+             "or unix:PATH. If not given, nowhere."},
     {.name = "roots",
      .type = LEAT_ARG_PATHS,
      .offset = MEMBER(roots),
@@ -193,7 +200,8 @@ const struct leat_arg leat_settings_args[] = {
 /* Sockets are bound and threads made once; tuner and positions write into the folder from any
  * thread; and where there was no limit of memory nobody was guaranteed any. */
 const char *const leat_settings_at_start[] = {
-    "workers", "trainer_socket", "copy_socket", "control_socket", "state_directory", "log", NULL};
+    "workers",     "trainer_socket",  "copy_socket", "control_socket",
+    "http_listen", "state_directory", "log",         NULL};
 
 static int check_keys(const struct leat_settings *settings, struct leat_error *err) {
     const struct leat_value *document = &settings->document;
@@ -276,6 +284,29 @@ static int resolve_path(const struct leat_settings *settings, const char **path,
     return 0;
 }
 
+/* Beside the path, "unix:" is kept. */
+static int resolve_http(struct leat_settings *settings, struct leat_error *err) {
+    struct leat_error why = LEAT_ERROR_INIT;
+    struct leat_http_address address;
+    char *path, *text;
+    int n;
+
+    if (!settings->http_listen)
+        return 0;
+    if (leat_http_address_parse(settings->http_listen, &address, &why) < 0)
+        return leat_config_error(&settings->base, "http_listen", err, "%s", why.message);
+    if (!address.path)
+        return 0;
+    path = leat_config_path(&settings->base, address.path);
+    n = path ? asprintf(&text, "unix:%s", path) : -1;
+    free(path);
+    if (n < 0)
+        return leat_error_oom(err);
+    free((char *)(uintptr_t)settings->http_listen);
+    settings->http_listen = text;
+    return 0;
+}
+
 static int resolve_paths(struct leat_settings *settings, struct leat_error *err) {
     const char **sockets[] = {&settings->trainer_socket, &settings->copy_socket,
                               &settings->control_socket, &settings->state_directory,
@@ -292,7 +323,7 @@ static int resolve_paths(struct leat_settings *settings, struct leat_error *err)
             return r;
         settings->roots.items[i] = (char *)(uintptr_t)path;
     }
-    return 0;
+    return resolve_http(settings, err);
 }
 
 static int check_pair(const struct leat_settings *settings, const char *lower_name, int64_t *lower,

@@ -42,10 +42,11 @@ struct leat_cli_arguments {
     const char *stream, *after, *tokenizer;
     struct leat_cli_number epochs, batches, workers, rank, world_size, seed, window, records,
         timeout, seconds, reconnect, epoch, step, row;
-    unsigned delivery;    /* enum leat_delivery */
-    unsigned format;      /* enum leat_cli_format */
-    unsigned save_format; /* enum leat_save_format */
-    unsigned drawing;     /* enum leat_explain_format */
+    unsigned delivery;       /* enum leat_delivery */
+    unsigned format;         /* enum leat_cli_format */
+    unsigned save_format;    /* enum leat_save_format */
+    unsigned drawing;        /* enum leat_explain_format */
+    unsigned metrics_format; /* 0: openmetrics, 1: prometheus */
     bool dot, svg, measure, no_measure;
     bool json, digest, no_daemon, no_fuse, markdown, stats;
     bool jsonl, special, skip_special, offsets, type_ids;

@@ -348,6 +348,29 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl quota --json | jq '.users[] | {uid, worker_ns}'\n",
      .options = leat_cli_json_options,
      .run = leat_cli_quota},
+    {.name = "history",
+     .summary = "show what the daemon did in the last minutes and hours",
+     .description =
+         "A line for each second of the last ten minutes, and for each ten seconds of the six "
+         "hours before; fewer\nif many streams are busy. Of all streams together, or of STREAM: "
+         "batches, rows, tokens and bytes a second,\nhow much of the time trainers waited for a "
+         "batch, and batches for a slot. The share of workers that were\nbusy and the memory are "
+         "the whole daemon's. --json has all of it, stages too.\n\n" SOCKET_TEXT,
+     .operand = "[STREAM]",
+     .examples = "  leatctl history --seconds 60\n"
+                 "  leatctl history titanic --json\n",
+     .options = leat_cli_history_options,
+     .run = leat_cli_history},
+    {.name = "metrics",
+     .summary = "print the daemon's figures for Prometheus",
+     .description =
+         "As the listener of the setting http_listen gives them at /metrics, but of this moment. "
+         "For a machine\nwithout that listener: a timer that writes them to the textfile "
+         "collector of node_exporter.\n\n" SOCKET_TEXT,
+     .examples = "  leatctl metrics\n"
+                 "  leatctl metrics --format prometheus | promtool check metrics\n",
+     .options = leat_cli_metrics_options,
+     .run = leat_cli_metrics},
     {.name = "trace",
      .summary = "record what happens when, for Perfetto",
      .description =

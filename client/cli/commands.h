@@ -34,6 +34,8 @@ int leat_cli_kick(const struct leat_cli_arguments *arguments, struct leat_error 
 int leat_cli_log_level(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_why(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_quota(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_metrics(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_history(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_drain(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_protocol(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_reload(const struct leat_cli_arguments *arguments, struct leat_error *err);

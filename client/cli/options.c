@@ -186,3 +186,25 @@ const struct leat_cli_option leat_cli_drain_options[] = {
     LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
+static const char *const metrics_formats[] = {"openmetrics", "prometheus", NULL};
+const struct leat_cli_option leat_cli_metrics_options[] = {
+    {.name = "format",
+     .kind = LEAT_CLI_CHOICE,
+     .offset = LEAT_CLI_AT(metrics_format),
+     .value = "F",
+     .choices = metrics_formats,
+     .help = "OpenMetrics 1.0, or Prometheus' text format 0.0.4 (default: openmetrics)"},
+    LEAT_CLI_OPTION_JSON,
+    LEAT_CLI_OPTION_END,
+};
+const struct leat_cli_option leat_cli_history_options[] = {
+    {.name = "seconds",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(seconds),
+     .value = "S",
+     .min = 1,
+     .max = 86400,
+     .help = "only the last S seconds (default: all there is)"},
+    LEAT_CLI_OPTION_JSON,
+    LEAT_CLI_OPTION_END,
+};

@@ -48,3 +48,5 @@ extern const struct leat_cli_option leat_cli_where_options[];
 extern const struct leat_cli_option leat_cli_stats_options[];
 extern const struct leat_cli_option leat_cli_kick_options[];
 extern const struct leat_cli_option leat_cli_log_level_options[];
+extern const struct leat_cli_option leat_cli_metrics_options[];
+extern const struct leat_cli_option leat_cli_history_options[];

@@ -44,6 +44,8 @@ static struct {
     {LEAT__CONTROL_REQUEST__VERB_SPEC, LEAT__CONTROL_REPLY__VERB_SPEC},
     {LEAT__CONTROL_REQUEST__VERB_WHY, LEAT__CONTROL_REPLY__VERB_WHY},
     {LEAT__CONTROL_REQUEST__VERB_QUOTA, LEAT__CONTROL_REPLY__VERB_QUOTA},
+    {LEAT__CONTROL_REQUEST__VERB_HISTORY, LEAT__CONTROL_REPLY__VERB_HISTORY},
+    {LEAT__CONTROL_REQUEST__VERB_METRICS, LEAT__CONTROL_REPLY__VERB_METRICS},
 };
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -56,6 +58,8 @@ static size_t pack_all(uint8_t *bytes) {
     Leat__CheckRequest check = LEAT__CHECK_REQUEST__INIT;
     Leat__SpecRequest spec = LEAT__SPEC_REQUEST__INIT;
     Leat__WhyRequest why = LEAT__WHY_REQUEST__INIT;
+    Leat__HistoryRequest history = LEAT__HISTORY_REQUEST__INIT;
+    Leat__MetricsRequest metrics = LEAT__METRICS_REQUEST__INIT;
     size_t n = 0;
 
     explain.stream = check.stream = spec.stream = why.stream = (char *)(uintptr_t) "numbers";
@@ -79,6 +83,12 @@ static size_t pack_all(uint8_t *bytes) {
             break;
         case LEAT__CONTROL_REQUEST__VERB_WHY:
             request.why = &why;
+            break;
+        case LEAT__CONTROL_REQUEST__VERB_HISTORY:
+            request.history = &history;
+            break;
+        case LEAT__CONTROL_REQUEST__VERB_METRICS:
+            request.metrics = &metrics;
             break;
         default:
             request.status = &empty;
@@ -166,10 +176,11 @@ static void test_wrong(void **state) {
         {{1, 0, 0, 0, 0x0a}, 5, "protobuf", false},
         {{4, 0, 0, 0, 0x08, 2, 0x12, 0}, 8, "version 1", false},
         {{2, 0, 0, 0, 0x08, 1}, 6, "does not know", false},
-        {{4, 0, 0, 0, 0x08, 1, 0x7a, 0}, 8, "does not know", false},
+        {{5, 0, 0, 0, 0x08, 1, 0xa2, 0x06, 0}, 9, "does not know", false},
         {{9, 0, 0, 0, 0x08, 1, 0x22, 5, 0x0a, 3, 'a', 'b', 'c'}, 13, "no stream \"abc\"", false},
         {{9, 0, 0, 0, 0x08, 1, 0x2a, 5, 0x0a, 3, 'a', 'b', 'c'}, 13, "no stream \"abc\"", false},
         {{6, 0, 0, 0, 0x08, 1, 0x32, 2, 0x12, 0}, 10, "needs a source", false},
+        {{7, 0, 0, 0, 0x08, 1, 0x7a, 3, 0x0a, 1, 'x'}, 11, "no format \"x\" of metrics", false},
     };
 
     (void)state;

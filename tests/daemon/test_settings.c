@@ -125,6 +125,8 @@ static void test_complaints(void **state) {
         {"user_weights:\n  root: much\n", 2, 9, "from 1 to 1000"},
         {"user_weights:\n  root: 2\n  \"0\": 3\n", 3, 3, "has a weight already"},
         {"roots: {a: b}\n", 1, 8, "list"},
+        {"http_listen: 0.0.0.0:80\n", 1, 14, "of this machine alone"},
+        {"http_listen: 9464\n", 1, 14, "unix:PATH"},
         {"- a\n", 1, 1, "map"},
         {"workers: 1\nworkers: 2\n", 2, 1, ""},
         {"streams: 5\n", 1, 10, ""},

@@ -1,0 +1,20 @@
+/* http_json.h: history and latest reading for the status page. Any thread. */
+#pragma once
+
+#include "daemon/history.h"
+#include "pipeline/render.h"
+
+#define LEAT_HTTP_JSON_MAX (UINT32_C(2) << 20) /* about; what follows is to be asked for */
+
+/* One object:
+ *   version, now_ms, is_stale;
+ *   figures: {name: number} by the members of meters.def;
+ *   streams: [{name, is_own, figures}];
+ *   samples: [{at: "text of digits", t: ms of the wall clock, d, rss, ring, mem, cpu, loop, work,
+ *              workers, sessions, streams: [{name, own, batches, rows, tokens, bytes, bad, wait,
+ *              no_slot, sessions, slots, free, jobs, blocks, stages: [[name, role, busy,
+ * records]]}]}] has_more: there are samples after these. Times are nanoseconds. reading: NULL: none
+ * yet. */
+void leat_http_json(struct leat_text *text, const struct leat_history *history,
+                    const struct leat_reading *reading, enum leat_history_tier tier,
+                    uint64_t after_ns, uint64_t now_ns, bool is_stale);

@@ -1,0 +1,372 @@
+/* series.c: see series.h. A series has what it saw last and what it tells: what came between two
+ * looks is added; of a sum that has become less, because a stream was forgotten, nothing. */
+#include "daemon/series.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "daemon/feed.h"
+#include "daemon/process.h"
+#include "daemon/session.h"
+#include "daemon/stats.h"
+
+#define OTHERS "others"
+
+struct leat_one_series {
+    bool is_in_use; /* a stream of the settings, or one that a trainer uses */
+    struct leat_stream_reading last, told; /* their stages are in the same order */
+};
+
+void leat_series_deinit(struct leat_series *series) {
+    for (size_t i = 0; i < series->n_items; i++)
+        free(series->items[i]);
+    *series = (struct leat_series){.n_items = 0};
+}
+
+/* ---- the sum of streams of one name ---- */
+
+static struct leat_stage_reading *find_stage(struct leat_stream_reading *sum, const char *name,
+                                             enum leat_role role) {
+    struct leat_stage_reading *stage =
+        (struct leat_stage_reading *)(uintptr_t)leat_stream_reading_find(sum, name);
+
+    if (stage)
+        return stage;
+    if (sum->n_stages == LEAT_READING_MAX_STAGES)
+        return &sum->stages[LEAT_READING_MAX_STAGES - 1];
+    stage = &sum->stages[sum->n_stages++];
+    (void)snprintf(stage->name, sizeof(stage->name), "%s",
+                   sum->n_stages == LEAT_READING_MAX_STAGES ? OTHERS : name);
+    stage->role = role;
+    return stage;
+}
+
+struct stage_counts {
+    const char *name;
+    enum leat_role role;
+    uint64_t n_records, n_bytes, busy_ns, n_errors, n_jobs;
+};
+
+/* n_before: stages of that name that come before it in its stream. */
+static void add_stage(struct leat_stream_reading *sum, const struct stage_counts *counts,
+                      size_t n_before) {
+    char name[LEAT_READING_STAGE_NAME + 1];
+    struct leat_stage_figures *figures;
+
+    if (n_before > 0)
+        (void)snprintf(name, sizeof(name), "%.*s[%zu]", LEAT_NAME_MAX, counts->name, n_before + 1);
+    else
+        (void)snprintf(name, sizeof(name), "%.*s", LEAT_NAME_MAX, counts->name);
+    figures = &find_stage(sum, name, counts->role)->figures;
+    figures->n_records += counts->n_records;
+    figures->n_bytes += counts->n_bytes;
+    figures->busy_ns += counts->busy_ns;
+    figures->n_errors += counts->n_errors;
+    figures->n_jobs += counts->n_jobs;
+}
+
+static void add_ended(struct leat_stream_reading *sum, const struct leat_stream_totals *totals) {
+    struct leat_stream_figures *figures = &sum->figures;
+
+    figures->n_batches += totals->n_batches;
+    figures->n_rows += totals->n_rows;
+    figures->n_elements += totals->n_elements;
+    figures->n_source_bytes += totals->n_source_bytes;
+    figures->n_source_records += totals->n_source_records;
+    figures->n_bad_records += totals->n_bad_records;
+    figures->n_waits += totals->n_waits;
+    figures->wait_ns += totals->wait_ns;
+    figures->no_slot_ns += totals->no_slot_ns;
+    figures->lifetime_ns += totals->lifetime_ns;
+    for (size_t i = 0; i < totals->n_stages; i++) {
+        const struct leat_stream_stage *stage = &totals->stages[i];
+        struct stage_counts counts = {stage->name,    stage->role,    stage->n_records,
+                                      stage->n_bytes, stage->busy_ns, stage->n_errors,
+                                      stage->times.n};
+        size_t n_before = 0;
+
+        for (size_t j = 0; j < i; j++)
+            n_before += strcmp(totals->stages[j].name, stage->name) == 0;
+        add_stage(sum, &counts, n_before);
+    }
+}
+
+static void add_run(struct leat_stream_reading *sum, const struct leat_run *run) {
+    struct leat_stream_figures *figures = &sum->figures;
+    struct leat_run_stats stats;
+
+    leat_run_get_stats(run, &stats);
+    figures->n_batches += stats.n_batches;
+    figures->n_rows += stats.n_rows;
+    figures->n_elements += stats.n_elements;
+    figures->n_source_bytes += stats.n_source_bytes;
+    figures->n_source_records += stats.n_source_records;
+    figures->n_bad_records += stats.n_bad_records;
+    figures->no_slot_ns += stats.no_slot_ns;
+    figures->lifetime_ns += stats.lifetime_ns;
+    figures->n_jobs += stats.n_jobs;
+    figures->n_blocks += stats.n_blocks;
+    for (size_t i = 0; i < stats.n_stages && i < LEAT_STREAM_MAX_STAGES; i++) {
+        const struct leat_run_stage_stats *stage = &stats.stages[i];
+        struct stage_counts counts = {stage->name,    stage->role,    stage->n_records,
+                                      stage->n_bytes, stage->busy_ns, stage->n_errors,
+                                      stage->times.n};
+        size_t n_before = 0;
+
+        for (size_t j = 0; j < i; j++)
+            n_before += strcmp(stats.stages[j].name, stage->name) == 0;
+        add_stage(sum, &counts, n_before);
+    }
+}
+
+static void add_feed(struct leat_stream_reading *sum, const struct leat_feed *feed) {
+    uint32_t n_slots, n_free;
+
+    leat_stats_feed_slots(feed, &n_slots, &n_free);
+    sum->figures.n_slots += n_slots;
+    sum->figures.n_slots_free += n_free;
+    for (int i = 0; i < LEAT_N_MEMORIES; i++)
+        sum->figures.memory_bytes += feed->account.pools[i].current_bytes;
+    if (feed->run)
+        add_run(sum, feed->run);
+}
+
+static void add_session(struct leat_stream_reading *sum, const struct leat_session *session,
+                        uint64_t now_ns) {
+    sum->figures.n_sessions++;
+    if (session->wait_start_ns)
+        sum->figures.wait_ns += now_ns - session->wait_start_ns;
+}
+
+static uint64_t worker_ns(const struct leat_stream_reading *sum) {
+    uint64_t busy_ns = 0;
+
+    for (size_t i = 0; i < sum->n_stages; i++)
+        if (sum->stages[i].role != LEAT_ROLE_ORDER)
+            busy_ns += sum->stages[i].figures.busy_ns;
+    return busy_ns;
+}
+
+/* ---- what is told ---- */
+
+static void advance(enum leat_meter_scope scope, void *told, void *last, const void *now) {
+    for (const struct leat_meter *meter = leat_meters; meter->name; meter++) {
+        uint64_t value, *before, *counter;
+
+        if (meter->scope != scope)
+            continue;
+        value = leat_meter_value(meter, now);
+        before = leat_meter_at(meter, last);
+        counter = leat_meter_at(meter, told);
+        if (meter->kind == LEAT_METER_GAUGE)
+            *counter = value;
+        else if (value > *before)
+            *counter += value - *before;
+        *before = value;
+    }
+}
+
+static void advance_stages(struct leat_one_series *one, const struct leat_stream_reading *now) {
+    static const struct leat_stage_figures none;
+
+    for (size_t i = 0; i < now->n_stages; i++) { /* what is new goes to the end of both */
+        (void)find_stage(&one->last, now->stages[i].name, now->stages[i].role);
+        (void)find_stage(&one->told, now->stages[i].name, now->stages[i].role);
+    }
+    for (size_t i = 0; i < one->told.n_stages; i++) {
+        const struct leat_stage_reading *stage =
+            leat_stream_reading_find(now, one->told.stages[i].name);
+
+        advance(LEAT_METER_STAGE, &one->told.stages[i].figures, &one->last.stages[i].figures,
+                stage ? &stage->figures : &none);
+    }
+}
+
+/* A place for it: a new one, or, if it is in use, that of a trainer's stream that has ended. */
+static struct leat_one_series *admit(struct leat_series *series,
+                                     const struct leat_stream_reading *sum, bool is_in_use) {
+    struct leat_one_series *one = NULL;
+
+    if (series->n_items < LEAT_READING_MAX_STREAMS) {
+        one = calloc(1, sizeof(*one));
+        if (!one)
+            return NULL;
+        series->items[series->n_items++] = one;
+    } else {
+        for (size_t i = 0; is_in_use && i < series->n_items && !one; i++)
+            if (!series->items[i]->is_in_use)
+                one = series->items[i];
+        if (!one)
+            return NULL;
+        *one = (struct leat_one_series){.is_in_use = false};
+        series->n_evicted++;
+    }
+    one->is_in_use = is_in_use;
+    memcpy(one->told.name, sum->name, sizeof(sum->name));
+    one->told.is_own = sum->is_own;
+    /* one that was told of before begins at nothing again: it must not seem to happen now */
+    if (series->n_evicted > 0)
+        one->last = *sum;
+    if (series->n_evicted > 0)
+        for (size_t i = 0; i < sum->n_stages; i++)
+            (void)find_stage(&one->told, sum->stages[i].name, sum->stages[i].role);
+    return one;
+}
+
+static struct leat_one_series *find(const struct leat_series *series, const char *name,
+                                    bool is_own) {
+    for (size_t i = 0; i < series->n_items; i++)
+        if (series->items[i]->told.is_own == is_own &&
+            strcmp(series->items[i]->told.name, name) == 0)
+            return series->items[i];
+    return NULL;
+}
+
+/* All streams of the name and kind of this one, unless one before it was of these too. */
+static bool sum_up(const struct leat_daemon *daemon, const struct leat_stream *first,
+                   uint64_t now_ns, struct leat_stream_reading *ret_sum) {
+    bool has_come = false;
+
+    *ret_sum = (struct leat_stream_reading){.is_own = first->own_spec != NULL};
+    (void)snprintf(ret_sum->name, sizeof(ret_sum->name), "%.*s", LEAT_NAME_MAX, first->name);
+    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
+        if ((stream->own_spec != NULL) != ret_sum->is_own || strcmp(stream->name, first->name) != 0)
+            continue;
+        if (stream != first && !has_come)
+            return false;
+        has_come = true;
+        add_ended(ret_sum, &stream->totals);
+        for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
+            if (feed->stream == stream)
+                add_feed(ret_sum, feed);
+        for (const struct leat_session *session = daemon->sessions; session;
+             session = session->next)
+            if (session->stream == stream)
+                add_session(ret_sum, session, now_ns);
+    }
+    return true;
+}
+
+/* Before any place is given away. */
+static void mark_used(struct leat_series *series, const struct leat_daemon *daemon) {
+    for (size_t i = 0; i < series->n_items; i++)
+        series->items[i]->is_in_use = false;
+    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
+        struct leat_one_series *one = find(series, stream->name, stream->own_spec != NULL);
+
+        if (one)
+            one->is_in_use |= !stream->own_spec || stream->n_refs > 0;
+    }
+}
+
+static bool is_used(const struct leat_daemon *daemon, const struct leat_stream_reading *sum) {
+    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
+        if ((stream->own_spec != NULL) == sum->is_own && strcmp(stream->name, sum->name) == 0 &&
+            (!stream->own_spec || stream->n_refs > 0))
+            return true;
+    return false;
+}
+
+/* Returns how many streams are not told. */
+static uint64_t look(struct leat_series *series, const struct leat_daemon *daemon,
+                     uint64_t now_ns) {
+    uint64_t busy_ns = 0, n_untold = 0;
+
+    mark_used(series, daemon);
+    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
+        struct leat_stream_reading sum;
+        struct leat_one_series *one;
+
+        if (!sum_up(daemon, stream, now_ns, &sum))
+            continue;
+        busy_ns += worker_ns(&sum);
+        one = find(series, sum.name, sum.is_own);
+        if (!one)
+            one = admit(series, &sum, is_used(daemon, &sum));
+        if (!one) {
+            n_untold++;
+            continue;
+        }
+        advance(LEAT_METER_STREAM, &one->told.figures, &one->last.figures, &sum.figures);
+        advance_stages(one, &sum);
+    }
+    if (busy_ns > series->worker_last_ns)
+        series->worker_busy_ns += busy_ns - series->worker_last_ns;
+    series->worker_last_ns = busy_ns;
+    return n_untold;
+}
+
+/* ---- the daemon's own ---- */
+
+static uint64_t wall_ns(void) {
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static void read_process(struct leat_daemon_figures *figures, const struct leat_reading *reading,
+                         const struct leat_daemon *daemon) {
+    struct leat_process process;
+    struct rlimit limit;
+
+    leat_process_read_usage(&process);
+    figures->cpu_ns = process.cpu_ns;
+    figures->rss_bytes = process.rss_bytes;
+    figures->start_unix_ns = reading->unix_ns - (reading->at_ns - daemon->start_ns);
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        figures->max_fds = limit.rlim_cur;
+    figures->loop_busy_ns =
+        reading->at_ns - daemon->start_ns - uv_metrics_idle_time((uv_loop_t *)&daemon->loop);
+}
+
+static void read_daemon(struct leat_daemon_figures *figures, const struct leat_daemon *daemon) {
+    const struct leat_budget *budget = &daemon->budget;
+    uint32_t n_slots, n_free;
+
+    leat_stats_slots(daemon, &n_slots, &n_free);
+    figures->n_slots = n_slots;
+    figures->n_slots_free = n_free;
+    figures->n_workers = daemon->n_workers;
+    figures->n_tasks_running = daemon->scheduler.n_submitted;
+    figures->n_tasks_waiting = daemon->scheduler.n_waiting;
+    figures->n_sessions = daemon->n_sessions;
+    figures->n_refused = daemon->n_refused;
+    figures->n_batches = daemon->n_batches;
+    figures->n_rows = daemon->n_rows;
+    figures->ring_bytes = daemon->users.used[LEAT_CHARGE_RING_BYTES];
+    figures->memory_limit_bytes = budget->limit_bytes == UINT64_MAX ? 0 : budget->limit_bytes;
+    figures->memory_claimed_bytes = budget->claimed_bytes;
+    figures->memory_used_bytes = budget->used_bytes;
+    figures->n_memory_refused = budget->n_refused;
+    figures->n_quota_refused = daemon->users.n_refused;
+    figures->n_controls = daemon->users.used[LEAT_CHARGE_CONTROLS];
+    figures->n_log_dropped = daemon->log.n_dropped;
+    figures->is_draining = daemon->is_draining;
+    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
+        figures->n_streams++;
+}
+
+struct leat_reading *leat_series_read(struct leat_series *series, struct leat_daemon *daemon) {
+    uint64_t now_ns = leat_daemon_now_ns();
+    uint64_t n_untold = look(series, daemon, now_ns);
+    struct leat_reading *reading;
+
+    reading = leat_reading_new(series->n_items);
+    if (!reading)
+        return NULL;
+    reading->at_ns = now_ns;
+    reading->unix_ns = wall_ns();
+    for (size_t i = 0; i < series->n_items; i++)
+        reading->streams[i] = series->items[i]->told;
+    read_process(&reading->figures, reading, daemon);
+    read_daemon(&reading->figures, daemon);
+    reading->figures.worker_busy_ns = series->worker_busy_ns;
+    reading->figures.n_streams_untold = n_untold;
+    return reading;
+}

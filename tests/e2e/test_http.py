@@ -1,0 +1,409 @@
+#!/usr/bin/env python3
+"""Metrics and the status page over HTTP: a real Prometheus with the dashboard's queries, the page in a headless
+Chromium, and clients that mean no good.
+
+    test_http.py BIN [PATTERN]
+"""
+import contextlib
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+
+import browser
+import data
+from leat_harness import BIN, HANG_S, ROOT, Daemon, main, require, wait_until
+
+MAX_CONNECTIONS = 24
+NASTY = '<b id="nasty">&"\\'  # the name of a stream
+
+
+def free_port():
+    with socket.socket() as end:
+        end.bind(("127.0.0.1", 0))
+        return end.getsockname()[1]
+
+
+def configuration(folder, n_rows=2000, **settings):
+    """Streams titanic (busy), and one with a nasty name that nobody pulls."""
+    csv = data.titanic(folder, n_rows)
+    (folder / "few.csv").write_text("id\n1\n2\n3\n")
+    return data.yaml_text({"titanic": data.titanic_stream(csv), NASTY: data.numbers_stream([str(folder / "few.csv")])}, **settings)
+
+
+@contextlib.contextmanager
+def trainer(daemon, stream="titanic"):
+    """Pulls some fifty batches a second until the block ends."""
+    process = subprocess.Popen([BIN.parent / "tests" / "e2e" / "steady", stream, "0", "1", "0", "20000", "0"],
+                               stdout=subprocess.DEVNULL, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+    try:
+        wait_until(lambda: daemon.status()["n_batches"] > 0 or process.poll() is not None, "no batch comes")
+        assert process.poll() is None, f"the trainer ended with {process.returncode}"
+        yield process
+    finally:
+        process.kill()
+        process.wait(HANG_S)
+
+
+def connect(where):
+    """where: a port, or the path of a socket."""
+    end = socket.socket(socket.AF_INET if isinstance(where, int) else socket.AF_UNIX)
+    end.settimeout(HANG_S)
+    end.connect(("127.0.0.1", where) if isinstance(where, int) else str(where))
+    return end
+
+
+def exchange(where, request):
+    """All that comes back for these bytes, until the connection ends."""
+    with connect(where) as end:
+        with contextlib.suppress(OSError):
+            end.sendall(request)
+        reply = b""
+        with contextlib.suppress(ConnectionError):
+            while piece := end.recv(1 << 16):
+                reply += piece
+        return reply
+
+
+def get(where, path, *headers, method="GET", host="localhost"):
+    """(status, headers by lower-case name, body)."""
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close", *headers, "", ""]
+    head, _, body = exchange(where, "\r\n".join(lines).encode()).partition(b"\r\n\r\n")
+    status, *rest = head.decode().split("\r\n")
+    return int(status.split()[1]), {k.lower(): v for k, v in (line.split(": ", 1) for line in rest)}, body.decode()
+
+
+def await_figures(where):
+    """Until the first reading is there."""
+    wait_until(lambda: get(where, "/metrics")[0] == 200, "no metrics")
+
+
+def sample(text, name, **labels):
+    """The value of a line of metrics."""
+    for line in text.splitlines():
+        found = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)", line)
+        if found and found[1] == name and all(f'{k}="{v}"' in (found[2] or "") for k, v in labels.items()):
+            return float(found[3])
+    raise AssertionError(f"no {name} {labels} in {text[:3000]}")
+
+
+# ---- what is answered ----
+
+
+def test_answers(folder):
+    """On a Unix socket and on TCP: the same; both formats; what the verb says."""
+    port = free_port()
+    for listen, where in ((f"unix:{folder}/http.sock", folder / "http.sock"), (f"127.0.0.1:{port}", port)):
+        with Daemon(folder, configuration(folder, http_listen=listen)) as daemon:
+            daemon.pull("titanic", "--epochs", 2)
+            await_figures(where)
+            n = daemon.status()["n_batches"]
+            wait_until(lambda: sample(get(where, "/metrics")[2], "leat_batches_sent_total") == n, "the figures do not come")
+            status, headers, text = get(where, "/metrics")
+            assert status == 200 and headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8", headers
+            assert sample(text, "leat_stream_rows_total", stream="titanic", owner="settings") >= 4000
+            assert sample(text, "leat_stage_records_total", stream="titanic", stage="tokenize", role="map") >= 4000
+            assert sample(text, "leat_stream_rows_total", stream=NASTY.replace("\\", "\\\\").replace('"', '\\"')) == 0
+            check_metrics(text)
+            _, headers, text = get(where, "/metrics", "Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
+            assert headers["content-type"].startswith("application/openmetrics-text; version=1.0.0") and text.endswith("# EOF\n")
+            check_openmetrics(text)
+            check_openmetrics(daemon.ctl("metrics").stdout.decode())
+            check_metrics(daemon.ctl("metrics", "--format", "prometheus").stdout.decode())
+            status, headers, body = get(where, "/")
+            assert status == 200 and "<title>leat</title>" in body
+            policy = headers["content-security-policy"]
+            assert "default-src 'none'" in policy and "unsafe" not in policy and headers["x-content-type-options"] == "nosniff"
+            assert not re.search(r"https?://", body.replace("http://www.w3.org/", ""))
+            assert get(where, "/", method="HEAD")[2] == ""
+            reply = wait_until(lambda: has_samples(where, 2), "there is no history")
+            assert reply["figures"]["n_batches"] == n and {s["name"] for s in reply["streams"]} == {"titanic", NASTY}
+            after = reply["samples"][0]["at"]
+            assert json.loads(get(where, f"/history.json?after={after}")[2])["samples"][0]["at"] != after
+            assert json.loads(get(where, "/history.json?tens=1")[2])["samples"] == []
+        assert not (folder / "http.sock").exists()
+
+
+def has_samples(where, n):
+    """The history, once it has so many."""
+    reply = json.loads(get(where, "/history.json")[2])
+    return reply if len(reply["samples"]) >= n else None
+
+
+def check_metrics(text):
+    """By promtool, if it is there."""
+    if shutil.which("promtool"):
+        done = subprocess.run(["promtool", "check", "metrics"], input=text.encode(), capture_output=True)
+        assert done.returncode == 0 and not done.stderr and not done.stdout, done
+
+
+def check_openmetrics(text):
+    """The rules of OpenMetrics that have no tool here: families in one piece, announced, suffixes as their type wants."""
+    family, seen = None, {}
+    assert text.endswith("\n# EOF\n") and text.count("# EOF") == 1
+    for line in text.splitlines()[:-1]:
+        if line.startswith("# HELP"):
+            family = line.split()[2]
+            assert family not in seen, f"{family} comes twice"
+            seen[family] = None
+        elif line.startswith("# TYPE"):
+            assert line.split()[2] == family
+            seen[family] = line.split()[3]
+        elif line.startswith("# UNIT"):
+            assert line.split()[2] == family and family.endswith("_" + line.split()[3])
+        else:
+            name = re.match(r"\w+", line)[0]
+            assert name == family + ("_total" if seen[family] == "counter" else ""), line
+
+
+def test_history(folder):
+    """`leatctl history`: what came is what was made."""
+    with Daemon(folder, configuration(folder)) as daemon:
+        daemon.pull("titanic", "--epochs", 3)
+        n = json.loads(daemon.ctl("stats", "titanic", "--json").stdout)[0]["n_batches"]
+
+        def told():
+            samples = json.loads(daemon.ctl("history", "titanic", "--json").stdout)
+            return sum(stream["n_batches"] for sample in samples for stream in sample["streams"])
+        wait_until(lambda: told() == n, "the history is not complete")
+        lines = daemon.ctl("history", "--seconds", 60).stdout.decode().splitlines()
+        assert lines[0].split()[:3] == ["until", "over", "batches/s"] and len(lines) > 1
+        assert daemon.ctl("history", "nobody", "--json").stdout
+        assert daemon.ctl("metrics", "--format", "xml", check=False).returncode == 2
+        assert json.loads(daemon.ctl("metrics", "--json").stdout)["text"].endswith("# EOF\n")
+
+
+# ---- Prometheus and Grafana ----
+
+
+def test_rules(_folder):
+    require("promtool")
+    rules = ROOT / "config" / "prometheus"
+    for command in (["check", "rules", "leat.rules.yaml"], ["test", "rules", "leat.rules.test.yaml"],
+                    ["check", "config", "prometheus.yml"]):
+        done = subprocess.run(["promtool", *command], cwd=rules, capture_output=True, timeout=HANG_S)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def dashboard_queries():
+    """(title, expression) of all panels, for all jobs, instances and streams."""
+    dashboard = json.loads((ROOT / "config" / "grafana" / "leat.json").read_text())
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            expression = target["expr"].replace("$__rate_interval", "4s")
+            yield panel["title"], re.sub(r"\$(job|instance|stream)\b", ".*", expression)
+
+
+class Prometheus:
+    """One that scrapes a port each half second, with the rules of the repository."""
+
+    def __init__(self, folder, port):
+        self.port = free_port()
+        config = json.loads(json.dumps({
+            "global": {"scrape_interval": "500ms", "evaluation_interval": "1s"},
+            "rule_files": [str(ROOT / "config" / "prometheus" / "leat.rules.yaml")],
+            "scrape_configs": [{"job_name": "leat", "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}]}))
+        (folder / "prometheus.yml").write_text(json.dumps(config))
+        self.log = open(folder / "prometheus.log", "wb")
+        self.process = subprocess.Popen(
+            [require("prometheus"), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/tsdb",
+             f"--web.listen-address=127.0.0.1:{self.port}"], stdout=self.log, stderr=self.log, env={**os.environ, "GOMAXPROCS": "2"})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(HANG_S)
+        self.log.close()
+
+    def ask(self, path, **arguments):
+        address = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(arguments)}"
+        try:
+            with urllib.request.urlopen(address, timeout=HANG_S) as reply:
+                return json.load(reply)["data"]
+        except urllib.error.HTTPError as error:
+            if error.code == 503:  # it is not ready yet
+                return None
+            raise AssertionError(f"{arguments}: {error.read()}") from None
+        except OSError:
+            assert self.process.poll() is None, f"prometheus ended with {self.process.returncode}"
+            return None
+
+    def query(self, expression):
+        return (self.ask("query", query=expression) or {"result": []})["result"]
+
+
+def test_prometheus(folder):
+    """It scrapes a daemon at work, and has an answer to each query of the dashboard."""
+    require("prometheus")
+    port = free_port()
+    with Daemon(folder, configuration(folder, http_listen=f"127.0.0.1:{port}", memory_limit="1GiB")) as daemon:
+        await_figures(port)
+        with Prometheus(folder, port) as prometheus:
+            with trainer(daemon):
+                wait_until(lambda: prometheus.query("rate(leat_stream_batches_total{stream='titanic'}[4s]) > 0"), "no rate")
+                for title, expression in dashboard_queries():
+                    result = wait_until(lambda: prometheus.query(expression), f"no answer to {title}: {expression}")
+                    assert all(re.fullmatch(r"[0-9.e+-]+", series["value"][1]) for series in result), (title, result)
+            for label in ("job", "instance", "stream"):
+                assert prometheus.ask(f"label/{label}/values"), label
+            target = prometheus.ask("targets")["activeTargets"][0]
+            assert target["health"] == "up" and target["lastError"] == "", target
+            n = json.loads(daemon.ctl("stats", "titanic", "--json").stdout)[0]["n_batches"]
+            wait_until(lambda: float(prometheus.query("leat_stream_batches_total{stream='titanic'}")[0]["value"][1]) == n,
+                       "Prometheus has another number than the daemon")
+            rules = [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
+            assert len(rules) == 10 and all(rule["health"] == "ok" for rule in rules), rules
+
+
+def test_names(_folder):
+    """Every metric that dashboard, rules and README name is one that the daemon has."""
+    table = (ROOT / "daemon" / "meters.def").read_text()
+    known = {"leat_build_info"}
+    for kind, unit, name in re.findall(r'LEAT_METER\(\w+, (\w+), (\w+), \w+, "(\w+)"', table):
+        known.add(name + {"NONE": "", "NS": "_seconds", "BYTES": "_bytes"}[unit] + ("_total" if kind == "COUNTER" else ""))
+    for file in ("config/grafana/leat.json", "config/prometheus/leat.rules.yaml", "README.md"):
+        text = (ROOT / file).read_text()
+        named = set(re.findall(r"\b(?:leat_(?:stream|stage|loop|worker|memory|sessions|log)_\w+|process_\w+)(?=[{\[ )\n])", text))
+        wrong = {name for name in named if name.endswith(("_total", "_seconds", "_bytes", "_fds")) and name not in known}
+        assert not wrong, f"{file}: {wrong}"
+
+
+# ---- the page ----
+
+
+def test_page(folder):
+    """In a browser, at work: what is drawn, that nothing is fetched from elsewhere, on a telephone too."""
+    browser.find()
+    port = free_port()
+    keep = pathlib.Path(os.environ.get("LEAT_SCREENSHOTS", folder))
+    with Daemon(folder, configuration(folder, http_listen=f"127.0.0.1:{port}")) as daemon, trainer(daemon):
+        await_figures(port)
+        with browser.Browser(folder) as page:
+            page.resize(1280, 900, is_dark=False)
+            page.do("Page.navigate", url=f"http://127.0.0.1:{port}/")
+            page.wait("Number(document.documentElement.dataset.drawn) >= 3")
+            assert page.run("document.getElementById('trouble').hidden")
+            for chart in ("batches", "tokens", "wait", "stages", "queue", "memory", "cpu"):
+                path = page.run(f"document.querySelector('#chart-{chart} path').getAttribute('d')")
+                assert path.startswith("M") and "NaN" not in path and path.count("L") >= 1, (chart, path)
+            legend = page.run("document.querySelector('#chart-batches .legend').textContent")
+            assert legend.startswith("titanic") and re.search(r"[1-9]", legend), legend
+            assert "tokenize" in page.run("document.querySelector('#stages').textContent")
+            names = page.run("[...document.querySelectorAll('#streams tbody td:first-child')].map(cell => cell.textContent)")
+            assert set(names) == {"titanic", NASTY}, names
+            assert page.run("document.getElementById('nasty') === null"), "a stream's name was taken for markup"
+            check_picture(page.screenshot(keep / "page.png"))
+            page.resize(390, 844, is_dark=True)
+            page.wait("document.querySelector('#chart-batches svg').viewBox.baseVal.width < 390")
+            assert page.run("document.documentElement.scrollWidth") <= 390, "wider than a telephone"
+            assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 27)"
+            check_picture(page.screenshot(keep / "telephone.png"))
+            page.run("document.getElementById('tens').click()")
+            page.wait("document.getElementById('tens').getAttribute('aria-pressed') === 'true'")
+            assert all(url.startswith((f"http://127.0.0.1:{port}/", "data:", "about:")) for url in page.requests())
+            assert not page.complaints(), page.complaints()
+            daemon.stop()
+            page.wait("!document.getElementById('trouble').hidden")
+
+
+def check_picture(picture):
+    """There is something to see: many colours, and nowhere near all of one."""
+    width, height, n_channels, rows = picture
+    colours = {row[x * n_channels:(x + 1) * n_channels] for row in rows[::3] for x in range(0, width, 3)}
+    assert height > width * 0.5 and len(colours) > 40, (width, height, len(colours))
+
+
+# ---- no good ----
+
+
+def test_hostile(folder):
+    """Nothing that comes in is more than a refusal, and others are served meanwhile."""
+    port = free_port()
+    with Daemon(folder, configuration(folder, http_listen=f"127.0.0.1:{port}")) as daemon:
+        await_figures(port)
+        daemon.pull("titanic", "--epochs", 1)
+        n_fds = daemon.n_fds()
+        for method, path, status in (("POST", "/", 405), ("DELETE", "/metrics", 405), ("TRACE", "/", 405), ("BREW", "/", 405),
+                                     ("GET", "/../../etc/passwd", 404), ("GET", "/metrics/", 404), ("GET", "//metrics", 404),
+                                     ("GET", "/%2e%2e/x", 404), ("GET", "/history.json?after=x", 400),
+                                     ("GET", "/history.json?after=-1", 400), ("GET", "/history.json?after=" + "9" * 400, 200),
+                                     ("GET", "/history.json?after=&tens=1", 400), ("GET", "/?" + "a" * 30000, None)):
+            with contextlib.suppress(IndexError):  # the connection ended without an answer
+                assert get(port, path, method=method)[0] == (status or 414), (method, path)
+        assert get(port, "/", host="evil.example")[0] == 403
+        assert get(port, "/", host=f"[::1]:{port}")[0] == 200
+        assert get(port, "/metrics", "Content-Length: 1000000000")[0] == 400
+        assert get(port, "/metrics", "Transfer-Encoding: chunked")[0] == 400
+        random_requests(port, random.Random(7))
+        slow_ones(port)
+        wait_until(lambda: daemon.n_fds() <= n_fds, "descriptors are left open")
+        daemon.pull("titanic", "--epochs", 1)
+        assert get(port, "/metrics")[0] == 200
+
+
+def random_requests(port, source, n=150):
+    """Mutations of a good request, and noise."""
+    good = b"GET /history.json?after=12&tens=1 HTTP/1.1\r\nHost: localhost\r\nAccept: text/plain\r\nConnection: close\r\n\r\n"
+    for _ in range(n):
+        request = bytearray(good)
+        for _ in range(source.randrange(1, 9)):
+            at = source.randrange(len(request))
+            request[at:at + source.randrange(3)] = source.choice([b"", b"\r\n", b"\0", b"%", b" ", b":", bytes([source.randrange(256)]) * 40])
+        with connect(port) as end, contextlib.suppress(OSError):
+            end.settimeout(0.2)  # half a request is waited for
+            end.sendall(bytes(request))
+            while end.recv(1 << 16):
+                pass
+
+
+def slow_ones(port):
+    """More than there is room for, each with half a request or an answer that it does not read; who comes now is served."""
+    ends = [connect(port) for _ in range(3 * MAX_CONNECTIONS)]
+    for i, end in enumerate(ends):
+        with contextlib.suppress(OSError):  # it was closed for a later one
+            end.sendall(b"GET /history.json HTTP/1.1\r\nHost: localhost\r\n" + (b"\r\n" if i % 2 else b""))
+    for _ in range(3):
+        assert get(port, "/metrics")[0] == 200
+    for end in ends:
+        end.close()
+
+
+def test_hung_loop(folder):
+    """A daemon whose loop is stopped has no figures for Prometheus that are long out of date. (The thread of the listener
+    stops with the process; what is looked at is that it answers again, with new figures.)"""
+    port = free_port()
+    with Daemon(folder, configuration(folder, http_listen=f"127.0.0.1:{port}")) as daemon:
+        await_figures(port)
+        before = sample(get(port, "/metrics")[2], "process_start_time_seconds")
+        daemon.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)
+        daemon.process.send_signal(signal.SIGCONT)
+        wait_until(lambda: get(port, "/metrics")[0] == 200, "it does not come back")
+        assert abs(sample(get(port, "/metrics")[2], "process_start_time_seconds") - before) < 1
+
+
+def test_cannot_listen(folder):
+    """A port that is taken, a wrong address: the daemon says so and does not start."""
+    with socket.socket() as end:
+        end.bind(("127.0.0.1", 0))
+        end.listen()
+        for listen, says in ((f"127.0.0.1:{end.getsockname()[1]}", "in use"), ("0.0.0.0:9464", "this machine alone"),
+                             (f"unix:{folder}/{'x' * 120}", "bytes")):
+            (folder / "leatd.yaml").write_text(configuration(folder, http_listen=listen))
+            done = subprocess.run([BIN / "leatd", "--config", folder / "leatd.yaml", "--socket-dir", folder / "s"],
+                                  capture_output=True, timeout=HANG_S)
+            assert done.returncode != 0 and says in done.stderr.decode(), done
+
+
+if __name__ == "__main__":
+    main(globals())
