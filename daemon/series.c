@@ -232,10 +232,10 @@ static bool sum_up(const struct leat_daemon *daemon, const struct leat_stream *f
                    uint64_t now_ns, struct leat_stream_reading *ret_sum) {
     bool has_come = false;
 
-    *ret_sum = (struct leat_stream_reading){.is_own = first->own_spec != NULL};
+    *ret_sum = (struct leat_stream_reading){.is_own = first->is_own};
     (void)snprintf(ret_sum->name, sizeof(ret_sum->name), "%.*s", LEAT_NAME_MAX, first->name);
     for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
-        if ((stream->own_spec != NULL) != ret_sum->is_own || strcmp(stream->name, first->name) != 0)
+        if (stream->is_own != ret_sum->is_own || strcmp(stream->name, first->name) != 0)
             continue;
         if (stream != first && !has_come)
             return false;
@@ -257,17 +257,17 @@ static void mark_used(struct leat_series *series, const struct leat_daemon *daem
     for (size_t i = 0; i < series->n_items; i++)
         series->items[i]->is_in_use = false;
     for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
-        struct leat_one_series *one = find(series, stream->name, stream->own_spec != NULL);
+        struct leat_one_series *one = find(series, stream->name, stream->is_own);
 
         if (one)
-            one->is_in_use |= !stream->own_spec || stream->n_refs > 0;
+            one->is_in_use |= !stream->is_own || stream->n_refs > 0;
     }
 }
 
 static bool is_used(const struct leat_daemon *daemon, const struct leat_stream_reading *sum) {
     for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
-        if ((stream->own_spec != NULL) == sum->is_own && strcmp(stream->name, sum->name) == 0 &&
-            (!stream->own_spec || stream->n_refs > 0))
+        if (stream->is_own == sum->is_own && strcmp(stream->name, sum->name) == 0 &&
+            (!stream->is_own || stream->n_refs > 0))
             return true;
     return false;
 }
