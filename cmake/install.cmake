@@ -39,7 +39,7 @@ install(CODE "
         configure_file(${CMAKE_SOURCE_DIR}/systemd/\${unit}.in ${CMAKE_BINARY_DIR}/systemd/\${unit} @ONLY)
     endforeach()")
 install(FILES ${CMAKE_BINARY_DIR}/systemd/leatd.service systemd/leatd.socket systemd/leatd-copy.socket
-        systemd/leatd-control.socket DESTINATION lib/systemd/system)
+        systemd/leatd-control.socket systemd/leatd-http.socket DESTINATION lib/systemd/system)
 # The same without root: units of a user's own service manager.
 install(FILES ${CMAKE_BINARY_DIR}/systemd/user/leatd.service systemd/user/leatd.socket systemd/user/leatd-copy.socket
         systemd/user/leatd-control.socket DESTINATION lib/systemd/user)

@@ -126,6 +126,22 @@ def test_passed_sockets(folder):
             assert all((inner / f"{name}.sock").exists() for name in TYPES)
 
 
+def test_http_socket(folder):
+    """Metrics on a socket that was passed."""
+    with Service(folder, [("http", socket.SOCK_STREAM), ("control", socket.SOCK_STREAM)]) as service:
+        assert service.hears("READY=1"), service.text()
+        with socket.socket(socket.AF_UNIX) as end:
+            end.settimeout(HANG_S)
+            end.connect(str(folder / "http.sock"))
+            end.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            reply = b""
+            while piece := end.recv(65536):
+                reply += piece
+        assert b" 200 OK\r\n" in reply and b"\nleat_sessions 0\n" in reply, reply[:1000]
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(HANG_S) == 0, service.text()
+
+
 def test_one_socket(folder):
     """What was not passed and not asked for is not made."""
     with Service(folder, [("control", socket.SOCK_STREAM)]) as service:
@@ -137,7 +153,8 @@ def test_wrong_sockets(folder):
     """A name that is not known, twice the same, the wrong type: said, and the end."""
     cases = [([("traner", socket.SOCK_SEQPACKET)], "traner"),
              ([("trainer", socket.SOCK_STREAM)], "ListenSequentialPacket"),
-             ([("control", socket.SOCK_SEQPACKET)], "ListenStream")]
+             ([("control", socket.SOCK_SEQPACKET)], "ListenStream"),
+             ([("http", socket.SOCK_SEQPACKET)], "no stream socket")]
     for i, (passed, word) in enumerate(cases):
         inner = folder / str(i)
         inner.mkdir()

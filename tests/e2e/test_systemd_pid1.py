@@ -235,6 +235,20 @@ def test_sandbox(folder):
     assert float(re.search(r"leatd.service: ([\d.]+)", exposure)[1]) <= 0.5, exposure
 
 
+def test_http(folder):
+    """Metrics over TCP, of a daemon that is kept from all networks: its socket is handed to it."""
+    machine.restart()
+    machine.run("systemctl", "stop", "leatd*")
+    machine.run("systemctl", "start", "leatd-http.socket", "leatd.service")
+    ask = ("import urllib.request, sys; "
+           "sys.stdout.write(urllib.request.urlopen('http://127.0.0.1:9464/metrics').read().decode())")
+    wait_until(lambda: "leat_sessions 0" in machine.run("python3", "-c", ask, check=False), "metrics")
+    machine.run("leatctl", "pull", "titanic")
+    wait_until(lambda: 'leat_stream_rows_total{stream="titanic",owner="settings"} 891' in machine.run("python3", "-c", ask),
+               "the rows in the metrics")
+    machine.run("systemctl", "stop", "leatd*")
+
+
 def test_groups(folder):
     """Trainers are of leat-clients and may look, operators are of leat-admin; who is refused is told."""
     machine.restart()
