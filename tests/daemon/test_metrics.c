@@ -41,8 +41,8 @@ static void test_formats(void **state) {
     static const char *const both[] = {
         "\nleat_stream_batches_total{stream=\"a b\",owner=\"settings\"} 18446744073709551615\n",
         "\nleat_stream_trainer_wait_seconds_total{stream=\"a b\",owner=\"settings\"} 1.500000000\n",
-        "\nleat_stage_busy_seconds_total{stream=\"a b\",owner=\"settings\",stage=\"pad[2]\","
-        "role=\"map\"} 0.000000007\n",
+        ("\nleat_stage_busy_seconds_total{stream=\"a b\",owner=\"settings\",stage=\"pad[2]\","
+         "role=\"map\"} 0.000000007\n"),
         "\nleat_workers 0\n",
     };
     struct leat_reading *reading = read_one("a b");
