@@ -347,6 +347,8 @@ static void read_daemon(struct leat_daemon_figures *figures, const struct leat_d
     figures->n_quota_refused = daemon->users.n_refused;
     figures->n_controls = daemon->users.used[LEAT_CHARGE_CONTROLS];
     figures->n_log_dropped = daemon->log.n_dropped;
+    figures->n_reloads = daemon->n_reloads;
+    figures->is_reload_good = daemon->last_reload_ok;
     figures->is_draining = daemon->is_draining;
     for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
         figures->n_streams++;

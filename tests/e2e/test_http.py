@@ -262,7 +262,7 @@ def test_prometheus(folder):
             wait_until(lambda: float(prometheus.query("leat_stream_batches_total{stream='titanic'}")[0]["value"][1]) == n,
                        "Prometheus has another number than the daemon")
             rules = [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
-            assert len(rules) == 10 and all(rule["health"] == "ok" for rule in rules), rules
+            assert len(rules) == 11 and all(rule["health"] == "ok" for rule in rules), rules
 
 
 def test_names(_folder):
