@@ -148,13 +148,13 @@ def test_full_shuffle_of_more_than_memory(folder):
             digests.add(daemon.digest(stream, "--epochs", "3"))
             hwm[stream] = trainers.status_of(daemon.pid)["VmHWM"]
     assert IS_SANITIZED or hwm["part"] < hwm["whole"] - 20 * MIB, hwm  # half of the set
-    limit = "80MiB" if IS_SANITIZED else "40MiB"  # the sanitizer's own memory counts as the daemon's
+    limit = "80MiB" if IS_SANITIZED else "42MiB"  # the sanitizer's own memory counts as the daemon's
     with Daemon(folder, data.yaml_text({"part": shuffle_stream("1GiB", "caches")}, memory_limit=limit),
                 "--workers", "2") as daemon:
         digests.add(daemon.digest("part", "--epochs", "3"))
         hwm["limited"] = trainers.status_of(daemon.pid)["VmHWM"]
         print(" ", hwm, flush=True)
-        assert IS_SANITIZED or hwm["limited"] < 44 * MIB, hwm
+        assert IS_SANITIZED or hwm["limited"] < 46 * MIB, hwm
     assert len(digests) == 1, digests
 
 
