@@ -29,8 +29,8 @@ STREAM = (ROOT / "config" / "titanic.yaml").read_text()
 CONFIG = "workers: 2\n" + re.sub(r"(paths: \[|vocab: |tokenizer: )", rf"\1{EXAMPLES}/", STREAM)
 GROUPS = ["leat-clients", "leat-admin"]
 TRAINER_UID = 1000
-PACE_US = 5000
-N_EPOCHS = 400  # more than the trainer gets through
+PACE_US = 20000
+N_EPOCHS = 300  # more than the trainer gets through
 CLEAN = ["initial-upload-closes-no-bugs", "no-manual-page"]  # what lintian may warn of
 TRAINER = "#include <leat.h>\n#include <stdio.h>\nint main(void) {\n    puts(leat_version());\n}\n"
 READ = """
@@ -216,7 +216,7 @@ def test_trainer(folder):
     """Restarted, killed, hung, upgraded and downgraded around a trainer, which sees what an undisturbed one does."""
     machine = booted()
     undisturbed = machine.run(*machine.train(0, N_EPOCHS)).splitlines()
-    machine.write("/run/systemd/system/leatd.service.d/watchdog.conf", "[Service]\nWatchdogSec=2\n")
+    machine.write("/run/systemd/system/leatd.service.d/watchdog.conf", "[Service]\nWatchdogSec=6\n")
     machine.run("systemctl", "daemon-reload")
     trainer = machine.start(*machine.train(PACE_US, 0))
     wait_until(lambda: machine.n_sessions() == 1, "a session")
@@ -231,7 +231,8 @@ def test_trainer(folder):
     lines = trainer.communicate(timeout=HANG_S)[0].decode().splitlines()
     assert trainer.returncode == 0, lines[-3:]
     assert len(lines) > 2 and lines[:-1] == undisturbed[:len(lines) - 1], (lines[-3:], len(undisturbed))
-    assert re.fullmatch(r"longest_ms \d+ lost 5 back 5", lines[-1]), lines[-1]
+    found = re.fullmatch(r"longest_ms \d+ lost (\d+) back \1", lines[-1])
+    assert found and int(found[1]) >= 5, lines[-1]
 
 
 def test_choices(folder):
