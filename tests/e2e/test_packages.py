@@ -193,6 +193,7 @@ def test_install(folder):
     machine.run("systemctl", "start", "leatd")
     assert machine.states() == ["active"] * 4, machine.journal()
     assert [machine.run("systemctl", "is-enabled", unit) for unit in UNITS] == ["enabled"] * 4
+    assert machine.run("systemctl", "is-enabled", "leatd-http.socket", check=False) == "disabled"
     for group in GROUPS:
         machine.run("getent", "group", group)
     assert "leatd is ready" in machine.run("journalctl", "--list-catalog"), "the journal's catalog"
@@ -277,9 +278,11 @@ def test_reload(folder):
 def test_purge(folder):
     """Removed, it does not run; purged, nothing of it is left but its groups."""
     machine = booted()
+    machine.run("systemctl", "enable", "leatd-http.socket")
     machine.run("sh", "-c", "touch /var/lib/leat/found /var/cache/leat/found")
     machine.apt("remove", "leatd")
     assert machine.states() == ["inactive"] * 4
+    assert machine.show("leatd-http.socket", "ActiveState") == "inactive"
     assert machine.run("cat", "/etc/leat/leatd.yaml") == CONFIG.strip()
     machine.run("ls", "/var/lib/leat/found")
     machine.apt("purge", *(name for name in packages.first if name != "python3-leat"))  # which went with leatd
