@@ -146,6 +146,19 @@ static void flush(struct leat_channel *channel) {
         channel->ops->on_drained(channel);
 }
 
+/* What it has sent before waits for the end of the rest, with the end of file behind it. */
+static void look_for_end(struct leat_channel *channel) {
+    bool has_frames = channel->decoder.n_taken < channel->decoder.n_bytes;
+    char byte;
+
+    if (!has_frames && recv(channel->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 0) {
+        end(channel, &LEAT_ERROR_INIT);
+        return;
+    }
+    channel->watches_end = false;
+    update_poll(channel);
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events) {
     struct leat_channel *channel = poll->data;
 
@@ -157,6 +170,8 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
         flush(channel);
     if (events & UV_READABLE)
         on_readable(channel);
+    if ((events & UV_DISCONNECT) && channel->watches_end && !channel->is_closing)
+        look_for_end(channel);
 }
 
 static void update_poll(struct leat_channel *channel) {
@@ -166,6 +181,8 @@ static void update_poll(struct leat_channel *channel) {
         return;
     if (channel->n_pauses == 0 && !channel->has_ended)
         events |= UV_READABLE;
+    if (channel->n_pauses == 1 && channel->watches_end && !channel->has_ended)
+        events |= UV_DISCONNECT;
     if (channel->first && !channel->has_ended)
         events |= UV_WRITABLE;
     if (events)
@@ -214,6 +231,11 @@ void leat_channel_pause(struct leat_channel *channel, bool is_paused) {
     update_poll(channel);
     if (channel->n_pauses == 0)
         deliver_frames(channel);
+}
+
+void leat_channel_rest(struct leat_channel *channel, bool is_resting) {
+    channel->watches_end = is_resting;
+    leat_channel_pause(channel, is_resting);
 }
 
 static void on_fd_closed(struct leat_reaper_item *item) {

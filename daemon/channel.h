@@ -40,7 +40,7 @@ struct leat_channel_ops {
 struct leat_channel {
     const struct leat_channel_ops *ops;
     int fd;
-    bool is_closing, has_ended;
+    bool is_closing, has_ended, watches_end;
     uint32_t n_pauses;
     uv_poll_t poll;
     struct leat_frame_decoder decoder;
@@ -60,4 +60,6 @@ void leat_channel_send(struct leat_channel *channel, struct leat_outgoing *take_
 /* While paused no frame is handed out and nothing is read; it is paused until as often as it was
  * paused it was said that it is not. */
 void leat_channel_pause(struct leat_channel *channel, bool is_paused);
+/* Pauses it likewise; but a peer that has hung up, having asked for nothing more, is its end. */
+void leat_channel_rest(struct leat_channel *channel, bool is_resting);
 void leat_channel_close(struct leat_channel *channel);

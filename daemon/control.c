@@ -136,7 +136,7 @@ static bool is_for_all(Leat__ControlRequest__VerbCase verb) {
 static void handle(struct leat_control *control, const Leat__ControlRequest *request,
                    const uint8_t *frame, size_t n_bytes) {
     struct leat_error err = LEAT_ERROR_INIT;
-    uint64_t start_ns = leat_daemon_now_ns();
+    uint64_t start_ns = leat_control_pace_now_ns();
     struct leat_arena arena;
     size_t verb = 0;
 
@@ -151,7 +151,7 @@ static void handle(struct leat_control *control, const Leat__ControlRequest *req
     leat_arena_deinit(&arena);
     control->request = NULL;
     if (verbs[verb].right == LEAT_RIGHT_READ)
-        leat_control_spend(control, leat_daemon_now_ns() - start_ns + FRAME_NS);
+        leat_control_spend(control, leat_control_pace_now_ns() - start_ns + FRAME_NS);
 }
 
 static struct leat_control *control_of(struct leat_channel *channel) {
@@ -306,5 +306,6 @@ int leat_control_accept(struct leat_daemon *daemon, int take_fd) {
     if (control->next)
         control->next->link = &control->next;
     daemon->controls = control;
+    leat_control_rest_if_spent(control);
     return 0;
 }

@@ -1,6 +1,8 @@
 /* control_pace.c: see control_pace.h: a token bucket for each user, counted in time. */
 #include "daemon/control_pace.h"
 
+#include <time.h>
+
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 
@@ -8,6 +10,13 @@
 #define SAVED_MAX_NS UINT64_C(1000000)  /* that a user saves up */
 #define DEBT_MAX_NS  UINT64_C(20000000) /* of one request that took very long */
 #define REST_MS      5
+
+uint64_t leat_control_pace_now_ns(void) {
+    struct timespec now = {.tv_sec = 0};
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
 
 /* What the user has got since it was looked last. */
 static void refill(struct leat_user *user) {
@@ -57,7 +66,7 @@ void leat_control_rest_if_spent(struct leat_control *control) {
         return;
     control->rest.is_on = true;
     append(pace, control);
-    leat_channel_pause(&control->channel, true);
+    leat_channel_rest(&control->channel, true);
     if (!uv_is_active((uv_handle_t *)&pace->rest) && !uv_is_closing((uv_handle_t *)&pace->rest))
         (void)uv_timer_start(&pace->rest, on_rest, REST_MS, REST_MS);
 }
@@ -92,7 +101,7 @@ static void on_rest(uv_timer_t *timer) {
             continue;
         }
         control->rest.is_on = false;
-        leat_channel_pause(&control->channel, false);
+        leat_channel_rest(&control->channel, false);
     }
     if (!pace->first)
         (void)uv_timer_stop(timer);

@@ -72,7 +72,7 @@ static struct leat_packed *describe(struct leat_daemon *daemon, const char *stre
 /* The one that this moment's others got, or a new one. */
 static struct update *find(struct leat_control *control, struct update **updates) {
     const char *stream = control->subscription->stream;
-    uint64_t start_ns = leat_daemon_now_ns();
+    uint64_t start_ns = leat_control_pace_now_ns();
     struct update *update;
 
     for (update = *updates; update; update = update->next)
@@ -83,7 +83,7 @@ static struct update *find(struct leat_control *control, struct update **updates
         return NULL;
     (void)snprintf(update->stream, sizeof(update->stream), "%s", stream);
     update->packed = describe(control->daemon, stream);
-    leat_control_spend(control, leat_daemon_now_ns() - start_ns);
+    leat_control_spend(control, leat_control_pace_now_ns() - start_ns);
     if (!update->packed)
         return update_free(update);
     update->next = *updates;

@@ -223,6 +223,28 @@ static void test_hang_up(void **state) {
     }
 }
 
+/* More often than a user may have connections, one after the other: who is gone counts no more,
+ * though its connection has to rest. */
+static void test_ask_and_go(void **state) {
+    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+    Leat__MetricsRequest metrics = LEAT__METRICS_REQUEST__INIT;
+    uint8_t bytes[256];
+    size_t n_bytes;
+
+    (void)state;
+    request.version = 1;
+    request.verb_case = LEAT__CONTROL_REQUEST__VERB_METRICS;
+    request.metrics = &metrics;
+    n_bytes = test_control_pack(&request, bytes);
+    for (int i = 0; i < 90; i++) {
+        int fd = connect_control();
+
+        test_control_send(fd, bytes, n_bytes);
+        test_control_expect(fd, LEAT__CONTROL_REPLY__VERB_METRICS);
+        (void)close(fd);
+    }
+}
+
 /* One that asks and never reads is dropped before it costs much; others are answered. */
 static void test_never_reads(void **state) {
     uint8_t bytes[1024];
@@ -335,8 +357,9 @@ static void test_trace(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_verbs),   TEST(test_why),         TEST(test_split), TEST(test_wrong),
-        TEST(test_hang_up), TEST(test_never_reads), TEST(test_limit), TEST(test_trace),
+        TEST(test_verbs), TEST(test_why),     TEST(test_split),
+        TEST(test_wrong), TEST(test_hang_up), TEST(test_never_reads),
+        TEST(test_limit), TEST(test_trace),   TEST(test_ask_and_go),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@ import time
 import data
 import leat_harness
 from leat_harness import BIN, HANG_S, ROOT, SLOW, Skip, find_digest, require, run_digest, wait_until
+from tracer import Tracer
 
 SOCKETS = ["leatd.socket", "leatd-copy.socket", "leatd-control.socket"]
 CONFIG = data.yaml_text({"titanic": data.titanic_stream("titanic.csv")}, workers=2).replace(
@@ -161,6 +162,14 @@ class Machine:
         done = subprocess.run(self.command("journalctl", "-u", "leatd", "-n", "20", "--no-pager", "-o", "cat"),
                               capture_output=True, timeout=HANG_S)
         return done.stdout.decode(errors="replace")
+
+    def find_process(self, pid):
+        """Its number out here."""
+        for child in children(self.leader):
+            with contextlib.suppress(OSError):
+                if re.search(rf"^NSpid:.*\t{pid}$", pathlib.Path(f"/proc/{child}/status").read_text(), re.M):
+                    return child
+        raise AssertionError(f"no process {pid} in the container")
 
     def main_pid(self):
         return self.show("leatd.service", "MainPID")
@@ -303,6 +312,22 @@ def test_hang(folder):
     machine.run("leatctl", "pull", "titanic")
     machine.run("rm", drop_in)
     machine.run("systemctl", "daemon-reload")
+
+
+def test_stopped_workers(folder):
+    """Workers that do not go on, with a loop that does: it is started again all the same, and trainers go on."""
+    machine.restart("worker_timeout: 1s\n" + CONFIG)
+    pid = machine.main_pid()
+    host_pid = machine.find_process(pid)
+    threads = [int(path.name) for path in pathlib.Path(f"/proc/{host_pid}/task").iterdir() if int(path.name) != host_pid]
+    with Tracer(threads) as tracer:  # before there is work: who is stopped with a lock in its hands hangs the loop, too
+        client = machine.start("leatctl", "pull", "titanic", "--epochs", "0")
+        wait_until(tracer.reap, "the daemon is ended")
+    machine.wait_restarted(pid)
+    journal = machine.journal()
+    assert "workers cannot go on" in journal and "Failed with result 'watchdog'" in journal, journal
+    wait_until(lambda: json.loads(machine.run("leatctl", "status", "--json"))["n_batches"] > 0, "the trainer goes on")
+    machine.end_trainers(client)
 
 
 def test_broken_configuration(folder):

@@ -27,6 +27,11 @@ class Tracer:
                 raise Skip("no ptrace here")
             raise OSError(number, "ptrace")
 
+    def reap(self):
+        """Whether all have ended; a process is not at its end before whoever traces its threads has looked."""
+        self.tids = [tid for tid in self.tids if os.waitpid(tid, WALL | os.WNOHANG)[0] == 0]
+        return not self.tids
+
     def __enter__(self):
         return self
 
