@@ -369,6 +369,26 @@ class TestErrors:
         assert told[0][0] == "lost" and told[1][:2] == ("trying", 1) and told[-1][0] == "back"
         assert all(isinstance(waited, float) and reason for _, _, waited, reason in told)
 
+    @pytest.mark.parametrize("kind", ["lost", "back"])
+    def test_an_interrupt_meanwhile(self, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path, kind: str) -> None:
+        """What a handler raises while `reconnect` runs comes out of next(), and no batch is lost by it."""
+        daemon = leatd(numbers_yaml(tmp_path))
+
+        def reconnect(*event: Any) -> None:
+            if event[0] == kind:
+                raise SystemExit(7)
+
+        with daemon.open("rows", n_epochs=20, window=8, reconnect=reconnect) as stream:
+            found = [take(stream).step]
+            daemon.process.kill()
+            daemon.process.wait()
+            daemon.start()
+            with pytest.raises(SystemExit) as raised:
+                found += (batch.step for batch in stream.epochs(20))
+            assert raised.value.code == 7
+            found += (batch.step for batch in stream.epochs(20))
+            assert found == list(range(N_STEPS)) * 20
+
     def test_a_daemon_that_does_not(self, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path) -> None:
         daemon = leatd(numbers_yaml(tmp_path))
         with daemon.open("rows", reconnect_timeout_ms=_leat.NO_RECONNECT) as stream:
