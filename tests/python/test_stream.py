@@ -122,6 +122,19 @@ class TestPositions:
             second.load_state_dict(state)
             assert steps(second)[0] == (0, 7)
 
+    def test_numbers_outside(self, numbers: Leatd) -> None:
+        """They do not wrap around."""
+        with numbers.open("rows") as stream:
+            for go in (lambda: stream.set_epoch(-1), lambda: stream.seek(2**64), lambda: stream.seek(0, -1)):
+                with pytest.raises(leat.SpecError, match=r"is outside 0\.\.18446744073709551615"):
+                    go()
+            with pytest.raises(TypeError):
+                stream.seek(1.5)  # type: ignore[arg-type]
+            for state in (None, "leat1:", {}, {"version": 1, "position": 3}):
+                with pytest.raises(leat.PositionError, match="is wanted"):
+                    stream.load_state_dict(state)  # type: ignore[arg-type]
+            assert steps(stream)[0] == (0, 0)
+
     def test_of_other_streams(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream, numbers.open("wide") as other, numbers.open("rows", seed=9) as seeded:
             with pytest.raises(leat.PositionError, match="another stream"):

@@ -244,7 +244,7 @@ class Stream:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on at the position of a state_dict(), also of another world size. PositionError: it is of another stream, or of
         other data, and in what they differ. Batches that are held stay readable."""
-        position = _position_of(state)
+        position = position_of(state)
         if self._reopen is not None:
             self._replace(self._reopen(position))
         else:
@@ -298,8 +298,9 @@ def _set_results(futures: list[asyncio.Future[None]]) -> None:
             future.set_result(None)
 
 
-def _position_of(state: Mapping[str, Any]) -> str:
-    if state.get("version") != 1 or not isinstance(state.get("position"), str):
+def position_of(state: Mapping[str, Any]) -> str:
+    """Of a state_dict(). PositionError: it is none."""
+    if not isinstance(state, Mapping) or state.get("version") != 1 or not isinstance(state.get("position"), str):
         raise errors.PositionError(f'{{"position": text, "version": 1}} is wanted, not {state!r}')
     return str(state["position"])
 

@@ -367,14 +367,32 @@ static PyObject *stream_next(PyObject *object, PyObject *args, PyObject *kwargs)
 
 /* ---- the rest ---- */
 
+/* 0 or -1 with an exception: "K" alone would wrap what is outside. */
+static int read_number(const char *name, PyObject *given, unsigned long long *ret) {
+    PyObject *number = PyNumber_Index(given);
+
+    *ret = number ? PyLong_AsUnsignedLongLong(number) : 0;
+    Py_XDECREF(number);
+    if (!PyErr_Occurred())
+        return 0;
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+        return -1;
+    PyErr_Clear();
+    leat_py_raise_text(-EINVAL, "%s is outside 0..18446744073709551615", name);
+    return -1;
+}
+
 static PyObject *stream_seek(PyObject *object, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"epoch", "step", NULL};
     struct leat_py_link *link = ((struct stream *)object)->link;
     struct leat_error error = LEAT_ERROR_INIT;
+    PyObject *given_epoch, *given_step = NULL;
     unsigned long long epoch, step = 0;
     int r;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "K|K", names, &epoch, &step) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", names, &given_epoch, &given_step) ||
+        read_number("epoch", given_epoch, &epoch) < 0 ||
+        (given_step && read_number("step", given_step, &step) < 0) ||
         leat_py_link_enter(link, false) < 0)
         return NULL;
     r = leat_stream_seek(link->stream, epoch, step);
