@@ -81,7 +81,7 @@ SCRIPT = """
 import os, signal, sys, time
 import leat
 from leat import daemon
-pipeline = leat.csv("train.csv").cast("PassengerId", "id", dtype="int64").batch(10).opened_with(epochs=0)
+pipeline = leat.csv("train.csv").cast("PassengerId", "id", dtype="int64").batch(10)
 held = [next(iter(pipeline)) for _ in range(2)]
 print(os.getpid(), daemon.embedded().process.pid, daemon.embedded().folder, flush=True)
 """

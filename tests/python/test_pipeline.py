@@ -265,6 +265,9 @@ def test_options() -> None:
     wrong: list[tuple[Any, str]] = [
         ({"window": 100000}, "max_window"),
         ({"open_timeout": -1}, "seconds"),
+        ({"epochs": 0}, "epochs: 0 is less than 1"),
+        ({"steps": 0}, "steps: 0 is less than 1"),
+        ({"window": 0}, "window: 0 is less than 1"),
         ({"nonsense": 1}, "there is no option"),
     ]
     for options, says in wrong:
