@@ -183,6 +183,12 @@ def test_records() -> None:
         titanic().records()
 
 
+def test_numbers_that_are_called_as_texts(tmp_path: pathlib.Path) -> None:
+    """The name alone makes no text of them."""
+    (tmp_path / "a.jsonl").write_text('{"a.utf8": 7, "b": "\\u00e9"}\n')
+    assert list(leat.jsonl(tmp_path / "a.jsonl")) == [{"a.utf8": 7, "b": "\u00e9"}]
+
+
 def test_head_explain_check() -> None:
     assert titanic().head(2, after="template")[1]["text"].startswith("Name: ")
     assert "PassengerId" in titanic().head(1, after="source")[0]
