@@ -464,6 +464,37 @@ class TestThreads:
                 [(round, step) for step in range(N_STEPS)] for round in range(n_rounds)
             ]
 
+    def test_another_place_while_one_waits(
+        self, numbers: Leatd, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path
+    ) -> None:
+        """Where that takes another session, too, the loops of all threads go on there, to the end of its epoch."""
+        second = leatd(numbers_yaml(tmp_path))
+        seen: list[tuple[int, int]] = []
+        with Stream(
+            _leat.Client(numbers.address).open("rows", {"n_epochs": 1000, "window": 4}, Batch),
+            reopen=lambda _: _leat.Client(second.address).open("rows", {"first_epoch": 7, "first_step": 2}, Batch),
+        ) as stream:
+
+            def take() -> None:
+                for _ in range(1000):
+                    loop = iter(stream)
+                    while (batch := next(loop, None)) is not None:
+                        seen.append((batch.epoch, batch.step))
+                        del batch
+                    if seen[-1:] == [(7, N_STEPS - 1)]:
+                        break
+
+            numbers.process.send_signal(signal.SIGSTOP)
+            try:
+                thread = threading.Thread(target=take)
+                thread.start()
+                time.sleep(0.2)
+                stream.load_state_dict(stream.state_dict())
+                thread.join(HANG_S)
+                assert seen[-N_STEPS + 2 :] == [(7, step) for step in range(2, N_STEPS)]
+            finally:
+                numbers.process.send_signal(signal.SIGCONT)
+
     def test_others_get_through_while_one_waits(self, numbers: Leatd) -> None:
         results: list[Any] = []
 
