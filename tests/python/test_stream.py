@@ -340,7 +340,7 @@ class TestErrors:
             with pytest.raises(TypeError):
                 stream.next("1")  # type: ignore[arg-type]
             wait_until(lambda: self.try_next(stream), "a batch")
-            numbers.process.send_signal(signal.SIGSTOP)
+            numbers.pause()
             try:
                 with pytest.raises(leat.TimedOutError):
                     while True:
@@ -484,7 +484,7 @@ class TestThreads:
                     if seen[-1:] == [(7, N_STEPS - 1)]:
                         break
 
-            numbers.process.send_signal(signal.SIGSTOP)
+            numbers.pause()
             try:
                 thread = threading.Thread(target=take)
                 thread.start()
@@ -507,7 +507,7 @@ class TestThreads:
 
         with numbers.open("rows", window=64) as stream:
             held = [take(stream) for _ in range(3)]
-            numbers.process.send_signal(signal.SIGSTOP)
+            numbers.pause()
             try:
                 thread = threading.Thread(target=wait, args=(stream,))
                 thread.start()
@@ -578,7 +578,7 @@ time.sleep({HANG_S})
 class TestSignals:
     def test_ctrl_c(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream:
-            numbers.process.send_signal(signal.SIGSTOP)
+            numbers.pause()
             timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
             timer.start()
             try:
@@ -629,7 +629,7 @@ class TestAsyncio:
     def test_waiting_is_cancelled(self, numbers: Leatd) -> None:
         async def run() -> None:
             with numbers.open("rows") as stream:
-                numbers.process.send_signal(signal.SIGSTOP)
+                numbers.pause()
                 try:
                     with pytest.raises(asyncio.TimeoutError):
                         while True:
