@@ -206,6 +206,11 @@ def test_head_explain_check() -> None:
         leat.csv("nowhere.csv").batch(1).check()
 
 
+def test_wrong_questions() -> None:
+    with pytest.raises(errors.SpecError, match='^leatctl head: --records: "0" is not'):  # and it says so once
+        titanic().head(0)
+
+
 def test_asking_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if it is killed meanwhile: there never is one."""
     folder = pathlib.Path("empty")
