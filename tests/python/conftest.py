@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
 import time
@@ -49,6 +50,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.basetemp = config.option.basetemp or os.path.join(folder.name, "t")
 
 
+def _state(task: pathlib.Path) -> str:
+    """As ps shows it: "R", "S", "T", .."""
+    return (task / "stat").read_text().rpartition(")")[2].split()[0]
+
+
 class Leatd:
     """A daemon with its sockets in `folder`."""
 
@@ -81,6 +87,12 @@ class Leatd:
     def open(self, name: str, **options: Any) -> Stream:
         """A declared stream; options are those of the extension."""
         return Stream(_leat.Client(self.address).open(name, options, Batch))
+
+    def pause(self) -> None:
+        """Until SIGCONT; when this returns none of its threads runs any more, so nothing comes from it."""
+        self.process.send_signal(signal.SIGSTOP)
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
+        wait_until(lambda: all(_state(task) == "T" for task in tasks.iterdir()), "all threads stopped")
 
     def stop(self) -> None:
         if self.process.poll() is None:

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -81,7 +82,7 @@ SCRIPT = """
 import os, signal, sys, time
 import leat
 from leat import daemon
-pipeline = leat.csv("train.csv").cast("PassengerId", "id", dtype="int64").batch(10).opened_with(epochs=0)
+pipeline = leat.csv("train.csv").cast("PassengerId", "id", dtype="int64").batch(10)
 held = [next(iter(pipeline)) for _ in range(2)]
 print(os.getpid(), daemon.embedded().process.pid, daemon.embedded().folder, flush=True)
 """
@@ -235,6 +236,17 @@ def test_it_cannot_start(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(errors.DaemonError, match="not today"):
         numbers().open()
     assert made and not os.path.exists(made[0])
+
+
+def test_a_long_name_of_few_letters(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sockets have room for bytes, not for letters: such a $TMPDIR is passed over."""
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    with tempfile.TemporaryDirectory(prefix="\u6f22" * 17, dir="/tmp") as folder:
+        assert len(folder) < 60 < len(os.fsencode(folder))
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        made = daemon._make_folder()
+        os.rmdir(made)
+        assert os.path.dirname(made) == "/tmp"
 
 
 def test_programs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

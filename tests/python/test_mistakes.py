@@ -172,3 +172,10 @@ def test_where_in_the_data(folder: pathlib.Path, how: str) -> None:
         assert caught.value.file == str(folder / name)
         assert (caught.value.line, caught.value.column) == place
         assert kind is leat.DataError or (caught.value.path or "").endswith("paths[0]")
+
+
+def test_nothing_is_left(folder: pathlib.Path) -> None:
+    """An epoch without a batch is the data's fault, as the message says, and not one that nobody can name."""
+    (folder / "header.csv").write_text("n\n")
+    with pytest.raises(leat.DataError, match="no batches: 0 records were read"):
+        list(leat.csv(folder / "header.csv"))

@@ -183,6 +183,12 @@ def test_records() -> None:
         titanic().records()
 
 
+def test_numbers_that_are_called_as_texts(tmp_path: pathlib.Path) -> None:
+    """The name alone makes no text of them."""
+    (tmp_path / "a.jsonl").write_text('{"a.utf8": 7, "b": "\\u00e9"}\n')
+    assert list(leat.jsonl(tmp_path / "a.jsonl")) == [{"a.utf8": 7, "b": "\u00e9"}]
+
+
 def test_head_explain_check() -> None:
     assert titanic().head(2, after="template")[1]["text"].startswith("Name: ")
     assert "PassengerId" in titanic().head(1, after="source")[0]
@@ -198,6 +204,11 @@ def test_head_explain_check() -> None:
         assert caught.value.file is None and caught.value.line is None
     with pytest.raises(errors.Error, match="nowhere"):
         leat.csv("nowhere.csv").batch(1).check()
+
+
+def test_wrong_questions() -> None:
+    with pytest.raises(errors.SpecError, match='^leatctl head: --records: "0" is not'):  # and it says so once
+        titanic().head(0)
 
 
 def test_asking_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,6 +276,9 @@ def test_options() -> None:
     wrong: list[tuple[Any, str]] = [
         ({"window": 100000}, "max_window"),
         ({"open_timeout": -1}, "seconds"),
+        ({"epochs": 0}, "epochs: 0 is less than 1"),
+        ({"steps": 0}, "steps: 0 is less than 1"),
+        ({"window": 0}, "window: 0 is less than 1"),
         ({"nonsense": 1}, "there is no option"),
     ]
     for options, says in wrong:

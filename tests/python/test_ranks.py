@@ -25,7 +25,11 @@ def test_arguments(given: Any, wanted: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "given, why", [((1, None), "no world_size"), ((None, 2), "no rank"), ((2, 2), r"outside 0\.\.1"), ((-1, 2), "outside")]
+    "given, why",
+    [
+        ((1, None), "no world_size"), ((None, 2), "no rank"), ((2, 2), r"outside 0\.\.1"), ((-1, 2), "outside"),
+        ((0, 0), "world_size 0 is no"),
+    ],
 )
 def test_half_of_a_pair(given: Any, why: str) -> None:
     with pytest.raises(leat.SpecError, match=why):

@@ -122,6 +122,19 @@ class TestPositions:
             second.load_state_dict(state)
             assert steps(second)[0] == (0, 7)
 
+    def test_numbers_outside(self, numbers: Leatd) -> None:
+        """They do not wrap around."""
+        with numbers.open("rows") as stream:
+            for go in (lambda: stream.set_epoch(-1), lambda: stream.seek(2**64), lambda: stream.seek(0, -1)):
+                with pytest.raises(leat.SpecError, match=r"is outside 0\.\.18446744073709551615"):
+                    go()
+            with pytest.raises(TypeError):
+                stream.seek(1.5)  # type: ignore[arg-type]
+            for state in (None, "leat1:", {}, {"version": 1, "position": 3}):
+                with pytest.raises(leat.PositionError, match="is wanted"):
+                    stream.load_state_dict(state)  # type: ignore[arg-type]
+            assert steps(stream)[0] == (0, 0)
+
     def test_of_other_streams(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream, numbers.open("wide") as other, numbers.open("rows", seed=9) as seeded:
             with pytest.raises(leat.PositionError, match="another stream"):
@@ -327,7 +340,7 @@ class TestErrors:
             with pytest.raises(TypeError):
                 stream.next("1")  # type: ignore[arg-type]
             wait_until(lambda: self.try_next(stream), "a batch")
-            numbers.process.send_signal(signal.SIGSTOP)
+            numbers.pause()
             try:
                 with pytest.raises(leat.TimedOutError):
                     while True:
@@ -368,6 +381,26 @@ class TestErrors:
             assert found == [(epoch, step) for epoch in range(20) for step in range(N_STEPS)]
         assert told[0][0] == "lost" and told[1][:2] == ("trying", 1) and told[-1][0] == "back"
         assert all(isinstance(waited, float) and reason for _, _, waited, reason in told)
+
+    @pytest.mark.parametrize("kind", ["lost", "back"])
+    def test_an_interrupt_meanwhile(self, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path, kind: str) -> None:
+        """What a handler raises while `reconnect` runs comes out of next(), and no batch is lost by it."""
+        daemon = leatd(numbers_yaml(tmp_path))
+
+        def reconnect(*event: Any) -> None:
+            if event[0] == kind:
+                raise SystemExit(7)
+
+        with daemon.open("rows", n_epochs=20, window=8, reconnect=reconnect) as stream:
+            found = [take(stream).step]
+            daemon.process.kill()
+            daemon.process.wait()
+            daemon.start()
+            with pytest.raises(SystemExit) as raised:
+                found += (batch.step for batch in stream.epochs(20))
+            assert raised.value.code == 7
+            found += (batch.step for batch in stream.epochs(20))
+            assert found == list(range(N_STEPS)) * 20
 
     def test_a_daemon_that_does_not(self, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path) -> None:
         daemon = leatd(numbers_yaml(tmp_path))
@@ -431,6 +464,37 @@ class TestThreads:
                 [(round, step) for step in range(N_STEPS)] for round in range(n_rounds)
             ]
 
+    def test_another_place_while_one_waits(
+        self, numbers: Leatd, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path
+    ) -> None:
+        """Where that takes another session, too, the loops of all threads go on there, to the end of its epoch."""
+        second = leatd(numbers_yaml(tmp_path))
+        seen: list[tuple[int, int]] = []
+        with Stream(
+            _leat.Client(numbers.address).open("rows", {"n_epochs": 1000, "window": 4}, Batch),
+            reopen=lambda _: _leat.Client(second.address).open("rows", {"first_epoch": 7, "first_step": 2}, Batch),
+        ) as stream:
+
+            def take() -> None:
+                for _ in range(1000):
+                    loop = iter(stream)
+                    while (batch := next(loop, None)) is not None:
+                        seen.append((batch.epoch, batch.step))
+                        del batch
+                    if seen[-1:] == [(7, N_STEPS - 1)]:
+                        break
+
+            numbers.pause()
+            try:
+                thread = threading.Thread(target=take)
+                thread.start()
+                time.sleep(0.2)
+                stream.load_state_dict(stream.state_dict())
+                thread.join(HANG_S)
+                assert seen[-N_STEPS + 2 :] == [(7, step) for step in range(2, N_STEPS)]
+            finally:
+                numbers.process.send_signal(signal.SIGCONT)
+
     def test_others_get_through_while_one_waits(self, numbers: Leatd) -> None:
         results: list[Any] = []
 
@@ -443,7 +507,7 @@ class TestThreads:
 
         with numbers.open("rows", window=64) as stream:
             held = [take(stream) for _ in range(3)]
-            numbers.process.send_signal(signal.SIGSTOP)
+            numbers.pause()
             try:
                 thread = threading.Thread(target=wait, args=(stream,))
                 thread.start()
@@ -514,7 +578,7 @@ time.sleep({HANG_S})
 class TestSignals:
     def test_ctrl_c(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream:
-            numbers.process.send_signal(signal.SIGSTOP)
+            numbers.pause()
             timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
             timer.start()
             try:
@@ -565,7 +629,7 @@ class TestAsyncio:
     def test_waiting_is_cancelled(self, numbers: Leatd) -> None:
         async def run() -> None:
             with numbers.open("rows") as stream:
-                numbers.process.send_signal(signal.SIGSTOP)
+                numbers.pause()
                 try:
                     with pytest.raises(asyncio.TimeoutError):
                         while True:

@@ -74,7 +74,7 @@ def _user_daemon() -> str | None:
 def _make_folder() -> str:
     """A folder of this user's alone, with a path that is short enough for sockets in it."""
     for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):
-        if parent and len(parent) < 60 and os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK):
+        if parent and len(os.fsencode(parent)) < 60 and os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK):
             return tempfile.mkdtemp(prefix=f"leat-{os.getpid()}-", dir=parent)
     raise DaemonError("cannot make a folder for sockets: neither XDG_RUNTIME_DIR, TMPDIR nor /tmp can be written to")
 

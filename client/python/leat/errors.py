@@ -90,6 +90,7 @@ _OF_CODE: dict[int, type[Error]] = {
     errno.ETIMEDOUT: TimedOutError,
     errno.EBADMSG: DataError,
     errno.EILSEQ: DataError,
+    errno.ENODATA: DataError,
     errno.EROFS: PermissionDeniedError,
     errno.ECONNREFUSED: DaemonError,
     errno.ECONNRESET: DaemonError,

@@ -14,7 +14,7 @@ Told = Callable[[str, int, float, str], object]
 class OpenOptions(TypedDict, total=False):
     """rank, world_size: which steps are this trainer's; left out: as torch.distributed, JAX or the launcher say.
     window: batches that may be held at once; left out: the daemon's default, or more if they are small.
-    epochs, steps: end after so many epochs, or batches of this rank; left out: without end.
+    epochs, steps: end after so many epochs, or batches of this rank, at least 1; left out: without end.
     first_epoch, first_step: begin there; the step is counted over all ranks.
     seed: in place of the stream's own.
     position: go on there, a text of `Stream.position`; PositionError: it is of another spec, other data, or another seed.
@@ -52,6 +52,7 @@ _NATIVE = {"epochs": "n_epochs", "steps": "n_steps"}
 _AS_THEY_ARE = frozenset(
     "window first_epoch first_step seed position accept_changes delivery client_name expect_digest".split()
 )
+_NOT_ZERO = frozenset(("epochs", "steps", "window"))  # with libleat 0 is as if they were left out
 _NO_RECONNECT = -(2**31)
 
 
@@ -80,6 +81,8 @@ def native(options: OpenOptions) -> dict[str, Any]:
     for name, value in options.items():
         if value is None or name in ("rank", "world_size", "on_reconnect", "progress"):
             continue
+        if name in _NOT_ZERO and value == 0:
+            raise SpecError("0 is less than 1; None is as if it were left out", path=name)
         if name.endswith("_timeout"):
             found[f"{name}_ms"] = _milliseconds(name, float(value))  # type: ignore[arg-type]
         elif name in _NATIVE or name in _AS_THEY_ARE:

@@ -284,8 +284,10 @@ class Pipeline(_stages.Stages):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where `state_dict` was taken. PositionError: pipeline or data are others, and in what."""
-        if self._stream is None and isinstance(state.get("position"), str):
-            self._stream = self.open(position=state["position"])
+        from .stream import position_of
+
+        if self._stream is None:
+            self._stream = self.open(position=position_of(state))
         else:
             self.stream.load_state_dict(state)
 

@@ -54,7 +54,9 @@ def _raise_error(arguments: Sequence[str], output: str, complaint: str, kind: ty
     """What `leatctl ... --json` says went wrong, as an exception; else its last words."""
     error = _error_in(output) or _error_in(complaint)
     if error is None:
-        raise kind(f"leatctl {arguments[0]}: {complaint.strip() or output.strip() or 'failed without a word'}")
+        name = f"leatctl {arguments[0]}: "
+        words = complaint.strip().removeprefix(name) or output.strip() or "failed without a word"
+        raise kind(name + words)
     place = (error[name] or None for name in ("file", "line", "column", "path"))
     raise from_code(error["code"], error["message"], *place)
 

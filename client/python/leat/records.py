@@ -28,7 +28,7 @@ def _numpy() -> Any:
 def _of_batch(batch: Batch, numpy: Any) -> Record:
     record: Record = {}
     for name, tensor in batch.items():
-        if name.endswith(TEXT):
+        if name.endswith(TEXT) and tensor.dtype == "uint8":
             record[name.removesuffix(TEXT)] = bytes(tensor).decode("utf-8", "replace")
         elif numpy is None or tensor.dtype == "bfloat16":
             record[name] = tensor.tolist()

@@ -7,6 +7,7 @@ position is the stream's, not the loop's.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -30,6 +31,7 @@ class _Loop(threading.local):
 
     is_at_end = False
     n_ends = _ANY_EPOCH
+    native: _leat.Stream | None = None  # that told them
 
 
 class Stream:
@@ -102,7 +104,14 @@ class Stream:
         return self._next(timeout, _ANY_EPOCH)
 
     def _next(self, timeout: float | None, n_ends: int) -> Batch | None:
-        got = self.native.next(timeout, n_ends)
+        native = self.native
+        try:
+            got = native.next(timeout, n_ends)
+        except errors.Error as error:
+            if error.code != -errno.EBADF or self.native is native:
+                raise
+            # Another thread went to another place meanwhile.
+            return self._next(timeout, n_ends if n_ends == _ANY_EPOCH else self._ends())
         if isinstance(got, int):
             self._end_epoch(got)
             return None
@@ -119,17 +128,26 @@ class Stream:
 
     def __iter__(self) -> Iterator[Batch]:
         self._loop.is_at_end = False
-        self._loop.n_ends = self.native.n_ends
+        self._loop.native = self.native
+        self._loop.n_ends = self._loop.native.n_ends
         return self
 
     def __next__(self) -> Batch:
         if self._loop.is_at_end:
             raise StopIteration
         self._begin_bar()
-        batch = self._next(None, self._loop.n_ends)
+        batch = self._next(None, self._ends())
         if batch is None:
             raise StopIteration
         return batch
+
+    def _ends(self) -> int:
+        """How many ends had been told as the `for` of this thread began, or as the stream went to where it is now."""
+        loop = self._loop
+        if loop.native is not self.native:
+            loop.n_ends = _ANY_EPOCH if loop.native is None else 0
+            loop.native = self.native
+        return loop.n_ends
 
     def epochs(self, n: int) -> Iterator[Batch]:
         """The batches of the next n epochs, one after the other."""
@@ -188,13 +206,13 @@ class Stream:
                 del self._waiting[loop]
                 loop.remove_reader(self.native.fileno())
 
-    def _wake_waiting(self) -> None:
-        """Before the descriptor is closed that tasks wait for, in whatever threads their loops run: they look again."""
+    def _wake_waiting(self, native: _leat.Stream) -> None:
+        """Before its descriptor is closed that tasks wait for, in whatever threads their loops run: they look again."""
         if not self._waiting:
             return
         import asyncio
 
-        fd = self.native.fileno()
+        fd = native.fileno()
         while self._waiting:
             loop, waiting = self._waiting.popitem()
             if loop is asyncio._get_running_loop():
@@ -244,7 +262,7 @@ class Stream:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on at the position of a state_dict(), also of another world size. PositionError: it is of another stream, or of
         other data, and in what they differ. Batches that are held stay readable."""
-        position = _position_of(state)
+        position = position_of(state)
         if self._reopen is not None:
             self._replace(self._reopen(position))
         else:
@@ -253,9 +271,10 @@ class Stream:
         self._loop.n_ends = _ANY_EPOCH
 
     def _replace(self, native: _leat.Stream) -> None:
-        self._wake_waiting()
-        self.native.close()
-        self.native = native
+        """In this order: whom the end of the old one wakes finds the new one."""
+        old, self.native = self.native, native
+        self._wake_waiting(old)
+        old.close()
 
     def _seek_position(self, position: str) -> None:
         epoch, step, _seed, world_size = _leat.position_parse(position)
@@ -279,7 +298,7 @@ class Stream:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-        self._wake_waiting()
+        self._wake_waiting(self.native)
         self.native.close()
 
     def __enter__(self) -> Stream:
@@ -298,8 +317,9 @@ def _set_results(futures: list[asyncio.Future[None]]) -> None:
             future.set_result(None)
 
 
-def _position_of(state: Mapping[str, Any]) -> str:
-    if state.get("version") != 1 or not isinstance(state.get("position"), str):
+def position_of(state: Mapping[str, Any]) -> str:
+    """Of a state_dict(). PositionError: it is none."""
+    if not isinstance(state, Mapping) or state.get("version") != 1 or not isinstance(state.get("position"), str):
         raise errors.PositionError(f'{{"position": text, "version": 1}} is wanted, not {state!r}')
     return str(state["position"])
 

@@ -50,6 +50,24 @@ static const char *kind_name(int32_t kind) {
     }
 }
 
+/* What the call raised. KeyboardInterrupt, SystemExit and their like are not its own failure but
+ * meant for the program: the stream's next() tells of them. */
+static void keep_raised(struct leat_py_link *link, PyObject *callable) {
+    PyObject *type, *value, *trace;
+
+    if (PyErr_ExceptionMatches(PyExc_Exception) || link->raised) {
+        PyErr_WriteUnraisable(callable);
+        return;
+    }
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace)
+        (void)PyException_SetTraceback(value, trace);
+    link->raised = value;
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+}
+
 /* From within leat_stream_next(), with or without the GIL. */
 static void on_reconnect(void *user, const struct leat_reconnect_event *event) {
     struct leat_py_link *link = user;
@@ -61,7 +79,7 @@ static void on_reconnect(void *user, const struct leat_reconnect_event *event) {
         result = PyObject_CallFunction(callable, "sIds", kind_name(event->kind), event->attempt,
                                        (double)event->waited_ns / 1e9, event->reason);
     if (callable && !result)
-        PyErr_WriteUnraisable(callable);
+        keep_raised(link, callable);
     Py_XDECREF(result);
     Py_XDECREF(callable);
     PyGILState_Release(gil);

@@ -285,6 +285,18 @@ static PyObject *take(struct stream *self, struct leat_py_lease *take_lease,
     return leat_py_batch_new(self->batch_type, take_lease, self->names);
 }
 
+/* What `reconnect` raised is raised here: -1; 0: nothing was. */
+static int tell_raised(struct stream *self) {
+    PyObject *raised = self->link->raised;
+
+    if (!raised)
+        return 0;
+    self->link->raised = NULL;
+    PyErr_SetObject((PyObject *)Py_TYPE(raised), raised);
+    Py_DECREF(raised);
+    return -1;
+}
+
 /* timeout in seconds; < 0: none. */
 static PyObject *next(struct stream *self, double timeout, uint64_t n_ends,
                       struct leat_py_lease *take_lease) {
@@ -299,6 +311,8 @@ static PyObject *next(struct stream *self, double timeout, uint64_t n_ends,
             break;
         if (pull.r == 0)
             return take(self, take_lease, &pull);
+        if (pull.r == -EAGAIN && tell_raised(self) < 0)
+            break;
         if (pull.r == -ENOBUFS && collect_once(&has_collected))
             continue;
         if (pull.r == -EAGAIN && PyErr_CheckSignals() < 0)
@@ -340,6 +354,8 @@ static PyObject *stream_next(PyObject *object, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OK", names, &timeout, &n_ends) ||
         read_timeout(timeout, &seconds) < 0)
         return NULL;
+    if (tell_raised(self) < 0) /* of a call that had a batch to give */
+        return NULL;
     lease = leat_py_lease_new();
     if (!lease)
         return NULL;
@@ -351,14 +367,32 @@ static PyObject *stream_next(PyObject *object, PyObject *args, PyObject *kwargs)
 
 /* ---- the rest ---- */
 
+/* 0 or -1 with an exception: "K" alone would wrap what is outside. */
+static int read_number(const char *name, PyObject *given, unsigned long long *ret) {
+    PyObject *number = PyNumber_Index(given);
+
+    *ret = number ? PyLong_AsUnsignedLongLong(number) : 0;
+    Py_XDECREF(number);
+    if (!PyErr_Occurred())
+        return 0;
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+        return -1;
+    PyErr_Clear();
+    leat_py_raise_text(-EINVAL, "%s is outside 0..18446744073709551615", name);
+    return -1;
+}
+
 static PyObject *stream_seek(PyObject *object, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"epoch", "step", NULL};
     struct leat_py_link *link = ((struct stream *)object)->link;
     struct leat_error error = LEAT_ERROR_INIT;
+    PyObject *given_epoch, *given_step = NULL;
     unsigned long long epoch, step = 0;
     int r;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "K|K", names, &epoch, &step) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", names, &given_epoch, &given_step) ||
+        read_number("epoch", given_epoch, &epoch) < 0 ||
+        (given_step && read_number("step", given_step, &step) < 0) ||
         leat_py_link_enter(link, false) < 0)
         return NULL;
     r = leat_stream_seek(link->stream, epoch, step);
@@ -424,6 +458,7 @@ static int stream_traverse(PyObject *object, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->batch_type);
     Py_VISIT(self->link->reconnect);
+    Py_VISIT(self->link->raised);
     return 0;
 }
 
@@ -431,6 +466,7 @@ static int stream_clear(PyObject *object) {
     struct stream *self = (struct stream *)object;
 
     Py_CLEAR(self->link->reconnect);
+    Py_CLEAR(self->link->raised);
     return 0;
 }
 
@@ -440,7 +476,8 @@ static void stream_dealloc(PyObject *object) {
                            self->tensors,       self->batch_size,   self->window,
                            self->rank,          self->world_size,   self->rank_source,
                            self->digest,        self->n_steps,      self->steps_reason,
-                           self->last_position, self->last_numbers, self->link->reconnect};
+                           self->last_position, self->last_numbers, self->link->reconnect,
+                           self->link->raised};
 
     PyObject_GC_UnTrack(object);
     self->link->owner = NULL;
