@@ -8,6 +8,7 @@
 #include "daemon/daemon.h"
 #include "daemon/heap.h"
 #include "daemon/options.h"
+#include "daemon/reference.h"
 
 #define EXIT_STUCK EXIT_SUCCESS /* a job hangs on its storage: that is no reason to fail a stop */
 
@@ -38,6 +39,16 @@ static int check_config(const struct leat_daemon_options *options) {
                      settings->n_streams == 1 ? "" : "s");
     leat_settings_free(settings);
     return r < 0 ? complain(&err) : EXIT_SUCCESS;
+}
+
+static int print_reference(void) {
+    struct leat_text text = {.data = NULL};
+    bool is_whole;
+
+    leat_reference_json(&text);
+    is_whole = !text.failed && fwrite(text.data, 1, text.n_bytes, stdout) == text.n_bytes;
+    free(text.data);
+    return is_whole && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int serve(const struct leat_daemon_options *options) {
@@ -77,5 +88,7 @@ int main(int argc, char **argv) {
         leat_log_reference_print(options.form, stdout);
         return EXIT_SUCCESS;
     }
+    if (options.wants_reference)
+        return print_reference();
     return options.checks_config ? check_config(&options.daemon) : serve(&options.daemon);
 }

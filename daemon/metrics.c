@@ -15,6 +15,10 @@ static const char *suffix(const struct leat_meter *meter) {
     return meter->kind == LEAT_METER_COUNTER ? "_total" : "";
 }
 
+void leat_metrics_name(struct leat_text *text, const struct leat_meter *meter) {
+    leat_text_add(text, "%s%s%s", meter->name, unit_suffixes[meter->unit], suffix(meter));
+}
+
 static void announce(struct leat_text *text, const char *name, const char *unit, const char *end,
                      const char *type, const char *help, enum leat_metrics_format format) {
     const char *ending = format == LEAT_METRICS_PROMETHEUS ? end : "";
@@ -62,7 +66,8 @@ static void add_stages(struct leat_text *text, const struct leat_meter *meter,
     for (size_t i = 0; i < stream->n_stages; i++) {
         const struct leat_stage_reading *stage = &stream->stages[i];
 
-        leat_text_add(text, "%s%s%s{", meter->name, unit_suffixes[meter->unit], suffix(meter));
+        leat_metrics_name(text, meter);
+        leat_text_add(text, "{");
         add_stream_labels(text, stream);
         leat_text_add(text, ",");
         add_label(text, "stage", stage->name);
@@ -80,7 +85,8 @@ static void add_streams(struct leat_text *text, const struct leat_meter *meter,
             add_stages(text, meter, stream);
             continue;
         }
-        leat_text_add(text, "%s%s%s{", meter->name, unit_suffixes[meter->unit], suffix(meter));
+        leat_metrics_name(text, meter);
+        leat_text_add(text, "{");
         add_stream_labels(text, stream);
         leat_text_add(text, "}");
         add_value(text, meter, &stream->figures);
@@ -89,13 +95,13 @@ static void add_streams(struct leat_text *text, const struct leat_meter *meter,
 
 void leat_metrics_render(struct leat_text *text, const struct leat_reading *reading,
                          enum leat_metrics_format format) {
-    announce(text, "leat_build_info", "", "", "gauge", "1; its version is a label.", format);
-    leat_text_add(text, "leat_build_info{version=\"%s\"} 1\n", LEAT_VERSION);
+    announce(text, LEAT_METRICS_BUILD_INFO, "", "", "gauge", LEAT_METRICS_BUILD_INFO_HELP, format);
+    leat_text_add(text, LEAT_METRICS_BUILD_INFO "{version=\"%s\"} 1\n", LEAT_VERSION);
     for (const struct leat_meter *meter = leat_meters; meter->name; meter++) {
         announce(text, meter->name, unit_suffixes[meter->unit], suffix(meter),
                  meter->kind == LEAT_METER_COUNTER ? "counter" : "gauge", meter->help, format);
         if (meter->scope == LEAT_METER_DAEMON) {
-            leat_text_add(text, "%s%s%s", meter->name, unit_suffixes[meter->unit], suffix(meter));
+            leat_metrics_name(text, meter);
             add_value(text, meter, &reading->figures);
         } else {
             add_streams(text, meter, reading);

@@ -15,6 +15,13 @@ enum leat_metrics_format { LEAT_METRICS_OPENMETRICS, LEAT_METRICS_PROMETHEUS };
 #define LEAT_METRICS_NAME_OPENMETRICS "openmetrics"
 #define LEAT_METRICS_NAME_PROMETHEUS  "prometheus"
 
+/* What is told besides the meters. */
+#define LEAT_METRICS_BUILD_INFO      "leat_build_info"
+#define LEAT_METRICS_BUILD_INFO_HELP "1; its version is a label."
+
+/* As it is called with its suffixes: leat_stage_busy_seconds_total. */
+void leat_metrics_name(struct leat_text *text, const struct leat_meter *meter);
+
 /* `text` has not failed: all is there. */
 void leat_metrics_render(struct leat_text *text, const struct leat_reading *reading,
                          enum leat_metrics_format format);

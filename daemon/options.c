@@ -14,6 +14,7 @@ static const struct option long_options[] = {
     {"set", required_argument, NULL, 'S'},
     {"no-fuse", no_argument, NULL, 'F'},
     {"events", optional_argument, NULL, 'E'},
+    {"reference", no_argument, NULL, 'R'},
     {"end-with", required_argument, NULL, 'e'},
     {"foreground", no_argument, NULL, 'f'},
     {"version", no_argument, NULL, 'V'},
@@ -45,6 +46,7 @@ const char *leat_options_help(void) {
            "                         be left out: streams are those that trainers describe\n"
            "      --events[=FORM]    print what it may log and what is to be done then, and end;\n"
            "                         FORM: text, markdown, or catalog (of the journal)\n"
+           "      --reference        print settings, events and metrics as JSON, and end\n"
            "  -f, --foreground       accepted; leatd always stays in the foreground\n"
            "  -V, --version\n"
            "  -h, --help\n"
@@ -120,6 +122,9 @@ static int take(struct leat_options *options, int option, char **argv, struct le
         return take_end_with(options, optarg, err);
     case 'E':
         return take_events(options, optarg ? optarg : "text", err);
+    case 'R':
+        options->wants_reference = true;
+        return 0;
     case 'F':
         options->daemon.is_unfused = true;
         return 0;
@@ -157,7 +162,8 @@ int leat_options_parse(struct leat_options *options, int argc, char **argv,
     if (r == 0 && options->daemon.end_with && !options->daemon.socket_dir)
         r = leat_error_set(err, -EINVAL, "--end-with wants a --socket-dir of its own");
     if (r == 0 && !options->daemon.config_file && !options->daemon.end_with &&
-        !options->wants_help && !options->wants_version && !options->wants_events)
+        !options->wants_help && !options->wants_version && !options->wants_events &&
+        !options->wants_reference)
         r = leat_error_set(err, -EINVAL, "which settings? Give --config FILE");
     return r;
 }

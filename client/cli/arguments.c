@@ -7,10 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/colour.h"
 #include "pipeline/bind.h"
 
 #define MAX_OPTIONS 32
 #define HELP_COLUMN 26
+
+const struct leat_cli_exit leat_cli_exits[] = {
+    {LEAT_CLI_OK, "ok"},
+    {LEAT_CLI_FAILURE, "failure"},
+    {LEAT_CLI_USAGE, "usage"},
+    {LEAT_CLI_DATA, "a file is wrong"},
+    {LEAT_CLI_UNREACHABLE, "no daemon was reached"},
+    {LEAT_CLI_INTERRUPTED, "interrupted"},
+    {0, NULL},
+};
 
 struct parser {
     const struct leat_cli_command *command;
@@ -226,19 +237,30 @@ static void help_option(const struct leat_cli_option *option, struct leat_text *
     leat_text_add(text, "\n");
 }
 
-void leat_cli_help(const struct leat_cli_command *command, struct leat_text *text) {
-    leat_text_add(text, "usage: leatctl %s%s%s%s%s%s\n\n%s\n", command->name,
+static void help_exits(struct leat_text *text) {
+    for (const struct leat_cli_exit *exit = leat_cli_exits; exit->text; exit++)
+        leat_text_add(text, "%s%d %s", exit == leat_cli_exits ? " " : ", ", exit->status,
+                      exit->text);
+    leat_text_add(text, "\n");
+}
+
+void leat_cli_help(const struct leat_cli_command *command, bool is_coloured,
+                   struct leat_text *text) {
+    const char *on = leat_cli_colour(is_coloured, LEAT_CLI_BOLD);
+    const char *off = leat_cli_colour(is_coloured, LEAT_CLI_PLAIN);
+
+    leat_text_add(text, "%susage:%s leatctl %s%s%s%s%s%s\n\n%s\n", on, off, command->name,
                   command->operand ? " " : "", command->operand ? command->operand : "",
                   command->more ? " " : "", command->more ? command->more : "",
                   command->options[0].name ? " [OPTION...]" : "", command->summary);
     if (command->description)
         leat_text_add(text, "\n%s\n", command->description);
-    leat_text_add(text, "\noptions:\n");
+    leat_text_add(text, "\n%soptions:%s\n", on, off);
     for (const struct leat_cli_option *option = command->options; option->name; option++)
         help_option(option, text);
     leat_text_add(text, "%-*s this text\n", HELP_COLUMN, "  --help, -h");
     if (command->examples)
-        leat_text_add(text, "\nexamples:\n%s", command->examples);
-    leat_text_add(text, "\nexit status: 0 ok, 1 failure, 2 usage, 3 a file is wrong, 4 no daemon "
-                        "was reached, 130 interrupted\n");
+        leat_text_add(text, "\n%sexamples:%s\n%s", on, off, command->examples);
+    leat_text_add(text, "\n%sexit status:%s", on, off);
+    help_exits(text);
 }

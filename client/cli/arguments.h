@@ -21,6 +21,13 @@ enum {
     LEAT_CLI_INTERRUPTED = 130, /* SIGINT or SIGTERM */
 };
 
+/* What each of these means, for help and reference; ends with a NULL text. */
+struct leat_cli_exit {
+    int status;
+    const char *text;
+};
+extern const struct leat_cli_exit leat_cli_exits[];
+
 enum leat_cli_format { LEAT_CLI_TEXT, LEAT_CLI_JSON, LEAT_CLI_JSONL };
 
 struct leat_cli_number {
@@ -101,5 +108,6 @@ int leat_cli_parse(const struct leat_cli_command *command, int argc, char **argv
                    struct leat_cli_arguments *ret_arguments, bool *ret_wants_help,
                    struct leat_error *err);
 
-/* Usage, description, operands, options, examples, exit status. */
-void leat_cli_help(const struct leat_cli_command *command, struct leat_text *text);
+/* Usage, description, operands, options, examples, exit status; coloured: for a terminal. */
+void leat_cli_help(const struct leat_cli_command *command, bool is_coloured,
+                   struct leat_text *text);

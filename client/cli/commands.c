@@ -156,7 +156,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .run = leat_cli_explain},
     {.name = "stages",
      .summary = "reference of sources, stages and stream options",
-     .operand = "[NAME]",
+     .operand = "[STAGE]",
      .examples = "  leatctl stages\n"
                  "  leatctl stages shuffle\n"
                  "  leatctl stages --markdown > stages.md\n",
@@ -262,11 +262,15 @@ const struct leat_cli_command leat_cli_commands[] = {
     {.name = "status",
      .summary = "show how the daemon is",
      .description = SOCKET_TEXT,
+     .examples = "  leatctl status\n"
+                 "  leatctl status --json\n",
      .options = leat_cli_json_options,
      .run = leat_cli_status},
     {.name = "streams",
      .summary = "list the daemon's streams and who pulls them",
      .description = SOCKET_TEXT,
+     .examples = "  leatctl streams\n"
+                 "  leatctl streams --json\n",
      .options = leat_cli_json_options,
      .run = leat_cli_streams},
     {.name = "stats",
@@ -382,7 +386,7 @@ const struct leat_cli_command leat_cli_commands[] = {
          "daemon keeps a bounded number of events: how many it had to drop is "
          "told.\n\n" SOCKET_TEXT,
      .operand = "FILE|STREAM",
-     .more = "[STREAM OF FILE]",
+     .more = "[STREAM]",
      .examples = "  leatctl trace titanic.yaml -o trace.json --batches 1000 --workers 8\n"
                  "  leatctl trace train.yaml prose --seconds 30\n"
                  "  leatctl trace --socket /run/leat prose --seconds 5\n",
@@ -418,8 +422,35 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl reload --json\n",
      .options = leat_cli_reload_options,
      .run = leat_cli_reload},
+    {.name = "help",
+     .summary = "tell what commands there are, or what one does",
+     .description = "With --json all that the commands take, for programs; the manual pages are "
+                    "made of it.",
+     .operand = "[COMMAND]",
+     .more = "[COMMAND]",
+     .examples = "  leatctl help cache warm\n"
+                 "  leatctl help --json | jq -r '.commands[].name'\n",
+     .options = leat_cli_json_options,
+     .run = leat_cli_help_command},
+    {.name = "completion",
+     .summary = "print what completes command lines in bash or zsh",
+     .description =
+         "Packages install it where the shells find it; else the shell's startup file reads it. "
+         "SHELL is bash or\nzsh. Both ask `leatctl completion words -- WORD...` what may stand in "
+         "the place of the last WORD: commands,\noptions and their values, stages, and names of "
+         "streams and rooms and numbers of sessions, for which the\nrunning daemon is asked, but "
+         "not waited for longer than half a second. The first line says what may stand there "
+         "besides:\nwords (nothing), files, folders or users.",
+     .operand = "SHELL",
+     .more = "[WORD...]",
+     .examples = "  source <(leatctl completion bash)\n"
+                 "  leatctl completion zsh > ~/.zfunc/_leatctl\n"
+                 "  leatctl completion words -- explain --fo\n",
+     .options = leat_cli_json_options,
+     .run = leat_cli_completion},
     {.name = "version",
      .summary = "show versions",
+     .examples = "  leatctl version --json\n",
      .options = leat_cli_json_options,
      .run = leat_cli_version},
     {.name = NULL},

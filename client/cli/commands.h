@@ -39,6 +39,8 @@ int leat_cli_history(const struct leat_cli_arguments *arguments, struct leat_err
 int leat_cli_drain(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_protocol(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_reload(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_help_command(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_completion(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_version(const struct leat_cli_arguments *arguments, struct leat_error *err);
 
 /* The whole program: an exit status. */

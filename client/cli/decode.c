@@ -115,7 +115,7 @@ static int print(struct decode *self, const char *text, size_t n, struct leat_er
     struct leat_text *out = &self->out;
 
     out->n_bytes = 0;
-    if (self->arguments->jsonl) {
+    if (self->arguments->jsonl || self->arguments->json) {
         leat_text_add(out, "{\"t\": ");
         leat_text_add_json(out, text, n);
         leat_text_add(out, "}\n");

@@ -118,9 +118,13 @@ void leat_cli_members_table(struct leat_text *text, const struct leat_cli_member
     }
 }
 
-void leat_cli_print(struct leat_text *text) {
+void leat_cli_print_to(struct leat_text *text, FILE *file) {
     if (text->data)
-        (void)fwrite(text->data, 1, text->n_bytes, stdout);
+        (void)fwrite(text->data, 1, text->n_bytes, file);
     free(text->data);
     *text = (struct leat_text){.data = NULL};
+}
+
+void leat_cli_print(struct leat_text *text) {
+    leat_cli_print_to(text, stdout);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "pipeline/render.h"
 
@@ -41,5 +42,6 @@ void leat_cli_members_list(struct leat_text *text, const struct leat_cli_member 
 /* One message a line, under the labels. */
 void leat_cli_members_table(struct leat_text *text, const struct leat_cli_member *members,
                             const void *const *messages, size_t n_messages);
-/* To the standard output; freed. */
+/* To the standard output, or there; freed. */
 void leat_cli_print(struct leat_text *text);
+void leat_cli_print_to(struct leat_text *text, FILE *file);

@@ -108,6 +108,10 @@ const struct leat_cli_option leat_cli_tokenize_options[] = {
      .kind = LEAT_CLI_FLAG,
      .offset = LEAT_CLI_AT(jsonl),
      .help = "a line is {\"t\": text}; \"pair\", \"special\", \"off\" and \"type_ids\" as wanted"},
+    {.name = "json",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(json),
+     .help = "what comes out is {\"ids\": [ids]}"},
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_decode_options[] = {
@@ -120,6 +124,10 @@ const struct leat_cli_option leat_cli_decode_options[] = {
      .kind = LEAT_CLI_FLAG,
      .offset = LEAT_CLI_AT(jsonl),
      .help = "a line is {\"ids\": [ids]}; \"skip_special\" as wanted"},
+    {.name = "json",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(json),
+     .help = "what comes out is {\"t\": text}"},
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_json_options[] = {LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};

@@ -7,6 +7,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/error_json.h"
+#include "pipeline/arg_json.h"
 #include "pipeline/plan.h"
 
 #define OPTIONS_NAME    "options"
@@ -17,25 +18,6 @@ static const char *const kind_names[] = {
     [LEAT_STAGE_MAP] = "map",
     [LEAT_STAGE_ORDER] = "order",
     [LEAT_STAGE_COLLATE] = "collate",
-};
-
-static const char *const type_names[] = {
-    [LEAT_ARG_BOOL] = "bool",
-    [LEAT_ARG_INT] = "int",
-    [LEAT_ARG_FLOAT] = "float",
-    [LEAT_ARG_TEXT] = "text",
-    [LEAT_ARG_CHOICE] = "choice",
-    [LEAT_ARG_DTYPE] = "dtype",
-    [LEAT_ARG_FIELD] = "field",
-    [LEAT_ARG_PATH] = "path",
-    [LEAT_ARG_TEXTS] = "list of texts",
-    [LEAT_ARG_FIELDS] = "list of fields",
-    [LEAT_ARG_PATHS] = "list of paths",
-    [LEAT_ARG_MAP] = "map",
-    [LEAT_ARG_BYTES] = "bytes",
-    [LEAT_ARG_SECONDS] = "seconds",
-    [LEAT_ARG_SOURCES] = "list of sources",
-    [LEAT_ARG_GROUP] = "map",
 };
 
 /* What is listed: a source, a stage, or (ops NULL) the stream's options. */
@@ -120,7 +102,7 @@ static void add_args_text(struct leat_text *text, const struct leat_arg *args, c
         (void)snprintf(name, sizeof(name), "%s%s%s", group, group[0] ? "." : "", arg->name);
         add_range(&range, arg);
         add_default(&standard, arg);
-        leat_text_add(text, "  %-18s %s%s%s%s\n", name, type_names[arg->type],
+        leat_text_add(text, "  %-18s %s%s%s%s\n", name, leat_arg_type_name(arg->type),
                       range.data ? " (" : "", range.data ? range.data : "", range.data ? ")" : "");
         leat_text_add(text, "  %-18s %s%s\n", "",
                       arg->is_required ? "" : "default: ", standard.data ? standard.data : "");
@@ -152,7 +134,7 @@ static void add_args_markdown(struct leat_text *text, const struct leat_arg *arg
                               const char *group) {
     for (const struct leat_arg *arg = args; arg->name; arg++) {
         leat_text_add(text, "| `%s%s%s` | %s | ", group, group[0] ? "." : "", arg->name,
-                      type_names[arg->type]);
+                      leat_arg_type_name(arg->type));
         add_range(text, arg);
         leat_text_add(text, " | ");
         add_default(text, arg);
@@ -174,50 +156,12 @@ static void add_entry_markdown(struct leat_text *text, const struct entry *entry
     leat_text_add(text, "\n");
 }
 
-static void add_json(struct leat_text *text, const char *name, const char *value) {
-    leat_text_add(text, ", \"%s\": ", name);
-    if (value)
-        leat_text_add_json(text, value, strlen(value));
-    else
-        leat_text_add(text, "null");
-}
-
-static void add_args_json(struct leat_text *text, const struct leat_arg *args);
-
-static void add_arg_json(struct leat_text *text, const struct leat_arg *arg) {
-    leat_text_add(text, "{\"name\": \"%s\", \"type\": \"%s\", \"required\": %s", arg->name,
-                  type_names[arg->type], arg->is_required ? "true" : "false");
-    if (arg->is_positional)
-        leat_text_add(text, ", \"positional\": true");
-    add_json(text, "default", arg->fallback);
-    if (arg->min != 0 || arg->max != 0)
-        leat_text_add(text, ", \"min\": %.17g, \"max\": %.17g", arg->min, arg->max);
-    for (size_t i = 0; arg->choices && arg->choices[i]; i++)
-        leat_text_add(text, "%s\"%s\"", i ? ", " : ", \"choices\": [", arg->choices[i]);
-    leat_text_add(text, arg->choices ? "]" : "");
-    add_json(text, "help", arg->help);
-    if (arg->group) {
-        leat_text_add(text, ", \"arguments\": ");
-        add_args_json(text, arg->group);
-    }
-    leat_text_add(text, "}");
-}
-
-static void add_args_json(struct leat_text *text, const struct leat_arg *args) {
-    leat_text_add(text, "[");
-    for (const struct leat_arg *arg = args; arg->name; arg++) {
-        leat_text_add(text, arg == args ? "" : ", ");
-        add_arg_json(text, arg);
-    }
-    leat_text_add(text, "]");
-}
-
 static void add_entry_json(struct leat_text *text, const struct entry *entry) {
     leat_text_add(text, "{\"name\": \"%s\", \"kind\": \"%s\"", entry->name, entry->kind);
-    add_json(text, "summary", entry->summary);
-    add_json(text, "example", entry->example);
+    leat_arg_json_text(text, "summary", entry->summary);
+    leat_arg_json_text(text, "example", entry->example);
     leat_text_add(text, ", \"arguments\": ");
-    add_args_json(text, entry->args);
+    leat_args_json(text, entry->args);
     leat_text_add(text, "}");
 }
 

@@ -101,7 +101,7 @@ static int print(struct tokenize *self, const struct request *request,
     struct leat_text *out = &self->out;
 
     out->n_bytes = 0;
-    if (self->arguments->jsonl || request->type_ids || request->offsets) {
+    if (self->arguments->jsonl || self->arguments->json || request->type_ids || request->offsets) {
         add_json(out, request, encoding);
     } else {
         add_number_list(out, (const uint32_t *)encoding->ids, encoding->n, " ");

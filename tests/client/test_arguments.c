@@ -137,7 +137,7 @@ static void test_tables(void **state) {
 
         assert_non_null(command->run);
         assert_true(command->summary[0] != '\0');
-        leat_cli_help(command, &text);
+        leat_cli_help(command, false, &text);
         assert_non_null(strstr(text.data, "exit status"));
         for (const struct leat_cli_option *option = command->options; option->name; option++) {
             const char *value = option->kind == LEAT_CLI_CHOICE ? option->choices[0] : "1";

@@ -1,0 +1,65 @@
+"""What the tables of leatd know: its options (from its help), events and metrics."""
+import re
+
+from scdoc import bold, definition, escape, page, paragraphs, section, sentence
+
+OPTION = re.compile(r"^  (?:(-\w), |    )(--[\w-]+)(\S*)(?: ([A-Z][A-Z=]*))?(?:  +(.*))?$")
+LABELS = {
+    "daemon": "",
+    "stream": " Labels: `stream`, `owner`.",
+    "stage": " Labels: `stream`, `owner`, `stage`, `role`.",
+}
+
+
+def options(text):
+    """The lines of `leatd --help` that tell of options, with those that go on below them."""
+    found = []
+    for line in text.split("\n"):
+        match = OPTION.match(line)
+        if match:
+            letter, name, form, value, what = match.groups()
+            found.append([", ".join(bold(word) for word in (letter, name + form) if word)
+                          + (f" _{escape(value)}_" if value else ""), [what or ""]])
+        elif found and line.startswith(" " * 20):
+            found[-1][1].append(line.strip())
+        elif found and not line.strip():
+            break
+    own = {"--version": "Prints its version.", "--help": "Prints its options."}
+    return "\n".join(definition(term, sentence(" ".join(what).strip()) or next(own[name] for name in own if name in
+                                                                     term.replace("\\", "")))
+                     for term, what in found)
+
+
+def event(item):
+    return definition(f"{bold(item['name'])} ({item['level']}, room {escape(item['room'])})",
+                      sentence(item["message"]), item["advice"],
+                      f"MESSAGE_ID={item['id']}")
+
+
+def events_page(reference):
+    text = ("All that `leatd` may log, and what is to be done then. In the journal each is found by its name or its "
+            "id, and journalctl -x shows with it what stands here:\n\n"
+            "  journalctl -u leatd LEAT_EVENT=stream-failed\n  journalctl -u leatd -x\n\n"
+            "Ids are never given to another event. Which are logged, the setting `log_level` tells, and "
+            "`leatctl log-level` by room.")
+    return page("leat-events", 7, reference["version"], "what leatd logs, and what is to be done",
+                section("DESCRIPTION", paragraphs(text)),
+                section("EVENTS", "\n".join(event(item) for item in reference["events"])),
+                also="leatd(8) leatd.yaml(5) leatctl-log-level(1) journalctl(1)")
+
+
+def metrics_page(reference):
+    text = ("What `leatctl metrics` prints and the listener of the setting `http_listen` gives at /metrics, in "
+            "OpenMetrics 1.0 or in Prometheus' text format 0.0.4. Counters never go back while the daemon runs. The "
+            "number of streams and stages that are told of is bounded.\n\n"
+            "Dashboard and rules for alerts that use them are among the examples: grafana/leat.json and "
+            "prometheus/leat.rules.yaml.")
+    body = "\n".join(definition(f"{bold(item['name'])} ({item['kind']})", item["help"] + LABELS[item["scope"]])
+                     for item in reference["metrics"])
+    return page("leat-metrics", 7, reference["version"], "the figures of leatd, as Prometheus has them",
+                section("DESCRIPTION", paragraphs(text)), section("METRICS", body),
+                also="leatctl-metrics(1) leatctl-history(1) leatd.yaml(5)")
+
+
+def pages(reference):
+    return {"leat-events.7": events_page(reference), "leat-metrics.7": metrics_page(reference)}
