@@ -340,6 +340,20 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl why titanic --seconds 30 --json | jq .gains.worker.ratio\n",
      .options = leat_cli_why_options,
      .run = leat_cli_why},
+    {.name = "doctor",
+     .summary = "look whether leat can work here, and tell the mend",
+     .description =
+         "What leat asks of the kernel, limits, memory, sockets and who may use them, the daemon "
+         "and its unit, its\nconfiguration (or FILE), and the folders of caches and of its state, "
+         "as the daemon sees them. Each line is ok,\nwarn (it works, but not well or not for "
+         "long), fail (it does not work) or unseen (it cannot be seen from here,\nas root it often "
+         "can); what is to be done is told below. Nothing is changed. Exit status 1 if anything "
+         "fails.\n\n" SOCKET_TEXT,
+     .operand = "[FILE]",
+     .examples = "  leatctl doctor\n"
+                 "  leatctl doctor --json | jq '.findings[] | select(.state == \"fail\")'\n",
+     .options = leat_cli_json_options,
+     .run = leat_cli_doctor},
     {.name = "quota",
      .summary = "show what each user has of the daemon, and may have",
      .description =
