@@ -383,12 +383,19 @@ static int start_plan(struct leat_opening *opening, struct leat_error *err) {
     return 0;
 }
 
+/* What was taken of a FIFO does not come again. */
+static bool may_plan_again(const struct leat_opening *opening) {
+    bool has_pipe = opening->plan && opening->plan->is_one_pass;
+
+    return leat_stream_is_declared(opening->stream) &&
+           !(has_pipe && leat_spec_equal(opening->spec, opening->stream->spec));
+}
+
 /* The configuration was loaded anew meanwhile: whether it is planned once more. */
 static bool plan_again(struct leat_opening *opening) {
     struct leat_error err = LEAT_ERROR_INIT;
 
-    if (opening->n_reloads == opening->daemon->n_reloads ||
-        !leat_stream_is_declared(opening->stream))
+    if (opening->n_reloads == opening->daemon->n_reloads || !may_plan_again(opening))
         return false;
     opening->error = opening->change = opening->keep_failure = LEAT_ERROR_INIT;
     if (start_plan(opening, &err) == 0)
