@@ -144,12 +144,11 @@ static const struct {
     const char *word;
     void (*add)(struct completer *self);
 } kinds[] = {
-    {"FILE", add_files},           {"@FILE", add_files},      {"PATH", add_files},
-    {"SHARD", add_files},          {"A", add_files},          {"B", add_files},
-    {"DIR", add_folders},          {"USER", add_users},       {"STREAM", add_stream},
-    {"NAME", add_file_streams},    {"STAGE", add_stages},     {"LEVEL", add_levels},
-    {"ROOM", add_rooms},           {"SESSION", add_sessions}, {"SHELL", add_shells},
-    {"COMMAND", add_all_commands},
+    {"FILE", add_files},       {"PATH", add_files},    {"SHARD", add_files},
+    {"A", add_files},          {"B", add_files},       {"DIR", add_folders},
+    {"USER", add_users},       {"STREAM", add_stream}, {"NAME", add_file_streams},
+    {"STAGE", add_stages},     {"LEVEL", add_levels},  {"ROOM", add_rooms},
+    {"SESSION", add_sessions}, {"SHELL", add_shells},  {"COMMAND", add_all_commands},
 };
 
 static void add_kind(struct completer *self, const char *word, size_t n) {

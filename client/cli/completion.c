@@ -1,8 +1,7 @@
 /* completion.c: `leatctl completion`: scripts for shells, and what they ask.
  *
  * The scripts know nothing: all there is to know they ask for at each key, so that they fit
- * whichever leatctl is called. Bash takes ":" and "=" for ends of words; what is before the last
- * ":" of a word must not be said again.
+ * whichever leatctl is called. Words beside names of files bash quotes itself.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +27,8 @@ static const char bash[] =
     "        fi\n"
     "    done < <(\"${COMP_WORDS[0]}\" completion words -- \"${seen[@]}\" 2>/dev/null)\n"
     "    for line in \"${words[@]}\"; do\n"
-    "        COMPREPLY+=(\"$(printf %q \"$line\")\")\n"
+    "        [[ ${with-} == words ]] && line=$(printf %q \"$line\")\n"
+    "        COMPREPLY+=(\"$line\")\n"
     "    done\n"
     "    case ${with-} in\n"
     "    files) compopt -o filenames 2>/dev/null\n"

@@ -52,7 +52,7 @@ def run(shell, script, words, folder, sockets="/nonexistent"):
     norc = ["--norc", "--noprofile"] if shell == "bash" else ["-f"]
     done = subprocess.run([shell, *norc, "-c", script, shell, *words], capture_output=True, text=True, timeout=60, check=True,
                           cwd=folder, env=environment)
-    return done.stdout.splitlines()
+    return [line.rstrip() for line in done.stdout.splitlines() if line]
 
 
 def bash(folder, *words, **keywords):
@@ -78,7 +78,7 @@ def test_bash(folder):
 def test_zsh(folder):
     assert zsh(folder, "tokenizer") == ["tokenizer:show what a tokenizer is made of"]
     assert zsh(folder, "explain", "a", "--format=s") == ["--format=svg:"]
-    assert zsh(folder, "check", "") == ["FILES "]
+    assert zsh(folder, "check", "") == ["FILES"]
     assert zsh(folder, "trace", "--socket", "") == ["FILES -/"]
     script = pathlib.Path(folder) / "_leatctl"
     script.write_bytes(ctl("completion", "zsh").stdout)
@@ -90,6 +90,7 @@ def test_streams_of_the_daemon(folder):
         assert bash(folder, "stats", "", sockets=daemon.sockets) == ["titanic", r"two\ words"]
         assert bash(folder, "pull", "ti", sockets=daemon.sockets) == ["titanic"]
         assert bash(folder, "explain", "ti", sockets=daemon.sockets) == ["titanic"]
+        assert bash(folder, "explain", "tw", sockets=daemon.sockets) == ["two words"]  # it is quoted with the files
         assert "session" in bash(folder, "log-level", "--room", "", sockets=daemon.sockets)
         if shutil.which("zsh"):
             assert zsh(folder, "why", "tw", sockets=daemon.sockets) == ["two words:a stream of the daemon"]
