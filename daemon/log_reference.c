@@ -54,7 +54,8 @@ static void print_markdown(const struct leat_log_event *event, FILE *file) {
 }
 
 static void print_catalog(const struct leat_log_event *event, FILE *file) {
-    (void)fprintf(file, "-- %s\nSubject: %s\nDefined-By: leatd\nDocumentation: man:leatd(8)\n\n",
+    (void)fprintf(file,
+                  "-- %s\nSubject: %s\nDefined-By: leatd\nDocumentation: man:leat-events(7)\n\n",
                   event->id, event->message);
     print_wrapped(event->advice, "", file);
     (void)fputc('\n', file);

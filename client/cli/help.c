@@ -8,6 +8,7 @@
 #include "client/cli/colour.h"
 #include "client/cli/commands.h"
 #include "client/cli/members.h"
+#include "client/cli/terminal.h"
 #include "pipeline/arg_json.h"
 
 static const struct leat_cli_command *find_name(const char *name) {
@@ -51,7 +52,7 @@ static void add_all(struct leat_text *text, bool is_coloured) {
 void leat_cli_help_all(FILE *file) {
     struct leat_text text = {.data = NULL};
 
-    add_all(&text, leat_cli_is_coloured(file));
+    add_all(&text, leat_cli_terminal_has_colour(file));
     leat_cli_print_to(&text, file);
 }
 
@@ -139,7 +140,7 @@ static int help_of(const struct leat_cli_arguments *arguments, struct leat_error
         add_command(&text, command);
         leat_text_add(&text, "\n");
     } else {
-        leat_cli_help(command, leat_cli_is_coloured(stdout), &text);
+        leat_cli_help(command, leat_cli_terminal_has_colour(stdout), &text);
     }
     leat_cli_print(&text);
     return LEAT_CLI_OK;
@@ -153,7 +154,7 @@ int leat_cli_help_command(const struct leat_cli_arguments *arguments, struct lea
     if (arguments->json)
         leat_cli_help_json(&text);
     else
-        add_all(&text, leat_cli_is_coloured(stdout));
+        add_all(&text, leat_cli_terminal_has_colour(stdout));
     leat_cli_print(&text);
     return LEAT_CLI_OK;
 }

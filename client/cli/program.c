@@ -10,6 +10,7 @@
 #include "client/cli/help.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/members.h"
+#include "client/cli/terminal.h"
 #include "pipeline/bind.h"
 
 #define MAX_COMMANDS 64
@@ -30,7 +31,7 @@ static int unknown_command(const char *word) {
 }
 
 static void print_error(const struct leat_error *err, bool as_json) {
-    bool is_coloured = leat_cli_is_coloured(stderr);
+    bool is_coloured = leat_cli_terminal_has_colour(stderr);
     char line[LEAT_ERROR_PRINT_MAX];
     struct leat_text text = {.data = NULL};
 
@@ -54,7 +55,7 @@ static int run_command(const struct leat_cli_command *command, int argc, char **
     int status = leat_cli_parse(command, argc, argv, &arguments, &wants_help, &err);
 
     if (wants_help) {
-        leat_cli_help(command, leat_cli_is_coloured(stdout), &text);
+        leat_cli_help(command, leat_cli_terminal_has_colour(stdout), &text);
         leat_cli_print(&text);
         return LEAT_CLI_OK;
     }
