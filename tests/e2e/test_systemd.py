@@ -298,7 +298,7 @@ def test_units(folder):
     service = (ROOT / "systemd/leatd.service.in").read_text().replace("@CMAKE_INSTALL_FULL_BINDIR@", str(BIN))
     (folder / "leatd.service").write_text(service)
     units = [str(folder / name) for name in ["leatd.service", *UNITS]]
-    done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, timeout=HANG_S,
+    done = subprocess.run(["systemd-analyze", "--man=no", "verify", *units], capture_output=True, timeout=HANG_S,
                           env={**os.environ, "SYSTEMD_UNIT_PATH": f"{folder}:"})
     complaints = [line for line in done.stderr.decode().splitlines() if "leatd" in line]
     assert done.returncode == 0 and not complaints, complaints
@@ -321,7 +321,7 @@ def test_user_units(folder):
     if not shutil.which("systemd-analyze"):
         raise Skip("systemd-analyze is not installed")
     units = [str(folder / name) for name in ["leatd.service", *UNITS]]
-    done = subprocess.run(["systemd-analyze", "--user", "verify", *units], capture_output=True, timeout=HANG_S,
+    done = subprocess.run(["systemd-analyze", "--user", "--man=no", "verify", *units], capture_output=True, timeout=HANG_S,
                           env={**os.environ, "SYSTEMD_UNIT_PATH": f"{folder}:", "XDG_RUNTIME_DIR": str(folder)})
     complaints = [line for line in done.stderr.decode().splitlines() if "leatd" in line]
     assert done.returncode == 0 and not complaints, (done.returncode, done.stderr.decode())
