@@ -46,6 +46,7 @@ extern const struct leat_cli_option leat_cli_reload_options[];
 extern const struct leat_cli_option leat_cli_why_options[];
 extern const struct leat_cli_option leat_cli_where_options[];
 extern const struct leat_cli_option leat_cli_stats_options[];
+extern const struct leat_cli_option leat_cli_top_options[];
 extern const struct leat_cli_option leat_cli_kick_options[];
 extern const struct leat_cli_option leat_cli_log_level_options[];
 extern const struct leat_cli_option leat_cli_metrics_options[];

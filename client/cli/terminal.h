@@ -7,3 +7,5 @@
 bool leat_cli_terminal_is(FILE *file);
 /* A terminal that is not dumb, and nobody has set NO_COLOR (https://no-color.org). */
 bool leat_cli_terminal_has_colour(FILE *file);
+/* Standard input and output are one that can be drawn on. */
+bool leat_cli_terminal_has_screen(void);
