@@ -116,6 +116,8 @@ static int look(void *user, const struct leat_plan *plan, const struct leat_bloc
 
     if (describe->options->is_interrupted && describe->options->is_interrupted())
         return leat_error_set(err, -EINTR, "interrupted");
+    if (describe->options->on_block)
+        describe->options->on_block(describe->options->user, plan, block);
     if (bad && !description->first_bad.code)
         leat_bad_record_error(plan, block, bad, &description->first_bad);
     description->n_bad += block->n_bad;

@@ -26,6 +26,9 @@ struct leat_describe_options {
     int after_stage;              /* index in the spec of the last stage to be run; -1: none */
     uint64_t n_records;           /* 0: all */
     bool (*is_interrupted)(void); /* asked now and then; may be NULL */
+    /* Told of each block that was read; may be NULL. */
+    void (*on_block)(void *user, const struct leat_plan *plan, const struct leat_block *block);
+    void *user;
 };
 
 /* Every name that there is up to that stage, with the last column that it had. Bad records are

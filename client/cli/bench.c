@@ -15,6 +15,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/error_json.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/progress.h"
 #include "client/cli/stream_file.h"
 #include "pipeline/opener.h"
 
@@ -69,6 +70,7 @@ static int fill(struct leat_bench *bench, const struct leat_cli_arguments *argum
     bench->window = (uint32_t)arguments->window.value;
     bench->goal = LEAT_BENCH_RECORD_RATE;
     bench->has_goal = arguments->goal != NULL;
+    bench->hides_progress = arguments->no_progress;
     leat_bench_machine_read(&bench->machine);
     if (arguments->goal && leat_bench_goal(arguments->goal, &bench->goal, err) < 0)
         return LEAT_CLI_USAGE;
@@ -77,34 +79,24 @@ static int fill(struct leat_bench *bench, const struct leat_cli_arguments *argum
 
 /* ---- running ---- */
 
-static void show_progress(const struct leat_bench *bench, const struct leat_bench_case *item,
-                          uint64_t round) {
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%.60s run %llu of %llu\033[K", item->name, (unsigned long long)round + 1,
-                (unsigned long long)bench->n_repeat);
-}
-
-static void end_progress(void) {
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K");
-}
-
 /* Cases take turns, there and back again, so that what changes with time (other load, temperature,
  * the page cache) meets all of them alike. */
 static int run_cases(struct leat_bench *bench, size_t first_case, struct leat_error *err) {
     size_t n = bench->n_cases - first_case;
+    struct leat_cli_progress progress;
     int r = 0;
 
+    leat_cli_progress_begin(&progress, LEAT_PROGRESS_RUNS, bench->hides_progress);
     for (uint64_t round = 0; r == 0 && round < bench->n_repeat; round++)
         for (size_t i = 0; r == 0 && i < n; i++) {
             struct leat_bench_case *item = bench->cases[first_case + (round % 2 ? n - 1 - i : i)];
 
-            show_progress(bench, item, round);
+            leat_cli_progress_show(&progress, round * n + i, bench->n_repeat * n, item->name);
             r = leat_bench_run(bench, item, err);
             if (r == 0 && leat_cli_interrupt_seen())
                 r = leat_error_set(err, -EINTR, "interrupted");
         }
-    end_progress();
+    leat_cli_progress_hide(&progress);
     bench->was_interrupted = r < 0 && leat_cli_interrupt_seen();
     return r;
 }

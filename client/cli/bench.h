@@ -39,7 +39,7 @@ struct leat_bench {
     unsigned delivery;
     uint32_t window;
     enum leat_bench_figure goal;
-    bool has_goal;
+    bool has_goal, hides_progress;
     struct leat_bench_machine machine;
     size_t n_cases;
     struct leat_bench_case *cases[LEAT_BENCH_MAX_CASES];

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <uv.h>
 
 #include "client/cli/interrupt.h"
+#include "client/cli/progress.h"
 #include "client/cli/units.h"
 #include "pipeline/cache/cache_store.h"
 #include "pipeline/memory_plan.h"
@@ -21,7 +21,8 @@ struct build {
     uv_timer_t timer;
     struct leat_run *run;
     uint64_t start_ns;
-    bool has_ended, was_interrupted, shows_progress, has_shown;
+    bool has_ended, was_interrupted;
+    struct leat_cli_progress progress;
 };
 
 struct work {
@@ -78,27 +79,19 @@ static void pump(struct build *build) {
 }
 
 static void show(struct build *build) {
-    char done[LEAT_CLI_UNIT_MAX], total[LEAT_CLI_UNIT_MAX], count[LEAT_CLI_UNIT_MAX];
+    char text[LEAT_CLI_UNIT_MAX + 16], count[LEAT_CLI_UNIT_MAX];
     struct leat_run_stats stats;
-    double share;
 
     leat_run_get_stats(build->run, &stats);
-    share = stats.n_cache_total_bytes > 0
-                ? 100.0 * (double)stats.n_cache_done_bytes / (double)stats.n_cache_total_bytes
-                : 0;
-    fprintf(stderr, "\r%5.1f %%  %s of %s, %s records, %s\033[K", share > 100 ? 100 : share,
-            leat_cli_bytes(stats.n_cache_done_bytes, done),
-            leat_cli_bytes(stats.n_cache_total_bytes, total),
-            leat_cli_count(stats.n_source_records, count),
-            leat_cli_duration(uv_hrtime() - build->start_ns, (char[LEAT_CLI_UNIT_MAX]){0}));
-    build->has_shown = true;
+    (void)snprintf(text, sizeof(text), "%s records", leat_cli_count(stats.n_source_records, count));
+    leat_cli_progress_show(&build->progress, stats.n_cache_done_bytes, stats.n_cache_total_bytes,
+                           text);
 }
 
 static void on_tick(uv_timer_t *timer) {
     struct build *build = timer->data;
 
-    if (build->shows_progress)
-        show(build);
+    show(build);
     if (!leat_cli_interrupt_seen() || build->was_interrupted)
         return;
     build->was_interrupted = true;
@@ -125,8 +118,7 @@ static int drive(struct build *build, struct leat_error *err) {
     pump(build);
     (void)uv_run(&build->loop, UV_RUN_DEFAULT);
     (void)uv_loop_close(&build->loop);
-    if (build->has_shown)
-        fprintf(stderr, "\r\033[K");
+    leat_cli_progress_hide(&build->progress);
     if (build->was_interrupted)
         return leat_error_set(err, -EINTR, "interrupted; what is built so far is gone on with");
     if (leat_run_error(build->run)) {
@@ -154,9 +146,10 @@ static void take_result(const struct build *build, struct leat_cli_built *built)
 }
 
 int leat_cli_build(struct leat_plan *plan, const struct leat_run_options *options,
-                   uint32_t n_workers, struct leat_cli_built *ret_built, struct leat_error *err) {
+                   uint32_t n_workers, bool hides_progress, struct leat_cli_built *ret_built,
+                   struct leat_error *err) {
     struct leat_run_options run_options = *options;
-    struct build build = {.start_ns = uv_hrtime(), .shows_progress = isatty(STDERR_FILENO)};
+    struct build build = {.start_ns = uv_hrtime()};
     int r;
 
     if (n_workers == 0)
@@ -168,6 +161,7 @@ int leat_cli_build(struct leat_plan *plan, const struct leat_run_options *option
     r = leat_run_new(plan, &run_options, &build.run, err);
     if (r < 0)
         return r;
+    leat_cli_progress_begin(&build.progress, LEAT_PROGRESS_BYTES, hides_progress);
     leat_cli_interrupt_watch();
     r = drive(&build, err);
     take_result(&build, ret_built);

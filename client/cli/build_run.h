@@ -12,7 +12,8 @@ struct leat_cli_built {
 };
 
 /* options: only_builds and what goes with it; max_map_jobs, opener and now_ns are set here.
- * n_workers 0: as many as there are CPUs. Shows progress if stderr is a terminal. 0 or -errno;
- * -EINTR: a signal; what was built so far is kept. */
+ * n_workers 0: as many as there are CPUs. Shows progress if stderr is a terminal and
+ * hides_progress is false. 0 or -errno; -EINTR: a signal; what was built so far is kept. */
 int leat_cli_build(struct leat_plan *plan, const struct leat_run_options *options,
-                   uint32_t n_workers, struct leat_cli_built *ret_built, struct leat_error *err);
+                   uint32_t n_workers, bool hides_progress, struct leat_cli_built *ret_built,
+                   struct leat_error *err);

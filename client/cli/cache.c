@@ -9,6 +9,7 @@
 #include "client/cli/cache_folder.h"
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/progress.h"
 #include "client/cli/units.h"
 #include "pipeline/cache/cache_merge.h"
 #include "pipeline/tokenizer/json.h"
@@ -181,6 +182,12 @@ int leat_cli_cache_ls(const struct leat_cli_arguments *arguments, struct leat_er
 
 /* ---- verify ---- */
 
+struct verification {
+    struct leat_cli_progress progress;
+    uint64_t n_done_bytes, n_total_bytes; /* of all files */
+    bool as_json;
+};
+
 struct verdict {
     uint64_t n_blocks, n_bytes, n_damaged;
     struct leat_text told; /* JSON or lines */
@@ -208,8 +215,8 @@ static void tell_damage(struct verdict *verdict, const struct leat_cache_frame *
                       (unsigned long long)span->line);
 }
 
-static void verify_blocks(struct verdict *verdict, const struct leat_cache_file *file,
-                          bool as_json) {
+static void verify_blocks(struct verification *verification, struct verdict *verdict,
+                          const struct leat_cache_file *file) {
     struct leat_cache_bytes buffer = {.data = NULL};
 
     for (size_t i = 0; i < file->n_frames && !verdict->error.code; i++) {
@@ -221,24 +228,29 @@ static void verify_blocks(struct verdict *verdict, const struct leat_cache_file 
         else if (leat_cli_interrupt_seen())
             leat_error_set(&verdict->error, -EINTR, "interrupted");
         else if (leat_cache_file_read(file->fd, frame, stored, NULL) < 0)
-            tell_damage(verdict, frame, as_json);
+            tell_damage(verdict, frame, verification->as_json);
         verdict->n_blocks++;
         verdict->n_bytes += frame->n_stored;
+        leat_cli_progress_show(&verification->progress,
+                               verification->n_done_bytes + verdict->n_bytes,
+                               verification->n_total_bytes, "");
     }
     leat_cache_bytes_deinit(&buffer);
 }
 
-static bool verify(const struct leat_cli_cache *cache, struct leat_text *text, bool as_json) {
+static bool verify(struct verification *verification, const struct leat_cli_cache *cache,
+                   struct leat_text *text) {
     char bytes[LEAT_CLI_UNIT_MAX], count[LEAT_CLI_UNIT_MAX];
     struct verdict verdict = {.n_blocks = 0};
     struct leat_cache_file *file = NULL;
     bool is_good;
 
     if (leat_cache_store_peek(cache->folder, cache->entry.name, &file, &verdict.error) == 0)
-        verify_blocks(&verdict, file, as_json);
+        verify_blocks(verification, &verdict, file);
+    verification->n_done_bytes += cache->entry.n_bytes;
     is_good = verdict.n_damaged == 0 && !verdict.error.code &&
               (file->is_complete || !cache->entry.is_complete);
-    if (as_json) {
+    if (verification->as_json) {
         add_place(text, cache);
         leat_text_add(text,
                       ", \"is_good\": %s, \"n_blocks\": %llu, \"n_bytes\": %llu, \"n_damaged\": "
@@ -264,6 +276,7 @@ static bool verify(const struct leat_cli_cache *cache, struct leat_text *text, b
 }
 
 int leat_cli_cache_verify(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct verification verification = {.as_json = arguments->json};
     struct leat_text text = {.data = NULL};
     struct leat_cli_caches caches;
     int status = leat_cli_caches_load(arguments, &caches, err);
@@ -271,13 +284,17 @@ int leat_cli_cache_verify(const struct leat_cli_arguments *arguments, struct lea
     if (status != LEAT_CLI_OK)
         return status;
     leat_cli_interrupt_watch();
+    leat_cli_progress_begin(&verification.progress, LEAT_PROGRESS_BYTES, arguments->no_progress);
+    for (size_t i = 0; i < caches.n_items; i++)
+        verification.n_total_bytes += caches.items[i].entry.n_bytes;
     leat_text_add(&text, arguments->json ? "[" : "");
     if (caches.n_items == 0 && !arguments->json)
         add_none(&text, &caches);
     for (size_t i = 0; i < caches.n_items && !leat_cli_interrupt_seen(); i++) {
         leat_text_add(&text, arguments->json && i > 0 ? ",\n " : "");
-        if (!verify(&caches.items[i], &text, arguments->json))
+        if (!verify(&verification, &caches.items[i], &text))
             status = LEAT_CLI_FAILURE;
+        leat_cli_progress_hide(&verification.progress);
         if (!arguments->json)
             print_text(&text);
     }

@@ -9,6 +9,7 @@
 #include "client/cli/build_run.h"
 #include "client/cli/commands.h"
 #include "client/cli/error_json.h"
+#include "client/cli/progress.h"
 #include "client/cli/stream_file.h"
 #include "client/cli/units.h"
 #include "pipeline/cache/cache_merge.h"
@@ -61,7 +62,8 @@ static int build(struct leat_plan *plan, const struct leat_run_options *options,
                  const struct leat_cli_arguments *arguments, struct leat_error *err) {
     const char *folder = options->cache_folder ? options->cache_folder : plan->cache_path;
     struct leat_cli_built built;
-    int r = leat_cli_build(plan, options, (uint32_t)arguments->workers.value, &built, err);
+    int r = leat_cli_build(plan, options, (uint32_t)arguments->workers.value,
+                           arguments->no_progress, &built, err);
 
     if (r < 0) /* without a file it is not the data, but what is written, such as a full disk */
         return r == -EINTR ? LEAT_CLI_INTERRUPTED : err->file[0] ? LEAT_CLI_DATA : LEAT_CLI_FAILURE;
@@ -216,7 +218,13 @@ static void print_merged(const struct leat_cache_merged *merged, const char *fol
     free(text.data);
 }
 
+static void on_merged(void *user, uint64_t n_done_bytes, uint64_t n_total_bytes) {
+    leat_cli_progress_show(user, n_done_bytes, n_total_bytes, "");
+}
+
 int leat_cli_cache_merge(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct leat_cli_progress progress;
+    struct leat_cache_merge_watch watch = {.on_progress = on_merged, .user = &progress};
     struct leat_cache_merged merged;
     struct leat_plan *plan;
     int r;
@@ -229,8 +237,10 @@ int leat_cli_cache_merge(const struct leat_cli_arguments *arguments, struct leat
     plan = open_plan(arguments, NULL, err);
     if (!plan)
         return leat_cli_error_status(err);
+    leat_cli_progress_begin(&progress, LEAT_PROGRESS_BYTES, arguments->no_progress);
     r = leat_cache_merge(plan, &leat_opener_operator, plan->cache_path, arguments->more,
-                         arguments->n_more, &merged, err);
+                         arguments->n_more, &watch, &merged, err);
+    leat_cli_progress_hide(&progress);
     if (r == 0)
         print_merged(&merged, plan->cache_path, arguments->json);
     leat_plan_unref(plan);

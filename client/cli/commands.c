@@ -219,7 +219,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .operand = "FILE|DIR",
      .more = "[KEY...]",
      .examples = "  leatctl cache verify train.yaml\n",
-     .options = leat_cli_cache_options,
+     .options = leat_cli_cache_long_options,
      .run = leat_cli_cache_verify},
     {.name = "cache rm",
      .summary = "remove caches that are not in use",
@@ -247,7 +247,7 @@ const struct leat_cli_command leat_cli_commands[] = {
      .operand = "FILE",
      .more = "SHARD|DIR...",
      .examples = "  leatctl cache merge train.yaml shards/\n",
-     .options = leat_cli_cache_options,
+     .options = leat_cli_cache_long_options,
      .run = leat_cli_cache_merge},
     {.name = "prepare",
      .summary = "build one of several shards of a stream's cache",
@@ -340,6 +340,21 @@ const struct leat_cli_command leat_cli_commands[] = {
                  "  leatctl why titanic --seconds 30 --json | jq .gains.worker.ratio\n",
      .options = leat_cli_why_options,
      .run = leat_cli_why},
+    {.name = "top",
+     .summary = "watch streams, stages and trainers at work",
+     .description =
+         "A live view: workers, processors, memory; streams with their rates and how much of the "
+         "time trainers waited;\nhow busy each stage of the chosen stream is; who pulls, and what "
+         "waits. On a terminal of any size, from\n80x24 on with all tables at once.\n\nKeys: tab "
+         "for the next table, arrows to choose a stream or to move on, s to sort otherwise, ? for "
+         "what the\ncolumns mean, q to end. Without a terminal it prints once, as with --once; "
+         "--json prints a line each interval,\nwith --once one.\n\n" SOCKET_TEXT,
+     .examples = "  leatctl top\n"
+                 "  leatctl top --once\n"
+                 "  leatctl top --json --interval 10 | jq -c '.streams[] | [.name, "
+                 ".batches_per_s]'\n",
+     .options = leat_cli_top_options,
+     .run = leat_cli_top},
     {.name = "doctor",
      .summary = "look whether leat can work here, and tell the mend",
      .description =

@@ -32,6 +32,7 @@ int leat_cli_stats(const struct leat_cli_arguments *arguments, struct leat_error
 int leat_cli_trainers(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_kick(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_log_level(const struct leat_cli_arguments *arguments, struct leat_error *err);
+int leat_cli_top(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_doctor(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_why(const struct leat_cli_arguments *arguments, struct leat_error *err);
 int leat_cli_quota(const struct leat_cli_arguments *arguments, struct leat_error *err);

@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "client/cli/commands.h"
 #include "client/cli/error_json.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/progress.h"
 #include "client/cli/stream_file.h"
 #include "pipeline/describe.h"
 
@@ -26,16 +28,21 @@ static bool ends_with(const char *text, size_t n, const char *suffix) {
     return n > n_suffix && memcmp(text + n - n_suffix, suffix, n_suffix) == 0;
 }
 
-/* What a file of data is by its name, or NULL: it is a file of streams. */
-static const struct kind *kind_of(const char *file) {
+/* How long the ending of a compressed file is; 0: it is none. */
+static size_t compressed_suffix(const char *file) {
     static const char *const compressed[] = {".gz", ".zst", ".lz4", ".bz2", ".xz"};
-    size_t n = strlen(file);
 
     for (size_t i = 0; i < sizeof(compressed) / sizeof(*compressed); i++)
-        if (ends_with(file, n, compressed[i])) {
-            n -= strlen(compressed[i]);
-            break;
-        }
+        if (ends_with(file, strlen(file), compressed[i]))
+            return strlen(compressed[i]);
+    return 0;
+}
+
+/* What a file of data is by its name, or NULL: it is a file of streams. */
+static const struct kind *kind_of(const char *file) {
+    size_t n = strlen(file);
+
+    n -= compressed_suffix(file);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (ends_with(file, n, kinds[i].suffix))
             return &kinds[i];
@@ -67,12 +74,67 @@ static struct leat_spec *spec_of_data(const char *file, const struct kind *kind,
     return leat_spec_free(spec);
 }
 
+/* ---- progress ---- */
+
+struct reading {
+    struct leat_cli_progress progress;
+    uint64_t n_wanted, n_records;
+    uint64_t n_total_bytes;  /* of the files; 0: not looked at, or they are compressed */
+    uint64_t n_before_bytes; /* of those before the one that is read */
+    uint32_t file;           /* that one; they follow one another */
+    bool has_looked;
+};
+
+static uint64_t size_of(const char *file) {
+    struct stat status;
+
+    return stat(file, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
+}
+
+/* Of compressed files offsets say nothing of how much there is. */
+static void look_at_files(struct reading *reading, const struct leat_files *files) {
+    bool is_plain = true;
+
+    reading->has_looked = true;
+    for (size_t i = 0; i < files->n_paths; i++) {
+        is_plain = is_plain && compressed_suffix(files->paths[i]) == 0;
+        reading->n_total_bytes += size_of(files->paths[i]);
+    }
+    if (!is_plain)
+        reading->n_total_bytes = 0;
+    reading->progress.unit =
+        reading->n_wanted || !reading->n_total_bytes ? LEAT_PROGRESS_RECORDS : LEAT_PROGRESS_BYTES;
+}
+
+static void on_block(void *user, const struct leat_plan *plan, const struct leat_block *block) {
+    const struct leat_files *files = &plan->source->files;
+    struct reading *reading = user;
+    uint64_t n_bytes = block->file_offset + block->n_source_bytes;
+    char text[64];
+
+    if (!reading->has_looked)
+        look_at_files(reading, files);
+    reading->n_records += block->n_records;
+    if (reading->progress.unit == LEAT_PROGRESS_RECORDS) {
+        leat_cli_progress_show(&reading->progress, reading->n_records, reading->n_wanted, "");
+        return;
+    }
+    while (reading->file < block->file && reading->file < files->n_paths)
+        reading->n_before_bytes += size_of(files->paths[reading->file++]);
+    n_bytes += reading->n_before_bytes;
+    (void)snprintf(text, sizeof(text), "%llu records", (unsigned long long)reading->n_records);
+    leat_cli_progress_show(&reading->progress, n_bytes, reading->n_total_bytes, text);
+}
+
 static int describe(const struct leat_spec *spec, const struct leat_cli_arguments *arguments,
                     struct leat_error *err) {
+    struct reading reading = {.n_wanted = arguments->records.value};
     struct leat_describe_options options = {
         .after_stage = (int)spec->n_stages - 1,
         .n_records = arguments->records.value,
         .is_interrupted = leat_cli_interrupt_seen,
+        .on_block = on_block,
+        .user = &reading,
     };
     struct leat_description description;
     struct leat_text text = {.data = NULL};
@@ -83,7 +145,10 @@ static int describe(const struct leat_spec *spec, const struct leat_cli_argument
     if (status != LEAT_CLI_OK)
         return status;
     leat_cli_interrupt_watch();
-    if (leat_describe(spec, &leat_opener_any, &options, &description, err) < 0)
+    leat_cli_progress_begin(&reading.progress, LEAT_PROGRESS_RECORDS, arguments->no_progress);
+    (void)leat_describe(spec, &leat_opener_any, &options, &description, err);
+    leat_cli_progress_hide(&reading.progress);
+    if (err->code)
         return leat_cli_error_status(err);
     leat_description_print(&description, arguments->json, &text);
     leat_description_deinit(&description);

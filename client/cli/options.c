@@ -37,6 +37,7 @@ const struct leat_cli_option leat_cli_describe_options[] = {
      .value = "STAGE",
      .help = "with what there is after that stage, as for `head` (default: the last)"},
     LEAT_CLI_OPTION_STREAM,
+    LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
@@ -133,6 +134,8 @@ const struct leat_cli_option leat_cli_decode_options[] = {
 const struct leat_cli_option leat_cli_json_options[] = {LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
 const struct leat_cli_option leat_cli_cache_options[] = {LEAT_CLI_OPTION_STREAM,
                                                          LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
+const struct leat_cli_option leat_cli_cache_long_options[] = {
+    LEAT_CLI_OPTION_STREAM, LEAT_CLI_OPTION_NO_PROGRESS, LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
 const struct leat_cli_option leat_cli_cache_rm_options[] = {
     LEAT_CLI_OPTION_STREAM,
     {.name = "all",
@@ -143,7 +146,8 @@ const struct leat_cli_option leat_cli_cache_rm_options[] = {
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_cache_warm_options[] = {
-    LEAT_CLI_OPTION_STREAM, LEAT_CLI_OPTION_WORKERS, LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
+    LEAT_CLI_OPTION_STREAM, LEAT_CLI_OPTION_WORKERS, LEAT_CLI_OPTION_NO_PROGRESS,
+    LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
 const struct leat_cli_option leat_cli_prepare_options[] = {
     {.name = "shard",
      .kind = LEAT_CLI_STRING,
@@ -158,6 +162,7 @@ const struct leat_cli_option leat_cli_prepare_options[] = {
      .help = "the folder that the shard goes to"},
     LEAT_CLI_OPTION_STREAM,
     LEAT_CLI_OPTION_WORKERS,
+    LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };

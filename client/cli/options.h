@@ -18,6 +18,11 @@
         .name = "workers", .kind = LEAT_CLI_NUMBER, .offset = LEAT_CLI_AT(workers), .value = "N",  \
         .min = 1, .max = 1024, .help = "worker threads (default: as the file says)"                \
     }
+#define LEAT_CLI_OPTION_NO_PROGRESS                                                                \
+    {                                                                                              \
+        .name = "no-progress", .letter = 'q', .kind = LEAT_CLI_FLAG,                               \
+        .offset = LEAT_CLI_AT(no_progress), .help = "do not tell a terminal how far it has come"   \
+    }
 #define LEAT_CLI_OPTION_NO_FUSE                                                                    \
     {                                                                                              \
         .name = "no-fuse", .kind = LEAT_CLI_FLAG, .offset = LEAT_CLI_AT(no_fuse),                  \
@@ -37,6 +42,7 @@ extern const struct leat_cli_option leat_cli_tokenize_options[];
 extern const struct leat_cli_option leat_cli_decode_options[];
 extern const struct leat_cli_option leat_cli_json_options[];
 extern const struct leat_cli_option leat_cli_cache_options[];
+extern const struct leat_cli_option leat_cli_cache_long_options[]; /* verify, merge */
 extern const struct leat_cli_option leat_cli_cache_rm_options[];
 extern const struct leat_cli_option leat_cli_cache_warm_options[];
 extern const struct leat_cli_option leat_cli_prepare_options[];
@@ -46,6 +52,7 @@ extern const struct leat_cli_option leat_cli_reload_options[];
 extern const struct leat_cli_option leat_cli_why_options[];
 extern const struct leat_cli_option leat_cli_where_options[];
 extern const struct leat_cli_option leat_cli_stats_options[];
+extern const struct leat_cli_option leat_cli_top_options[];
 extern const struct leat_cli_option leat_cli_kick_options[];
 extern const struct leat_cli_option leat_cli_log_level_options[];
 extern const struct leat_cli_option leat_cli_metrics_options[];

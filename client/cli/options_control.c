@@ -25,6 +25,21 @@ const struct leat_cli_option leat_cli_stats_options[] = {
     LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
+const struct leat_cli_option leat_cli_top_options[] = {
+    {.name = "interval",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(interval),
+     .value = "S",
+     .min = 1,
+     .max = 60,
+     .help = "seconds between two looks (default 1)"},
+    {.name = "once",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(once),
+     .help = "print all of it after one interval, and end"},
+    LEAT_CLI_OPTION_JSON,
+    LEAT_CLI_OPTION_END,
+};
 const struct leat_cli_option leat_cli_kick_options[] = {
     {.name = "pid",
      .kind = LEAT_CLI_NUMBER,

@@ -215,6 +215,7 @@ const struct leat_cli_option leat_cli_bench_options[] = {
      .max = 4096,
      .help = "batches under way at once (default: the daemon's)"},
     DELIVERY,
+    LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_trace_options[] = {

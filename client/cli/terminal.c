@@ -9,9 +9,12 @@ bool leat_cli_terminal_is(FILE *file) {
     return isatty(fileno(file)) == 1;
 }
 
-bool leat_cli_terminal_has_colour(FILE *file) {
-    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+static bool is_dumb(void) {
+    const char *term = getenv("TERM");
 
-    return leat_cli_terminal_is(file) && !(no_colour && no_colour[0]) && term &&
-           strcmp(term, "dumb") != 0;
+    return !term || !term[0] || strcmp(term, "dumb") == 0;
+}
+
+bool leat_cli_terminal_has_screen(void) {
+    return leat_cli_terminal_is(stdin) && leat_cli_terminal_is(stdout) && !is_dumb();
 }

@@ -21,6 +21,8 @@ struct merge {
     const char *folder;                  /* of the cache */
     struct shard *shards;
     size_t n_shards;
+    uint64_t n_bytes; /* of all shards */
+    const struct leat_cache_merge_watch *watch;
     struct leat_error *err;
 };
 
@@ -185,8 +187,11 @@ static int copy_all(struct merge *merge, struct leat_cache_file *target) {
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < merge->n_shards; i++)
-        for (size_t k = 0; r == 0 && k < merge->shards[i].file->n_frames; k++)
+        for (size_t k = 0; r == 0 && k < merge->shards[i].file->n_frames; k++) {
             r = copy_frame(merge, &merge->shards[i], k, target, &buffer);
+            if (merge->watch)
+                merge->watch->on_progress(merge->watch->user, target->end, merge->n_bytes);
+        }
     leat_cache_bytes_deinit(&buffer);
     return r;
 }
@@ -222,12 +227,11 @@ static int write_target(struct merge *merge, const struct leat_plan *plan, const
                         struct leat_cache_file *target) {
     struct leat_cache_limits limits = {.max_size = plan->options.cache.max_size,
                                        .max_age = plan->options.cache.max_age};
-    uint64_t n_bytes = 0;
     int r;
 
     for (size_t i = 0; i < merge->n_shards; i++)
-        n_bytes += merge->shards[i].file->end;
-    r = leat_cache_store_make_room(folder, &limits, n_bytes, merge->err);
+        merge->n_bytes += merge->shards[i].file->end;
+    r = leat_cache_store_make_room(folder, &limits, merge->n_bytes, merge->err);
     if (r == 0)
         r = copy_all(merge, target);
     if (r == 0)
@@ -268,8 +272,9 @@ static void free_shards(struct merge *merge) {
 
 int leat_cache_merge(const struct leat_plan *plan, const struct leat_opener *opener,
                      const char *folder, const char *const *paths, size_t n_paths,
+                     const struct leat_cache_merge_watch *watch,
                      struct leat_cache_merged *ret_merged, struct leat_error *err) {
-    struct merge merge = {.err = err, .folder = folder};
+    struct merge merge = {.err = err, .folder = folder, .watch = watch};
     struct leat_cache_data data = {.sources = NULL};
     int r = leat_cache_key(plan, opener, &data, &merge.identity, err);
 

@@ -10,6 +10,12 @@
 
 #define LEAT_CACHE_SHARDS_MAX 100000
 
+/* Told now and then how much is written, of how much. */
+struct leat_cache_merge_watch {
+    void (*on_progress)(void *user, uint64_t n_done_bytes, uint64_t n_total_bytes);
+    void *user;
+};
+
 struct leat_cache_merged {
     char name[LEAT_CACHE_NAME_MAX];
     bool was_there; /* it was complete before; nothing was done */
@@ -18,9 +24,10 @@ struct leat_cache_merged {
 
 /* paths: files of shards, and folders that hold them; of each shard one. -EINVAL: they are not all
  * shards of that cache, -ESTALE: they are of other data or another spec, -EBADMSG: one is damaged,
- * -EBUSY: another builds it. */
+ * -EBUSY: another builds it. watch: may be NULL. */
 int leat_cache_merge(const struct leat_plan *plan, const struct leat_opener *opener,
                      const char *folder, const char *const *paths, size_t n_paths,
+                     const struct leat_cache_merge_watch *watch,
                      struct leat_cache_merged *ret_merged, struct leat_error *err);
 
 /* Files in a folder that are called like shards; 0 as well if it cannot be read. May block. */

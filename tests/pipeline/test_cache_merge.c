@@ -58,7 +58,7 @@ static int merge(const char *options, const char *folder, struct leat_error *err
 
     (void)snprintf(target, sizeof(target), "%s", folder_path("."));
     *err = LEAT_ERROR_INIT;
-    r = leat_cache_merge(plan, &leat_opener_any, target, &folder, 1, &merged, err);
+    r = leat_cache_merge(plan, &leat_opener_any, target, &folder, 1, NULL, &merged, err);
     leat_plan_unref(plan);
     assert_int_equal(r, err->code);
     return r;

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""leatctl top on a terminal: what is on the screen at several sizes, keys, signals, a daemon that goes and comes.
+
+    test_top.py BIN [PATTERN]
+"""
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import threading
+
+import data
+import leat_harness
+from leat_harness import BIN, HANG_S, Daemon, wait_until
+from terminal import Terminal
+
+
+def config(folder):
+    (folder / "numbers.csv").write_text("id\n" + "".join(f"{i}\n" for i in range(1000)))
+    names = ["alpha", "beta", "gamma"]
+    return data.yaml_text({name: data.numbers_stream([str(folder / "numbers.csv")]) for name in names}, workers=1)
+
+
+def puller(daemon, stream="beta"):
+    """A trainer without end that has got a batch."""
+    process = subprocess.Popen([BIN / "leatctl", "pull", stream, "--epochs", "100000000"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+    wait_until(lambda: any(session["n_batches"] > 0 for session in daemon.sessions()), "the trainer is seen")
+    return process
+
+
+def top(daemon, *args, **keywords):
+    return Terminal([BIN / "leatctl", "top", *args], env={"LEAT_SOCKET": str(daemon.sockets)}, **keywords)
+
+
+def has_all(*words):
+    return lambda text: all(word in text for word in words)
+
+
+def test_sizes(folder):
+    """All tables at 80x24, one of them at 40x10; after each resize it fits again."""
+    with Daemon(folder, config(folder)) as daemon:
+        process = puller(daemon)
+        with top(daemon) as screen:
+            text = screen.wait_for(has_all("alpha", "beta", "gamma", "trainers wait", "stage", "trainer of",
+                                           str(process.pid), "q quit"), "all tables")
+            assert text.startswith("leatd ") and "workers [" in text and "memory" in text, text
+            screen.resize(10, 40)
+            text = screen.wait_for(has_all("batches/s", "alpha", "q quit"), "the first table")
+            assert "trainer of" not in text, text
+            screen.type(b"\t\t")
+            screen.wait_for(has_all("trainer of", str(process.pid)), "the third table")
+            screen.resize(3, 10)
+            screen.wait_for(has_all("leatd", "q quit"), "hardly anything")
+            screen.resize(50, 200)
+            screen.wait_for(has_all("alpha", "no slot free", "trainer of", "leatctl"), "wide columns")
+            screen.type(b"q")
+            assert screen.wait() == 0 and screen.is_as_before()
+        process.kill()
+        process.wait()
+
+
+def test_keys(folder):
+    """A stream is chosen, tables are sorted, the help comes and goes."""
+    with Daemon(folder, config(folder)) as daemon:
+        process = puller(daemon)
+        with top(daemon) as screen:
+            screen.wait_for(has_all("of alpha"), "the first stream is chosen")
+            screen.type(b"\x1b[B")
+            text = screen.wait_for(has_all("stages of beta", "order"), "the second one is, and its stages are seen")
+            assert text.index("alpha") < text.index("beta") < text.index("gamma"), text
+            screen.type(b"s")
+            screen.wait_for(lambda text: "by batches/s" in text and text.index("beta") < text.index("alpha"),
+                            "the fastest is first")
+            screen.type(b"\x1bOA\x1bOA")
+            screen.type(b"?")
+            screen.wait_for(has_all("choose a stream"), "the help")
+            screen.type(b"x?" b"\x1b[5~\x1b[6~\x1b[99;99u\xff\x00")
+            screen.wait_for(lambda text: "trainer of" in text, "the tables again")
+            screen.type(b"\x03")
+            assert screen.wait() == 0 and screen.is_as_before()
+        process.kill()
+        process.wait()
+
+
+def test_signals(folder):
+    """However it is ended or stopped, the terminal is as it was."""
+    with Daemon(folder, config(folder)) as daemon:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            with top(daemon) as screen:
+                screen.wait_for(has_all("q quit"), "a picture")
+                assert not screen.is_as_before()
+                os.kill(screen.pid, number)
+                assert screen.wait() == 130 and screen.is_as_before(), number
+        with top(daemon) as screen:
+            screen.wait_for(has_all("q quit"), "a picture")
+            screen.type(b"\x1a")
+            os.waitpid(screen.pid, os.WUNTRACED)
+            screen.read()
+            assert screen.is_as_before()
+            os.kill(screen.pid, signal.SIGCONT)
+            screen.wait_for(has_all("q quit"), "a picture again")
+            wait_until(lambda: screen.read() and not screen.is_as_before(), "the screen is taken again")
+            screen.type(b"q")
+            assert screen.wait() == 0 and screen.is_as_before()
+
+
+def test_restart(folder):
+    """A daemon that goes away is looked for, and found again."""
+    with Daemon(folder, config(folder)) as daemon:
+        with top(daemon) as screen:
+            screen.wait_for(has_all("alpha"), "a picture")
+            daemon.stop()
+            screen.wait_for(has_all("looking for the daemon", "alpha"), "that it is away")
+            daemon.start()
+            screen.wait_for(has_all("alpha", "q quit"), "the next daemon")
+            screen.type(b"q")
+            assert screen.wait() == 0 and screen.is_as_before()
+
+
+def test_once(folder):
+    """For scripts: text without any sequence, and JSON."""
+    with Daemon(folder, config(folder)) as daemon:
+        process = puller(daemon)
+        text = daemon.ctl("top").stdout.decode()
+        assert "\033" not in text and has_all("alpha", "of beta", "of gamma", str(process.pid))(text), text
+        told = json.loads(daemon.ctl("top", "--once", "--json").stdout)
+        beta = next(stream for stream in told["streams"] if stream["name"] == "beta")
+        trainer, = told["trainers"]
+        assert beta["batches_per_s"] > 0 and trainer["batches_per_s"] > 0 and trainer["pid"] == process.pid, told
+        assert all(0 <= share <= 1 for share in (beta["waits"], trainer["waits"], told["loop"])), told
+        assert 0 < sum(stage["threads"] for stage in beta["stages"]), told
+        lines = subprocess.Popen([BIN / "leatctl", "top", "--json"], stdout=subprocess.PIPE,
+                                 env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+        assert json.loads(lines.stdout.readline())["streams"] and json.loads(lines.stdout.readline())["streams"]
+        lines.send_signal(signal.SIGINT)
+        assert lines.wait(HANG_S) == 130
+        process.kill()
+        process.wait()
+    assert leat_harness.ctl("top", env={"LEAT_SOCKET": str(folder / "none")}, check=False).returncode == 4
+
+
+def forward(source, target, refuses):
+    """Frames of the control protocol (4 bytes of length, little-endian); those that subscribe become nonsense."""
+    try:
+        while head := source.recv(4, socket.MSG_WAITALL):
+            body = source.recv(struct.unpack("<I", head)[0], socket.MSG_WAITALL)
+            if refuses and b"\x8a\x01" in body[:4]:  # field 17: the verb is another one, which nobody knows
+                body = body.replace(b"\x8a\x01", b"\xfa\x07", 1)
+            target.sendall(head + body)
+    except OSError:
+        pass
+    target.close()
+
+
+def test_no_subscription(folder):
+    """A daemon that knows no subscriptions is asked instead."""
+    with Daemon(folder, config(folder)) as daemon:
+        process = puller(daemon)
+        (folder / "proxy").mkdir()
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(folder / "proxy" / "control.sock"))
+        listener.listen()
+
+        def serve():
+            while True:
+                client, _ = listener.accept()
+                server = socket.socket(socket.AF_UNIX)
+                server.connect(str(daemon.sockets / "control.sock"))
+                threading.Thread(target=forward, args=(client, server, True), daemon=True).start()
+                threading.Thread(target=forward, args=(server, client, False), daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        told = json.loads(leat_harness.ctl("top", "--once", "--json",
+                                           env={"LEAT_SOCKET": str(folder / "proxy")}).stdout)
+        assert [stream["name"] for stream in told["streams"]] == ["alpha", "beta", "gamma"], told
+        assert told["streams"][1]["batches_per_s"] > 0 and len(told["trainers"]) == 1, told
+        process.kill()
+        process.wait()
+
+
+if __name__ == "__main__":
+    leat_harness.main(globals())
