@@ -156,16 +156,18 @@ def test_ranks_finish_their_epoch(folder):
 
 def test_twice_before_the_epoch_ends(folder):
     """What counts is what there is when the epoch ends; and nothing has happened if that is what there was."""
-    csv = numbers(folder)
+    csv = numbers(folder, n_rows=4 * N_ROWS)
     with start(folder, {"s": stream(csv)}) as daemon:
         before = Trainer(daemon, pause_us=0, epochs=3).finish()[0]
-        trainer = Trainer(daemon, pause_us=4000, epochs=3)
+        trainer = Trainer(daemon, pause_us=2000, epochs=3)
         wait_for_batches(daemon)
+        trainer.process.send_signal(signal.SIGSTOP)  # its epoch must not end in between
         number = ids(daemon)
         write(daemon, {"s": stream(csv, seed=2)})
         assert "finishes" in reload(daemon)["streams"][0]["what"]
         write(daemon, {"s": stream(csv)})
         assert reload(daemon)["streams"][0] == {"name": "s", "change": "changed", "n_sessions": 1, "what": ""}
+        trainer.process.send_signal(signal.SIGCONT)
         wait_until(lambda: any(s["epoch"] > 0 for s in daemon.sessions()) or trainer.process.poll() is not None,
                    "the next epoch")
         assert ids(daemon) == number

@@ -43,7 +43,7 @@ static void test_any_start_with_cache(void **state) {
         write_data("data.csv", 0, N_RECORDS, i % 2 ? 97 : 0);
         remove_caches();
         start_from(CSV, i % 2 ? "on_error: skip" : "",
-                   i % 3 ? "cache: {path: .}" : "cache: {path: .}\n    max_errors: 50", i, 8);
+                   i % 4 == 1 ? "cache: {path: .}\n    max_errors: 50" : "cache: {path: .}", i, 8);
     }
     remove_caches();
 }
