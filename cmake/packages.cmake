@@ -1,5 +1,5 @@
 # Debian's packages: `cpack -G DEB`, or ./bootstrap package, which builds first. A package is the component of its name, see
-# cmake/install.cmake; packages/ holds what only they have. Their files are those of `cmake --install --prefix /usr`, besides
+# cmake/install.cmake; cmake/packages/ holds what only they have. Their files are those of `cmake --install --prefix /usr`, besides
 # the configuration, copyright and changelog of each, and the Python package.
 set(leat_packages leatd leatctl libleat0 libleat-dev)
 if(TARGET leat_python)
@@ -22,10 +22,10 @@ install(DIRECTORY DESTINATION /etc/leat/streams.d COMPONENT leatd EXCLUDE_FROM_A
 
 foreach(package IN LISTS leat_packages)
     set(doc ${CMAKE_INSTALL_DATADIR}/doc/${package})
-    install(FILES packages/copyright DESTINATION ${doc} COMPONENT ${package} EXCLUDE_FROM_ALL)
-    install(FILES packages/changelog DESTINATION ${doc} RENAME changelog.Debian COMPONENT ${package} EXCLUDE_FROM_ALL)
-    if(EXISTS ${CMAKE_SOURCE_DIR}/packages/${package}/lintian-overrides)
-        install(FILES packages/${package}/lintian-overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
+    install(FILES cmake/packages/copyright DESTINATION ${doc} COMPONENT ${package} EXCLUDE_FROM_ALL)
+    install(FILES cmake/packages/changelog DESTINATION ${doc} RENAME changelog.Debian COMPONENT ${package} EXCLUDE_FROM_ALL)
+    if(EXISTS ${CMAKE_SOURCE_DIR}/cmake/packages/${package}/lintian-overrides)
+        install(FILES cmake/packages/${package}/lintian-overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
                 RENAME ${package} COMPONENT ${package} EXCLUDE_FROM_ALL)
     endif()
 endforeach()
@@ -49,15 +49,15 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_SOURCE_DIR}/cmake/package_relations.cmake)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/package_files.cmake)
 
-# leat_package(NAME SECTION SUMMARY TEXT): what one package says of itself; what it has for dpkg lies in packages/NAME.
+# leat_package(NAME SECTION SUMMARY TEXT): what one package says of itself; what it has for dpkg lies in cmake/packages/NAME.
 function(leat_package name section summary text)
     string(TOUPPER ${name} upper)
     set(control "")
     foreach(file conffiles preinst postinst prerm postrm shlibs triggers)
-        if(EXISTS ${CMAKE_SOURCE_DIR}/packages/${name}/${file})
-            list(APPEND control ${CMAKE_SOURCE_DIR}/packages/${name}/${file})
-        elseif(EXISTS ${CMAKE_SOURCE_DIR}/packages/${name}/${file}.in)
-            configure_file(packages/${name}/${file}.in packages/${name}/${file} @ONLY)
+        if(EXISTS ${CMAKE_SOURCE_DIR}/cmake/packages/${name}/${file})
+            list(APPEND control ${CMAKE_SOURCE_DIR}/cmake/packages/${name}/${file})
+        elseif(EXISTS ${CMAKE_SOURCE_DIR}/cmake/packages/${name}/${file}.in)
+            configure_file(cmake/packages/${name}/${file}.in packages/${name}/${file} @ONLY)
             list(APPEND control ${CMAKE_BINARY_DIR}/packages/${name}/${file})
         endif()
     endforeach()

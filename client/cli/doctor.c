@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/colour.h"
 #include "client/cli/commands.h"
 #include "client/cli/members.h"
+#include "client/cli/terminal.h"
 
 static const struct {
     const char *word, *colour;
@@ -129,7 +129,7 @@ int leat_cli_doctor(const struct leat_cli_arguments *arguments, struct leat_erro
     if (arguments->json)
         leat_doctor_print_json(doctor, &text);
     else
-        leat_doctor_print(doctor, leat_cli_is_coloured(stdout), &text);
+        leat_doctor_print(doctor, leat_cli_terminal_has_colour(stdout), &text);
     leat_cli_print(&text);
     status = leat_doctor_count(doctor, LEAT_DOCTOR_FAIL) ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
     if (doctor->reply)

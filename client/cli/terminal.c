@@ -15,6 +15,12 @@ static bool is_dumb(void) {
     return !term || !term[0] || strcmp(term, "dumb") == 0;
 }
 
+bool leat_cli_terminal_has_colour(FILE *file) {
+    const char *no_colour = getenv("NO_COLOR");
+
+    return leat_cli_terminal_is(file) && !is_dumb() && !(no_colour && no_colour[0]);
+}
+
 bool leat_cli_terminal_has_screen(void) {
     return leat_cli_terminal_is(stdin) && leat_cli_terminal_is(stdout) && !is_dumb();
 }

@@ -120,7 +120,7 @@ static int print(struct top *top, const struct leat_cli_arguments *arguments,
     int status = leat_top_source_open(&top->source, interval_ms(arguments), err);
 
     top->view.is_whole = true;
-    top->view.has_colour = leat_cli_is_coloured(stdout);
+    top->view.has_colour = leat_cli_terminal_has_colour(stdout);
     top->view.n_columns = plain_columns();
     leat_cli_interrupt_watch();
     while (status == LEAT_CLI_OK && !leat_cli_interrupt_seen()) {
@@ -247,7 +247,7 @@ static int show(struct top *top, const struct leat_cli_arguments *arguments,
         status = look(top, err); /* what is refused is told before the screen is taken */
     if (status != LEAT_CLI_OK)
         return status;
-    top->view.has_colour = leat_cli_is_coloured(stdout);
+    top->view.has_colour = leat_cli_terminal_has_colour(stdout);
     if (leat_screen_open(&top->screen, err) < 0)
         status = LEAT_CLI_FAILURE;
     for (; status == LEAT_CLI_OK && !top->has_ended; step(top))

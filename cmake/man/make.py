@@ -75,7 +75,7 @@ def render(scdoc, path, text, environment):
 
 
 def changelog_time(root):
-    changelog = next(path for path in (root / "cmake/packages/changelog", root / "packages/changelog") if path.exists())
+    changelog = root / "cmake/packages/changelog"
     line = re.search(r"^ -- .*?>  (.*)$", changelog.read_text(encoding="utf-8"), re.M)
     return str(int(email.utils.parsedate_to_datetime(line.group(1)).timestamp()))
 
