@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/http_library.h"
 #include "daemon/http_thread.h"
 
 #define BACKLOG     64
@@ -76,6 +77,9 @@ int leat_http_start(struct leat_http *http, uint64_t history_bytes, struct leat_
 
     if (!leat_http_is_open(http))
         return 0;
+    r = leat_http_library_load(err);
+    if (r < 0)
+        return r;
     if (pipe2(http->to_thread, O_CLOEXEC | O_NONBLOCK) < 0)
         return leat_error_set(err, -errno, "http: %s", strerror(errno));
     r = leat_http_thread_new(http->listener.fd, http->is_ip, http->to_thread[0], &http->n_pending,

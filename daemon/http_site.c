@@ -7,6 +7,7 @@
 
 #include "daemon/http_address.h"
 #include "daemon/http_json.h"
+#include "daemon/http_library.h"
 #include "daemon/page.h"
 
 #define TYPE_TEXT        "text/plain; charset=utf-8"
@@ -34,16 +35,16 @@ static const struct {
 static struct MHD_Response *dress(struct MHD_Response *response, const char *type) {
     if (!response)
         return NULL;
-    (void)MHD_add_response_header(response, "Content-Type", type);
+    (void)leat_mhd.add_response_header(response, "Content-Type", type);
     for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
-        (void)MHD_add_response_header(response, headers[i].name, headers[i].value);
+        (void)leat_mhd.add_response_header(response, headers[i].name, headers[i].value);
     return response;
 }
 
 static struct MHD_Response *respond_static(const void *bytes, size_t n_bytes, const char *type) {
-    return dress(
-        MHD_create_response_from_buffer(n_bytes, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT),
-        type);
+    return dress(leat_mhd.create_response_from_buffer(n_bytes, (void *)(uintptr_t)bytes,
+                                                      MHD_RESPMEM_PERSISTENT),
+                 type);
 }
 
 /* NULL if the text failed; takes it. */
@@ -51,8 +52,8 @@ static struct MHD_Response *respond_text(struct leat_text *take_text, const char
     struct MHD_Response *response = NULL;
 
     if (take_text->data && !take_text->failed)
-        response = MHD_create_response_from_buffer_with_free_callback(take_text->n_bytes,
-                                                                      take_text->data, free);
+        response = leat_mhd.create_response_from_buffer_with_free_callback(take_text->n_bytes,
+                                                                           take_text->data, free);
     if (!response)
         free(take_text->data);
     return dress(response, type);
@@ -64,8 +65,8 @@ static enum MHD_Result send_and_drop(struct MHD_Connection *connection, unsigned
 
     if (!response)
         return MHD_NO; /* the connection ends */
-    result = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
+    result = leat_mhd.queue_response(connection, status, response);
+    leat_mhd.destroy_response(response);
     return result;
 }
 
@@ -75,7 +76,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
     struct MHD_Response *response = respond_static(text, strlen(text), TYPE_TEXT);
 
     if (response && status == MHD_HTTP_METHOD_NOT_ALLOWED)
-        (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
+        (void)leat_mhd.add_response_header(response, "Allow", "GET, HEAD");
     return send_and_drop(connection, status, response);
 }
 
@@ -87,7 +88,7 @@ static bool is_stale(const struct leat_http_site *site, uint64_t now_ns) {
 
 static enum MHD_Result answer_metrics(struct leat_http_site *site,
                                       struct MHD_Connection *connection, uint64_t now_ns) {
-    const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
+    const char *accept = leat_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
     bool is_open = accept && strstr(accept, "application/openmetrics-text");
     enum leat_metrics_format format = is_open ? LEAT_METRICS_OPENMETRICS : LEAT_METRICS_PROMETHEUS;
     struct leat_text text = {.data = NULL};
@@ -100,14 +101,15 @@ static enum MHD_Result answer_metrics(struct leat_http_site *site,
         site->metrics[format] = respond_text(&text, is_open ? TYPE_OPENMETRICS : TYPE_PROMETHEUS);
     }
     return site->metrics[format]
-               ? MHD_queue_response(connection, MHD_HTTP_OK, site->metrics[format])
+               ? leat_mhd.queue_response(connection, MHD_HTTP_OK, site->metrics[format])
                : MHD_NO;
 }
 
 static enum MHD_Result answer_history(struct leat_http_site *site,
                                       struct MHD_Connection *connection, uint64_t now_ns) {
-    const char *after = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "after");
-    const char *tens = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "tens");
+    const char *after =
+        leat_mhd.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "after");
+    const char *tens = leat_mhd.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "tens");
     bool wants_tens = tens && strcmp(tens, "1") == 0;
     struct leat_text text = {.data = NULL};
 
@@ -128,10 +130,11 @@ static enum MHD_Result answer_page(struct MHD_Connection *connection, const char
 }
 
 static bool has_body(struct MHD_Connection *connection) {
-    const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
+    const char *length =
+        leat_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
 
     return (length && strcmp(length, "0") != 0) ||
-           MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
+           leat_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
 }
 
 enum MHD_Result leat_http_site_answer(struct leat_http_site *site,
@@ -141,8 +144,8 @@ enum MHD_Result leat_http_site_answer(struct leat_http_site *site,
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "here one can only look\n");
     if (has_body(connection))
         return refuse(connection, MHD_HTTP_BAD_REQUEST, "a question has no body\n");
-    if (site->is_ip &&
-        !leat_http_host_is_local(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host")))
+    if (site->is_ip && !leat_http_host_is_local(
+                           leat_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Host")))
         return refuse(connection, MHD_HTTP_FORBIDDEN,
                       "the Host of the request is not this machine: ask for 127.0.0.1\n");
     if (strcmp(path, "/metrics") == 0)
@@ -157,7 +160,7 @@ enum MHD_Result leat_http_site_answer(struct leat_http_site *site,
 static void forget_reading(struct leat_http_site *site) {
     for (size_t i = 0; i < 2; i++) {
         if (site->metrics[i])
-            MHD_destroy_response(site->metrics[i]);
+            leat_mhd.destroy_response(site->metrics[i]);
         site->metrics[i] = NULL;
     }
     free(site->reading);

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <microhttpd.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -17,6 +16,7 @@
 #include <uv.h>
 
 #include "daemon/http.h"
+#include "daemon/http_library.h"
 #include "daemon/http_site.h"
 
 #define IDLE_S           10U
@@ -54,7 +54,7 @@ static struct connection *find_connection(struct leat_http_thread *thread, int f
 static struct connection *connection_of(struct leat_http_thread *thread,
                                         struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        leat_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 
     return info ? find_connection(thread, info->connect_fd) : NULL;
 }
@@ -90,7 +90,7 @@ static struct connection *make_room(struct leat_http_thread *thread) {
         if (thread->connections[i].since_ns < oldest->since_ns)
             oldest = &thread->connections[i];
     (void)shutdown(oldest->fd, SHUT_RDWR);
-    (void)MHD_run(thread->server);
+    (void)leat_mhd.run(thread->server);
     return find_connection(thread, -1);
 }
 
@@ -109,7 +109,7 @@ static int accept_one(struct leat_http_thread *thread) {
         return 0;
     }
     *row = (struct connection){.fd = fd, .since_ns = uv_hrtime()};
-    if (MHD_add_connection(thread->server, fd, (struct sockaddr *)&address, size) != MHD_YES)
+    if (leat_mhd.add_connection(thread->server, fd, (struct sockaddr *)&address, size) != MHD_YES)
         row->fd = -1; /* it has closed it */
     return 0;
 }
@@ -156,14 +156,14 @@ static int next_timeout(const struct leat_http_thread *thread, uint64_t now_ns) 
 
     if (thread->resume_ns > now_ns)
         return PAUSE_MS;
-    if (MHD_get_timeout(thread->server, &ms) == MHD_YES && ms < TICK_MS)
+    if (leat_mhd.get_timeout(thread->server, &ms) == MHD_YES && ms < TICK_MS)
         return (int)ms;
     return TICK_MS;
 }
 
 static void turn(struct leat_http_thread *thread) {
     const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(thread->server, MHD_DAEMON_INFO_EPOLL_FD);
+        leat_mhd.get_daemon_info(thread->server, MHD_DAEMON_INFO_EPOLL_FD);
     uint64_t now_ns = uv_hrtime();
     struct pollfd items[] = {
         {.fd = thread->input, .events = POLLIN},
@@ -177,7 +177,7 @@ static void turn(struct leat_http_thread *thread) {
     if (items[2].revents)
         accept_some(thread);
     expire(thread, uv_hrtime());
-    (void)MHD_run(thread->server);
+    (void)leat_mhd.run(thread->server);
 }
 
 void leat_http_thread_run(struct leat_http_thread *thread) {
@@ -189,12 +189,12 @@ void leat_http_thread_run(struct leat_http_thread *thread) {
 /* ---- birth and death ---- */
 
 static struct MHD_Daemon *start_server(struct leat_http_thread *thread) {
-    return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request,
-                            thread, MHD_OPTION_CONNECTION_LIMIT,
-                            (unsigned)LEAT_HTTP_MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-                            IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-                            MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
-                            on_connection, thread, MHD_OPTION_END);
+    return leat_mhd.start_daemon(
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, thread,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)LEAT_HTTP_MAX_CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, thread, MHD_OPTION_END);
 }
 
 int leat_http_thread_new(int listen_fd, bool is_ip, int input, _Atomic uint32_t *n_pending,
@@ -226,7 +226,7 @@ struct leat_http_thread *leat_http_thread_free(struct leat_http_thread *thread) 
     if (!thread)
         return NULL;
     if (thread->server)
-        MHD_stop_daemon(thread->server);
+        leat_mhd.stop_daemon(thread->server);
     leat_http_site_deinit(&thread->site);
     if (thread->listen_fd >= 0)
         (void)close(thread->listen_fd);

@@ -14,7 +14,7 @@
 /* Rings of small batches get more slots than asked: memory in which what one core wrote has time to
  * leave its own cache before another reads it, and work for the time that it takes to wake a
  * thread. */
-#define SMALL_RING_BYTES (6U << 20)
+#define SMALL_RING_BYTES (4U << 20)
 #define SMALL_RING_SLOTS 256
 #define RING_MAX_SLOTS   4096
 #define UNKNOWN_LENGTH   512 /* elements of a row of unknown length, for the first ring */
