@@ -6,7 +6,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 
-#define SHARE        50                 /* that part of the loop's time, for each user */
+#define SHARE        100                /* that part of the loop's time, for each user */
 #define SAVED_MAX_NS UINT64_C(1000000)  /* that a user saves up */
 #define DEBT_MAX_NS  UINT64_C(20000000) /* of one request that took very long */
 #define REST_MS      5

@@ -1,7 +1,7 @@
 /* control_pace.h: how much of the loop those take who only look.
  *
  * The loop hands out batches; whoever asks it for counters must not slow that, however often. All
- * connections of a user together get a fiftieth of the loop's time for requests of the right READ:
+ * connections of a user together get a hundredth of the loop's time for requests of the right READ:
  * an account that fills by that, up to a little. A request is answered at once; then, if nothing is
  * left, its connection rests, which is not read until there is, one after the other; so does a
  * new one, or asking by ever new ones would be free. So single requests do not notice, and a flood

@@ -264,6 +264,7 @@ static void describe_now(const struct leat_daemon *daemon, const struct leat_str
             continue;
         leat_run_get_knobs(feed->run, &knobs);
         facts->n_blocks += knobs.of[LEAT_KNOB_JOBS];
+        facts->n_slots += feed->ring ? feed->ring->n_slots : 0;
         facts->has_cache = feed->plan->cache_path != NULL;
         facts->may_cache =
             !feed->plan->is_one_pass && !feed->plan->mixing && !leat_plan_find_varying(feed->plan);

@@ -11,6 +11,12 @@
 #define SLACK    0.7 /* below: no resource is near its limit, so that something unknown bounds */
 #define LOADS_AS 2   /* times what COLLATE jobs take, about, is what it takes to read a cache */
 
+/* Parts of what a batch takes a thread that always sleeps before it, which go when there is always
+ * another: of the pipelines `tuning` of tests/bench/why_bench.py, on two machines. */
+#define COLD_LOOP    0.5  /* besides the order of rows */
+#define COLD_TRAINER 0.25 /* of its processor time */
+#define WAKE_S       30e-6
+
 static const char *const bound_names[LEAT_N_BOUNDS] = {
     [LEAT_BOUND_IDLE] = "idle",
     [LEAT_BOUND_TRAINER] = "trainer",
@@ -45,6 +51,7 @@ enum resource {
     RESOURCE_SCAN,
     RESOURCE_LOOP,
     RESOURCE_CPUS,
+    RESOURCE_SLOTS, /* that batches are collated into */
     RESOURCE_UNKNOWN,
     N_RESOURCES,
 };
@@ -74,7 +81,8 @@ static double speed(const struct model *model) {
     double sum = pow(use_of_jobs(model), SHARP);
 
     sum += pow(use_of(model, RESOURCE_TRAINER), SHARP) + pow(use_of(model, RESOURCE_SCAN), SHARP) +
-           pow(use_of(model, RESOURCE_LOOP), SHARP) + pow(use_of(model, RESOURCE_UNKNOWN), SHARP);
+           pow(use_of(model, RESOURCE_LOOP), SHARP) + pow(use_of(model, RESOURCE_SLOTS), SHARP) +
+           pow(use_of(model, RESOURCE_UNKNOWN), SHARP);
     return sum > 0 ? pow(sum, -1.0 / SHARP) : INFINITY;
 }
 
@@ -140,6 +148,23 @@ static double threads_left(const struct leat_verdict_facts *facts, double n_thre
     return all - others > part ? all - others : part;
 }
 
+static double order_s(const struct leat_verdict_facts *facts) {
+    uint64_t ns = 0;
+
+    for (size_t i = 0; i < facts->n_stages; i++)
+        if (facts->stages[i].role == LEAT_ROLE_ORDER)
+            ns += facts->stages[i].busy_ns;
+    return (double)ns / 1e9;
+}
+
+/* A job has the slots of all its batches for as long as it takes; then two threads wake for them.
+ */
+static double slots_s(const struct leat_verdict_facts *facts) {
+    const struct leat_run_job_stats *jobs = &facts->jobs[LEAT_JOB_COLLATE];
+
+    return (ratio(work_s(jobs), (double)jobs->n_jobs) + 2 * WAKE_S) * (double)facts->n_batches;
+}
+
 static double trainer_need(const struct leat_verdict_facts *facts) {
     double all = (double)facts->n_sessions * (double)facts->wall_ns;
 
@@ -165,6 +190,9 @@ static void make_model(const struct leat_verdict_facts *facts, struct model *mod
         }};
     if (facts->n_blocks == 0)
         model->of[RESOURCE_BLOCKS].need = 0;
+    if (facts->n_slots > 0)
+        model->of[RESOURCE_SLOTS] =
+            (struct resource_use){slots_s(facts), (double)facts->n_slots * wall};
 }
 
 /* ---- what it would gain ---- */
@@ -174,7 +202,8 @@ static enum leat_bound bound_of(enum resource resource) {
         [RESOURCE_TRAINER] = LEAT_BOUND_TRAINER, [RESOURCE_WORKERS] = LEAT_BOUND_WORKERS,
         [RESOURCE_THREADS] = LEAT_BOUND_WORKERS, [RESOURCE_BLOCKS] = LEAT_BOUND_BLOCKS,
         [RESOURCE_SCAN] = LEAT_BOUND_DISK,       [RESOURCE_LOOP] = LEAT_BOUND_ORDER,
-        [RESOURCE_CPUS] = LEAT_BOUND_STAGE,      [RESOURCE_UNKNOWN] = LEAT_BOUND_MEMORY,
+        [RESOURCE_CPUS] = LEAT_BOUND_STAGE,      [RESOURCE_SLOTS] = LEAT_BOUND_STAGE,
+        [RESOURCE_UNKNOWN] = LEAT_BOUND_MEMORY,
     };
 
     return bounds[resource];
@@ -217,13 +246,37 @@ static void add_cpu(const struct leat_verdict_facts *facts, struct model *model)
     model->of[RESOURCE_CPUS].have += (double)facts->wall_ns / 1e9;
 }
 
+/* Needs when batches come one behind the other. A thread that sleeps before them comes back each
+ * time to caches that others have filled, on a processor that has rested. */
+static double asleep(const struct model *model, enum resource resource) {
+    return within(1 - use_of(model, resource));
+}
+
+static double warm_loop(const struct leat_verdict_facts *facts, const struct model *model) {
+    double all = model->of[RESOURCE_LOOP].need, order = fmin(order_s(facts), all);
+
+    return order + (all - order) * (1 - COLD_LOOP * asleep(model, RESOURCE_LOOP));
+}
+
+static double warm_trainer(const struct leat_verdict_facts *facts, const struct model *model) {
+    double all = model->of[RESOURCE_TRAINER].need, sleeps = asleep(model, RESOURCE_TRAINER);
+    double cpu = fmin((double)facts->trainer_cpu_ns / 1e9 / facts->n_sessions, all);
+    double wakes = WAKE_S * sleeps * (double)facts->n_batches / facts->n_sessions;
+
+    return cpu * (1 - COLD_TRAINER * sleeps) + fmax(all - cpu - wakes, 0);
+}
+
 /* Nothing is read, decoded or mapped; blocks are loaded instead. */
 static void add_cache(const struct leat_verdict_facts *facts, struct model *model) {
     double collate = work_s(&facts->jobs[LEAT_JOB_COLLATE]);
     double load =
         facts->load_ns > 0 ? facts->load_ns * (double)facts->n_records / 1e9 : LOADS_AS * collate;
     double left = (double)facts->jobs[LEAT_JOB_COLLATE].cpu_ns / 1e9 - jobs_cpu_s(facts);
+    double loop = warm_loop(facts, model);
 
+    left += loop - model->of[RESOURCE_LOOP].need;
+    model->of[RESOURCE_LOOP].need = loop;
+    model->of[RESOURCE_TRAINER].need = warm_trainer(facts, model);
     model->of[RESOURCE_WORKERS].need = load;
     model->of[RESOURCE_BLOCKS].need = load;
     model->of[RESOURCE_THREADS].need = load + collate;

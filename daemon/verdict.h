@@ -53,6 +53,7 @@ struct leat_verdict_facts {
     uint32_t n_workers, n_threads; /* that map; */
     uint32_t n_more_threads;       /* with one worker more */
     uint64_t n_blocks;             /* that may be in flight; 0: unknown */
+    uint64_t n_slots;              /* of its rings; 0: unknown */
     bool has_cache;                /* the stream has one, or: */
     bool may_cache;                /* it could: */
     double load_ns;                /* and a record of it would take so long to read; 0: unknown */

@@ -179,7 +179,7 @@ static void add_uses(const struct leat_verdict_facts *facts, const struct leat_v
 static const char *const limits[LEAT_N_BOUNDS] = {
     [LEAT_BOUND_IDLE] = "nothing",
     [LEAT_BOUND_TRAINER] = "the trainer",
-    [LEAT_BOUND_STAGE] = "the processors",
+    [LEAT_BOUND_STAGE] = "the work of stages",
     [LEAT_BOUND_DISK] = "reading",
     [LEAT_BOUND_MEMORY] = "what it is bounded by now",
     [LEAT_BOUND_WORKERS] = "the workers",

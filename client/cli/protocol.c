@@ -114,7 +114,7 @@ static const char introduction[] =
     "right `read` are for\nmembers of `control_groups`, those of the right `operate` for members "
     "of `admin_groups`; the daemon's own user and\nroot may do all. Who may not is answered with "
     "-EACCES, and told which group it would take.\n\n"
-    "Requests of the right `read` take at most a fiftieth of the loop's time, of all connections "
+    "Requests of the right `read` take at most a hundredth of the loop's time, of all connections "
     "of a user together;\nwhat is more waits. A user has at most 80 connections. A client that "
     "does not read its replies is dropped.\n\n";
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """control_bench: what those who look cost those who train, as figures in JSON, one line a case.
 
-    control_bench.py [--bin DIR] [--records N] [--epochs N] [--requests N] [--subscribers N] [--connections N]
-                     [--rounds N]
+    control_bench.py [--bin DIR] [--cases tokens,small] [--records N] [--epochs N] [--requests N] [--subscribers N]
+                     [--connections N] [--rounds N]
 
 A trainer pulls epochs of a stream, in turns alone and beside `connections` connections that ask for the counters of all
 streams as fast as they are answered and `subscribers` subscribers (every 100 ms), until so many requests were answered,
@@ -110,6 +110,7 @@ def measure(daemon: Daemon, options: argparse.Namespace, stream: str, epochs: in
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin")
+    parser.add_argument("--cases", default="tokens,small")
     parser.add_argument("--records", type=int, default=20000)
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--requests", type=int, default=200000)
@@ -123,7 +124,7 @@ def main() -> None:
         write_files(folder, options.records)
         daemon = Daemon(folder, options.bin)
         try:
-            for stream in ("tokens", "small"):
+            for stream in options.cases.split(","):
                 measure(daemon, options, stream, options.epochs)
         finally:
             daemon.end()

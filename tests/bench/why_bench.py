@@ -303,21 +303,22 @@ def rounds_of(arguments, folder, name, spec, rest_us):
     cached = {**spec, "cache": {"path": str(folder / "caches")}}
     warm(arguments.bin, folder, cached)
     variants = {"base": (spec, arguments.workers), "worker": (spec, arguments.workers + 1), "cache": (cached, arguments.workers)}
-    rates, predictions = {key: [] for key in variants}, []
+    rates, verdicts = {key: [] for key in variants}, {key: [] for key in variants}
     for i in range(arguments.rounds):
         for key in list(variants)[::1 if i % 2 == 0 else -1]:
             with Daemon(arguments.bin, folder, f"{name}_{key}", *variants[key], rest_us) as daemon:
                 rate, why = daemon.measure(arguments.seconds)
             rates[key].append(rate)
-            if key == "base":
-                predictions.append(why)
-    return rates, predictions
+            verdicts[key].append(why)
+    return rates, verdicts
 
 
 def gains(arguments, folder, name, spec, rest_us):
-    rates, predictions = rounds_of(arguments, folder, name, spec, rest_us)
+    rates, verdicts = rounds_of(arguments, folder, name, spec, rest_us)
+    predictions = verdicts["base"]
     result = {"pipeline": name, "batches_per_s": round(statistics.median(rates["base"]), 1),
-              "verdict": statistics.mode(why["verdict"] for why in predictions), "why": predictions[-1]}
+              "verdict": statistics.mode(why["verdict"] for why in predictions), "why": predictions[-1],
+              "why_then": {key: verdicts[key][-1] for key in ("worker", "cache")}}
     for key in ("worker", "cache"):
         predicted = [why["gains"][key]["ratio"] for why in predictions if why["gains"][key]]
         if not predicted:
