@@ -129,7 +129,7 @@ def cpu_limit_s(root, folder):
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     if not passes(program, folder, 600):
         sys.exit("the model test fails without any mutant")
-    return int(3 * (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)) + 2
+    return int(1.5 * (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)) + 1
 
 
 def main():

@@ -39,7 +39,6 @@ def main():
     environment = {
         **os.environ,
         "PYTHONPATH": package,
-        "PYTHONDONTWRITEBYTECODE": "1",
         "HF_HUB_OFFLINE": "1",
         "HF_DATASETS_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
