@@ -268,12 +268,12 @@ void leat_loading_start(struct leat_daemon *daemon, struct leat_loading *loading
                         struct leat_task_queue *queue, struct leat_task *task) {
     *loading = (struct leat_loading){
         .task = task,
-        .queue = queue,
+        .queue = queue ? queue : &daemon->scheduler.others,
         .room_bytes = UINT64_MAX,
         .deadline_ns = leat_memory_wait_deadline_ns(),
     };
     if (daemon->budget.limit_bytes == UINT64_MAX) {
-        leat_scheduler_add(&daemon->scheduler, queue, task);
+        leat_scheduler_add(&daemon->scheduler, loading->queue, task);
     } else if (!daemon->loadings.running) {
         begin(daemon, loading);
     } else {

@@ -2,6 +2,7 @@
 #include "daemon/control.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,8 +28,9 @@ static const struct {
 #include "proto/control_verbs.def"
 #undef LEAT_CONTROL_VERB
 };
-#define FRAME_NS  4000 /* about what it takes to receive a request, */
-#define PACKED_NS 2000 /* and to send what is there already */
+#define FRAME_NS  4000  /* about what it takes to receive a request, */
+#define PACKED_NS 2000  /* and to send what is there already */
+#define ACCEPT_NS 20000 /* and for a new connection */
 #define N_VERBS   (sizeof(verbs) / sizeof(verbs[0]))
 
 /* ---- out ---- */
@@ -96,10 +98,21 @@ static void reply_done(struct leat_control *control) {
 
 /* ---- in ---- */
 
+/* Who asked, of a daemon before this one perhaps, and did not wait: its socket lay in line. */
+static bool has_gone(const struct leat_control *control) {
+    struct pollfd poll_fd = {.fd = control->channel.fd, .events = POLLRDHUP};
+
+    return poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
 /* Answered when all is drained, just before the daemon ends. */
 void leat_control_drain(struct leat_control *control, const Leat__ControlRequest *request,
                         struct leat_arena *arena) {
     (void)arena;
+    if (has_gone(control)) {
+        leat_control_close(control);
+        return;
+    }
     leat_control_log(control, "drain");
     control->waits_for_drain = true;
     leat_daemon_begin_drain(control->daemon, request->drain->timeout_ms);
@@ -260,6 +273,7 @@ static int start(struct leat_control *control, int take_fd, struct leat_error *e
     r = leat_user_charge(control->user, LEAT_CHARGE_CONTROLS, 1, err);
     if (r < 0)
         return r;
+    leat_control_spend(control, ACCEPT_NS);
     r = leat_channel_open(&control->channel, &daemon->loop, &daemon->reaper, take_fd,
                           LEAT_CONTROL_FRAME_MAX, &channel_ops);
     if (r < 0)

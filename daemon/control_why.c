@@ -24,6 +24,8 @@
 struct leat_control_why {
     struct leat_task task;
     const struct leat_opener *opener;
+    struct leat_roots *roots; /* whose it may be; NULL */
+    struct leat_user *user;   /* who asks: its task, that it waits for */
     struct leat_plan *plan;
     double load_ns; /* of a record; 0: unknown */
 
@@ -38,6 +40,8 @@ static void why_free(struct leat_control_why *why) {
     if (why->plan) /* it was tried */
         leat_streams_unref(&why->daemon->streams, why->stream);
     leat_plan_unref(why->plan);
+    leat_roots_unref(why->roots);
+    leat_user_unref(why->user);
     free(why);
 }
 
@@ -129,12 +133,14 @@ static void start_trial(struct leat_control_why *why, const struct leat_feed *fe
     (void)leat_stream_ref(why->stream);
     why->plan = leat_plan_ref(feed->plan);
     why->opener = feed->share->options.opener;
+    why->roots = feed->share->roots ? leat_roots_ref(feed->share->roots) : NULL;
+    why->user = leat_user_ref(why->control->user);
     why->task.class = LEAT_TASK_SLOW;
     why->task.work = try_cache;
     why->task.done = on_tried;
     why->control->why = why;
     leat_channel_pause(&why->control->channel, true);
-    leat_scheduler_add(&why->daemon->scheduler, NULL, &why->task);
+    leat_scheduler_add(&why->daemon->scheduler, &why->user->queue, &why->task);
 }
 
 /* ---- the verb ---- */

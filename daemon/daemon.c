@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/control.h"
@@ -34,6 +35,13 @@ const char *leat_daemon_index_folder(const struct leat_daemon *daemon) {
 
 uint64_t leat_daemon_now_ns(void) {
     return uv_hrtime();
+}
+
+uint64_t leat_daemon_unix_ns(void) {
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
 void leat_daemon_log_client(struct leat_daemon *daemon, uid_t uid, enum leat_event event,
@@ -129,7 +137,7 @@ static void close_handles(struct leat_daemon *daemon) {
 
 /* Something ended: was it the last thing that a drain or a stop waited for? */
 static void settle(struct leat_daemon *daemon) {
-    if (!daemon->has_ended_something)
+    if (!daemon->has_ended_something && !daemon->is_stopping)
         return;
     daemon->has_ended_something = false;
     if (daemon->is_draining && !daemon->sessions)
@@ -270,10 +278,14 @@ static int fit_limits(struct leat_daemon *daemon, struct leat_limits *limits,
     return r;
 }
 
+static uint32_t choose_workers(const struct leat_daemon *daemon) {
+    return (uint32_t)(daemon->options.workers ? daemon->options.workers
+                                              : daemon->settings->workers);
+}
+
 static int init_pool(struct leat_daemon *daemon) {
     char number[16];
-    uint32_t n =
-        (uint32_t)(daemon->options.workers ? daemon->options.workers : daemon->settings->workers);
+    uint32_t n = choose_workers(daemon);
 
     daemon->n_workers = n;
     (void)snprintf(number, sizeof(number), "%u", leat_scheduler_n_threads(n));
@@ -284,7 +296,7 @@ static int init_pool(struct leat_daemon *daemon) {
 static int init_budget(struct leat_daemon *daemon, struct leat_error *err) {
     const struct leat_settings *settings = daemon->settings;
     uint64_t limit = settings->memory_limit ? (uint64_t)settings->memory_limit : UINT64_MAX;
-    uint32_t n_workers = (uint32_t)settings->workers;
+    uint32_t n_workers = choose_workers(daemon);
     struct leat_process process;
     uint64_t bytes;
 
@@ -392,6 +404,7 @@ int leat_daemon_new(const struct leat_daemon_options *options, struct leat_daemo
         return leat_error_oom(err);
     daemon->options = *options;
     daemon->start_ns = leat_daemon_now_ns();
+    daemon->start_unix_ns = leat_daemon_unix_ns();
     daemon->last_reload_ok = true;
     daemon->reaper = (struct leat_reaper){.to_thread = {-1, -1}, .from_thread = {-1, -1}};
     daemon->lifeline = LEAT_LIFELINE_INIT;

@@ -58,7 +58,7 @@ struct leat_daemon {
     struct leat_daemon_options options;
     struct leat_settings *settings;
     uint32_t n_workers;
-    uint64_t start_ns;
+    uint64_t start_ns, start_unix_ns;
     struct leat_log log;
     struct leat_client_log client_log;
     struct leat_users users;
@@ -134,6 +134,7 @@ void leat_daemon_begin_drain(struct leat_daemon *daemon, uint32_t timeout_ms);
 /* Something ended: perhaps it was what a stop or a drain waited for. */
 void leat_daemon_on_ended(struct leat_daemon *daemon);
 uint64_t leat_daemon_now_ns(void);
+uint64_t leat_daemon_unix_ns(void); /* since 1970 */
 /* An event that a client of that user caused: there may only be so many. */
 void leat_daemon_log_client(struct leat_daemon *daemon, uid_t uid, enum leat_event event,
                             const struct leat_log_field *fields);

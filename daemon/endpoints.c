@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -92,6 +93,13 @@ static const char *group_of(const struct leat_daemon *daemon, int i) {
                     leat_config_given(given, "admin_groups");
 
     return endpoints[i].group ? endpoints[i].group : says_who ? NULL : "";
+}
+
+void leat_endpoints_fit_control(struct leat_daemon *daemon) {
+    const struct leat_listener *listener = &daemon->listeners[LEAT_ENDPOINT_CONTROL];
+
+    if (listener->path)
+        (void)chmod(listener->path, group_of(daemon, LEAT_ENDPOINT_CONTROL) ? 0600 : 0666);
 }
 
 static int bind_one(struct leat_daemon *daemon, int i, struct leat_error *err) {

@@ -8,6 +8,8 @@
 int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err);
 /* Accepts from here on. */
 int leat_endpoints_start(struct leat_daemon *daemon, struct leat_error *err);
+/* After the settings have changed: who may connect to the control socket. */
+void leat_endpoints_fit_control(struct leat_daemon *daemon);
 /* Leaves trainers that connect from now on to the next daemon, where a service manager keeps the
  * sockets: they wait. Of sockets of our own they are told. */
 void leat_endpoints_leave_trainers(struct leat_daemon *daemon);

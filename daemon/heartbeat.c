@@ -101,13 +101,22 @@ static bool has_lost_worker(const struct leat_heartbeat *heartbeat) {
     return waits_for_lock && !waits_for_storage;
 }
 
+static void forget(struct leat_heartbeat *heartbeat) {
+    heartbeat->n_stalled = 0;
+    heartbeat->untaken_ns = 0;
+    for (uint32_t i = 0; i < heartbeat->n_threads; i++)
+        heartbeat->views[i] = (struct leat_worker_view){.n_begun = heartbeat->views[i].n_begun};
+}
+
 void leat_heartbeat_look(struct leat_heartbeat *heartbeat, uint64_t elapsed_ns,
                          uint32_t n_submitted) {
     uint32_t n_busy = 0;
     uint64_t n_begun = 0;
 
-    if (heartbeat->timeout_ns == 0)
+    if (heartbeat->timeout_ns == 0) { /* since now, perhaps */
+        forget(heartbeat);
         return;
+    }
     if (elapsed_ns > LEAT_HEARTBEAT_LOOK_NS)
         elapsed_ns = LEAT_HEARTBEAT_LOOK_NS;
     heartbeat->n_stalled = 0;

@@ -91,6 +91,11 @@ struct stream_change {
     Leat__StageSample *pointers[LEAT_READING_MAX_STAGES];
 };
 
+/* One that was forgotten between the two counts from nothing again. */
+static uint64_t grown(uint64_t now, uint64_t before) {
+    return now >= before ? now - before : now;
+}
+
 static void describe_stages(struct stream_change *change, const struct leat_stream_reading *now,
                             const struct leat_stream_reading *before) {
     change->message.stages = change->pointers;
@@ -103,8 +108,8 @@ static void describe_stages(struct stream_change *change, const struct leat_stre
         leat__stage_sample__init(message);
         message->name = (char *)(uintptr_t)stage->name;
         message->role = (char *)(uintptr_t)leat_role_name(stage->role);
-        message->busy_ns = stage->figures.busy_ns - (old ? old->figures.busy_ns : 0);
-        message->n_records = stage->figures.n_records - (old ? old->figures.n_records : 0);
+        message->busy_ns = grown(stage->figures.busy_ns, old ? old->figures.busy_ns : 0);
+        message->n_records = grown(stage->figures.n_records, old ? old->figures.n_records : 0);
         if (message->busy_ns > 0 || message->n_records > 0)
             change->pointers[change->message.n_stages++] = message;
     }
@@ -121,13 +126,13 @@ static bool describe_stream(struct stream_change *change, const struct leat_stre
     leat__stream_sample__init(message);
     message->name = (char *)(uintptr_t)now->name;
     message->is_own = now->is_own;
-    message->n_batches = new->n_batches - old->n_batches;
-    message->n_rows = new->n_rows - old->n_rows;
-    message->n_elements = new->n_elements - old->n_elements;
-    message->n_source_bytes = new->n_source_bytes - old->n_source_bytes;
-    message->n_bad_records = new->n_bad_records - old->n_bad_records;
-    message->wait_ns = new->wait_ns - old->wait_ns;
-    message->no_slot_ns = new->no_slot_ns - old->no_slot_ns;
+    message->n_batches = grown(new->n_batches, old->n_batches);
+    message->n_rows = grown(new->n_rows, old->n_rows);
+    message->n_elements = grown(new->n_elements, old->n_elements);
+    message->n_source_bytes = grown(new->n_source_bytes, old->n_source_bytes);
+    message->n_bad_records = grown(new->n_bad_records, old->n_bad_records);
+    message->wait_ns = grown(new->wait_ns, old->wait_ns);
+    message->no_slot_ns = grown(new->no_slot_ns, old->no_slot_ns);
     message->n_sessions = (uint32_t) new->n_sessions;
     message->n_slots = (uint32_t) new->n_slots;
     message->n_slots_free = (uint32_t) new->n_slots_free;

@@ -12,6 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/reaper.h"
+
 #define BACKLOG     512
 #define PAUSE_MS    100
 #define MAX_ACCEPTS 64 /* a turn of the loop */
@@ -117,6 +119,7 @@ static int bind_and_listen(int fd, const struct sockaddr_un *address, const char
     if (r < 0)
         return leat_error_set(err, r, "the socket %s cannot be made: %s", address->sun_path,
                               strerror(-r));
+    (void)leat_reaper_refuse_descriptors(fd); /* nor of those who are not accepted yet */
     r = set_access(address->sun_path, group, err);
     if (r == 0 && listen(fd, BACKLOG) < 0)
         r = leat_error_set(err, -errno, "listening on %s: %s", address->sun_path, strerror(errno));
@@ -161,6 +164,7 @@ int leat_listener_adopt(struct leat_listener *listener, int take_fd, int type,
                               "the socket that the service manager passed is of the wrong type: "
                               "expected %s",
                               type == SOCK_SEQPACKET ? "ListenSequentialPacket" : "ListenStream");
+    (void)leat_reaper_refuse_descriptors(take_fd);
     if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
         fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0)
         return leat_error_set(err, -errno, "a passed socket: %s", strerror(errno));

@@ -7,13 +7,20 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
+#include <uv.h>
+
+/* One for all, and for good: when descriptors run out there is still a word for the watchdog. */
+static uv_once_t once = UV_ONCE_INIT;
+static int fd = -1;
+
+static void open_socket(void) {
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
 
 int leat_notify(const char *text) {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t n = path ? strlen(path) : 0;
-    int fd, r;
 
     if (n == 0)
         return 0;
@@ -22,13 +29,11 @@ int leat_notify(const char *text) {
     memcpy(address.sun_path, path, n);
     if (path[0] == '@') /* of the abstract kind */
         address.sun_path[0] = '\0';
-    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    uv_once(&once, open_socket);
     if (fd < 0)
-        return -errno;
-    r = sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&address,
-               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0
-            ? -errno
-            : 1;
-    (void)close(fd);
-    return r;
+        return -EBADF;
+    return sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&address,
+                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0
+               ? -errno
+               : 1;
 }

@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
 
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/limits.h"
+#include "daemon/notify.h"
 
 static void begin(struct leat_reload *reload);
 
@@ -36,15 +36,14 @@ static void finish(struct leat_reload *reload) {
 
     assert(daemon->reloads == reload);
     daemon->reloads = reload->next;
-    if (control) {
+    if (control)
         control->reload = NULL;
-        if (!control->is_closed)
-            leat_channel_pause(&control->channel, false);
-    }
     reload_free(reload);
     if (daemon->reloads)
         begin(daemon->reloads);
     leat_daemon_on_ended(daemon);
+    if (control && !control->is_closed)
+        leat_channel_pause(&control->channel, false); /* the next request may be a reload, too */
 }
 
 static void answer(struct leat_reload *reload, Leat__ReloadReply *report) {
@@ -88,8 +87,7 @@ static void keep_result(struct leat_reload *reload) {
         return;
     daemon->last_reload_ns = leat_daemon_now_ns();
     daemon->last_reload_ok = reload->error.code == 0;
-    if (daemon->service.is_ready)
-        (void)sd_notify(0, "READY=1");
+    leat_service_tell_ready(daemon);
 }
 
 static void fail(struct leat_reload *reload) {
@@ -158,8 +156,8 @@ static void look_done(struct leat_task *task) {
     leat_loading_release(daemon, &reload->loading);
     if (reload->looks[reload->next_look++].may_fail)
         reload->error = LEAT_ERROR_INIT;
+    leat_loading_next(daemon); /* others who wait first: there may be many looks */
     go_on(reload);
-    leat_loading_next(daemon);
 }
 
 /* Trainers may have come while others' streams were looked at: until all were. */
@@ -209,7 +207,7 @@ static void read_done(struct leat_task *task) {
 
 static void begin(struct leat_reload *reload) {
     if (!reload->only_checks && reload->daemon->service.is_ready)
-        (void)sd_notify(0, "RELOADING=1");
+        (void)leat_notify("RELOADING=1");
     reload->task.class = LEAT_TASK_SLOW;
     reload->task.work = read_work;
     reload->task.done = read_done;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/endpoints.h"
 #include "daemon/reload.h"
 #include "daemon/session.h"
 #include "daemon/share.h"
@@ -172,6 +173,7 @@ void leat_reload_apply(struct leat_reload *reload) {
     change_sessions(daemon);
     replace_streams(reload);
     replace_settings(reload);
+    leat_endpoints_fit_control(daemon);
     daemon->n_reloads++;
     for (struct leat_session *session = daemon->sessions, *next; session; session = next) {
         next = session->next;

@@ -303,13 +303,6 @@ static uint64_t look(struct leat_series *series, const struct leat_daemon *daemo
 
 /* ---- the daemon's own ---- */
 
-static uint64_t wall_ns(void) {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 static void read_process(struct leat_daemon_figures *figures, const struct leat_reading *reading,
                          const struct leat_daemon *daemon) {
     struct leat_process process;
@@ -318,7 +311,7 @@ static void read_process(struct leat_daemon_figures *figures, const struct leat_
     leat_process_read_usage(&process);
     figures->cpu_ns = process.cpu_ns;
     figures->rss_bytes = process.rss_bytes;
-    figures->start_unix_ns = reading->unix_ns - (reading->at_ns - daemon->start_ns);
+    figures->start_unix_ns = daemon->start_unix_ns;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
         figures->max_fds = limit.rlim_cur;
     figures->loop_busy_ns =
@@ -363,7 +356,7 @@ struct leat_reading *leat_series_read(struct leat_series *series, struct leat_da
     if (!reading)
         return NULL;
     reading->at_ns = now_ns;
-    reading->unix_ns = wall_ns();
+    reading->unix_ns = leat_daemon_unix_ns();
     for (size_t i = 0; i < series->n_items; i++)
         reading->streams[i] = series->items[i]->told;
     read_process(&reading->figures, reading, daemon);

@@ -108,6 +108,12 @@ static void say_ready(struct leat_service *service) {
         service->is_told = leat_notify("READY=1") != -EAGAIN;
 }
 
+void leat_service_tell_ready(struct leat_daemon *daemon) {
+    daemon->service.is_told = false;
+    if (!daemon->is_stopping)
+        say_ready(&daemon->service);
+}
+
 static void first_done(struct leat_task *task) {
     struct leat_service *service =
         (struct leat_service *)((char *)task - offsetof(struct leat_service, first_task));
@@ -204,7 +210,8 @@ void leat_service_tick(struct leat_daemon *daemon, uint64_t now_ns) {
     struct leat_service *service = &daemon->service;
 
     look(daemon, now_ns);
-    say_ready(service);
+    if (!daemon->is_stopping)
+        say_ready(service);
     if (service->heartbeat.is_stuck && !service->is_given_up && !daemon->is_stopping)
         give_up(daemon);
     if (service->watchdog_ns > 0)

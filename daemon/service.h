@@ -33,3 +33,5 @@ void leat_service_start(struct leat_daemon *daemon);
 void leat_service_tick(struct leat_daemon *daemon, uint64_t now_ns);
 /* A stop or a drain begins. */
 void leat_service_tell(struct leat_daemon *daemon);
+/* It serves again, a reload being over. */
+void leat_service_tell_ready(struct leat_daemon *daemon);

@@ -162,6 +162,7 @@ struct leat_stream *leat_streams_add_own(struct leat_streams *streams, uid_t uid
     leat_spec_free(stream->spec);
     stream->spec = take_spec;
     stream->is_own = true;
+    stream->is_ended = false;
     stream->uid = uid;
     free(stream->origin.name);
     free(stream->origin.split);
@@ -188,7 +189,10 @@ void leat_streams_unref(struct leat_streams *streams, struct leat_stream *stream
             drop(streams, stream);
         return;
     }
-    if (++streams->n_ended_own <= LEAT_STREAMS_MAX_ENDED)
+    if (!stream->is_ended) /* else somebody only looked at it */
+        streams->n_ended_own++;
+    stream->is_ended = true;
+    if (streams->n_ended_own <= LEAT_STREAMS_MAX_ENDED)
         return;
     for (struct leat_stream *old = streams->first; old; old = old->next) {
         if (!old->is_own || old->n_refs > 0)

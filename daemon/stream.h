@@ -39,6 +39,7 @@ struct leat_stream {
     struct leat_stream *next;
     char *name;
     struct leat_spec *spec; /* a copy of the settings' as they are now, or of a trainer */
+    bool is_ended;          /* an own one: nobody opens it any more */
     bool is_own;            /* of a trainer: described by it, or a declared one as it wants it */
     bool is_removed;        /* not in the settings any more: it goes with the last reference */
     struct leat_stream_origin {

@@ -1,6 +1,7 @@
 /* thread_state.c: see thread_state.h and proc(5). */
 #include "daemon/thread_state.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,28 +50,36 @@ void leat_thread_state_parse(const char *stat, const char *syscall,
         ret_state->call = strtoll(syscall, NULL, 10);
 }
 
-static const char *read_text(pid_t tid, const char *name, char *buffer, size_t size) {
+/* 0 or -errno. */
+static int read_text(pid_t tid, const char *name, char *buffer, size_t size) {
     char path[64];
     ssize_t n;
-    int fd;
+    int fd, r;
 
     (void)snprintf(path, sizeof(path), "/proc/self/task/%d/%s", (int)tid, name);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return NULL;
+        return -errno;
     n = read(fd, buffer, size - 1);
+    r = n < 0 ? -errno : 0;
     (void)close(fd);
-    if (n <= 0)
-        return NULL;
-    buffer[n] = '\0';
-    return buffer;
+    if (n >= 0)
+        buffer[n] = '\0';
+    return r;
 }
 
-void leat_thread_state_read(pid_t tid, struct leat_thread_state *ret_state) {
+void leat_thread_state_read(pid_t tid, struct leat_thread_state *state) {
     char stat[1024], syscall[256];
+    int r = read_text(tid, "stat", stat, sizeof(stat));
 
-    leat_thread_state_parse(read_text(tid, "stat", stat, sizeof(stat)),
-                            read_text(tid, "syscall", syscall, sizeof(syscall)), ret_state);
+    if (r < 0 && r != -ENOENT && r != -ESRCH) {
+        if (!state->letter)
+            state->letter = 'R';
+        return;
+    }
+    leat_thread_state_parse(
+        r < 0 ? NULL : stat,
+        read_text(tid, "syscall", syscall, sizeof(syscall)) < 0 ? NULL : syscall, state);
 }
 
 static bool is_lock(int64_t call) {

@@ -26,7 +26,9 @@ enum leat_thread_wait {
 /* "computing", "storage", "somebody else", ... */
 const char *leat_thread_wait_name(enum leat_thread_wait wait);
 
-void leat_thread_state_read(pid_t tid, struct leat_thread_state *ret_state);
+/* *state: what was read before, or zeros; stays where the kernel does not answer (no descriptors
+ * are left), and what is not known at all is taken for computing. */
+void leat_thread_state_read(pid_t tid, struct leat_thread_state *state);
 /* From the texts of the two files; NULL or nonsense: that is not known. */
 void leat_thread_state_parse(const char *stat, const char *syscall,
                              struct leat_thread_state *ret_state);

@@ -49,6 +49,26 @@ void leat_users_set_weights(struct leat_users *users, const struct leat_weight *
         user->tasks.share.weight = weight_of(users, user->uid);
 }
 
+static void keep_debt(struct leat_users *users, const struct leat_user *user) {
+    if (user->looking_ns == 0)
+        return;
+    users->debts[users->next_debt] =
+        (struct leat_debt){user->uid, user->looking_ns, user->looked_at_ns};
+    users->next_debt = (users->next_debt + 1) % LEAT_USERS_MAX_DEBTS;
+}
+
+static void take_debt(struct leat_users *users, struct leat_user *user) {
+    for (size_t i = 0; i < LEAT_USERS_MAX_DEBTS; i++) {
+        struct leat_debt *debt = &users->debts[i];
+
+        if (debt->looking_ns == 0 || debt->uid != user->uid)
+            continue;
+        user->looking_ns = debt->looking_ns;
+        user->looked_at_ns = debt->looked_at_ns;
+        debt->looking_ns = 0;
+    }
+}
+
 struct leat_user *leat_users_get(struct leat_users *users, uid_t uid) {
     struct leat_user *user;
 
@@ -62,6 +82,7 @@ struct leat_user *leat_users_get(struct leat_users *users, uid_t uid) {
     leat_task_user_init(&user->tasks, weight_of(users, uid));
     leat_task_queue_init(&user->queue, &user->tasks);
     users->first = user;
+    take_debt(users, user);
     return user;
 }
 
@@ -77,6 +98,7 @@ struct leat_user *leat_user_unref(struct leat_user *user) {
         return NULL;
     for (int i = 0; i < LEAT_N_CHARGES; i++)
         assert(user->used[i] == 0);
+    keep_debt(user->users, user);
     leat_task_user_deinit(&user->tasks);
     for (link = &user->users->first; *link != user; link = &(*link)->next)
         ;

@@ -36,6 +36,13 @@ struct leat_weight {
     uint32_t weight; /* 1..LEAT_FAIR_WEIGHT_MAX */
 };
 
+/* What a user owes who has nothing open any more: to come again is no way out. */
+#define LEAT_USERS_MAX_DEBTS 64
+struct leat_debt {
+    uid_t uid;
+    uint64_t looking_ns, looked_at_ns;
+};
+
 struct leat_users {
     struct leat_limits limits;
     const struct leat_weight *weights; /* outlive this, or the next call of set_weights */
@@ -43,6 +50,8 @@ struct leat_users {
     uint64_t used[LEAT_N_CHARGES];
     uint64_t n_refused; /* charges that a limit refused */
     struct leat_user *first;
+    struct leat_debt debts[LEAT_USERS_MAX_DEBTS];
+    size_t next_debt; /* the oldest goes */
 };
 
 struct leat_user {

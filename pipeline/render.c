@@ -108,12 +108,16 @@ void leat_text_add_json(struct leat_text *text, const void *bytes, size_t n_byte
     while (at < end) {
         size_t n = character(at, (size_t)(end - at));
 
-        if (n > 0 && *at >= 0x20 && *at != '"' && *at != '\\' && *at != 0x7f) {
+        bool is_c1 = n == 2 && at[0] == 0xc2 && at[1] < 0xa0; /* terminals obey these, too */
+
+        if (n > 0 && *at >= 0x20 && *at != '"' && *at != '\\' && *at != 0x7f && !is_c1) {
             at += n;
             continue;
         }
         leat_text_add_bytes(text, run, (size_t)(at - run));
-        if (n == 0)
+        if (is_c1)
+            add_escaped(text, *++at);
+        else if (n == 0)
             leat_text_add(text, "\\ufffd");
         else
             add_escaped(text, *at);

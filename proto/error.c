@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/control_char.h"
+
 static void copy_text(char *target, size_t size, const char *text) {
     size_t n = strnlen(text, size - 1);
 
@@ -69,13 +71,15 @@ static size_t copy_shown(char *target, size_t size, const char *text) {
     static const char digits[] = "0123456789abcdef";
     size_t n = 0;
 
-    for (; *text && n + 1 < size; text++) {
+    for (size_t n_left = 0; *text && n + 1 < size; text++) {
         unsigned char byte = (unsigned char)*text;
 
-        if (byte >= 0x20 && byte != 0x7f) {
+        n_left = n_left > 0 ? n_left : leat_control_char(text);
+        if (n_left == 0) {
             target[n++] = *text;
             continue;
         }
+        n_left--;
         if (n + 4 >= size)
             break;
         target[n++] = '\\';

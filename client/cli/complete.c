@@ -16,6 +16,7 @@
 #include "client/cli/help.h"
 #include "client/cli/stream_file.h"
 #include "pipeline/plan.h"
+#include "proto/control_char.h"
 
 struct completer {
     struct leat_cli_completion *completion;
@@ -30,7 +31,7 @@ struct completer {
 /* Control characters, which names of streams may have, would end a line. */
 static bool is_printable(const char *word) {
     for (; *word; word++)
-        if ((unsigned char)*word < 0x20 || *word == 0x7f)
+        if (leat_control_char(word) > 0)
             return false;
     return true;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "client/cli/units.h"
+#include "proto/control_char.h"
 
 static uint64_t number_of(const void *message, const struct leat_cli_member *member) {
     const char *at = (const char *)message + member->offset;
@@ -54,8 +55,12 @@ static const char *readable(const void *message, const struct leat_cli_member *m
 
 /* What a client called itself may hold anything: shown without control characters. */
 void leat_cli_add_printable(struct leat_text *text, const char *value) {
-    for (; *value; value++)
-        leat_text_add_bytes(text, (unsigned char)*value < 0x20 || *value == 0x7f ? "?" : value, 1);
+    while (*value) {
+        size_t n = leat_control_char(value);
+
+        leat_text_add_bytes(text, n > 0 ? "?" : value, 1);
+        value += n > 0 ? n : 1;
+    }
 }
 
 static void add_cell(struct leat_text *text, const char *value, size_t width) {

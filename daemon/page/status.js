@@ -371,6 +371,8 @@ async function ask(turn) {
   if (answer.figures && state.start !== answer.figures.start_unix_ns && state.start && Math.abs(state.start - answer.figures.start_unix_ns) > SECOND) {
     state.samples = []; // another daemon: its clock is another one
     state.after = "0";
+    state.start = answer.figures.start_unix_ns;
+    return true; // all of its own, from the beginning
   }
   state.start = answer.figures ? answer.figures.start_unix_ns : 0;
   take(answer);

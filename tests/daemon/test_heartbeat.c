@@ -215,6 +215,14 @@ static void test_off(void **state) {
     look(1000);
     assert_int_equal(test.heartbeat.n_stalled, 0);
     assert_false(test.heartbeat.is_stuck);
+    test.heartbeat.timeout_ns = TIMEOUT_S * SECOND;
+    look(TIMEOUT_S);
+    look(1);
+    assert_int_equal(test.heartbeat.n_stalled, 1);
+    test.heartbeat.timeout_ns = 0; /* what was stalled is not told of any more: it may end */
+    look(1);
+    assert_int_equal(test.heartbeat.n_stalled, 0);
+    assert_null(test.heartbeat.views[0].task);
     leat_heartbeat_begin(NULL, 0, &test.tasks[0]);
     leat_heartbeat_end(NULL, 0);
     leat_heartbeat_begin(&test.heartbeat, N_WORKERS + 7, &test.tasks[0]); /* none of ours */

@@ -9,6 +9,8 @@ import json
 import os
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 
 import data
@@ -322,6 +324,37 @@ def test_many_at_once(folder):
             pulls = [pool.submit(daemon.digest, "s", "--epochs", 1) for _ in range(12)]
             assert all(done.result() == 0 for done in reloads)
             assert {pull.result() for pull in pulls} <= digests
+
+
+def test_two_in_one_write(folder):
+    """The second one begins when the first is over, and once."""
+    frame = struct.pack("<I", 4) + bytes([0x08, 1, 0x52, 0])  # version 1, reload
+    csv = numbers(folder)
+    with start(folder, {"s": stream(csv)}) as daemon:
+        client = raw_client.RawClient(daemon, endpoint="control.sock", kind=socket.SOCK_STREAM)
+        for _ in range(20):
+            client.send(frame * 3)
+        wait_until(lambda: daemon.log.count("event=reloaded") >= 60, "all have been answered")
+        client.close()
+        assert changes(reload(daemon)) == {"s": "unchanged"}
+        assert daemon.log.count("event=reloaded") == 61, daemon.log[-2000:]
+
+
+def test_beside_openings_that_load(folder):
+    """Under a memory_limit, where plans are made one after the other: those of a reload, too."""
+    csv = numbers(folder)
+    streams = {f"s{i}": stream(csv, seed=i) for i in range(4)}
+    with start(folder, streams, memory_limit="400MiB") as daemon:
+        trainers = [Trainer(daemon, name) for name in streams]
+        wait_for_batches(daemon, len(streams))
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            pulls = [pool.submit(daemon.digest, f"s{i % 4}", "--epochs", 1) for i in range(24)]
+            for i in range(12):
+                write(daemon, {**streams, "more": stream(csv, seed=i)}, memory_limit="400MiB")
+                reload(daemon)
+            assert len({pull.result() for pull in pulls}) == 4
+        for trainer in trainers:
+            trainer.stop().finish()
 
 
 def test_data_that_is_gone_disturbs_nobody(folder):
