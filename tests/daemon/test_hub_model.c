@@ -27,7 +27,9 @@
 #include "tests/daemon/shared_world.h"
 
 #define TABLE_BITS 18
+#ifndef MAX_STATES
 #define MAX_STATES (UINT64_C(1) << 17)
+#endif
 #define MAX_DEPTH  160
 #define MAX_WALK   400
 #define N_WALKS    200

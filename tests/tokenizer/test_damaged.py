@@ -12,7 +12,7 @@ import oracle
 from leat_tokenize import DATA, SHARE, SLOW, Failed
 
 NAMES = ("llama3", "bert-uncased", "t5", "mistral", "gpt2", "clip", "gemma", "prefix-bpe")
-N_CUTS, N_BENT = 24 // SHARE, 60 // SHARE
+N_CUTS, N_BENT = 12 // SHARE, 32 // SHARE
 PLACE = re.compile(r"damaged\.json(:\d+:\d+: |: +[a-z_]+[\[.: ])")
 
 
