@@ -27,7 +27,8 @@ struct leat_control_why {
     struct leat_roots *roots; /* whose it may be; NULL */
     struct leat_user *user;   /* who asks: its task, that it waits for */
     struct leat_plan *plan;
-    double load_ns; /* of a record; 0: unknown */
+    struct leat_plan view; /* of it: the worker does not look where references are counted */
+    double load_ns;        /* of a record; 0: unknown */
 
     struct leat_control *control; /* NULL: it has gone */
     struct leat_daemon *daemon;
@@ -93,9 +94,9 @@ static void try_cache(struct leat_task *task) {
     struct leat_measurement measured;
     struct leat_error err = LEAT_ERROR_INIT;
 
-    if (leat_measure_refusal(why->plan, &options))
+    if (leat_measure_refusal(&why->view, &options))
         return;
-    if (leat_measure(why->plan, why->opener, &options, &measured, &err) == 0 &&
+    if (leat_measure(&why->view, why->opener, &options, &measured, &err) == 0 &&
         measured.n_cached_rows > 0)
         why->load_ns = (double)measured.load_ns / (double)measured.n_cached_rows;
     leat_measurement_deinit(&measured);
@@ -132,6 +133,7 @@ static const struct leat_feed *feed_to_try(const struct leat_control_why *why) {
 static void start_trial(struct leat_control_why *why, const struct leat_feed *feed) {
     (void)leat_stream_ref(why->stream);
     why->plan = leat_plan_ref(feed->plan);
+    why->view = *why->plan;
     why->opener = feed->share->options.opener;
     why->roots = feed->share->roots ? leat_roots_ref(feed->share->roots) : NULL;
     why->user = leat_user_ref(why->control->user);
