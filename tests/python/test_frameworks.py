@@ -84,6 +84,12 @@ def test_copies_may_be_written(batch: Any) -> None:
     assert batch.to("torch", device=torch.device("cpu"), copy=True)["as_int32"].data_ptr() != batch["as_int32"].data_ptr
 
 
+def test_another_default_device_is_not_written_to(batch: Any) -> None:
+    torch = pytest.importorskip("torch")
+    with torch.device("meta"):
+        assert floats(batch.to("torch")["as_int32"]) == WANTED
+
+
 def test_without_a_copy_the_addresses_are_the_slots(stream: Any, batch: Any) -> None:
     torch = pytest.importorskip("torch")
     if not hasattr(torch, "uint16"):

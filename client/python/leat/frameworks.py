@@ -125,7 +125,7 @@ def _begin_torch(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable
 def _torch_copy(tensor: _leat.Tensor) -> Any:
     torch = module("torch")
 
-    array = torch.empty(tensor.shape, dtype=torch_dtype(tensor.dtype))
+    array = torch.empty(tensor.shape, dtype=torch_dtype(tensor.dtype), device="cpu")  # whatever the default is
     _copy_to(array.data_ptr(), tensor)
     return array
 
