@@ -208,6 +208,18 @@ def test_a_state_goes_on_with_the_next_batch(batches: Any, n_taken: int) -> None
     dataset.close()
 
 
+def test_lasting_workers_go_on_at_a_state_once(batches: Any) -> None:
+    dataset = leat.TorchDataset(batches)
+    own = iter(dataset)
+    before = [next(own) for _ in range(4)]
+    dataset.load_state_dict(dataset.state_dict())
+    lasting = loader(dataset, 1, persistent_workers=True)
+    assert numbers(before) + numbers(lasting) == steps()
+    dataset.set_epoch(1)
+    assert numbers(lasting) == steps()
+    dataset.close()
+
+
 def test_a_state_in_the_midst_of_a_batch(batches: Any) -> None:
     dataset = leat.TorchDataset(batches, rows=True)
     it = iter(dataset)

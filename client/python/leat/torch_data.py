@@ -109,7 +109,10 @@ class TorchDataset(IterableDataset[Item]):
         consumer = self._find_consumer()
         worker = _find_worker()
         begun = self._passes.begin(worker)
-        self._current = _Pass(self, consumer, worker, begun, self._pending if begun.is_first else START)
+        mark = self._pending if begun.is_first else START
+        if worker is not None:
+            self._pending = START  # its own copy: the workers that last see nothing of what set_epoch() does to the parent's
+        self._current = _Pass(self, consumer, worker, begun, mark)
         return self._current
 
     def __len__(self) -> int:
