@@ -246,6 +246,24 @@ def test_a_forked_child_is_told(fake: Any, pipeline: Any) -> None:
         assert numbers_at(memory.address) == list(range(BATCH))
 
 
+def test_a_state_at_the_last_batch_is_before_the_end() -> None:
+    """Whether the end of the epoch was seen already, as here, or was not there yet."""
+    items = iter([1, 2])
+    ends = []
+
+    class Source:
+        def __next__(self) -> int:
+            ends.append(0)
+            return next(items)
+
+        def state_dict(self) -> dict[str, Any]:
+            return {"n": len(ends)}
+
+    ahead = frameworks._Ahead(Source(), lambda item: lambda: item, True)
+    assert [(item, ahead.state) for item in ahead.epoch()] == [(1, {"n": 1}), (2, {"n": 2})]
+    assert ahead.state is None
+
+
 def test_one_batch_is_ahead_of_the_step(pipeline: Any) -> None:
     """Begun before the step that goes before it, finished behind it; and the position is that of what was given."""
     log: list[str] = []

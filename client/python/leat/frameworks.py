@@ -267,7 +267,7 @@ class _Ahead:
 
     def __init__(self, source: Any, begin_one: Callable[[Any], Callable[[], Any]], is_ahead: bool) -> None:
         self.source = source
-        self.state: dict[str, Any] | None = None  # of the source before the batch that is ahead
+        self.state: dict[str, Any] | None = None  # of the source before what is ahead: a batch, or the end of the epoch
         self._begin = begin_one
         self._is_ahead = is_ahead
         self._ahead: deque[Callable[[], Any]] = deque()
@@ -292,7 +292,7 @@ class _Ahead:
 
     def _read_next(self) -> bool:
         if self._is_at_end:
-            self._is_at_end = False
+            self._is_at_end, self.state = False, None
             return False
         batch = next(self.source, None)
         if batch is None:
@@ -308,10 +308,10 @@ class _Ahead:
             batch = next(self.source, None) if look is None else look(0)
         except (TimedOutError, HeldError):
             return
+        self.state = state
         if batch is None:
             self._is_at_end = True
             return
-        self.state = state
         self._ahead.append(self._begin(batch))
 
 
