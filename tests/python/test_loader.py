@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 np = pytest.importorskip("numpy")
 
 import leat  # noqa: E402
-from leat import columns, errors, held  # noqa: E402
+from leat import columns, errors, frameworks, held  # noqa: E402
 
 WORDS = "the a cat dog sat ran on under mat tree and or not very small large red blue house".split()
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
@@ -472,7 +473,11 @@ def test_labels_that_cannot_be_read(fast: Any) -> None:
             assert "labels" not in next(iter(batches))
 
 
-def test_epochs_and_positions(fast: Any) -> None:
+@pytest.mark.parametrize("is_ahead", [False, True])
+def test_epochs_and_positions(fast: Any, is_ahead: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a batch is under way while the step computes, as towards a GPU."""
+    monkeypatch.setattr(frameworks.Converted, "_is_ahead", lambda _: is_ahead)
+
     def make() -> leat.DataLoader:
         return of_numpy(ROWS, fast, shuffle=True, epochs=2)
 
@@ -485,6 +490,7 @@ def test_epochs_and_positions(fast: Any) -> None:
         with make() as batches:
             loop = iter(batches)
             for _ in range(at):
+                time.sleep(0.01 * is_ahead)  # by then it is there
                 next(loop)
             state = json.loads(json.dumps(batches.state_dict()))
         with make() as batches:

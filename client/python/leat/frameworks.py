@@ -226,7 +226,7 @@ class Converted:
 
     def set_epoch(self, epoch: int) -> None:
         """The next `for` is of that epoch."""
-        self._drop_ahead()
+        self.drop_ahead()
         self.source.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
@@ -237,15 +237,16 @@ class Converted:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next `for` goes on there."""
-        self._drop_ahead()
+        self.drop_ahead()
         self.source.load_state_dict(state)
 
     def close(self) -> None:
         """Closes the stream."""
-        self._drop_ahead()
+        self.drop_ahead()
         self.source.close()
 
-    def _drop_ahead(self) -> None:
+    def drop_ahead(self) -> None:
+        """Lets go of what is under way."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
             ahead.drop()

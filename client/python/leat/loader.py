@@ -15,15 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from . import _leat, data_store, held, model_tokenizer
 from . import columns as kinds
 from . import data as data_module
-from . import data_store, held, model_tokenizer
 from .columns import Column
 from .errors import DataError, Error, SpecError
 from .held import Files
 from .model_tokenizer import ModelTokenizer
 
 if TYPE_CHECKING:
+    from .frameworks import Converted
     from .pipeline import Pipeline
     from .stream import Stream
 
@@ -339,6 +340,7 @@ class DataLoader:
         self._epochs_left = epochs
         self._goes_on = False  # at a position that was loaded
         self._loop: object | None = None  # the `for` that is gone through
+        self._batches: Converted | None = None  # its, which may be ahead of what was given
         self._n_batches: int | None = None  # of the last epoch that was seen whole
 
     @property
@@ -351,7 +353,7 @@ class DataLoader:
             self._begin()
         self._goes_on = False
         self._loop = loop = object()
-        batches = self.stream.to(self.framework, device=self.device)
+        self._batches = batches = self.stream.to(self.framework, device=self.device)
         while self._epochs_left:
             is_whole, n_batches = self._is_at_start(), 0
             for batch in _with_advice(batches):
@@ -373,11 +375,25 @@ class DataLoader:
         """Whoever left the last `for` early begins anew, with the epoch behind it: next(iter(loader)) costs nobody a batch."""
         self._epochs_left = self.epochs
         if not self._is_at_start():
-            self.stream.set_epoch(self.stream.epoch + 1)
+            self.set_epoch(self._place()[0] + 1)
 
     def _is_at_start(self) -> bool:
         """Of an epoch: the first step of a rank is its number."""
-        return self.stream.step < self.stream.world_size
+        return self._place()[1] < self.stream.world_size
+
+    def _place(self) -> tuple[int, int]:
+        """Epoch and step behind the last batch that was given."""
+        epoch, step, *_ = _leat.position_parse(self._position()["position"])
+        return epoch, step
+
+    def _position(self) -> dict[str, Any]:
+        return self.pipeline.state_dict() if self._batches is None else self._batches.state_dict()
+
+    def _drop_batches(self) -> None:
+        """Before the stream goes elsewhere."""
+        batches, self._batches = self._batches, None
+        if batches is not None:
+            batches.drop_ahead()
 
     def __len__(self) -> int:
         """Batches of one `for`, of this rank. TypeError, with the reason, if that is not known before an epoch was seen."""
@@ -395,20 +411,23 @@ class DataLoader:
 
     def set_epoch(self, epoch: int) -> None:
         """The next `for` begins with that epoch, from 0: its shuffle is another."""
+        self._drop_batches()
         self.stream.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader is: the batch that comes next."""
-        return {**self.pipeline.state_dict(), "epochs_left": self._epochs_left or self.epochs}
+        return {**self._position(), "epochs_left": self._epochs_left or self.epochs}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next `for` goes on there. PositionError: data, tokenizer or arguments are others now."""
+        self._drop_batches()
         self.pipeline.load_state_dict(state)
         self._epochs_left = int(state.get("epochs_left", self.epochs))
         self._goes_on = True
 
     def close(self) -> None:
         """Ends the stream; the next `for` begins anew."""
+        self._drop_batches()
         self.pipeline.close()
 
     def __enter__(self) -> DataLoader:
