@@ -264,6 +264,18 @@ def test_a_state_at_the_last_batch_is_before_the_end() -> None:
     assert ahead.state is None
 
 
+def test_what_is_raised_ahead_is_so_behind_the_step() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise ValueError("bad")
+
+    given = []
+    with pytest.raises(ValueError, match="bad"):
+        for item in frameworks._Ahead(items(), lambda item: lambda: item, True).epoch():
+            given.append(item)
+    assert given == [1]
+
+
 def test_one_batch_is_ahead_of_the_step(pipeline: Any) -> None:
     """Begun before the step that goes before it, finished behind it; and the position is that of what was given."""
     log: list[str] = []

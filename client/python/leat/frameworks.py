@@ -273,6 +273,7 @@ class _Ahead:
         self._is_ahead = is_ahead
         self._ahead: deque[Callable[[], Any]] = deque()
         self._is_at_end = False
+        self._error: Exception | None = None  # that came in place of what is ahead
 
     def epoch(self) -> Iterator[Any]:
         """What is ahead, and on to the end of the epoch."""
@@ -289,9 +290,13 @@ class _Ahead:
     def drop(self) -> None:
         """Lets go of what is ahead."""
         self._ahead.clear()
-        self.state = None
+        self.state = self._error = None
 
     def _read_next(self) -> bool:
+        error, self._error = self._error, None
+        if error is not None:
+            self.state = None
+            raise error
         if self._is_at_end:
             self._is_at_end, self.state = False, None
             return False
@@ -302,13 +307,18 @@ class _Ahead:
         return True
 
     def _look_ahead(self) -> None:
-        """One that is there already: the step shall not wait for one that is not."""
-        look = getattr(self.source, "next", None)
-        state = self.source.state_dict() if hasattr(self.source, "state_dict") else None
+        """One that is there already: the step shall not wait for one that is not. What is raised is so behind this step."""
         try:
-            batch = next(self.source, None) if look is None else look(0)
+            self._read_ahead()
         except (TimedOutError, HeldError):
             return
+        except Exception as error:
+            self._error = error
+
+    def _read_ahead(self) -> None:
+        look = getattr(self.source, "next", None)
+        state = self.source.state_dict() if hasattr(self.source, "state_dict") else None
+        batch = next(self.source, None) if look is None else look(0)
         self.state = state
         if batch is None:
             self._is_at_end = True
