@@ -98,6 +98,7 @@ class TorchDataset(IterableDataset[Item]):
         self._options = options
         self._pending = START  # where the first pass since set_epoch or load_state_dict begins
         self._consumer: resharding.Consumer | None = None  # as it was when this was pickled
+        self._known_share: dict[str, int] = {}  # as it was when a worker was spawned, which cannot ask for itself
         self._feed: _Feed | None = None
         self._current: _Pass | None = None
         self._n_steps: dict[int, tuple[int, int]] = {}  # by world size: steps of an epoch over all ranks, rows of a batch
@@ -191,7 +192,7 @@ class TorchDataset(IterableDataset[Item]):
             )
 
     def _share(self) -> dict[str, int]:
-        return ranks.options(*self._given)
+        return self._known_share or ranks.options(*self._given)
 
     def _open(self, share: Mapping[str, int]) -> _Feed:
         """The open stream of this process for that share of the steps."""
@@ -220,6 +221,7 @@ class TorchDataset(IterableDataset[Item]):
         if context.get_spawning_popen() is not None:  # the worker shall not start a daemon of its own
             place = daemon.for_declared() if isinstance(self.source, str) else self.source._place()
             state["_address"] = place.address
+            state["_known_share"] = self._share()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
