@@ -103,6 +103,19 @@ def test_tasks_share_a_stream(stream: Any) -> None:
     assert sorted(sum(asyncio.run(share()), [])) == list(range(N_ROWS))
 
 
+def test_a_loop_ends_with_its_epoch_also_behind_the_next_one(stream: Any) -> None:
+    """As of tasks, of which one is quicker."""
+
+    async def read() -> None:
+        slow = stream.__aiter__()
+        assert (await anext(slow))["number"].tolist()[0] == 0
+        assert len([batch.release() async for batch in stream]) > 1
+        assert (await anext(stream.__aiter__()))["number"].tolist()[0] == 0
+        assert [batch async for batch in slow] == []
+
+    asyncio.run(read())
+
+
 def slowly(record: dict[str, Any]) -> dict[str, int]:
     import time
 

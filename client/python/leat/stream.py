@@ -26,12 +26,21 @@ logger = logging.getLogger("leat")
 _ANY_EPOCH = 2**64 - 1  # for _leat.Stream.next: whichever it is
 
 
-class _Loop(threading.local):
-    """Where the `for` of a thread is: whether it saw the end of its epoch, and how many ends had been told as it began."""
+class _Begun:
+    """How many ends of epochs had been told as a loop began."""
 
-    is_at_end = False
     n_ends = _ANY_EPOCH
     native: _leat.Stream | None = None  # that told them
+
+    def begin(self, native: _leat.Stream) -> None:
+        self.native = native
+        self.n_ends = native.n_ends
+
+
+class _Loop(_Begun, threading.local):
+    """Where the `for` of a thread is, and whether it saw the end of its epoch."""
+
+    is_at_end = False
 
 
 class Stream:
@@ -101,17 +110,17 @@ class Stream:
     def next(self, timeout: float | None = None) -> Batch | None:
         """The next batch; None at the end of an epoch (and for ever behind the last one). timeout in seconds, 0: TimedOutError
         at once if none is there."""
-        return self._next(timeout, _ANY_EPOCH)
+        return self._next(timeout, None)
 
-    def _next(self, timeout: float | None, n_ends: int) -> Batch | None:
+    def _next(self, timeout: float | None, loop: _Begun | None) -> Batch | None:
+        """Within the epoch of that loop; None: in whichever."""
         native = self.native
         try:
-            got = native.next(timeout, n_ends)
+            got = native.next(timeout, _ANY_EPOCH if loop is None else self._ends(loop))
         except errors.Error as error:
             if error.code != -errno.EBADF or self.native is native:
                 raise
-            # Another thread went to another place meanwhile.
-            return self._next(timeout, n_ends if n_ends == _ANY_EPOCH else self._ends())
+            return self._next(timeout, loop)  # another thread went to another place meanwhile
         if isinstance(got, int):
             self._end_epoch(got)
             return None
@@ -128,22 +137,20 @@ class Stream:
 
     def __iter__(self) -> Iterator[Batch]:
         self._loop.is_at_end = False
-        self._loop.native = self.native
-        self._loop.n_ends = self._loop.native.n_ends
+        self._loop.begin(self.native)
         return self
 
     def __next__(self) -> Batch:
         if self._loop.is_at_end:
             raise StopIteration
         self._begin_bar()
-        batch = self._next(None, self._ends())
+        batch = self._next(None, self._loop)
         if batch is None:
             raise StopIteration
         return batch
 
-    def _ends(self) -> int:
-        """How many ends had been told as the `for` of this thread began, or as the stream went to where it is now."""
-        loop = self._loop
+    def _ends(self, loop: _Begun) -> int:
+        """How many ends had been told as that loop began, or as the stream went to where it is now."""
         if loop.native is not self.native:
             loop.n_ends = _ANY_EPOCH if loop.native is None else 0
             loop.native = self.native
@@ -173,21 +180,21 @@ class Stream:
     # ---- asyncio: loaded by who uses it, as it takes 4 MiB and 40 ms
 
     async def __aiter__(self) -> AsyncIterator[Batch]:
-        self._loop.is_at_end = False
+        loop = _Begun()
+        loop.begin(self.native)
         self._begin_bar()
-        while (batch := await self._next_async(within_epoch=True)) is not None:
+        while (batch := await self._next_async(loop)) is not None:
             yield batch
 
     async def next_async(self) -> Batch | None:
         """As next(), for an event loop: no thread waits. Several tasks may wait at once."""
-        return await self._next_async(within_epoch=False)
+        return await self._next_async(None)
 
-    async def _next_async(self, within_epoch: bool) -> Batch | None:
-        while not (within_epoch and self._loop.is_at_end):  # another task may have seen its end
+    async def _next_async(self, loop: _Begun | None) -> Batch | None:
+        while True:
             with contextlib.suppress(errors.TimedOutError):
-                return self.next(0)
+                return self._next(0, loop)
             await self._wait_readable()
-        return None
 
     async def _wait_readable(self) -> None:
         import asyncio
