@@ -174,8 +174,10 @@ class _NumpyValues:
         self._tensor = tensor  # keeps the bytes
         self._numpy = numpy
         if tensor.dtype == "bfloat16" and tensor.nbytes > 0:  # the upper half of float32
+            hold = tensor.__dlpack__(max_version=(1, 0))  # another thread may release the batch
             halves = numpy.frombuffer((ctypes.c_char * tensor.nbytes).from_address(tensor.data_ptr), numpy.uint16)
             self._array = (halves.astype(numpy.uint32) << 16).view(numpy.float32).reshape(tensor.shape)
+            del hold
         elif tensor.dtype == "bfloat16":
             self._array = numpy.zeros(tensor.shape, numpy.float32)
         else:

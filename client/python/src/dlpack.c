@@ -162,6 +162,7 @@ static int read_version(PyObject *version, bool *ret_is_versioned) {
     return 0;
 }
 
+/* The slot is held meanwhile: another thread may release the batch. */
 static int copy_data(struct export *export, const struct leat_py_tensor *self) {
     size_t n_bytes = ((size_t)self->n_bytes + ALIGN - 1) / ALIGN * ALIGN;
     PyThreadState *thread;
@@ -171,8 +172,10 @@ static int copy_data(struct export *export, const struct leat_py_tensor *self) {
         PyErr_NoMemory();
         return -1;
     }
+    leat_py_lease_hold(self->lease);
     thread = PyEval_SaveThread();
     memcpy(export->copy, self->data, (size_t)self->n_bytes);
+    leat_py_lease_unhold(self->lease);
     PyEval_RestoreThread(thread);
     return 0;
 }
