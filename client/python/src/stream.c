@@ -422,10 +422,16 @@ static PyObject *stream_fileno(PyObject *object, PyObject *args) {
 static int keep_position(struct stream *self) {
     if (self->last_position || !self->link->stream)
         return 0;
-    if (leat_py_link_enter(self->link, false) < 0)
-        return -1;
-    self->last_position = PyUnicode_FromString(leat_stream_position(self->link->stream));
-    self->last_numbers = numbers_of(self->link->stream);
+    if (leat_py_link_enter(self->link, false) < 0) {
+        if (self->link->stream)
+            return -1;
+        PyErr_Clear(); /* another thread closed it meanwhile */
+        return 0;
+    }
+    if (!self->last_position) { /* so it may have been, up to here */
+        self->last_position = PyUnicode_FromString(leat_stream_position(self->link->stream));
+        self->last_numbers = numbers_of(self->link->stream);
+    }
     leat_py_link_leave(self->link);
     return self->last_position && self->last_numbers ? 0 : -1;
 }
