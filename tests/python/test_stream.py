@@ -360,6 +360,19 @@ class TestErrors:
         except leat.TimedOutError:
             return False
 
+    def test_another_one_by_a_reload(self, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path) -> None:
+        config = numbers_yaml(tmp_path)
+        daemon = leatd(config)
+        with daemon.open("wide", window=2) as stream:
+            digest, n_rows = stream.native.digest, [batch.n_rows for batch in stream]
+            assert (set(n_rows), stream.batch_size) == ({10}, 10)
+            (tmp_path / "leatd.yaml").write_text(config.replace("batch_size: 10 }", "batch_size: 20 }"))
+            assert daemon.ctl("reload", "--wait").returncode == 0
+            while 20 not in n_rows:
+                n_rows = [batch.n_rows for batch in stream]
+            assert (stream.batch_size, stream.schema["m"]) == (20, ("float32", (-1,)))
+            assert stream.native.digest != digest
+
     def test_a_daemon_that_comes_back(self, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path) -> None:
         daemon = leatd(numbers_yaml(tmp_path))
         told: list[tuple[str, int, float, str]] = []

@@ -1,5 +1,5 @@
-/* stream.c: `_leat.Stream`: an open stream. What does not change is made into Python objects at its
- * opening; next() is the one hot call.
+/* stream.c: `_leat.Stream`: an open stream. What stays for a session is made into Python objects at
+ * its opening; next() is the one hot call.
  *
  * next() looks for a batch without letting go of the GIL, which is quicker than to hand it over and
  * to queue for it again; only where it has to wait does it let go. It waits in pieces, since a
@@ -27,13 +27,24 @@ struct stream {
     PyObject *name, *tensors, *batch_size, *window, *rank, *world_size, *rank_source, *digest,
         *n_steps, *steps_reason;
     PyObject *last_position, *last_numbers; /* once it is closed */
+    uint64_t session;                       /* number of the one that is described */
     unsigned long long waited_ns, n_batches;
     _Atomic unsigned long long n_ends; /* of epochs that were told; written by who has the link */
 };
 
 static PyTypeObject *stream_type;
 
-/* ---- what does not change ---- */
+/* ---- what stays for a session ---- */
+
+/* NULL: what there was stays. */
+static void put(PyObject **place, PyObject *take_value) {
+    PyObject *old = *place;
+
+    if (!take_value)
+        return;
+    *place = take_value;
+    Py_XDECREF(old);
+}
 
 static PyObject *shape_of(const struct leat_tensor_info *info) {
     PyObject *shape = PyTuple_New((Py_ssize_t)info->ndim);
@@ -43,12 +54,9 @@ static PyObject *shape_of(const struct leat_tensor_info *info) {
     return shape;
 }
 
-static int describe_tensors(struct stream *self, const struct leat_stream *stream) {
-    size_t n = leat_stream_n_tensors(stream);
-
-    self->names = PyTuple_New((Py_ssize_t)n);
-    self->tensors = PyTuple_New((Py_ssize_t)n);
-    for (size_t i = 0; self->names && self->tensors && i < n; i++) {
+/* The tuples `names` and `tensors`. 0 or -1 with an exception. */
+static int fill_tensors(PyObject *names, PyObject *tensors, const struct leat_stream *stream) {
+    for (size_t i = 0; i < leat_stream_n_tensors(stream); i++) {
         const struct leat_tensor_info *info = leat_stream_tensor(stream, i);
         PyObject *name = PyUnicode_InternFromString(info->name);
         PyObject *tensor =
@@ -58,32 +66,55 @@ static int describe_tensors(struct stream *self, const struct leat_stream *strea
             Py_XDECREF(name);
             return -1;
         }
-        (void)PyTuple_SetItem(self->names, (Py_ssize_t)i, name);
-        (void)PyTuple_SetItem(self->tensors, (Py_ssize_t)i, tensor);
+        (void)PyTuple_SetItem(names, (Py_ssize_t)i, name);
+        (void)PyTuple_SetItem(tensors, (Py_ssize_t)i, tensor);
     }
-    return self->names && self->tensors ? 0 : -1;
+    return 0;
 }
 
+static void describe_tensors(struct stream *self, const struct leat_stream *stream) {
+    Py_ssize_t n = (Py_ssize_t)leat_stream_n_tensors(stream);
+    PyObject *names = PyTuple_New(n);
+    PyObject *tensors = PyTuple_New(n);
+
+    if (!names || !tensors || fill_tensors(names, tensors, stream) < 0) {
+        Py_XDECREF(names);
+        Py_XDECREF(tensors);
+        return;
+    }
+    put(&self->names, names);
+    put(&self->tensors, tensors);
+}
+
+/* Whoever has entered, with the GIL. 0; -1 with an exception: some of it is as before, or NULL. */
 static int describe(struct stream *self, const struct leat_stream *stream) {
+    const char *name = leat_stream_name(stream);
     uint64_t n_steps;
     bool is_known = leat_stream_n_steps(stream, &n_steps) == 0;
 
-    if (describe_tensors(self, stream) < 0)
-        return -1;
-    self->name = PyUnicode_DecodeUTF8(leat_stream_name(stream),
-                                      (Py_ssize_t)strlen(leat_stream_name(stream)), "replace");
-    self->batch_size = PyLong_FromUnsignedLongLong(leat_stream_batch_size(stream));
-    self->window = PyLong_FromUnsignedLong(leat_stream_window(stream));
-    self->rank = PyLong_FromUnsignedLong(leat_stream_rank(stream));
-    self->world_size = PyLong_FromUnsignedLong(leat_stream_world_size(stream));
-    self->rank_source = PyUnicode_FromString(leat_stream_rank_source(stream));
-    self->digest = PyBytes_FromStringAndSize((const char *)leat_stream_digest(stream), 32);
-    self->n_steps = is_known ? PyLong_FromUnsignedLongLong(n_steps) : Py_NewRef(Py_None);
-    self->steps_reason = PyUnicode_FromString(leat_stream_steps_reason(stream));
-    return self->name && self->batch_size && self->window && self->rank && self->world_size &&
-                   self->rank_source && self->digest && self->n_steps && self->steps_reason
-               ? 0
-               : -1;
+    self->session = stream->number;
+    describe_tensors(self, stream);
+    put(&self->name, PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace"));
+    put(&self->batch_size, PyLong_FromUnsignedLongLong(leat_stream_batch_size(stream)));
+    put(&self->window, PyLong_FromUnsignedLong(leat_stream_window(stream)));
+    put(&self->rank, PyLong_FromUnsignedLong(leat_stream_rank(stream)));
+    put(&self->world_size, PyLong_FromUnsignedLong(leat_stream_world_size(stream)));
+    put(&self->rank_source, PyUnicode_FromString(leat_stream_rank_source(stream)));
+    put(&self->digest, PyBytes_FromStringAndSize((const char *)leat_stream_digest(stream), 32));
+    put(&self->n_steps, is_known ? PyLong_FromUnsignedLongLong(n_steps) : Py_NewRef(Py_None));
+    put(&self->steps_reason, PyUnicode_FromString(leat_stream_steps_reason(stream)));
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Behind a loss or a reload of the daemon's settings the stream may be another one. */
+static bool is_other(const struct stream *self, const struct leat_stream *stream) {
+    return stream->number != self->session && stream->phase == LEAT_SESSION_OPEN;
+}
+
+/* As describe(); without memory it stays as it was, since a batch may be on its way. */
+static void describe_again(struct stream *self, const struct leat_stream *stream) {
+    if (is_other(self, stream) && describe(self, stream) < 0)
+        PyErr_Clear();
 }
 
 PyObject *leat_py_stream_new(struct leat_py_link *take_link, struct leat_stream *take_stream,
@@ -220,14 +251,18 @@ static int look(struct stream *self, struct pull *ret, uint64_t deadline_ns, boo
     has_looked = is_quick(link->stream);
     if (has_looked)
         pull(ret, 0);
-    if (has_looked && (ret->r != -EAGAIN || !may_wait)) {
-        count_end(self, ret);
-        return 0;
+    if (!has_looked || (ret->r == -EAGAIN && may_wait)) {
+        thread = PyEval_SaveThread();
+        wait_for(ret, has_looked, may_wait, deadline_ns);
+        if (!is_other(self, link->stream)) {
+            count_end(self, ret);
+            PyEval_RestoreThread(thread);
+            return 0;
+        }
+        PyEval_RestoreThread(thread);
     }
-    thread = PyEval_SaveThread();
-    wait_for(ret, has_looked, may_wait, deadline_ns);
+    describe_again(self, link->stream);
     count_end(self, ret);
-    PyEval_RestoreThread(thread);
     return 0;
 }
 
