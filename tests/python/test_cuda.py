@@ -162,8 +162,34 @@ def test_never_more_slots_than_the_window(fake: Any, pipeline: Any, window: int)
             batch.release()
             del batch
             assert stream.native.n_held <= min(window, cuda.MAX_UNDER_WAY)
-        feeder._settle(0)
+        feeder.settle(0)
         assert [numbers_at(memory.address)[0] for memory in memories] == list(range(0, 12 * BATCH, BATCH))
+
+
+def test_the_last_slots_go_back(fake: Any, pipeline: Any) -> None:
+    """Those that no later transfer asks for: at the end of an epoch if they were read, behind a wait where the stream leaves."""
+    feeder = cuda.feeder(0)
+    memory = feeder.device.alloc(BATCH * 4)
+    with pipeline.open(window=4) as stream:
+        native = stream.native
+
+        def send() -> None:
+            batch = stream.next()
+            feeder.send(batch, {"number": memory.address})
+            batch.release()
+            assert native.n_held == 1
+
+        send()
+        assert list(frameworks._Ahead(iter([]), lambda item: lambda: item, True).epoch()) == []
+        assert native.n_held == 1
+        fake.fake_advance(2)
+        assert list(frameworks._Ahead(iter([]), lambda item: lambda: item, True).epoch()) == []
+        assert native.n_held == 0
+        send()
+        stream.seek(0)
+        assert native.n_held == 0 and stream.native is native
+        send()
+    assert native.n_held == 0
 
 
 def test_failures(fake: Any, pipeline: Any) -> None:

@@ -10,6 +10,7 @@ CUDA's driver is loaded when this is first used (libcuda.so.1); nothing is linke
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections import deque
@@ -41,13 +42,14 @@ class Feeder:
         self._under_way.append(copy)
         self._tell_slow(copy)
         window = batch.stream.window if batch.stream is not None else 1
-        self._settle(min(MAX_UNDER_WAY, window - 1))
+        self.settle(min(MAX_UNDER_WAY, window - 1))
         return copy
 
-    def _settle(self, n_left: int) -> None:
+    def settle(self, n_left: int) -> None:
         """Has slots given back that were read, and waits where more than so many are not yet."""
-        while self._under_way and (len(self._under_way) > n_left or self._under_way[0].is_done):
-            self._under_way.popleft().wait()
+        with contextlib.suppress(IndexError):  # another thread was quicker
+            while self._under_way and (len(self._under_way) > n_left or self._under_way[0].is_done):
+                self._under_way.popleft().wait()
 
     def _tell_slow(self, copy: _leat.CudaCopy) -> None:
         if copy.is_registered or self._is_slow_told:
@@ -62,6 +64,13 @@ def feeder(ordinal: int) -> Feeder:
     if key not in _feeders:
         _feeders[key] = Feeder(ordinal)
     return _feeders[key]
+
+
+def settle(is_waiting: bool) -> None:
+    """Has slots given back that were read by now, of all devices; all there are, if it is to wait for them."""
+    for (pid, _), sender in list(_feeders.items()):
+        if pid == os.getpid():
+            sender.settle(0 if is_waiting else MAX_UNDER_WAY)
 
 
 class Torch:

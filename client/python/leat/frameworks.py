@@ -17,6 +17,7 @@ from typing import Any
 
 from . import _leat
 from .errors import HeldError, SpecError, TimedOutError
+from .stream import settle_copies
 
 FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
 
@@ -279,6 +280,7 @@ class _Ahead:
         """What is ahead, and on to the end of the epoch."""
         while True:
             if not self._ahead and not self._read_next():
+                settle_copies(is_waiting=False)
                 return
             finish = self._ahead.popleft()
             self.state = None
@@ -291,6 +293,7 @@ class _Ahead:
         """Lets go of what is ahead."""
         self._ahead.clear()
         self.state = self._error = None
+        settle_copies(is_waiting=False)
 
     def _read_next(self) -> bool:
         error, self._error = self._error, None

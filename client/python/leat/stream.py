@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
@@ -253,6 +254,7 @@ class Stream:
     def seek(self, epoch: int, step: int = 0) -> None:
         """The next batch is the first of this rank at or after `step` (counted over all ranks). Batches that are held stay
         readable."""
+        settle_copies(is_waiting=True)
         try:
             self.native.seek(epoch, step)
         except errors.HeldError:
@@ -282,6 +284,7 @@ class Stream:
         old, self.native = self.native, native
         self._wake_waiting(old)
         old.close()
+        settle_copies(is_waiting=True)
 
     def _seek_position(self, position: str) -> None:
         epoch, step, _seed, world_size = _leat.position_parse(position)
@@ -290,6 +293,7 @@ class Stream:
                 f"the position is of another stream, other data or another seed: {position!r} where {self.name} has "
                 f"{self.position!r}"
             )
+        settle_copies(is_waiting=True)
         self.native.seek(epoch, step)
 
     # ---- the rest
@@ -307,6 +311,7 @@ class Stream:
             self._bar = None
         self._wake_waiting(self.native)
         self.native.close()
+        settle_copies(is_waiting=True)
 
     def __enter__(self) -> Stream:
         return self
@@ -322,6 +327,13 @@ def _set_results(futures: list[asyncio.Future[None]]) -> None:
     for future in futures:
         if not future.done():
             future.set_result(None)
+
+
+def settle_copies(is_waiting: bool) -> None:
+    """Gives slots back that a GPU has read; all that are on their way to one, if it is to wait for them."""
+    cuda = sys.modules.get(f"{__package__}.cuda")
+    if cuda is not None:
+        cuda.settle(is_waiting)
 
 
 def position_of(state: Mapping[str, Any]) -> str:
