@@ -133,6 +133,21 @@ def test_streams_of_leat(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
     pipeline.close()
 
 
+@pytest.mark.skipif(importlib.util.find_spec("leat._leat") is None, reason="the extension is not built")
+def test_a_torch_dataset_waits_in_streams_of_its_own(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr(monitor_module, "time", time)
+    (tmp_path / "rows.csv").write_text("x\n" + "".join(f"{i}\n" for i in range(100)))
+    pipeline = leat.csv(str(tmp_path / "rows.csv")).cast("x", dtype="int64").batch(32)
+    dataset = leat.TorchDataset(pipeline)
+    monitor = Monitor(dataset, tokens="x", memory_interval=None)
+    assert sum(len(each["x"]) for each in monitor) == 100
+    dataset.close()
+    found = monitor.summary().training
+    assert found.waited_s == found.fetched_s > 0
+    assert pipeline._stream is None
+
+
 def test_phases_are_kept_apart() -> None:
     monitor = Monitor([batch()] * 10, memory_interval=None)
     epoch = iter(monitor)

@@ -338,11 +338,13 @@ def _waiting_of(*places: object) -> Callable[[], int] | None:
 
 
 def _native_of(place: object) -> Any:
-    """Of a Stream, or of what gives the batches of one: a Pipeline, a DataLoader, what to() returns."""
+    """Of a Stream, or of what gives the batches of one: a Pipeline, a DataLoader, what to() returns. Not of a TorchDataset, which
+    opens streams of its own, in workers too: its pipeline's one would be opened for nothing."""
     native = getattr(place, "native", None)
     if isinstance(getattr(native, "waited_ns", None), int):
         return native
-    if not type(place).__module__.startswith("leat."):
+    module = type(place).__module__
+    if not module.startswith("leat.") or module == "leat.torch_data":
         return None
     inner = (getattr(place, name, None) for name in ("source", "stream"))
     return next((found for found in map(_native_of, inner) if found is not None), None)
