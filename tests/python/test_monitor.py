@@ -160,6 +160,7 @@ def test_phases_are_kept_apart() -> None:
         clock.sleep(0.001)
     seen = monitor.summary()
     assert (seen.warm_up.n_batches, seen.compiling.n_batches, seen.training.n_batches) == (2, 0, 8)
+    assert (seen.warm_up.n_steps, seen.compiling.n_steps, seen.training.n_steps) == (2, 0, 8)
     assert seen.compiling.wall_s == pytest.approx(0.05, abs=0.001)
     assert seen.warm_up.wall_s == pytest.approx(0.02, abs=0.001) and seen.training.wall_s == pytest.approx(0.008, abs=0.001)
     assert seen.step_s == pytest.approx(0.001, abs=0.0001)
@@ -175,6 +176,20 @@ def test_compiling_inside_of_a_step_is_no_part_of_it() -> None:
             clock.sleep(0.1)
     seen = monitor.summary()
     assert seen.step_s == pytest.approx(0.01, abs=0.001) and seen.training.wall_s == pytest.approx(0.01, abs=0.001)
+
+
+def test_a_step_ends_with_the_phase_that_its_batch_came_in() -> None:
+    monitor = Monitor([batch()] * 3, memory_interval=None)
+    epoch = iter(monitor)
+    with monitor.compiling():
+        next(epoch)
+        clock.sleep(0.1)
+    clock.sleep(1)  # a look at what came out, say: no step
+    for _ in epoch:
+        clock.sleep(0.01)
+    seen = monitor.summary()
+    assert (seen.compiling.n_steps, seen.training.n_steps) == (1, 2)
+    assert seen.step_s == pytest.approx(0.01, abs=0.001)
 
 
 def test_marked_steps_are_the_steps() -> None:

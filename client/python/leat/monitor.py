@@ -167,6 +167,7 @@ class Monitor(Generic[B]):
         self._last_ns = 0
         self._began_ns = [0, 0]  # when the present step began: that of the loop's body, and that since step()
         self._is_stepped = False
+        self._open: dict[object, int] = {}  # passes with a batch whose step has not ended; how deep in phases it came
         self._step_times: collections.deque[int] = collections.deque(maxlen=_N_STEP_TIMES)
         self._memory = MemoryProfile(memory_interval) if memory_interval is not None else None
         self._peaks: tuple[int | None, int | None] = (None, None)
@@ -182,14 +183,18 @@ class Monitor(Generic[B]):
 
     def watch(self, batches: Iterable[B]) -> Iterator[B]:
         """One pass over `batches`. Ends when they do, or when the loop is left."""
-        with self._running():
+        with self._running(), self._passing() as this:
             iterator, waited = self._begin(batches)
             while True:
                 batch = self._fetch(iterator, waited)
                 if batch is _END:
                     return
+                self._open[this] = len(self._phases)
                 yield batch
-                self._end_step(is_marked=False)
+                if self._open.pop(this, None) is None:  # it ended with its phase
+                    self._began_ns[False] = time.perf_counter_ns()
+                else:
+                    self._end_step(is_marked=False)
 
     @contextlib.contextmanager
     def warm_up(self) -> Iterator[None]:
@@ -279,6 +284,12 @@ class Monitor(Generic[B]):
                 self._step_times.append(self._last_ns - self._began_ns[is_marked])
         self._began_ns[is_marked] = self._last_ns
 
+    def _end_steps_of_phase(self) -> None:
+        """Those of batches that came in the phase that ends now."""
+        for this in [this for this, depth in self._open.items() if depth == len(self._phases)]:
+            del self._open[this]
+            self._end_step(is_marked=False)
+
     def _charge(self) -> None:
         """Gives the time since the last look at the clock to the phase that it is in, if it runs."""
         now = time.perf_counter_ns()
@@ -304,6 +315,14 @@ class Monitor(Generic[B]):
                 self._see_peaks()
 
     @contextlib.contextmanager
+    def _passing(self) -> Iterator[object]:
+        this = object()
+        try:
+            yield this
+        finally:
+            self._open.pop(this, None)
+
+    @contextlib.contextmanager
     def _inside(self, phase: str) -> Iterator[None]:
         with self._running():
             start = self._last_ns
@@ -312,6 +331,7 @@ class Monitor(Generic[B]):
                 yield
             finally:
                 self._charge()
+                self._end_steps_of_phase()
                 self._phases.pop()
                 self._began_ns = [began + self._last_ns - max(start, began) for began in self._began_ns]  # no part of a step
 
