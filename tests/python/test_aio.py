@@ -103,6 +103,14 @@ def test_tasks_share_a_stream(stream: Any) -> None:
     assert sorted(sum(asyncio.run(share()), [])) == list(range(N_ROWS))
 
 
+def test_records_of_a_pipeline_without_a_batch(pipeline: Any) -> None:
+    async def read() -> list[int]:
+        with leat.csv(pipeline.spec["source"][1]["paths"]).cast("number", dtype="int32").take(20) as rows:
+            return [int(record["number"]) async for record in rows]
+
+    assert asyncio.run(read()) == list(range(20))
+
+
 def test_a_loop_ends_with_its_epoch_also_behind_the_next_one(stream: Any) -> None:
     """As of tasks, of which one is quicker."""
 

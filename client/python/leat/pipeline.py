@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
 
@@ -264,8 +264,11 @@ class Pipeline(_stages.Stages):
             raise SpecError("a pipeline with a `batch` has no records any more: iterate it, or take the `batch` away")
         return records.of_stream(self.stream)
 
-    def __aiter__(self) -> Any:
-        return self.stream.__aiter__()
+    def __aiter__(self) -> AsyncIterator[Any]:
+        """As __iter__()."""
+        from . import records
+
+        return self.stream.__aiter__() if self.is_batched else records.of_stream_async(self.stream)
 
     def __len__(self) -> int:
         """Batches of an epoch for this rank. TypeError, with the reason: that is not known beforehand."""

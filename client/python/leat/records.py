@@ -6,7 +6,7 @@ long as one likes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,6 +43,15 @@ def of_stream(stream: Stream) -> Iterator[Record]:
     """The records of one epoch."""
     numpy = _numpy()
     for batch in stream:
+        record = _of_batch(batch, numpy)
+        batch.release()
+        yield record
+
+
+async def of_stream_async(stream: Stream) -> AsyncIterator[Record]:
+    """The same, for an event loop."""
+    numpy = _numpy()
+    async for batch in stream:
         record = _of_batch(batch, numpy)
         batch.release()
         yield record
