@@ -430,6 +430,26 @@ def test_folder_that_cannot_be(monkeypatch: pytest.MonkeyPatch, tmp_path: pathli
         kept([{"text": "a"}])
 
 
+@pytest.mark.parametrize("n", [3, 1000, 1003])
+def test_what_is_made_is_made_once(n: int) -> None:
+    made: list[int] = []
+
+    class Making(Indexed):
+        def __getitem__(self, at: int) -> Any:
+            made.append(at)
+            return {"number": self.rows[at]}
+
+    def double(rows: dict[str, list[int]]) -> dict[str, list[int]]:
+        made.extend(rows["number"])
+        return {"number": [2 * number for number in rows["number"]]}
+
+    kept(Making(list(range(n))))
+    assert made == list(range(n))
+    made.clear()
+    kept(dataset([{"number": number} for number in range(n)]).with_transform(double))
+    assert made == list(range(n))
+
+
 def test_errors_of_the_data_are_its_own() -> None:
     class Broken(Indexed):
         def __getitem__(self, at: int) -> Any:

@@ -223,13 +223,15 @@ def _of_sequence(data: Sequence[Any]) -> Rows:
 
 
 def _of_indexed(data: Any) -> Rows:
-    """A data set with a length and items, as PyTorch has them: its first 1,000 items tell the columns."""
+    """A data set with a length and items, as PyTorch has them: its first 1,000 items tell the columns, and are not asked for
+    again."""
     n_rows = len(data)
+    first = [as_row(data[at], at) for at in range(min(n_rows, held.N_BATCH_ROWS))]
 
     def read() -> Iterator[Mapping[str, Any]]:
-        return (as_row(data[at], at) for at in range(n_rows))
+        return itertools.chain(first, (as_row(data[at], at) for at in range(len(first), n_rows)))
 
-    return Rows(kinds.of_rows(itertools.islice(read(), held.N_BATCH_ROWS)), n_rows, read)
+    return Rows(kinds.of_rows(first), n_rows, read)
 
 
 def _of_iterable(data: Iterable[Any]) -> Rows:

@@ -8,6 +8,7 @@ the same types.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -86,10 +87,11 @@ def _holds_the_same(block: Any, schema: Any) -> bool:
 
 def _of_custom(data: Any) -> Rows:
     """A function of the user's stands in between (`set_transform`): it is called once for each row."""
-    def read() -> Iterator[Mapping[str, Any]]:
-        return iter(data)
-
     first = [data[at] for at in range(min(len(data), N_BATCH_ROWS))]
+
+    def read() -> Iterator[Mapping[str, Any]]:
+        return itertools.chain(first, data.select(range(len(first), len(data))) if len(data) > len(first) else ())
+
     return Rows(kinds.of_rows(first), len(data), read)
 
 
