@@ -51,6 +51,9 @@ class Adder:
         return {"sum": int(record["PassengerId"]) + self.n}
 
 
+upper = open(os.devnull)  # what cannot be taken along, called like a method that is
+
+
 def there_and_back(function: Any) -> Any:
     return callables.unpack(callables.pack(function))
 
@@ -74,6 +77,12 @@ def test_what_is_taken_along() -> None:
         return factorial(n)
 
     assert there_and_back(recursive)(5) == 120
+
+
+def test_a_global_called_like_a_method_stays() -> None:
+    assert there_and_back(lambda record: {"loud": record["Name"].upper()})({"Name": "a"}) == {"loud": "A"}
+    with pytest.raises(errors.SpecError):
+        callables.pack(lambda record: {"loud": upper})
 
 
 def test_of_main(tmp_path: pathlib.Path) -> None:

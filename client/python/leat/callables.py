@@ -10,6 +10,7 @@ by value: its code, what it closes over, and the globals that it uses. A digest 
 from __future__ import annotations
 
 import base64
+import dis
 import hashlib
 import importlib
 import inspect
@@ -45,6 +46,9 @@ class CostWarning(UserWarning):
 # ---- a function as text ----
 
 
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+
+
 def _is_importable(function: Any) -> bool:
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
     if not module or module == "__main__" or "<" in name:
@@ -56,7 +60,8 @@ def _is_importable(function: Any) -> bool:
 
 
 def _names_of(code: types.CodeType) -> set[str]:
-    names = set(code.co_names)
+    """Of globals: co_names has those of attributes, too."""
+    names = {str(each.argval) for each in dis.get_instructions(code) if each.opname in _LOADS}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             names |= _names_of(constant)
