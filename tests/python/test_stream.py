@@ -98,6 +98,15 @@ class TestEpochs:
         with stream:
             steps(stream)
         assert "rows epoch 0" in capsys.readouterr().err
+        stream = Stream(numbers.open("rows").native, progress=True)
+        with stream:
+            for number, go in enumerate((stream.set_epoch, stream.seek, lambda _: stream.load_state_dict(state)), 5):
+                next(iter(stream)).release()
+                state = stream.state_dict()
+                go(number)
+                assert stream._bar is None
+                steps(stream)
+        assert "rows epoch 6" in capsys.readouterr().err
 
 
 class TestPositions:

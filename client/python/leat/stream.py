@@ -125,8 +125,9 @@ class Stream:
         if isinstance(got, int):
             self._end_epoch(got)
             return None
-        if self._bar is not None:
-            self._bar.update(1)
+        bar = self._bar  # another thread may close it
+        if bar is not None:
+            bar.update(1)
         return got  # type: ignore[return-value]
 
     def __getitem__(self, index: object) -> NoReturn:
@@ -164,9 +165,7 @@ class Stream:
 
     def _end_epoch(self, outcome: int) -> None:
         self._loop.is_at_end = True
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+        self._close_bar()
         logger.debug("%s: %s", self.name, "the last epoch ended" if outcome == _leat.END else "an epoch ended")
 
     def _begin_bar(self) -> None:
@@ -177,6 +176,11 @@ class Stream:
         total = None if self.native.n_steps is None else len(self)
         epoch, step = self.native.position_numbers
         self._bar = tqdm(total=total, initial=step // self.world_size, desc=f"{self.name} epoch {epoch}", unit="batch")
+
+    def _close_bar(self) -> None:
+        bar, self._bar = self._bar, None
+        if bar is not None:
+            bar.close()
 
     # ---- asyncio: loaded by who uses it, as it takes 4 MiB and 40 ms
 
@@ -263,6 +267,7 @@ class Stream:
             self._replace(self._reopen(_elsewhere(self.position, epoch, step)))
         self._loop.is_at_end = False
         self._loop.n_ends = _ANY_EPOCH
+        self._close_bar()
 
     def state_dict(self) -> dict[str, Any]:
         """{"position": text, "version": 1}: the same for all ranks that have seen the same number of batches."""
@@ -278,6 +283,7 @@ class Stream:
             self._seek_position(position)
         self._loop.is_at_end = False
         self._loop.n_ends = _ANY_EPOCH
+        self._close_bar()
 
     def _replace(self, native: _leat.Stream) -> None:
         """In this order: whom the end of the old one wakes finds the new one."""
@@ -306,9 +312,7 @@ class Stream:
 
     def close(self) -> None:
         """Ends the session. Batches that are held stay readable."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+        self._close_bar()
         self._wake_waiting(self.native)
         self.native.close()
         settle_copies(is_waiting=True)
