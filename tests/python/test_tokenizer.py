@@ -361,6 +361,12 @@ def test_chats_of_several_conversations() -> None:
         "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nYo<|im_end|>\n"
     )
     assert ours.decode(rows[0], skip_special_tokens=False).startswith(text)
+    kwargs = {"padding_side": "left", "pad_to_multiple_of": 64, "return_attention_mask": False, "return_offsets_mapping": True}
+    told = ours.apply_chat_template(
+        [one, other], padding=True, return_tensors="np", system="Be kind.", tokenizer_kwargs=kwargs
+    )
+    assert list(told) == ["input_ids", "offset_mapping"] and told["input_ids"].shape == (2, 64)
+    assert ours.decode(told["input_ids"][0]).endswith(text)
     assert ours.apply_chat_template(one, return_dict=False) == ours.encode(
         ours.apply_chat_template(one, tokenize=False), add_special_tokens=False
     )
@@ -377,6 +383,8 @@ def test_chats_that_are_refused() -> None:
     for bad in ([], "Hi", {"role": "user"}, [{"role": "user"}], [{"role": "who", "content": "x"}], [[]], 3):
         with pytest.raises((ValueError, TypeError)):
             ours.apply_chat_template(bad, chat_template="chatml")  # type: ignore[arg-type]
+    with pytest.raises(leat.SpecError, match="tokenizer_kwargs has 'stride'; it takes padding_side"):
+        ours.apply_chat_template([{"role": "user", "content": "Hi"}], "chatml", tokenizer_kwargs={"stride": 3})
     with pytest.raises(leat.SpecError, match="gemma has no system messages"):
         ours.apply_chat_template([{"role": "user", "content": "Hi"}], "gemma", system="x")
     with pytest.raises(leat.SpecError, match="needs return_dict=True"):

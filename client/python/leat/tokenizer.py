@@ -30,6 +30,10 @@ _CLEANED = (
     (" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"),
     (" n't", "n't"), (" 'm", "'m"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re"),
 )
+_CHAT_OPTIONS = (  # of a call, those that say how the ids of a chat are given
+    "padding_side", "pad_to_multiple_of",
+    "return_attention_mask", "return_token_type_ids", "return_special_tokens_mask", "return_offsets_mapping",
+)
 _logger = logging.getLogger("leat")
 
 
@@ -303,7 +307,7 @@ class Tokenizer:
         chat_template: the name of one of leat's templates (leat.chats.TEMPLATES), else what `tokenizer.chat_template` was set
         to. It is the code of the stage `chat` that writes the text, with the same bos, eos and system. tokenize=False: the
         text; return_dict=False: the ids alone. return_assistant_tokens_mask: `assistant_masks`, 1 for tokens that the
-        assistant says.
+        assistant says. tokenizer_kwargs: padding_side, pad_to_multiple_of, return_attention_mask and its like, as of a call.
         """
         name = chats.choose(chat_template or self.chat_template, self._config.get("chat_template"))
         is_batch = chats.is_batch(conversation)
@@ -315,9 +319,13 @@ class Tokenizer:
             return [text for text, _ in pages] if is_batch else pages[0][0]
         if return_assistant_tokens_mask and not return_dict:
             raise SpecError("return_assistant_tokens_mask needs return_dict=True")
-        asked = Lengths(self, padding, truncation, max_length, None, None)
-        options = dict(tokenizer_kwargs or {})
-        wanted = self._wanted(options.get("return_attention_mask"), options.get("return_token_type_ids"), False, False)
+        options = dict.fromkeys(_CHAT_OPTIONS) | dict(tokenizer_kwargs or {})
+        if len(options) > len(_CHAT_OPTIONS):
+            unknown = ", ".join(map(repr, list(options)[len(_CHAT_OPTIONS) :]))
+            raise SpecError(f"tokenizer_kwargs has {unknown}; it takes {', '.join(_CHAT_OPTIONS)}")
+        side, multiple_of, attention, types, special, offsets = (options[name] for name in _CHAT_OPTIONS)
+        asked = Lengths(self, padding, truncation, max_length, multiple_of, side)
+        wanted = self._wanted(attention, types, bool(special), bool(offsets))
         wanted += ["assistant_masks"] if return_assistant_tokens_mask else []
         marks = [parts for _, parts in pages] if return_assistant_tokens_mask else None
         encodings = asked.encode([text for text, _ in pages], None, wanted, 0, False, False, False, marks)
