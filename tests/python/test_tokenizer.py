@@ -134,6 +134,10 @@ def test_what_it_knows_as_transformers(name: str) -> None:
     pad = [dict(zip(["input_ids", "attention_mask"], [row, [1] * len(row)])) for row in rows if row]
     for options in ({}, {"pad_to_multiple_of": 16}, {"padding_side": "left"}, {"return_tensors": "np"}):
         assert run(ours.pad, pad, **options) == run(theirs.pad, pad, **options)
+    numpy = pytest.importorskip("numpy")
+    arrays = [{name: numpy.array(column) for name, column in row.items()} for row in pad]
+    padded = ours.pad(arrays)
+    assert type(padded["input_ids"]) is numpy.ndarray and padded["input_ids"].tolist() == ours.pad(pad)["input_ids"]
 
 
 def test_is_taken_by_collators() -> None:

@@ -78,6 +78,14 @@ def framework_of(name: object) -> str:
     return found
 
 
+def array_framework(value: Any) -> str | None:
+    """The framework that it is an array of, or a list of such; None: it is none."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    module = type(value).__module__.partition(".")[0]
+    return FRAMEWORKS.get("jax" if module == "jaxlib" else module) if getattr(value, "ndim", 0) else None
+
+
 def as_list(value: Any) -> Any:
     """Numbers and nested lists of them, of whatever has them."""
     if hasattr(value, "tolist"):

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, overload
 
 from . import _leat, chats, model_cache, tokenizer_files
-from .encoding import Encoding, as_list, framework_of, from_lists, make_array
+from .encoding import Encoding, array_framework, as_list, framework_of, from_lists, make_array
 from .errors import NotFoundError, SpecError
 from .lengths import TYPE_IDS, Lengths, check_side
 from .token_names import NamedId, NamedToken
@@ -491,13 +491,15 @@ class Tokenizer:
     ) -> Encoding:
         """Pads what was encoded before, one or several: a mapping of lists, or a list of mappings, as collators hold them.
 
-        input_ids, attention_mask, token_type_ids and special_tokens_mask are padded, the rest stays as it is.
+        input_ids, attention_mask, token_type_ids and special_tokens_mask are padded, the rest stays as it is. Without
+        return_tensors arrays give arrays of their framework, lists lists.
         """
         if isinstance(encoded_inputs, (list, tuple)) and encoded_inputs and isinstance(encoded_inputs[0], Mapping):
             encoded_inputs = {name: [one[name] for one in encoded_inputs] for name in encoded_inputs[0]}
         columns = {name: as_list(value) for name, value in encoded_inputs.items()}
         if "input_ids" not in columns:
             raise SpecError(f"there are no input_ids to pad, only {list(columns)}")
+        return_tensors = return_tensors or array_framework(encoded_inputs["input_ids"])
         is_batch = bool(columns["input_ids"]) and isinstance(columns["input_ids"][0], (list, tuple))
         if not is_batch:
             columns = {name: [value] for name, value in columns.items()}
