@@ -135,6 +135,10 @@ def test_max_length_and_sides(fast: Any) -> None:
             for batch, rows in zip(batches, batches_of(ROWS, 50), strict=True):
                 assert batch["input_ids"].shape == (len(rows), 10) and "labels" not in batch
                 assert_equal(batch, expected(fast, rows, truncation=True, max_length=10, padding="max_length"))
+        rows = [{"text": "a cat " * n, "labels": [7] * len(fast("a cat " * n)["input_ids"])} for n in (3, 1, 2)]
+        with of_numpy(rows, fast) as batches:
+            batch = next(iter(batches))
+            assert (batch["labels"] == np.where(batch["attention_mask"], 7, -100)).all()
     finally:
         fast.padding_side, fast.truncation_side = "right", "right"
 

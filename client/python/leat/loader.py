@@ -83,7 +83,8 @@ def dataloader(
         "{question} {answer}". None: the only column of texts, or the one named "text". A text that is missing is empty.
     labels: a column, some, or {column: name in the batch}; None: "labels" or "label" if there is one, as "labels"; False:
         none. Whole numbers and booleans come as int64, others as float32, or as `labels_dtype` says; those of categoricals are
-        their codes; texts need `classes`, the names in the order of their numbers. Lists are padded with -100 (whole numbers).
+        their codes; texts need `classes`, the names in the order of their numbers. Lists are padded with -100 (whole numbers),
+        to the longest of the batch, on the tokenizer's padding_side.
     columns: of numbers that are in the batches besides, as they are (float64 as float32); lists are padded with 0.
     max_length: ids of a row at most, special tokens included; None: the tokenizer's model_max_length, if it has one;
         else as its file says.
@@ -114,7 +115,8 @@ def dataloader(
         names.insert(1, "attention_mask")
     for column in _described(files, thing, [*wanted.labels, *wanted.numbers]):
         if column.name in wanted.labels:
-            pipeline = _labelled(pipeline, column, wanted.labels[column.name], labels_dtype, classes, files.is_untyped)
+            side = "right" if model is None else model.padding_side
+            pipeline = _labelled(pipeline, column, wanted.labels[column.name], labels_dtype, classes, files.is_untyped, side)
         else:
             pipeline = _numbered(pipeline, column, files.is_untyped)
     pipeline = pipeline.stage("select", {"fields": [*names, *wanted.labels.values(), *wanted.numbers]})
@@ -250,8 +252,15 @@ def _padded(pipeline: Pipeline, names: Sequence[str], model: ModelTokenizer, wid
 
 
 def _labelled(
-    pipeline: Pipeline, column: Column, name: str, dtype: str | None, classes: Sequence[str] | None, is_untyped: bool
+    pipeline: Pipeline,
+    column: Column,
+    name: str,
+    dtype: str | None,
+    classes: Sequence[str] | None,
+    is_untyped: bool,
+    side: str,
 ) -> Pipeline:
+    """`side`: where lists are padded, so that labels of tokens stay beside theirs."""
     dtype = dtype or ("float32" if "float" in column.kind else "int64")
     cast: dict[str, Any] = {"input": column.name, "output": name, "dtype": dtype}
     if column.is_text and classes:
@@ -261,7 +270,8 @@ def _labelled(
     pipeline = pipeline.stage("cast", cast)
     if not column.is_list:
         return pipeline
-    return pipeline.stage("pad", {"input": name, "longest": True, "value": _IGNORED if dtype.startswith("int") else 0})
+    value = _IGNORED if dtype.startswith("int") else 0
+    return pipeline.stage("pad", {"input": name, "longest": True, "value": value, "side": side})
 
 
 def _numbered(pipeline: Pipeline, column: Column, is_untyped: bool) -> Pipeline:
