@@ -430,6 +430,18 @@ def test_folder_that_cannot_be(monkeypatch: pytest.MonkeyPatch, tmp_path: pathli
         kept([{"text": "a"}])
 
 
+def test_a_forked_child_waits_for_no_thread_of_its_parent() -> None:
+    with data_store._leases_lock:  # as another thread has it
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(20)
+            try:
+                os._exit(not data_store._leases_lock.acquire(timeout=1))
+            finally:
+                os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
 @pytest.mark.parametrize("n", [3, 1000, 1003])
 def test_what_is_made_is_made_once(n: int) -> None:
     made: list[int] = []

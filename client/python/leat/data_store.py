@@ -40,6 +40,14 @@ _leases: dict[str, int] = {}  # path → descriptor with a shared lock, until th
 _leases_lock = threading.Lock()
 
 
+def _after_fork() -> None:
+    global _leases_lock
+    _leases_lock = threading.Lock()  # another thread of the parent may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 class Sink(Protocol):
     """Where a writer of data puts its bytes."""
 
