@@ -167,7 +167,7 @@ def test_never_more_slots_than_the_window(fake: Any, pipeline: Any, window: int)
 
 
 def test_the_last_slots_go_back(fake: Any, pipeline: Any) -> None:
-    """Those that no later transfer asks for: at the end of an epoch if they were read, behind a wait where the stream leaves."""
+    """Those that no later transfer asks for: at an epoch's end if they were read, behind a wait where the stream leaves."""
     feeder = cuda.feeder(0)
     memory = feeder.device.alloc(BATCH * 4)
     with pipeline.open(window=4) as stream:

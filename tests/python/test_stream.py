@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import asyncio
 import gc
 import os
@@ -485,6 +486,35 @@ class TestThreads:
             assert [sorted(found) for found in seen] == [
                 [(round, step) for step in range(N_STEPS)] for round in range(n_rounds)
             ]
+
+    def test_several_close_it_while_one_waits(self, numbers: Leatd) -> None:
+        """None of them is told that it is closed, and it can still be asked where it stood."""
+        stream = numbers.open("rows", window=64)
+        take(stream).release()
+        failed: list[BaseException] = []
+
+        def wait() -> None:
+            with contextlib.suppress(leat.Error):
+                while True:
+                    stream.next()
+
+        def close() -> None:
+            try:
+                stream.close()
+            except BaseException as error:
+                failed.append(error)
+
+        numbers.pause()
+        try:
+            threads = [threading.Thread(target=target) for target in (wait, *[close] * 8)]
+            for thread in threads:
+                thread.start()
+                time.sleep(0.1 if thread is threads[0] else 0)
+            for thread in threads:
+                thread.join(HANG_S)
+            assert not failed and stream.native.is_closed and stream.position
+        finally:
+            numbers.process.send_signal(signal.SIGCONT)
 
     def test_another_place_while_one_waits(
         self, numbers: Leatd, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path

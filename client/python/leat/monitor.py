@@ -358,8 +358,8 @@ def _waiting_of(*places: object) -> Callable[[], int] | None:
 
 
 def _native_of(place: object) -> Any:
-    """Of a Stream, or of what gives the batches of one: a Pipeline, a DataLoader, what to() returns. Not of a TorchDataset, which
-    opens streams of its own, in workers too: its pipeline's one would be opened for nothing."""
+    """Of a Stream, or of what gives the batches of one: a Pipeline, a DataLoader, what to() returns. Not of a TorchDataset,
+    which opens streams of its own, in workers too: its pipeline's one would be opened for nothing."""
     native = getattr(place, "native", None)
     if isinstance(getattr(native, "waited_ns", None), int):
         return native
