@@ -234,17 +234,9 @@ struct rows {
     size_t selected; /* SIZE_MAX: none */
 };
 
-static struct leat_top_stream *chosen(const struct leat_top_view *view,
-                                      const struct leat_top_model *model) {
-    for (size_t i = 0; i < model->n_streams; i++)
-        if (strcmp(model->streams[i].name, view->stream) == 0)
-            return &model->streams[i];
-    return model->n_streams > 0 ? &model->streams[0] : NULL;
-}
-
 static struct rows rows_of(const struct leat_top_view *view, const struct leat_top_model *model,
                            enum leat_top_pane pane) {
-    const struct leat_top_stream *stream = chosen(view, model);
+    const struct leat_top_stream *stream = leat_top_view_chosen(view, model);
 
     if (pane == LEAT_TOP_STREAMS)
         return (struct rows){
@@ -265,7 +257,7 @@ static struct rows rows_of(const struct leat_top_view *view, const struct leat_t
 
 static void draw_titles(struct leat_top_view *view, const struct leat_top_model *model,
                         enum leat_top_pane pane, struct leat_top_picture *picture) {
-    const struct leat_top_stream *stream = chosen(view, model);
+    const struct leat_top_stream *stream = leat_top_view_chosen(view, model);
     bool is_chosen = pane == view->pane && !view->is_whole;
     struct line line = begin(picture, view);
     char first[CELL_MAX];
@@ -453,19 +445,18 @@ static void draw_three(struct leat_top_view *view, const struct leat_top_model *
 
 static void draw_whole(struct leat_top_view *view, const struct leat_top_model *model,
                        struct leat_top_picture *picture) {
-    char first[sizeof(view->stream)];
+    struct leat_top_view first = *view;
 
-    memcpy(first, view->stream, sizeof(first));
     draw_table(view, model, LEAT_TOP_STREAMS, model->n_streams + 1, picture);
     for (size_t i = 0; i < model->n_streams; i++) {
         (void)begin(picture, view);
-        (void)snprintf(view->stream, sizeof(view->stream), "%s", model->streams[i].name);
+        leat_top_view_choose(view, &model->streams[i]);
         leat_top_model_sort_stages(&model->streams[i], view->order[LEAT_TOP_STAGES]);
         draw_table(view, model, LEAT_TOP_STAGES, model->streams[i].n_stages + 1, picture);
     }
     (void)begin(picture, view);
     draw_table(view, model, LEAT_TOP_TRAINERS, model->n_trainers + 1, picture);
-    memcpy(view->stream, first, sizeof(first));
+    *view = first;
 }
 
 static void bound_size(struct leat_top_view *view) {
@@ -481,7 +472,7 @@ static void bound_size(struct leat_top_view *view) {
 
 static void draw_panes(struct leat_top_view *view, struct leat_top_model *model,
                        struct leat_top_picture *picture) {
-    struct leat_top_stream *stream = chosen(view, model);
+    struct leat_top_stream *stream = leat_top_view_chosen(view, model);
     size_t n_rows = view->n_rows - 1 > picture->n_lines ? view->n_rows - 1 - picture->n_lines : 0;
 
     if (stream)

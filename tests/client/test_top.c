@@ -165,6 +165,33 @@ static void test_order(void **state) {
     free_looks(looks);
 }
 
+/* Streams that share a name are told apart by which of them they are, in rates, order and keys. */
+static void test_namesakes(void **state) {
+    struct looks *looks = new_looks();
+    struct leat_top_view view = {.n_rows = 40, .n_columns = 100};
+    struct leat_top_model *model = &looks->model;
+
+    (void)state;
+    leat_top_model_deinit(model);
+    for (size_t i = 0; i < 3; i++)
+        looks->before.stream[i].name = looks->now.stream[i].name = names[0];
+    assert_int_equal(
+        leat_top_model_init(model, &looks->now.message, &looks->before.message, NULL, NULL), 0);
+    for (size_t i = 0; i < N_STREAMS; i++)
+        assert_true(is_near(model->streams[i].batch_rate, 10 * (double)(i + 1)));
+    leat_top_model_sort_streams(model, LEAT_TOP_BY_NAME);
+    leat_top_view_choose(&view, &model->streams[0]);
+    for (size_t i = 1; i < N_STREAMS; i++) {
+        leat_top_view_take(&view, model, LEAT_TOP_KEY_DOWN);
+        assert_ptr_equal(leat_top_view_chosen(&view, model), &model->streams[i]);
+    }
+    for (size_t i = N_STREAMS - 1; i > 0; i--) {
+        leat_top_view_take(&view, model, LEAT_TOP_KEY_UP);
+        assert_ptr_equal(leat_top_view_chosen(&view, model), &model->streams[i - 1]);
+    }
+    free_looks(looks);
+}
+
 /* Columns of a line: marks take none; control characters must not be there. */
 static size_t width_of(const struct leat_text *line) {
     size_t n = 0;
@@ -240,9 +267,9 @@ static void test_keys(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates), cmocka_unit_test(test_beginnings),
-        cmocka_unit_test(test_order), cmocka_unit_test(test_pictures),
-        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_rates),    cmocka_unit_test(test_beginnings),
+        cmocka_unit_test(test_order),    cmocka_unit_test(test_namesakes),
+        cmocka_unit_test(test_pictures), cmocka_unit_test(test_keys),
     };
 
     (void)setlocale(LC_CTYPE, "C.UTF-8");
