@@ -14,6 +14,7 @@
 #define CELL_MAX     96
 #define BAR_WIDTH    10
 #define HEAD_ROWS    3
+#define LINES_FIRST  64 /* of a picture; twice as many when they are full */
 #define ALL_ROWS_MIN 16 /* from so many on all three tables are shown */
 
 #define INVERSE "\033[7m"
@@ -73,12 +74,24 @@ static void add_cell(struct line *line, const char *value, size_t width, bool is
     line->max = max;
 }
 
-static struct line begin(struct leat_top_picture *picture, const struct leat_top_view *view) {
-    struct leat_text *text =
-        &picture->lines[picture->n_lines < LEAT_TOP_ROWS_MAX ? picture->n_lines++
-                                                             : LEAT_TOP_ROWS_MAX - 1];
+static struct leat_text *next_line(struct leat_top_picture *picture) {
+    size_t n = picture->n_allocated ? 2 * picture->n_allocated : LINES_FIRST;
+    struct leat_text *lines;
 
-    return (struct line){.text = text, .max = view->n_columns};
+    if (picture->n_lines == picture->n_allocated) {
+        lines = realloc(picture->lines, n * sizeof(*lines));
+        if (!lines)
+            return &picture->lost;
+        picture->lines = lines;
+        picture->n_allocated = n;
+    }
+    picture->lines[picture->n_lines] = (struct leat_text){.data = NULL};
+    return &picture->lines[picture->n_lines++];
+}
+
+/* To be filled before the next one. */
+static struct line begin(struct leat_top_picture *picture, const struct leat_top_view *view) {
+    return (struct line){.text = next_line(picture), .max = view->n_columns};
 }
 
 /* ---- cells ---- */
@@ -407,7 +420,7 @@ static void draw_keys(const struct leat_top_view *view, struct leat_top_picture 
     struct line line;
     char keys[128];
 
-    while (picture->n_lines + 1 < view->n_rows)
+    for (size_t n = picture->n_lines; n + 1 < view->n_rows; n++)
         (void)begin(picture, view);
     line = begin(picture, view);
     (void)snprintf(keys, sizeof(keys), "q quit  ? help  tab table  arrows choose  s sort (now: %s)",
@@ -509,5 +522,7 @@ void leat_top_view_draw(struct leat_top_view *view, struct leat_top_model *model
 void leat_top_picture_deinit(struct leat_top_picture *picture) {
     for (size_t i = 0; i < picture->n_lines; i++)
         free(picture->lines[i].data);
-    picture->n_lines = 0;
+    free(picture->lines);
+    free(picture->lost.data);
+    *picture = (struct leat_top_picture){.n_lines = 0};
 }

@@ -41,8 +41,9 @@ struct leat_top_view {
 };
 
 struct leat_top_picture {
-    size_t n_lines;
-    struct leat_text lines[LEAT_TOP_ROWS_MAX]; /* without an end of line */
+    size_t n_lines, n_allocated;
+    struct leat_text *lines; /* without an end of line */
+    struct leat_text lost;   /* those that there was no memory for */
 };
 
 /* Sorts the model as the view says. The picture is to be given back. */

@@ -212,16 +212,14 @@ static size_t width_of(const struct leat_text *line) {
 }
 
 static void check_picture(struct leat_top_view *view, struct leat_top_model *model) {
-    struct leat_top_picture *picture = malloc(sizeof(*picture));
+    struct leat_top_picture picture;
 
-    assert_non_null(picture);
-    leat_top_view_draw(view, model, picture);
+    leat_top_view_draw(view, model, &picture);
     if (!view->is_whole)
-        assert_int_equal(picture->n_lines, view->n_rows);
-    for (size_t i = 0; i < picture->n_lines; i++)
-        assert_true(width_of(&picture->lines[i]) <= view->n_columns);
-    leat_top_picture_deinit(picture);
-    free(picture);
+        assert_int_equal(picture.n_lines, view->n_rows);
+    for (size_t i = 0; i < picture.n_lines; i++)
+        assert_true(width_of(&picture.lines[i]) <= view->n_columns);
+    leat_top_picture_deinit(&picture);
 }
 
 static void test_pictures(void **state) {
@@ -236,6 +234,31 @@ static void test_pictures(void **state) {
         check_picture(&view, &looks->model);
         leat_top_view_take(&view, &looks->model, (enum leat_top_key)(rand() % LEAT_TOP_KEY_REDRAW));
     }
+    free_looks(looks);
+}
+
+/* What is printed to no terminal has a line for each, however many there are. */
+static void test_many(void **state) {
+    enum { N_MANY = 3000 };
+    static Leat__StreamStats stats[N_MANY], *list[N_MANY];
+    struct looks *looks = new_looks();
+    struct leat_top_view view = {.is_whole = true, .n_columns = 80};
+    struct leat_top_picture picture;
+
+    (void)state;
+    leat_top_model_deinit(&looks->model);
+    for (size_t i = 0; i < N_MANY; i++) {
+        stats[i] = looks->now.stream[0];
+        list[i] = &stats[i];
+    }
+    looks->now.stats.streams = list;
+    looks->now.stats.n_streams = N_MANY;
+    assert_int_equal(leat_top_model_init(&looks->model, &looks->now.message, NULL, NULL, NULL), 0);
+    leat_top_view_draw(&view, &looks->model, &picture);
+    assert_true(picture.n_lines > N_MANY * (1 + 2 + N_STAGES));
+    for (size_t i = 0; i < picture.n_lines; i++)
+        assert_true(width_of(&picture.lines[i]) <= view.n_columns);
+    leat_top_picture_deinit(&picture);
     free_looks(looks);
 }
 
@@ -269,7 +292,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rates),    cmocka_unit_test(test_beginnings),
         cmocka_unit_test(test_order),    cmocka_unit_test(test_namesakes),
-        cmocka_unit_test(test_pictures), cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_pictures), cmocka_unit_test(test_many),
+        cmocka_unit_test(test_keys),
     };
 
     (void)setlocale(LC_CTYPE, "C.UTF-8");
