@@ -16,7 +16,8 @@
 #include "daemon/reading.h"
 
 #define LEAT_HTTP_MAX_CONNECTIONS 24
-#define LEAT_HTTP_BYTES           (UINT64_C(4) << 20) /* that it may take besides its history */
+/* That it may take besides its history: an answer for each connection, for the most part. */
+#define LEAT_HTTP_BYTES (UINT64_C(4) << 20)
 
 struct leat_http_thread;
 

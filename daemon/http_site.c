@@ -47,10 +47,14 @@ static struct MHD_Response *respond_static(const void *bytes, size_t n_bytes, co
                  type);
 }
 
-/* NULL if the text failed; takes it. */
+/* NULL if the text failed; takes it. It may lie here for as long as its connection lives: without
+ * the room that it did not use. */
 static struct MHD_Response *respond_text(struct leat_text *take_text, const char *type) {
+    char *shrunk = take_text->n_bytes ? realloc(take_text->data, take_text->n_bytes) : NULL;
     struct MHD_Response *response = NULL;
 
+    if (shrunk)
+        take_text->data = shrunk;
     if (take_text->data && !take_text->failed)
         response = leat_mhd.create_response_from_buffer_with_free_callback(take_text->n_bytes,
                                                                            take_text->data, free);
