@@ -14,6 +14,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.parse
 import urllib.request
@@ -390,6 +391,20 @@ def test_hung_loop(folder):
         daemon.process.send_signal(signal.SIGCONT)
         wait_until(lambda: get(port, "/metrics")[0] == 200, "it does not come back")
         assert abs(sample(get(port, "/metrics")[2], "process_start_time_seconds") - before) < 1
+
+
+def test_memory_is_claimed(folder):
+    """For a listener, be its socket made or passed."""
+    passing = ("import os, socket, sys; end = socket.socket(); end.bind(('127.0.0.1', 0)); end.listen(); "
+               "os.dup2(end.fileno(), 3); os.set_inheritable(3, True); "
+               "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1', LISTEN_FDNAMES='http'); "
+               "os.execv(sys.argv[1], sys.argv[1:])")
+    claimed = []
+    for listen, wrapper in (({}, ()), ({"http_listen": f"unix:{folder}/http.sock"}, ()),
+                            ({}, (sys.executable, "-c", passing))):
+        with Daemon(folder, configuration(folder, 10, **listen), wrapper=wrapper) as daemon:
+            claimed.append(daemon.status()["memory_claimed_bytes"])
+    assert min(claimed[1:]) - claimed[0] > 6 << 20, claimed  # 8 MiB, and the process differs a little
 
 
 def test_cannot_listen(folder):
