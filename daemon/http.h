@@ -3,7 +3,7 @@
  * The thread knows nothing of the loop's but readings, which come once a second through a pipe and
  * are the thread's from then on. So what is asked of it costs the loop nothing, however often. It
  * has a bounded number of connections, each with bounded memory and time; who comes when all are
- * taken takes the place of the one that has been quiet for longest. Requests only look: GET and
+ * taken takes the place of the one that has been there for longest. Requests only look: GET and
  * HEAD. Owner: loop, of what is not said to be the thread's.
  */
 #pragma once

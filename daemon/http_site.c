@@ -25,9 +25,13 @@
 static const struct {
     const char *name, *value;
 } headers[] = {
-    {"Content-Security-Policy", POLICY}, {"X-Content-Type-Options", "nosniff"},
-    {"Referrer-Policy", "no-referrer"},  {"Cross-Origin-Resource-Policy", "same-origin"},
-    {"Cache-Control", "no-store"},       {"Vary", "Accept"},
+    {"Content-Security-Policy", POLICY},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cache-Control", "no-store"},
+    {"Vary", "Accept"},
+    {"Connection", "close"},
 };
 
 /* ---- responses ---- */

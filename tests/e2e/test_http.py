@@ -341,6 +341,11 @@ def test_hostile(folder):
                                      ("GET", "/history.json?after=&tens=1", 400), ("GET", "/?" + "a" * 30000, None)):
             with contextlib.suppress(IndexError):  # the connection ended without an answer
                 assert get(port, path, method=method)[0] == (status or 414), (method, path)
+        began = time.monotonic()
+        for path in (b"/", b"/metrics", b"/history.json", b"/none"):  # a connection is for one question
+            reply = exchange(port, b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path)
+            assert b"\r\nconnection: close\r\n" in reply.partition(b"\r\n\r\n")[0].lower() + b"\r\n", reply[:500]
+        assert time.monotonic() - began < 8, "connections are kept"
         assert get(port, "/", host="evil.example")[0] == 403
         assert get(port, "/", host=f"[::1]:{port}")[0] == 200
         assert get(port, "/metrics", "Content-Length: 1000000000")[0] == 400
