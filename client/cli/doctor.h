@@ -32,6 +32,7 @@ struct leat_doctor {
     Leat__ControlReply *reply;       /* of the verb status; NULL: no daemon answers */
     const Leat__StatusReply *status; /* in it */
     size_t n_findings;
+    bool was_dropped; /* the last one that was added */
     struct leat_doctor_finding findings[LEAT_DOCTOR_FINDINGS_MAX];
 };
 
