@@ -292,30 +292,44 @@ static int init_pool(struct leat_daemon *daemon) {
     return setenv("UV_THREADPOOL_SIZE", number, 1) < 0 ? -errno : 0;
 }
 
+/* Something of the process itself, which lives as long as that. */
+static int claim(struct leat_daemon *daemon, uint64_t n_bytes, struct leat_error *err) {
+    uint64_t bytes = daemon->base.guaranteed_bytes + n_bytes;
+
+    if (leat_account_guarantee(&daemon->base, bytes) < 0)
+        return leat_config_error(&daemon->settings->base, "memory_limit", err,
+                                 "%llu is less than the %llu bytes that the daemon takes itself",
+                                 (unsigned long long)daemon->budget.limit_bytes,
+                                 (unsigned long long)bytes);
+    leat_account_change(&daemon->base, LEAT_MEMORY_PROCESS, 0, n_bytes);
+    return 0;
+}
+
 /* What the process has before the first stream, with the stacks of its threads, is claimed too. */
 static int init_budget(struct leat_daemon *daemon, struct leat_error *err) {
     const struct leat_settings *settings = daemon->settings;
     uint64_t limit = settings->memory_limit ? (uint64_t)settings->memory_limit : UINT64_MAX;
     uint32_t n_workers = choose_workers(daemon);
     struct leat_process process;
-    uint64_t bytes;
 
-    leat_process_read(&process);
-    bytes = process.rss_bytes + BASE_BYTES +
-            (n_workers + leat_scheduler_n_beside(n_workers)) * THREAD_BYTES +
-            leat_monitor_bytes(limit);
-    if (settings->http_listen)
-        bytes += LEAT_HTTP_BYTES + leat_monitor_bytes(limit);
     leat_loadings_init(&daemon->loadings);
     if (leat_limits_check_memory(settings, err) < 0)
         return err->code;
     leat_budget_init(&daemon->budget, limit);
-    if (leat_account_open(&daemon->base, &daemon->budget, bytes) < 0)
-        return leat_config_error(&settings->base, "memory_limit", err,
-                                 "%llu is less than the %llu bytes that the daemon takes itself",
-                                 (unsigned long long)limit, (unsigned long long)bytes);
-    leat_account_change(&daemon->base, LEAT_MEMORY_PROCESS, 0, bytes);
-    return 0;
+    (void)leat_account_open(&daemon->base, &daemon->budget, 0);
+    leat_process_read(&process);
+    return claim(daemon,
+                 process.rss_bytes + BASE_BYTES +
+                     (n_workers + leat_scheduler_n_beside(n_workers)) * THREAD_BYTES +
+                     leat_monitor_bytes(limit),
+                 err);
+}
+
+/* Its socket may have been passed, so this is known only when that is open. */
+static int claim_http(struct leat_daemon *daemon, struct leat_error *err) {
+    uint64_t bytes = LEAT_HTTP_BYTES + leat_monitor_bytes(daemon->budget.limit_bytes);
+
+    return leat_http_is_open(&daemon->http) ? claim(daemon, bytes, err) : 0;
 }
 
 static void end_budget(struct leat_daemon *daemon) {
@@ -392,7 +406,9 @@ static int init(struct leat_daemon *daemon, struct leat_error *err) {
         r = init_parts(daemon, err);
     if (r == 0)
         r = init_loop(daemon, err);
-    return r == 0 ? leat_endpoints_open(daemon, err) : r;
+    if (r == 0)
+        r = leat_endpoints_open(daemon, err);
+    return r == 0 ? claim_http(daemon, err) : r;
 }
 
 int leat_daemon_new(const struct leat_daemon_options *options, struct leat_daemon **ret_daemon,

@@ -31,7 +31,8 @@ struct leat_fair_share {
 void leat_fair_enter(const struct leat_fair *fair, struct leat_fair_share *share);
 /* Whether a's turn is before b's. */
 bool leat_fair_is_before(const struct leat_fair_share *a, const struct leat_fair_share *b);
-/* It is served with something that may take so long. */
-void leat_fair_begin(struct leat_fair *fair, struct leat_fair_share *share, uint64_t estimate_ns);
-/* And took so long. */
-void leat_fair_end(struct leat_fair_share *share, uint64_t estimate_ns, uint64_t taken_ns);
+/* It is served with something that may take so long. Returns what it is charged with. */
+uint64_t leat_fair_begin(struct leat_fair *fair, struct leat_fair_share *share,
+                         uint64_t estimate_ns);
+/* And took so long; its weight may be another one now. */
+void leat_fair_end(struct leat_fair_share *share, uint64_t charge, uint64_t taken_ns);

@@ -3,7 +3,7 @@
  * The thread knows nothing of the loop's but readings, which come once a second through a pipe and
  * are the thread's from then on. So what is asked of it costs the loop nothing, however often. It
  * has a bounded number of connections, each with bounded memory and time; who comes when all are
- * taken takes the place of the one that has been quiet for longest. Requests only look: GET and
+ * taken takes the place of the one that has been there for longest. Requests only look: GET and
  * HEAD. Owner: loop, of what is not said to be the thread's.
  */
 #pragma once
@@ -16,7 +16,8 @@
 #include "daemon/reading.h"
 
 #define LEAT_HTTP_MAX_CONNECTIONS 24
-#define LEAT_HTTP_BYTES           (UINT64_C(4) << 20) /* that it may take besides its history */
+/* That it may take besides its history: an answer for each connection, for the most part. */
+#define LEAT_HTTP_BYTES (UINT64_C(4) << 20)
 
 struct leat_http_thread;
 

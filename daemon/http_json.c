@@ -86,7 +86,7 @@ static void add_sample(struct leat_text *text, const struct leat_history_sample 
 void leat_http_json(struct leat_text *text, const struct leat_history *history,
                     const struct leat_reading *reading, enum leat_history_tier tier,
                     uint64_t after_ns, uint64_t now_ns, bool is_stale) {
-    size_t i = leat_history_skip(history, tier, after_ns);
+    size_t i = leat_history_skip(history, tier, after_ns), n_head;
     const struct leat_history_sample *sample;
 
     leat_text_add(text, "{\"version\":\"%s\",\"is_stale\":%s,", LEAT_VERSION,
@@ -98,8 +98,10 @@ void leat_http_json(struct leat_text *text, const struct leat_history *history,
         add_reading(text, reading);
     }
     leat_text_add(text, "\"samples\":[");
-    for (const char *comma = "";
-         text->n_bytes < LEAT_HTTP_JSON_MAX && (sample = leat_history_get(history, tier, i)); i++) {
+    n_head = text->n_bytes;
+    for (const char *comma = ""; text->n_bytes - n_head < LEAT_HTTP_JSON_MAX &&
+                                 (sample = leat_history_get(history, tier, i));
+         i++) {
         leat_text_add(text, "%s", comma);
         add_sample(text, sample);
         comma = ",\n";

@@ -4,7 +4,7 @@
 #include "daemon/history.h"
 #include "pipeline/render.h"
 
-#define LEAT_HTTP_JSON_MAX (UINT32_C(2) << 20) /* about; what follows is to be asked for */
+#define LEAT_HTTP_JSON_MAX (UINT32_C(64) << 10) /* of samples, and one; the rest is asked for */
 
 /* One object:
  *   version, now_ms, is_stale;

@@ -25,9 +25,13 @@
 static const struct {
     const char *name, *value;
 } headers[] = {
-    {"Content-Security-Policy", POLICY}, {"X-Content-Type-Options", "nosniff"},
-    {"Referrer-Policy", "no-referrer"},  {"Cross-Origin-Resource-Policy", "same-origin"},
-    {"Cache-Control", "no-store"},       {"Vary", "Accept"},
+    {"Content-Security-Policy", POLICY},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cache-Control", "no-store"},
+    {"Vary", "Accept"},
+    {"Connection", "close"},
 };
 
 /* ---- responses ---- */
@@ -47,10 +51,14 @@ static struct MHD_Response *respond_static(const void *bytes, size_t n_bytes, co
                  type);
 }
 
-/* NULL if the text failed; takes it. */
+/* NULL if the text failed; takes it. It may lie here for as long as its connection lives: without
+ * the room that it did not use. */
 static struct MHD_Response *respond_text(struct leat_text *take_text, const char *type) {
+    char *shrunk = take_text->n_bytes ? realloc(take_text->data, take_text->n_bytes) : NULL;
     struct MHD_Response *response = NULL;
 
+    if (shrunk)
+        take_text->data = shrunk;
     if (take_text->data && !take_text->failed)
         response = leat_mhd.create_response_from_buffer_with_free_callback(take_text->n_bytes,
                                                                            take_text->data, free);

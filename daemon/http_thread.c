@@ -2,7 +2,8 @@
  * counted and timed out here, as it would spin when descriptors run out, and would let a client
  * that sends a byte now and then keep others out.
  *
- * A connection is for one question; it lives IDLE_S without a byte, and LIFE_NS at most.
+ * A connection is for one question, as each answer says; it lives IDLE_S without a byte, and
+ * LIFE_NS at most.
  */
 #include "daemon/http_thread.h"
 
@@ -80,7 +81,8 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
     return leat_http_site_answer(&thread->site, connection, method, url, uv_hrtime());
 }
 
-/* A free place; if there is none, that of the connection that has been quiet for longest. */
+/* A free place; if there is none, that of the connection that has been there for longest:
+ * with a question each, it has had the most time for it. */
 static struct connection *make_room(struct leat_http_thread *thread) {
     struct connection *row = find_connection(thread, -1), *oldest = &thread->connections[0];
 

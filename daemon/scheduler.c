@@ -394,8 +394,8 @@ static void learn(struct leat_task *task) {
 static void settle(struct leat_task *task) {
     struct leat_task_user *user = task->queue->user;
 
-    leat_fair_end(&task->queue->share, task->estimate_ns, task->taken_ns);
-    leat_fair_end(&user->share, task->estimate_ns, task->taken_ns);
+    leat_fair_end(&task->queue->share, task->queue_charge, task->taken_ns);
+    leat_fair_end(&user->share, task->user_charge, task->taken_ns);
     user->worker_ns += task->taken_ns;
     learn(task);
 }
@@ -442,14 +442,14 @@ static void hand_over(struct leat_scheduler *scheduler, struct leat_task *task) 
 static void submit(struct leat_scheduler *scheduler, struct leat_task *task,
                    enum leat_task_place place) {
     struct leat_task_queue *queue = task->queue;
-    uint64_t estimate_ns = queue->estimates_ns[task->class];
+    uint64_t known_ns = queue->estimates_ns[task->class];
+    uint64_t estimate_ns = known_ns > 0 ? known_ns : GUESS_NS;
 
     task->place = place;
     task->is_held = false;
-    task->estimate_ns = estimate_ns > 0 ? estimate_ns : GUESS_NS;
     atomic_store_explicit(&task->start_ns, 0, memory_order_relaxed);
-    leat_fair_begin(&scheduler->fair, &queue->user->share, task->estimate_ns);
-    leat_fair_begin(&queue->user->fair, &queue->share, task->estimate_ns);
+    task->user_charge = leat_fair_begin(&scheduler->fair, &queue->user->share, estimate_ns);
+    task->queue_charge = leat_fair_begin(&queue->user->fair, &queue->share, estimate_ns);
     link_out(scheduler, task);
     count(scheduler, task, 1);
     if (task->start)

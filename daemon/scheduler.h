@@ -54,8 +54,9 @@ struct leat_task {
     struct leat_task_queue *queue;
     enum leat_task_class class;
     enum leat_task_place place;
-    bool is_held; /* has been found to hold its thread */
-    uint64_t estimate_ns, taken_ns;
+    bool is_held;                       /* has been found to hold its thread */
+    uint64_t user_charge, queue_charge; /* see leat_fair_begin() */
+    uint64_t taken_ns;
     _Atomic uint64_t start_ns;             /* by the thread; 0: it has not begun */
     void (*start)(struct leat_task *task); /* on the loop, when it goes to a thread; may be NULL */
     void (*work)(struct leat_task *task);  /* on the thread */

@@ -31,7 +31,8 @@ void leat_doctor_add(struct leat_doctor *doctor, enum leat_doctor_state state, c
     struct leat_doctor_finding *finding = &doctor->findings[doctor->n_findings];
     va_list arguments;
 
-    if (doctor->n_findings == LEAT_DOCTOR_FINDINGS_MAX)
+    doctor->was_dropped = doctor->n_findings == LEAT_DOCTOR_FINDINGS_MAX;
+    if (doctor->was_dropped)
         return;
     *finding = (struct leat_doctor_finding){.state = state, .area = area};
     (void)snprintf(finding->name, sizeof(finding->name), "%s", name);
@@ -45,7 +46,7 @@ void leat_doctor_mend(struct leat_doctor *doctor, const char *format, ...) {
     struct leat_doctor_finding *finding;
     va_list arguments;
 
-    if (doctor->n_findings == 0)
+    if (doctor->n_findings == 0 || doctor->was_dropped)
         return;
     finding = &doctor->findings[doctor->n_findings - 1];
     va_start(arguments, format);

@@ -27,9 +27,12 @@ struct leat_doctor_finding {
 
 struct leat_doctor {
     const char *file;                /* the configuration; NULL: not known */
+    char path[4096];                 /* of it, absolute, once that was looked at */
+    bool is_the_daemons;             /* the file is what the daemon reads */
     Leat__ControlReply *reply;       /* of the verb status; NULL: no daemon answers */
     const Leat__StatusReply *status; /* in it */
     size_t n_findings;
+    bool was_dropped; /* the last one that was added */
     struct leat_doctor_finding findings[LEAT_DOCTOR_FINDINGS_MAX];
 };
 

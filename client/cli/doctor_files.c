@@ -52,21 +52,49 @@ static void check_by_daemon(struct leat_doctor *doctor) {
         leat_doctor_mend(doctor, "mend that place, then `leatctl reload`; what is in force stays");
 }
 
+/* cwd: a link to the folder that a relative path is meant from. */
+static void make_absolute(const char *path, const char *cwd, char *ret_path, size_t size) {
+    char folder[2048];
+    ssize_t n = path[0] == '/' ? 0 : readlink(cwd, folder, sizeof(folder));
+
+    (void)snprintf(ret_path, size, "%.*s%s%s", n > 0 ? (int)n : 0, folder, n > 0 ? "/" : "", path);
+}
+
+static bool is_same(const char *a, const char *b) {
+    struct stat of_a, of_b;
+
+    return strcmp(a, b) == 0 || (stat(a, &of_a) == 0 && stat(b, &of_b) == 0 &&
+                                 of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino);
+}
+
+/* The file that was named, or the daemon's, or the usual one. */
+static void find_file(struct leat_doctor *doctor) {
+    char own[sizeof(doctor->path)] = "", cwd[32];
+
+    if (doctor->status && doctor->status->config_file[0]) {
+        (void)snprintf(cwd, sizeof(cwd), "/proc/%u/cwd", doctor->status->pid);
+        make_absolute(doctor->status->config_file, cwd, own, sizeof(own));
+    }
+    if (!doctor->file && !own[0] && access(USUAL_FILE, F_OK) < 0)
+        return;
+    if (doctor->file)
+        make_absolute(doctor->file, "/proc/self/cwd", doctor->path, sizeof(doctor->path));
+    else
+        (void)snprintf(doctor->path, sizeof(doctor->path), "%s", own[0] ? own : USUAL_FILE);
+    doctor->file = doctor->path;
+    doctor->is_the_daemons = own[0] && is_same(doctor->path, own);
+}
+
 void leat_doctor_configuration(struct leat_doctor *doctor) {
     char text[LEAT_ERROR_MESSAGE_MAX] = "";
-    bool is_the_daemons = false;
     int status;
 
-    if (!doctor->file && doctor->status && doctor->status->config_file[0])
-        doctor->file = doctor->status->config_file;
-    else if (!doctor->file && access(USUAL_FILE, F_OK) == 0)
-        doctor->file = USUAL_FILE;
+    find_file(doctor);
     if (!doctor->file) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "configuration", "file",
                         "none: leatctl doctor FILE looks at one");
         return;
     }
-    is_the_daemons = doctor->status && strcmp(doctor->file, doctor->status->config_file) == 0;
     status = leat_cli_daemon_check(doctor->file, NULL, 0, text, sizeof(text));
     text[strcspn(text, "\n")] = '\0';
     leat_doctor_add(doctor,
@@ -78,7 +106,7 @@ void leat_doctor_configuration(struct leat_doctor *doctor) {
     if (status != 0 && status != 127)
         leat_doctor_mend(doctor, "mend that place; `leatctl check %s` tells all of them",
                          doctor->file);
-    if (is_the_daemons)
+    if (doctor->is_the_daemons)
         check_by_daemon(doctor);
 }
 
@@ -218,15 +246,14 @@ static void look_at_daemons_caches(struct leat_doctor *doctor, struct folders *f
     leat__control_reply__free_unpacked(reply, NULL);
 }
 
-/* A path that is written in a file. */
+/* A path that is written in a file, which is absolute. */
 static void resolve(const char *file, const char *path, char *ret_path, size_t size) {
     const char *slash = strrchr(file, '/');
-    int n = slash ? (int)(slash - file) : 1;
 
     if (path[0] == '/')
         (void)snprintf(ret_path, size, "%s", path);
     else
-        (void)snprintf(ret_path, size, "%.*s/%s", n, slash ? file : ".", path);
+        (void)snprintf(ret_path, size, "%.*s/%s", slash ? (int)(slash - file) : 0, file, path);
 }
 
 /* `cache: {path: FOLDER}`, against the folder of the file. */
@@ -320,7 +347,7 @@ void leat_doctor_folders(struct leat_doctor *doctor) {
 
     if (doctor->status)
         look_at_daemons_caches(doctor, &folders);
-    if (doctor->file && (!doctor->status || strcmp(doctor->file, doctor->status->config_file) != 0))
+    if (doctor->file && !doctor->is_the_daemons)
         look_at_files_caches(doctor, &folders);
     if (doctor->status)
         look_at_state(doctor);

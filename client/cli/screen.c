@@ -145,7 +145,8 @@ void leat_screen_show(struct leat_screen *screen, const struct leat_text *lines,
 void leat_screen_stop(struct leat_screen *screen) {
     leave();
     (void)raise(SIGSTOP);
-    (void)tcgetattr(STDIN_FILENO, &before);
+    if (tcgetpgrp(STDIN_FILENO) == getpgrp()) /* else it is as the shell has it for itself */
+        (void)tcgetattr(STDIN_FILENO, &before);
     (void)enter();
     leat_screen_resize(screen);
 }

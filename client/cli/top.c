@@ -71,20 +71,17 @@ static uint32_t interval_ms(const struct leat_cli_arguments *arguments) {
 /* ---- for programs ---- */
 
 static void print_picture(struct top *top) {
-    struct leat_top_picture *picture = malloc(sizeof(*picture));
+    struct leat_top_picture picture;
 
-    if (!picture)
-        return;
-    leat_top_view_draw(&top->view, &top->model, picture);
-    for (size_t i = 0; i < picture->n_lines; i++) {
-        struct leat_text *line = &picture->lines[i];
+    leat_top_view_draw(&top->view, &top->model, &picture);
+    for (size_t i = 0; i < picture.n_lines; i++) {
+        struct leat_text *line = &picture.lines[i];
 
         while (line->n_bytes > 0 && line->data[line->n_bytes - 1] == ' ')
             line->n_bytes--;
         printf("%.*s\n", (int)line->n_bytes, line->data ? line->data : "");
     }
-    leat_top_picture_deinit(picture);
-    free(picture);
+    leat_top_picture_deinit(&picture);
 }
 
 static void print_model(struct top *top, bool as_json) {
@@ -138,17 +135,14 @@ static int print(struct top *top, const struct leat_cli_arguments *arguments,
 /* ---- for people ---- */
 
 static void draw(struct top *top) {
-    struct leat_top_picture *picture = malloc(sizeof(*picture));
+    struct leat_top_picture picture;
 
-    if (!picture)
-        return;
     top->view.n_rows = top->screen.n_rows;
     top->view.n_columns = top->screen.n_columns;
     top->view.notice = top->is_away ? top->notice : NULL;
-    leat_top_view_draw(&top->view, &top->model, picture);
-    leat_screen_show(&top->screen, picture->lines, picture->n_lines);
-    leat_top_picture_deinit(picture);
-    free(picture);
+    leat_top_view_draw(&top->view, &top->model, &picture);
+    leat_screen_show(&top->screen, picture.lines, picture.n_lines);
+    leat_top_picture_deinit(&picture);
 }
 
 /* What was there stays to be seen, with a line that says so. */

@@ -81,18 +81,35 @@ enum leat_top_key leat_top_key_take(unsigned *state, unsigned char byte) {
 
 /* ---- what they change ---- */
 
+struct leat_top_stream *leat_top_view_chosen(const struct leat_top_view *view,
+                                             const struct leat_top_model *model) {
+    struct leat_top_stream *last = NULL;
+
+    for (size_t i = 0; i < model->n_streams; i++) {
+        struct leat_top_stream *stream = &model->streams[i];
+
+        if (strcmp(stream->name, view->stream) != 0)
+            continue;
+        if (stream->nth == view->nth)
+            return stream;
+        last = !last || stream->nth > last->nth ? stream : last;
+    }
+    return last ? last : model->n_streams > 0 ? &model->streams[0] : NULL;
+}
+
+void leat_top_view_choose(struct leat_top_view *view, const struct leat_top_stream *stream) {
+    (void)snprintf(view->stream, sizeof(view->stream), "%s", stream->name);
+    view->nth = stream->nth;
+}
+
 static void choose_stream(struct leat_top_view *view, const struct leat_top_model *model,
                           long step) {
-    long at = 0, last = (long)model->n_streams - 1;
+    long at, last = (long)model->n_streams - 1;
 
     if (last < 0)
         return;
-    for (long i = 0; i <= last; i++)
-        if (strcmp(model->streams[i].name, view->stream) == 0)
-            at = i;
-    at += step;
-    at = at < 0 ? 0 : at > last ? last : at;
-    (void)snprintf(view->stream, sizeof(view->stream), "%s", model->streams[at].name);
+    at = leat_top_view_chosen(view, model) - model->streams + step;
+    leat_top_view_choose(view, &model->streams[at < 0 ? 0 : at > last ? last : at]);
     view->first[LEAT_TOP_STAGES] = 0;
 }
 

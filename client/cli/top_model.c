@@ -1,5 +1,6 @@
 /* top_model.c: see top_model.h. Counters of streams, stages and sessions are paired by their names
- * and numbers; what was not there before began in between, at 0. */
+ * and numbers; what was not there before began in between, at 0. Streams that clients bring may
+ * share a name: the nth of a name is paired with the nth of it. */
 #include "client/cli/top_model.h"
 
 #include <errno.h>
@@ -16,18 +17,27 @@ static double share(double value) {
     return value > 1 ? 1 : value;
 }
 
-static const Leat__StreamStats *stats_of(const Leat__Update *update, const char *name) {
+static const Leat__StreamStats *stats_of(const Leat__Update *update, const char *name, size_t nth) {
     for (size_t i = 0; update && update->stats && i < update->stats->n_streams; i++)
-        if (strcmp(update->stats->streams[i]->name, name) == 0)
+        if (strcmp(update->stats->streams[i]->name, name) == 0 && nth-- == 0)
             return update->stats->streams[i];
     return NULL;
 }
 
-static const Leat__Stream *stream_of(const Leat__Update *update, const char *name) {
+static const Leat__Stream *stream_of(const Leat__Update *update, const char *name, size_t nth) {
     for (size_t i = 0; update->streams && i < update->streams->n_streams; i++)
-        if (strcmp(update->streams->streams[i]->name, name) == 0)
+        if (strcmp(update->streams->streams[i]->name, name) == 0 && nth-- == 0)
             return update->streams->streams[i];
     return NULL;
+}
+
+/* How many before the one at that place have its name. */
+static size_t nth_of(const Leat__StatsReply *stats, size_t place) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < place; i++)
+        n += strcmp(stats->streams[i]->name, stats->streams[place]->name) == 0;
+    return n;
 }
 
 /* ---- stages ---- */
@@ -90,12 +100,13 @@ static void fill_rates(const struct leat_top_model *model, struct leat_top_strea
     stream->no_slot = share(grown(now->no_slot_ns, before ? before->no_slot_ns : 0) / 1e9 / s);
 }
 
-static int fill_stream(struct leat_top_model *model, struct leat_top_stream *stream,
+static int fill_stream(struct leat_top_model *model, struct leat_top_stream *stream, size_t nth,
                        const Leat__Update *update, const Leat__StreamStats *now,
                        const Leat__StreamStats *before) {
-    const Leat__Stream *listed = stream_of(update, now->name);
+    const Leat__Stream *listed = stream_of(update, now->name, nth);
 
     *stream = (struct leat_top_stream){.name = now->name,
+                                       .nth = nth,
                                        .n_slots = now->n_slots,
                                        .n_slots_free = now->n_slots_free,
                                        .n_jobs = now->n_jobs,
@@ -114,8 +125,10 @@ static int fill_streams(struct leat_top_model *model, const Leat__Update *now,
 
     for (size_t i = 0; r == 0 && now->stats && i < now->stats->n_streams; i++) {
         const Leat__StreamStats *stats = now->stats->streams[i];
+        size_t nth = nth_of(now->stats, i);
 
-        r = fill_stream(model, &model->streams[i], now, stats, stats_of(before, stats->name));
+        r = fill_stream(model, &model->streams[i], nth, now, stats,
+                        stats_of(before, stats->name, nth));
         model->n_streams = i + 1;
     }
     return r;
@@ -205,9 +218,11 @@ static int falling(double a, double b) {
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-static int stream_by_name(const void *a, const void *b) {
-    return strcmp(((const struct leat_top_stream *)a)->name,
-                  ((const struct leat_top_stream *)b)->name);
+static int stream_by_name(const void *left, const void *right) {
+    const struct leat_top_stream *a = left, *b = right;
+    int order = strcmp(a->name, b->name);
+
+    return order ? order : (a->nth > b->nth) - (a->nth < b->nth);
 }
 
 static int stream_by_batches(const void *a, const void *b) {

@@ -22,6 +22,7 @@ struct leat_top_stage {
 
 struct leat_top_stream {
     const char *name;
+    size_t nth; /* of those of its name, as the daemon tells them */
     double batch_rate, row_rate, token_rate, byte_rate;
     double waits;   /* share of the time in which a trainer of it waited */
     double no_slot; /* share of the time in which a batch waited for a slot */

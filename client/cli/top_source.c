@@ -145,9 +145,10 @@ static int take_update(struct leat_top_source *source, Leat__ControlReply **ret_
     return status;
 }
 
+/* Without a code it was interrupted. */
 static bool is_refused(const struct leat_error *err) {
-    return err->code != -ECONNRESET && err->code != -ETIMEDOUT && err->code != -EACCES &&
-           err->code != -EPIPE;
+    return err->code != 0 && err->code != -ECONNRESET && err->code != -ETIMEDOUT &&
+           err->code != -EACCES && err->code != -EPIPE;
 }
 
 int leat_top_source_take(struct leat_top_source *source, struct leat_top_look *ret_look,
@@ -160,6 +161,7 @@ int leat_top_source_take(struct leat_top_source *source, struct leat_top_look *r
         status = take_update(source, &ret_look->update, &own);
     if (status != LEAT_CLI_OK && is_refused(&own) && source->subscription.fd >= 0) {
         leat_cli_subscription_end(&source->subscription);
+        leat_top_look_deinit(ret_look); /* an update may have come before */
         source->asks = true;
         own = LEAT_ERROR_INIT;
     }

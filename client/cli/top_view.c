@@ -14,6 +14,7 @@
 #define CELL_MAX     96
 #define BAR_WIDTH    10
 #define HEAD_ROWS    3
+#define LINES_FIRST  64 /* of a picture; twice as many when they are full */
 #define ALL_ROWS_MIN 16 /* from so many on all three tables are shown */
 
 #define INVERSE "\033[7m"
@@ -73,12 +74,24 @@ static void add_cell(struct line *line, const char *value, size_t width, bool is
     line->max = max;
 }
 
-static struct line begin(struct leat_top_picture *picture, const struct leat_top_view *view) {
-    struct leat_text *text =
-        &picture->lines[picture->n_lines < LEAT_TOP_ROWS_MAX ? picture->n_lines++
-                                                             : LEAT_TOP_ROWS_MAX - 1];
+static struct leat_text *next_line(struct leat_top_picture *picture) {
+    size_t n = picture->n_allocated ? 2 * picture->n_allocated : LINES_FIRST;
+    struct leat_text *lines;
 
-    return (struct line){.text = text, .max = view->n_columns};
+    if (picture->n_lines == picture->n_allocated) {
+        lines = realloc(picture->lines, n * sizeof(*lines));
+        if (!lines)
+            return &picture->lost;
+        picture->lines = lines;
+        picture->n_allocated = n;
+    }
+    picture->lines[picture->n_lines] = (struct leat_text){.data = NULL};
+    return &picture->lines[picture->n_lines++];
+}
+
+/* To be filled before the next one. */
+static struct line begin(struct leat_top_picture *picture, const struct leat_top_view *view) {
+    return (struct line){.text = next_line(picture), .max = view->n_columns};
 }
 
 /* ---- cells ---- */
@@ -234,17 +247,9 @@ struct rows {
     size_t selected; /* SIZE_MAX: none */
 };
 
-static struct leat_top_stream *chosen(const struct leat_top_view *view,
-                                      const struct leat_top_model *model) {
-    for (size_t i = 0; i < model->n_streams; i++)
-        if (strcmp(model->streams[i].name, view->stream) == 0)
-            return &model->streams[i];
-    return model->n_streams > 0 ? &model->streams[0] : NULL;
-}
-
 static struct rows rows_of(const struct leat_top_view *view, const struct leat_top_model *model,
                            enum leat_top_pane pane) {
-    const struct leat_top_stream *stream = chosen(view, model);
+    const struct leat_top_stream *stream = leat_top_view_chosen(view, model);
 
     if (pane == LEAT_TOP_STREAMS)
         return (struct rows){
@@ -265,7 +270,7 @@ static struct rows rows_of(const struct leat_top_view *view, const struct leat_t
 
 static void draw_titles(struct leat_top_view *view, const struct leat_top_model *model,
                         enum leat_top_pane pane, struct leat_top_picture *picture) {
-    const struct leat_top_stream *stream = chosen(view, model);
+    const struct leat_top_stream *stream = leat_top_view_chosen(view, model);
     bool is_chosen = pane == view->pane && !view->is_whole;
     struct line line = begin(picture, view);
     char first[CELL_MAX];
@@ -415,7 +420,7 @@ static void draw_keys(const struct leat_top_view *view, struct leat_top_picture 
     struct line line;
     char keys[128];
 
-    while (picture->n_lines + 1 < view->n_rows)
+    for (size_t n = picture->n_lines; n + 1 < view->n_rows; n++)
         (void)begin(picture, view);
     line = begin(picture, view);
     (void)snprintf(keys, sizeof(keys), "q quit  ? help  tab table  arrows choose  s sort (now: %s)",
@@ -453,19 +458,18 @@ static void draw_three(struct leat_top_view *view, const struct leat_top_model *
 
 static void draw_whole(struct leat_top_view *view, const struct leat_top_model *model,
                        struct leat_top_picture *picture) {
-    char first[sizeof(view->stream)];
+    struct leat_top_view first = *view;
 
-    memcpy(first, view->stream, sizeof(first));
     draw_table(view, model, LEAT_TOP_STREAMS, model->n_streams + 1, picture);
     for (size_t i = 0; i < model->n_streams; i++) {
         (void)begin(picture, view);
-        (void)snprintf(view->stream, sizeof(view->stream), "%s", model->streams[i].name);
+        leat_top_view_choose(view, &model->streams[i]);
         leat_top_model_sort_stages(&model->streams[i], view->order[LEAT_TOP_STAGES]);
         draw_table(view, model, LEAT_TOP_STAGES, model->streams[i].n_stages + 1, picture);
     }
     (void)begin(picture, view);
     draw_table(view, model, LEAT_TOP_TRAINERS, model->n_trainers + 1, picture);
-    memcpy(view->stream, first, sizeof(first));
+    *view = first;
 }
 
 static void bound_size(struct leat_top_view *view) {
@@ -481,7 +485,7 @@ static void bound_size(struct leat_top_view *view) {
 
 static void draw_panes(struct leat_top_view *view, struct leat_top_model *model,
                        struct leat_top_picture *picture) {
-    struct leat_top_stream *stream = chosen(view, model);
+    struct leat_top_stream *stream = leat_top_view_chosen(view, model);
     size_t n_rows = view->n_rows - 1 > picture->n_lines ? view->n_rows - 1 - picture->n_lines : 0;
 
     if (stream)
@@ -518,5 +522,7 @@ void leat_top_view_draw(struct leat_top_view *view, struct leat_top_model *model
 void leat_top_picture_deinit(struct leat_top_picture *picture) {
     for (size_t i = 0; i < picture->n_lines; i++)
         free(picture->lines[i].data);
-    picture->n_lines = 0;
+    free(picture->lines);
+    free(picture->lost.data);
+    *picture = (struct leat_top_picture){.n_lines = 0};
 }

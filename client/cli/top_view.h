@@ -36,18 +36,26 @@ struct leat_top_view {
     unsigned order[LEAT_TOP_N_PANES];
     size_t first[LEAT_TOP_N_PANES]; /* line that is shown first */
     char stream[256];               /* whose stages are shown; "": the first */
+    size_t nth;                     /* of those of that name */
     const char *notice;             /* on the last line; NULL: the keys */
 };
 
 struct leat_top_picture {
-    size_t n_lines;
-    struct leat_text lines[LEAT_TOP_ROWS_MAX]; /* without an end of line */
+    size_t n_lines, n_allocated;
+    struct leat_text *lines; /* without an end of line */
+    struct leat_text lost;   /* those that there was no memory for */
 };
 
 /* Sorts the model as the view says. The picture is to be given back. */
 void leat_top_view_draw(struct leat_top_view *view, struct leat_top_model *model,
                         struct leat_top_picture *ret_picture);
 void leat_top_picture_deinit(struct leat_top_picture *picture);
+
+/* The stream that is chosen; one that is gone is the last of its name, or the first of all. NULL:
+ * there is none. */
+struct leat_top_stream *leat_top_view_chosen(const struct leat_top_view *view,
+                                             const struct leat_top_model *model);
+void leat_top_view_choose(struct leat_top_view *view, const struct leat_top_stream *stream);
 
 /* A byte of the keyboard; *state is 0 at first, and keeps what came of an escape sequence. */
 enum leat_top_key leat_top_key_take(unsigned *state, unsigned char byte);

@@ -165,6 +165,33 @@ static void test_order(void **state) {
     free_looks(looks);
 }
 
+/* Streams that share a name are told apart by which of them they are, in rates, order and keys. */
+static void test_namesakes(void **state) {
+    struct looks *looks = new_looks();
+    struct leat_top_view view = {.n_rows = 40, .n_columns = 100};
+    struct leat_top_model *model = &looks->model;
+
+    (void)state;
+    leat_top_model_deinit(model);
+    for (size_t i = 0; i < 3; i++)
+        looks->before.stream[i].name = looks->now.stream[i].name = names[0];
+    assert_int_equal(
+        leat_top_model_init(model, &looks->now.message, &looks->before.message, NULL, NULL), 0);
+    for (size_t i = 0; i < N_STREAMS; i++)
+        assert_true(is_near(model->streams[i].batch_rate, 10 * (double)(i + 1)));
+    leat_top_model_sort_streams(model, LEAT_TOP_BY_NAME);
+    leat_top_view_choose(&view, &model->streams[0]);
+    for (size_t i = 1; i < N_STREAMS; i++) {
+        leat_top_view_take(&view, model, LEAT_TOP_KEY_DOWN);
+        assert_ptr_equal(leat_top_view_chosen(&view, model), &model->streams[i]);
+    }
+    for (size_t i = N_STREAMS - 1; i > 0; i--) {
+        leat_top_view_take(&view, model, LEAT_TOP_KEY_UP);
+        assert_ptr_equal(leat_top_view_chosen(&view, model), &model->streams[i - 1]);
+    }
+    free_looks(looks);
+}
+
 /* Columns of a line: marks take none; control characters must not be there. */
 static size_t width_of(const struct leat_text *line) {
     size_t n = 0;
@@ -185,16 +212,14 @@ static size_t width_of(const struct leat_text *line) {
 }
 
 static void check_picture(struct leat_top_view *view, struct leat_top_model *model) {
-    struct leat_top_picture *picture = malloc(sizeof(*picture));
+    struct leat_top_picture picture;
 
-    assert_non_null(picture);
-    leat_top_view_draw(view, model, picture);
+    leat_top_view_draw(view, model, &picture);
     if (!view->is_whole)
-        assert_int_equal(picture->n_lines, view->n_rows);
-    for (size_t i = 0; i < picture->n_lines; i++)
-        assert_true(width_of(&picture->lines[i]) <= view->n_columns);
-    leat_top_picture_deinit(picture);
-    free(picture);
+        assert_int_equal(picture.n_lines, view->n_rows);
+    for (size_t i = 0; i < picture.n_lines; i++)
+        assert_true(width_of(&picture.lines[i]) <= view->n_columns);
+    leat_top_picture_deinit(&picture);
 }
 
 static void test_pictures(void **state) {
@@ -209,6 +234,31 @@ static void test_pictures(void **state) {
         check_picture(&view, &looks->model);
         leat_top_view_take(&view, &looks->model, (enum leat_top_key)(rand() % LEAT_TOP_KEY_REDRAW));
     }
+    free_looks(looks);
+}
+
+/* What is printed to no terminal has a line for each, however many there are. */
+static void test_many(void **state) {
+    enum { N_MANY = 3000 };
+    static Leat__StreamStats stats[N_MANY], *list[N_MANY];
+    struct looks *looks = new_looks();
+    struct leat_top_view view = {.is_whole = true, .n_columns = 80};
+    struct leat_top_picture picture;
+
+    (void)state;
+    leat_top_model_deinit(&looks->model);
+    for (size_t i = 0; i < N_MANY; i++) {
+        stats[i] = looks->now.stream[0];
+        list[i] = &stats[i];
+    }
+    looks->now.stats.streams = list;
+    looks->now.stats.n_streams = N_MANY;
+    assert_int_equal(leat_top_model_init(&looks->model, &looks->now.message, NULL, NULL, NULL), 0);
+    leat_top_view_draw(&view, &looks->model, &picture);
+    assert_true(picture.n_lines > N_MANY * (1 + 2 + N_STAGES));
+    for (size_t i = 0; i < picture.n_lines; i++)
+        assert_true(width_of(&picture.lines[i]) <= view.n_columns);
+    leat_top_picture_deinit(&picture);
     free_looks(looks);
 }
 
@@ -240,8 +290,9 @@ static void test_keys(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates), cmocka_unit_test(test_beginnings),
-        cmocka_unit_test(test_order), cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_rates),    cmocka_unit_test(test_beginnings),
+        cmocka_unit_test(test_order),    cmocka_unit_test(test_namesakes),
+        cmocka_unit_test(test_pictures), cmocka_unit_test(test_many),
         cmocka_unit_test(test_keys),
     };
 

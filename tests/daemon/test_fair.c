@@ -22,7 +22,7 @@ struct user {
 
 struct server {
     struct user *user; /* NULL: idle */
-    uint64_t end, estimate, taken;
+    uint64_t end, charge, taken;
 };
 
 static struct {
@@ -67,17 +67,16 @@ static void serve(struct server *server) {
 
     if (!user)
         return;
-    *server = (struct server){.user = user,
-                              .taken = 1 + any((uint32_t)user->longest),
-                              .estimate = user->estimate ? user->estimate : 1};
+    *server = (struct server){.user = user, .taken = 1 + any((uint32_t)user->longest)};
     server->end = world.now + server->taken;
-    leat_fair_begin(&world.fair, &user->share, server->estimate);
+    server->charge =
+        leat_fair_begin(&world.fair, &user->share, user->estimate ? user->estimate : 1);
 }
 
 static void finish(struct server *server) {
     struct user *user = server->user;
 
-    leat_fair_end(&user->share, server->estimate, server->taken);
+    leat_fair_end(&user->share, server->charge, server->taken);
     user->used += server->taken;
     user->estimate = server->taken;
     server->user = NULL;
@@ -176,11 +175,30 @@ static void test_nobody_waits(void **state) {
     assert_true(world.users[1].used > 0);
 }
 
+/* A weight that changes while pieces are under way: the estimate goes back as it was charged. */
+static void test_weight_changes(void **state) {
+    static const uint32_t weights[] = {1, 1000, 1, 7};
+
+    (void)state;
+    for (size_t i = 0; i + 1 < sizeof(weights) / sizeof(weights[0]); i++) {
+        struct leat_fair fair = {.now = 0};
+        struct leat_fair_share share = {.tag = 50, .weight = weights[i]};
+        uint64_t first = leat_fair_begin(&fair, &share, 1000000);
+        uint64_t second = leat_fair_begin(&fair, &share, 3000000);
+
+        share.weight = weights[i + 1];
+        leat_fair_end(&share, first, 7000);
+        leat_fair_end(&share, second, 0);
+        assert_int_equal(share.tag, 50 + 7000 / weights[i + 1]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_coming_back),
         cmocka_unit_test(test_nobody_waits),
+        cmocka_unit_test(test_weight_changes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,6 +87,23 @@ def test_folders(folder):
     assert found["folders", "cache"]["state"] == "fail", found
 
 
+def test_relative(folder):
+    """A file named from here is the same file, and paths in it are meant from its folder."""
+    (folder / "caches").mkdir()
+    text = config(folder, state_directory="kept").replace(str(folder / "caches"), "caches")
+    assert "caches" in text, text
+    (folder / "leatd.yaml").write_text(text)
+    with Daemon(folder, folder / "leatd.yaml") as daemon:
+        for file, n_checks in (("leatd.yaml", 2), ("./leatd.yaml", 2), (write(folder, "other.yaml").name, 1)):
+            found = findings(ctl("doctor", file, "--json", check=False, cwd=folder,
+                                 env={"LEAT_SOCKET": str(daemon.sockets)}))
+            assert sum(area == "configuration" for area, _ in found) == n_checks, (file, found)
+            assert found["folders", "cache"]["state"] in ("ok", "warn"), found["folders", "cache"]
+    found = findings(ctl("doctor", "leatd.yaml", "--json", check=False, cwd=folder, env={"LEAT_SOCKET": str(folder)}))
+    cache = found["folders", "cache"]
+    assert cache["state"] in ("ok", "warn") and str(folder / "caches") in cache["text"], cache
+
+
 def write(folder, name, **settings):
     (folder / name).write_text(config(folder, **settings))
     return folder / name

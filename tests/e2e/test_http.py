@@ -14,6 +14,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.parse
 import urllib.request
@@ -340,6 +341,11 @@ def test_hostile(folder):
                                      ("GET", "/history.json?after=&tens=1", 400), ("GET", "/?" + "a" * 30000, None)):
             with contextlib.suppress(IndexError):  # the connection ended without an answer
                 assert get(port, path, method=method)[0] == (status or 414), (method, path)
+        began = time.monotonic()
+        for path in (b"/", b"/metrics", b"/history.json", b"/none"):  # a connection is for one question
+            reply = exchange(port, b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path)
+            assert b"\r\nconnection: close\r\n" in reply.partition(b"\r\n\r\n")[0].lower() + b"\r\n", reply[:500]
+        assert time.monotonic() - began < 8, "connections are kept"
         assert get(port, "/", host="evil.example")[0] == 403
         assert get(port, "/", host=f"[::1]:{port}")[0] == 200
         assert get(port, "/metrics", "Content-Length: 1000000000")[0] == 400
@@ -390,6 +396,20 @@ def test_hung_loop(folder):
         daemon.process.send_signal(signal.SIGCONT)
         wait_until(lambda: get(port, "/metrics")[0] == 200, "it does not come back")
         assert abs(sample(get(port, "/metrics")[2], "process_start_time_seconds") - before) < 1
+
+
+def test_memory_is_claimed(folder):
+    """For a listener, be its socket made or passed."""
+    passing = ("import os, socket, sys; end = socket.socket(); end.bind(('127.0.0.1', 0)); end.listen(); "
+               "os.dup2(end.fileno(), 3); os.set_inheritable(3, True); "
+               "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1', LISTEN_FDNAMES='http'); "
+               "os.execv(sys.argv[1], sys.argv[1:])")
+    claimed = []
+    for listen, wrapper in (({}, ()), ({"http_listen": f"unix:{folder}/http.sock"}, ()),
+                            ({}, (sys.executable, "-c", passing))):
+        with Daemon(folder, configuration(folder, 10, **listen), wrapper=wrapper) as daemon:
+            claimed.append(daemon.status()["memory_claimed_bytes"])
+    assert min(claimed[1:]) - claimed[0] > 6 << 20, claimed  # 8 MiB, and the process differs a little
 
 
 def test_cannot_listen(folder):
