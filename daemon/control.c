@@ -30,7 +30,6 @@ static const struct {
 };
 #define FRAME_NS  4000  /* about what it takes to receive a request, */
 #define PACKED_NS 2000  /* and to send what is there already */
-#define ACCEPT_NS 20000 /* and for a new connection */
 #define N_VERBS   (sizeof(verbs) / sizeof(verbs[0]))
 
 /* ---- out ---- */
@@ -273,7 +272,6 @@ static int start(struct leat_control *control, int take_fd, struct leat_error *e
     r = leat_user_charge(control->user, LEAT_CHARGE_CONTROLS, 1, err);
     if (r < 0)
         return r;
-    leat_control_spend(control, ACCEPT_NS);
     r = leat_channel_open(&control->channel, &daemon->loop, &daemon->reaper, take_fd,
                           LEAT_CONTROL_FRAME_MAX, &channel_ops);
     if (r < 0)
