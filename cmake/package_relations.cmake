@@ -3,8 +3,10 @@ set(version ${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
 
 # The daemon serves without leatctl, which operators want all the same: it reloads and drains.
 # libmicrohttpd is loaded, not linked: no tool finds it.
-set(CPACK_DEBIAN_LEATD_PACKAGE_DEPENDS
-    "systemd | systemd-standalone-sysusers, init-system-helpers (>= 1.54), libmicrohttpd12 | libmicrohttpd12t64")
+set(CPACK_DEBIAN_LEATD_PACKAGE_DEPENDS "systemd | systemd-standalone-sysusers, init-system-helpers (>= 1.54)")
+if(CPACK_LEAT_HTTP)
+    string(APPEND CPACK_DEBIAN_LEATD_PACKAGE_DEPENDS ", libmicrohttpd12 | libmicrohttpd12t64")
+endif()
 set(CPACK_DEBIAN_LEATD_PACKAGE_RECOMMENDS "leatctl")
 set(CPACK_DEBIAN_LEATCTL_PACKAGE_RECOMMENDS "leatd")
 set(CPACK_DEBIAN_LIBLEAT0_PACKAGE_SUGGESTS "leatd")

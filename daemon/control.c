@@ -28,8 +28,8 @@ static const struct {
 #include "proto/control_verbs.def"
 #undef LEAT_CONTROL_VERB
 };
-#define FRAME_NS  4000  /* about what it takes to receive a request, */
-#define PACKED_NS 2000  /* and to send what is there already */
+#define FRAME_NS  4000 /* about what it takes to receive a request, */
+#define PACKED_NS 2000 /* and to send what is there already */
 #define N_VERBS   (sizeof(verbs) / sizeof(verbs[0]))
 
 /* ---- out ---- */

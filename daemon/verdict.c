@@ -12,7 +12,7 @@
 #define LOADS_AS 2   /* times what COLLATE jobs take, about, is what it takes to read a cache */
 
 /* Parts of what a batch takes a thread that always sleeps before it, which go when there is always
- * another: of the pipelines `tuning` of tests/bench/why_bench.py, on two machines. */
+ * another: of pipelines of tests/bench/why_bench.py, on two machines. */
 #define COLD_LOOP    0.5  /* besides the order of rows */
 #define COLD_TRAINER 0.25 /* of its processor time */
 #define WAKE_S       30e-6

@@ -9,7 +9,8 @@ BIN holds leatd and leatctl, BIN/../tests/e2e steady (a trainer that rests after
 more worker (N to N + 1), and of a cache that is there already: each pipeline runs under either daemon by turns
 for so many rounds, each time S seconds after it has settled; the verdict is asked at the end of the round
 without the change, and its ratio compared with that of the rates of this round and the next (medians of the
-rounds). The pipelines of `tuning` are those that the model was adjusted on; `held_out` are ten others. The
+rounds). The pipelines of `tuning` are those that the model was adjusted on; `held_out` are ten others, of which figures were
+seen when what a thread takes that need not sleep was put in: for that they are no proof. The
 machine is the CPUs that this may run on (taskset -c 0-3 why_bench.py ..). Exit status 1: a wrong verdict, or a
 gain that is off by more than 15 %.
 """
