@@ -15,6 +15,7 @@
  * another: of pipelines of tests/bench/why_bench.py, on two machines. */
 #define COLD_LOOP    0.5  /* besides the order of rows */
 #define COLD_TRAINER 0.25 /* of its processor time */
+#define COLD_COLLATE 0.5  /* of its processor time */
 #define WAKE_S       30e-6
 
 static const char *const bound_names[LEAT_N_BOUNDS] = {
@@ -33,6 +34,18 @@ const char *leat_bound_name(enum leat_bound bound) {
     return bound_names[bound];
 }
 
+static const char *const resource_names[LEAT_N_RESOURCES] = {
+    [LEAT_RESOURCE_TRAINER] = "trainer", [LEAT_RESOURCE_WORKERS] = "workers",
+    [LEAT_RESOURCE_THREADS] = "threads", [LEAT_RESOURCE_BLOCKS] = "blocks",
+    [LEAT_RESOURCE_SCAN] = "scan",       [LEAT_RESOURCE_LOOP] = "loop",
+    [LEAT_RESOURCE_CPUS] = "cpus",       [LEAT_RESOURCE_SLOTS] = "slots",
+    [LEAT_RESOURCE_UNKNOWN] = "unknown",
+};
+
+const char *leat_resource_name(enum leat_resource resource) {
+    return resource_names[resource];
+}
+
 static double ratio(double part, double whole) {
     return whole > 0 ? part / whole : 0;
 }
@@ -43,36 +56,23 @@ static double within(double value) {
 
 /* ---- the model: how much of each resource's time the interval took ---- */
 
-enum resource {
-    RESOURCE_TRAINER,
-    RESOURCE_WORKERS,
-    RESOURCE_THREADS, /* those and the one more that the pool has */
-    RESOURCE_BLOCKS,
-    RESOURCE_SCAN,
-    RESOURCE_LOOP,
-    RESOURCE_CPUS,
-    RESOURCE_SLOTS, /* that batches are collated into */
-    RESOURCE_UNKNOWN,
-    N_RESOURCES,
-};
-
 /* Seconds that are needed, and that there are for it. */
 struct resource_use {
     double need, have;
 };
 
 struct model {
-    struct resource_use of[N_RESOURCES];
+    struct resource_use of[LEAT_N_RESOURCES];
 };
 
-static double use_of(const struct model *model, enum resource resource) {
+static double use_of(const struct model *model, enum leat_resource resource) {
     return ratio(model->of[resource].need, model->of[resource].have);
 }
 
 /* What a job has at the same time, so that it waits for one of them alone. */
 static double use_of_jobs(const struct model *model) {
-    return fmax(fmax(use_of(model, RESOURCE_WORKERS), use_of(model, RESOURCE_THREADS)),
-                fmax(use_of(model, RESOURCE_BLOCKS), use_of(model, RESOURCE_CPUS)));
+    return fmax(fmax(use_of(model, LEAT_RESOURCE_WORKERS), use_of(model, LEAT_RESOURCE_THREADS)),
+                fmax(use_of(model, LEAT_RESOURCE_BLOCKS), use_of(model, LEAT_RESOURCE_CPUS)));
 }
 
 /* How many times the interval's batches could be made in it: 1 / (sum u^p)^(1/p), which is the
@@ -80,18 +80,20 @@ static double use_of_jobs(const struct model *model) {
 static double speed(const struct model *model) {
     double sum = pow(use_of_jobs(model), SHARP);
 
-    sum += pow(use_of(model, RESOURCE_TRAINER), SHARP) + pow(use_of(model, RESOURCE_SCAN), SHARP) +
-           pow(use_of(model, RESOURCE_LOOP), SHARP) + pow(use_of(model, RESOURCE_SLOTS), SHARP) +
-           pow(use_of(model, RESOURCE_UNKNOWN), SHARP);
+    sum += pow(use_of(model, LEAT_RESOURCE_TRAINER), SHARP) +
+           pow(use_of(model, LEAT_RESOURCE_SCAN), SHARP) +
+           pow(use_of(model, LEAT_RESOURCE_LOOP), SHARP) +
+           pow(use_of(model, LEAT_RESOURCE_SLOTS), SHARP) +
+           pow(use_of(model, LEAT_RESOURCE_UNKNOWN), SHARP);
     return sum > 0 ? pow(sum, -1.0 / SHARP) : INFINITY;
 }
 
-static enum resource tightest(const struct model *model) {
-    enum resource most = RESOURCE_TRAINER;
+static enum leat_resource tightest(const struct model *model) {
+    enum leat_resource most = LEAT_RESOURCE_TRAINER;
 
-    for (int i = 0; i < N_RESOURCES; i++)
-        if (use_of(model, (enum resource)i) > use_of(model, most))
-            most = (enum resource)i;
+    for (int i = 0; i < LEAT_N_RESOURCES; i++)
+        if (use_of(model, (enum leat_resource)i) > use_of(model, most))
+            most = (enum leat_resource)i;
     return most;
 }
 
@@ -179,48 +181,59 @@ static void make_model(const struct leat_verdict_facts *facts, struct model *mod
 
     *model = (struct model){
         .of = {
-            [RESOURCE_TRAINER] = {trainer_need(facts), wall},
-            [RESOURCE_WORKERS] = {long_s(facts), threads_left(facts, facts->n_threads)},
-            [RESOURCE_THREADS] = {all_s(facts), threads_left(facts, facts->n_threads + 1.0)},
-            [RESOURCE_BLOCKS] = {work_s(&facts->jobs[LEAT_JOB_MAP]),
-                                 (double)facts->n_blocks * wall},
-            [RESOURCE_SCAN] = {work_s(&facts->jobs[LEAT_JOB_SCAN]), wall},
-            [RESOURCE_LOOP] = {(double)facts->loop_cpu_ns / 1e9, wall},
-            [RESOURCE_CPUS] = {own_cpu, cpus > wall / 2 ? cpus : wall / 2},
+            [LEAT_RESOURCE_TRAINER] = {trainer_need(facts), wall},
+            [LEAT_RESOURCE_WORKERS] = {long_s(facts), threads_left(facts, facts->n_threads)},
+            [LEAT_RESOURCE_THREADS] = {all_s(facts), threads_left(facts, facts->n_threads + 1.0)},
+            [LEAT_RESOURCE_BLOCKS] = {work_s(&facts->jobs[LEAT_JOB_MAP]),
+                                      (double)facts->n_blocks * wall},
+            [LEAT_RESOURCE_SCAN] = {work_s(&facts->jobs[LEAT_JOB_SCAN]), wall},
+            [LEAT_RESOURCE_LOOP] = {(double)facts->loop_cpu_ns / 1e9, wall},
+            [LEAT_RESOURCE_CPUS] = {own_cpu, cpus > wall / 2 ? cpus : wall / 2},
         }};
     if (facts->n_blocks == 0)
-        model->of[RESOURCE_BLOCKS].need = 0;
+        model->of[LEAT_RESOURCE_BLOCKS].need = 0;
     if (facts->n_slots > 0)
-        model->of[RESOURCE_SLOTS] =
+        model->of[LEAT_RESOURCE_SLOTS] =
             (struct resource_use){slots_s(facts), (double)facts->n_slots * wall};
 }
 
 /* ---- what it would gain ---- */
 
-static enum leat_bound bound_of(enum resource resource) {
-    static const enum leat_bound bounds[N_RESOURCES] = {
-        [RESOURCE_TRAINER] = LEAT_BOUND_TRAINER, [RESOURCE_WORKERS] = LEAT_BOUND_WORKERS,
-        [RESOURCE_THREADS] = LEAT_BOUND_WORKERS, [RESOURCE_BLOCKS] = LEAT_BOUND_BLOCKS,
-        [RESOURCE_SCAN] = LEAT_BOUND_DISK,       [RESOURCE_LOOP] = LEAT_BOUND_ORDER,
-        [RESOURCE_CPUS] = LEAT_BOUND_STAGE,      [RESOURCE_SLOTS] = LEAT_BOUND_STAGE,
-        [RESOURCE_UNKNOWN] = LEAT_BOUND_MEMORY,
+static enum leat_bound bound_of(enum leat_resource resource) {
+    static const enum leat_bound bounds[LEAT_N_RESOURCES] = {
+        [LEAT_RESOURCE_TRAINER] = LEAT_BOUND_TRAINER, [LEAT_RESOURCE_WORKERS] = LEAT_BOUND_WORKERS,
+        [LEAT_RESOURCE_THREADS] = LEAT_BOUND_WORKERS, [LEAT_RESOURCE_BLOCKS] = LEAT_BOUND_BLOCKS,
+        [LEAT_RESOURCE_SCAN] = LEAT_BOUND_DISK,       [LEAT_RESOURCE_LOOP] = LEAT_BOUND_ORDER,
+        [LEAT_RESOURCE_CPUS] = LEAT_BOUND_STAGE,      [LEAT_RESOURCE_SLOTS] = LEAT_BOUND_STAGE,
+        [LEAT_RESOURCE_UNKNOWN] = LEAT_BOUND_MEMORY,
     };
 
     return bounds[resource];
 }
 
-static struct leat_gain gain(const struct model *before, const struct model *after) {
-    double r = ratio(speed(after), speed(before));
+static void tell_least(const struct leat_verdict_facts *facts, const struct model *model,
+                       double ret_least_s[]) {
+    double batch_s = ratio((double)facts->wall_ns / 1e9, (double)facts->n_batches);
 
-    return (struct leat_gain){
+    for (int i = 0; i < LEAT_N_RESOURCES; i++)
+        ret_least_s[i] = use_of(model, (enum leat_resource)i) * batch_s;
+}
+
+static struct leat_gain gain(const struct leat_verdict_facts *facts, const struct model *before,
+                             const struct model *after) {
+    double r = ratio(speed(after), speed(before));
+    struct leat_gain gain = {
         .is_known = isfinite(r) && r > 0, .ratio = r, .next = bound_of(tightest(after))};
+
+    tell_least(facts, after, gain.least_s);
+    return gain;
 }
 
 /* Where all processors are busy, others with them, each thread that can run has its part: with more
  * of our own, our part is larger by so much. */
 static double larger_part(const struct leat_verdict_facts *facts, const struct model *model,
                           double n_more) {
-    double wall = (double)facts->wall_ns / 1e9, own = model->of[RESOURCE_CPUS].need;
+    double wall = (double)facts->wall_ns / 1e9, own = model->of[LEAT_RESOURCE_CPUS].need;
     double foreign = foreign_cpu_s(facts), all = facts->n_cpus * wall, n_own = own, n_all;
 
     if (own <= 0 || foreign <= 0 || own + foreign < FULL * all)
@@ -233,37 +246,67 @@ static double larger_part(const struct leat_verdict_facts *facts, const struct m
 }
 
 static void add_worker(const struct leat_verdict_facts *facts, struct model *model) {
-    model->of[RESOURCE_CPUS].have *=
+    model->of[LEAT_RESOURCE_CPUS].have *=
         larger_part(facts, model, (double)facts->n_more_threads - facts->n_threads);
-    model->of[RESOURCE_WORKERS].have = threads_left(facts, facts->n_more_threads);
-    model->of[RESOURCE_THREADS].have = threads_left(facts, facts->n_more_threads + 1.0);
+    model->of[LEAT_RESOURCE_WORKERS].have = threads_left(facts, facts->n_more_threads);
+    model->of[LEAT_RESOURCE_THREADS].have = threads_left(facts, facts->n_more_threads + 1.0);
 }
 
 static void add_cpu(const struct leat_verdict_facts *facts, struct model *model) {
-    model->of[RESOURCE_WORKERS].have = threads_left(facts, facts->n_threads + 1.0);
-    model->of[RESOURCE_THREADS].have = threads_left(facts, facts->n_threads + 2.0);
-    model->of[RESOURCE_CPUS].have *= larger_part(facts, model, 1);
-    model->of[RESOURCE_CPUS].have += (double)facts->wall_ns / 1e9;
+    model->of[LEAT_RESOURCE_WORKERS].have = threads_left(facts, facts->n_threads + 1.0);
+    model->of[LEAT_RESOURCE_THREADS].have = threads_left(facts, facts->n_threads + 2.0);
+    model->of[LEAT_RESOURCE_CPUS].have *= larger_part(facts, model, 1);
+    model->of[LEAT_RESOURCE_CPUS].have += (double)facts->wall_ns / 1e9;
 }
 
 /* Needs when batches come one behind the other. A thread that sleeps before them comes back each
  * time to caches that others have filled, on a processor that has rested. */
-static double asleep(const struct model *model, enum resource resource) {
+static double asleep(const struct model *model, enum leat_resource resource) {
     return within(1 - use_of(model, resource));
 }
 
 static double warm_loop(const struct leat_verdict_facts *facts, const struct model *model) {
-    double all = model->of[RESOURCE_LOOP].need, order = fmin(order_s(facts), all);
+    double all = model->of[LEAT_RESOURCE_LOOP].need, order = fmin(order_s(facts), all);
 
-    return order + (all - order) * (1 - COLD_LOOP * asleep(model, RESOURCE_LOOP));
+    return order + (all - order) * (1 - COLD_LOOP * asleep(model, LEAT_RESOURCE_LOOP));
+}
+
+static double warm_trainers_cpu(const struct leat_verdict_facts *facts, const struct model *model) {
+    return (double)facts->trainer_cpu_ns / 1e9 *
+           (1 - COLD_TRAINER * asleep(model, LEAT_RESOURCE_TRAINER));
 }
 
 static double warm_trainer(const struct leat_verdict_facts *facts, const struct model *model) {
-    double all = model->of[RESOURCE_TRAINER].need, sleeps = asleep(model, RESOURCE_TRAINER);
+    double all = model->of[LEAT_RESOURCE_TRAINER].need;
     double cpu = fmin((double)facts->trainer_cpu_ns / 1e9 / facts->n_sessions, all);
-    double wakes = WAKE_S * sleeps * (double)facts->n_batches / facts->n_sessions;
+    double wakes = WAKE_S * asleep(model, LEAT_RESOURCE_TRAINER) * (double)facts->n_batches /
+                   facts->n_sessions;
 
-    return cpu * (1 - COLD_TRAINER * sleeps) + fmax(all - cpu - wakes, 0);
+    return fmin(warm_trainers_cpu(facts, model) / facts->n_sessions, cpu) +
+           fmax(all - cpu - wakes, 0);
+}
+
+static double n_jobs(const struct leat_verdict_facts *facts) {
+    double n = 0;
+
+    for (int i = 0; i < LEAT_N_JOB_KINDS; i++)
+        n += (double)facts->jobs[i].n_jobs;
+    return n;
+}
+
+/* Processor time with a cache. What the process uses besides jobs and loop goes with the number of
+ * jobs, which wake threads. */
+static double cached_cpu_s(const struct leat_verdict_facts *facts, const struct model *model,
+                           double load) {
+    const struct leat_run_job_stats *map = &facts->jobs[LEAT_JOB_MAP];
+    const struct leat_run_job_stats *collate = &facts->jobs[LEAT_JOB_COLLATE];
+    double own = model->of[LEAT_RESOURCE_CPUS].need, loop = (double)facts->loop_cpu_ns / 1e9;
+    double trainers = (double)facts->trainer_cpu_ns / 1e9, jobs = jobs_cpu_s(facts);
+    double rest = fmax(own - trainers - jobs - loop, 0);
+    double n_left = ratio((double)(map->n_jobs + collate->n_jobs), n_jobs(facts));
+
+    return load + (double)collate->cpu_ns / 1e9 * (1 - COLD_COLLATE) + rest * n_left +
+           warm_loop(facts, model) + warm_trainers_cpu(facts, model);
 }
 
 /* Nothing is read, decoded or mapped; blocks are loaded instead. */
@@ -271,28 +314,26 @@ static void add_cache(const struct leat_verdict_facts *facts, struct model *mode
     double collate = work_s(&facts->jobs[LEAT_JOB_COLLATE]);
     double load =
         facts->load_ns > 0 ? facts->load_ns * (double)facts->n_records / 1e9 : LOADS_AS * collate;
-    double left = (double)facts->jobs[LEAT_JOB_COLLATE].cpu_ns / 1e9 - jobs_cpu_s(facts);
-    double loop = warm_loop(facts, model);
+    struct model before = *model;
 
-    left += loop - model->of[RESOURCE_LOOP].need;
-    model->of[RESOURCE_LOOP].need = loop;
-    model->of[RESOURCE_TRAINER].need = warm_trainer(facts, model);
-    model->of[RESOURCE_WORKERS].need = load;
-    model->of[RESOURCE_BLOCKS].need = load;
-    model->of[RESOURCE_THREADS].need = load + collate;
-    model->of[RESOURCE_SCAN].need = 0;
-    model->of[RESOURCE_CPUS].need += left + load;
-    model->of[RESOURCE_UNKNOWN].need = 0;
+    model->of[LEAT_RESOURCE_CPUS].need = cached_cpu_s(facts, &before, load);
+    model->of[LEAT_RESOURCE_LOOP].need = warm_loop(facts, &before);
+    model->of[LEAT_RESOURCE_TRAINER].need = warm_trainer(facts, &before);
+    model->of[LEAT_RESOURCE_WORKERS].need = load;
+    model->of[LEAT_RESOURCE_BLOCKS].need = load;
+    model->of[LEAT_RESOURCE_THREADS].need = load + collate;
+    model->of[LEAT_RESOURCE_SCAN].need = 0;
+    model->of[LEAT_RESOURCE_UNKNOWN].need = 0;
 }
 
 static void remove_blocking(const struct leat_verdict_facts *facts, struct model *model) {
     double scan = blocked_s(&facts->jobs[LEAT_JOB_SCAN]);
     double map = facts->waits_for_programs ? 0 : blocked_s(&facts->jobs[LEAT_JOB_MAP]);
 
-    model->of[RESOURCE_SCAN].need -= scan;
-    model->of[RESOURCE_WORKERS].need -= map;
-    model->of[RESOURCE_BLOCKS].need -= map;
-    model->of[RESOURCE_THREADS].need -= map + scan;
+    model->of[LEAT_RESOURCE_SCAN].need -= scan;
+    model->of[LEAT_RESOURCE_WORKERS].need -= map;
+    model->of[LEAT_RESOURCE_BLOCKS].need -= map;
+    model->of[LEAT_RESOURCE_THREADS].need -= map + scan;
 }
 
 static void predict(const struct leat_verdict_facts *facts, const struct model *model,
@@ -300,21 +341,21 @@ static void predict(const struct leat_verdict_facts *facts, const struct model *
     struct model after = *model;
 
     add_worker(facts, &after);
-    verdict->worker = gain(model, &after);
+    verdict->worker = gain(facts, model, &after);
     after = *model;
     add_cpu(facts, &after);
-    verdict->cpu = gain(model, &after);
+    verdict->cpu = gain(facts, model, &after);
     after = *model;
     remove_blocking(facts, &after);
-    verdict->disk = gain(model, &after);
+    verdict->disk = gain(facts, model, &after);
     after = *model;
-    after.of[RESOURCE_TRAINER].need = 0;
-    verdict->trainers = gain(model, &after);
+    after.of[LEAT_RESOURCE_TRAINER].need = 0;
+    verdict->trainers = gain(facts, model, &after);
     if (facts->has_cache || !facts->may_cache)
         return;
     after = *model;
     add_cache(facts, &after);
-    verdict->cache = gain(model, &after);
+    verdict->cache = gain(facts, model, &after);
 }
 
 /* ---- the verdict ---- */
@@ -345,16 +386,16 @@ static void measure(const struct leat_verdict_facts *facts, const struct model *
                  (double)facts->jobs[LEAT_JOB_DECODE].delay_ns / 1e9;
     verdict->batches_per_s = (double)facts->n_batches / wall;
     verdict->rows_per_s = (double)facts->n_rows / wall;
-    verdict->trainer = model->of[RESOURCE_TRAINER].need / wall;
+    verdict->trainer = model->of[LEAT_RESOURCE_TRAINER].need / wall;
     verdict->no_slot = within((double)facts->no_slot_ns / 1e9 / wall);
     verdict->workers = within(ratio(wall_long + others, facts->n_threads * wall));
     verdict->others = ratio(others, wall_long + others);
-    verdict->scan = model->of[RESOURCE_SCAN].need / wall;
+    verdict->scan = model->of[LEAT_RESOURCE_SCAN].need / wall;
     verdict->scan_blocked =
         ratio(blocked_s(&facts->jobs[LEAT_JOB_SCAN]), work_s(&facts->jobs[LEAT_JOB_SCAN]));
     verdict->map_blocked =
         ratio(blocked_s(&facts->jobs[LEAT_JOB_MAP]), work_s(&facts->jobs[LEAT_JOB_MAP]));
-    verdict->loop = model->of[RESOURCE_LOOP].need / wall;
+    verdict->loop = model->of[LEAT_RESOURCE_LOOP].need / wall;
     verdict->foreign_cpus = within(ratio(foreign, cpus));
     verdict->cpus = within(ratio(
         ((double)facts->process_cpu_ns + (double)facts->trainer_cpu_ns) / 1e9 + foreign, cpus));
@@ -379,37 +420,37 @@ static enum leat_bound judge_workers(const struct leat_verdict_facts *facts,
 static bool lacks_memory(const struct model *model, const struct leat_verdict *verdict) {
     struct model without = *model;
 
-    without.of[RESOURCE_CPUS].need = 0;
+    without.of[LEAT_RESOURCE_CPUS].need = 0;
     return verdict->is_short >= MOST && verdict->workers < BUSY &&
            use_of(&without, tightest(&without)) < BUSY;
 }
 
 static enum leat_bound judge(const struct leat_verdict_facts *facts, const struct model *model,
                              const struct leat_verdict *verdict) {
-    enum resource most = tightest(model);
+    enum leat_resource most = tightest(model);
 
     if (verdict->no_slot >= MOST)
         return LEAT_BOUND_TRAINER;
     if (lacks_memory(model, verdict))
         return LEAT_BOUND_MEMORY;
     switch (most) {
-    case RESOURCE_TRAINER:
+    case LEAT_RESOURCE_TRAINER:
         return LEAT_BOUND_TRAINER;
-    case RESOURCE_SCAN:
+    case LEAT_RESOURCE_SCAN:
         return verdict->scan_blocked >= MOST ? LEAT_BOUND_DISK : LEAT_BOUND_STAGE;
-    case RESOURCE_LOOP:
+    case LEAT_RESOURCE_LOOP:
         return LEAT_BOUND_ORDER;
-    case RESOURCE_BLOCKS:
+    case LEAT_RESOURCE_BLOCKS:
         return LEAT_BOUND_BLOCKS;
     default:
-        return judge_workers(facts, verdict, most == RESOURCE_CPUS);
+        return judge_workers(facts, verdict, most == LEAT_RESOURCE_CPUS);
     }
 }
 
 /* Where nothing known is at its limit, what bounds is unknown (memory, a wait), and stays. */
 static void bound_unknown(struct model *model, enum leat_bound bound) {
     if (use_of(model, tightest(model)) < SLACK || bound == LEAT_BOUND_MEMORY)
-        model->of[RESOURCE_UNKNOWN] = (struct resource_use){1, 1};
+        model->of[LEAT_RESOURCE_UNKNOWN] = (struct resource_use){1, 1};
 }
 
 void leat_verdict_make(const struct leat_verdict_facts *facts, struct leat_verdict *ret_verdict) {
@@ -426,5 +467,6 @@ void leat_verdict_make(const struct leat_verdict_facts *facts, struct leat_verdi
         return;
     verdict->bound = judge(facts, &model, verdict);
     bound_unknown(&model, verdict->bound);
+    tell_least(facts, &model, verdict->least_s);
     predict(facts, &model, verdict);
 }

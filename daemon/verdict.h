@@ -60,10 +60,26 @@ struct leat_verdict_facts {
     bool waits_for_programs;       /* a stage of it does: its workers are no readers of files */
 };
 
+/* What a batch needs some of: each alone could make one in so many seconds. */
+enum leat_resource {
+    LEAT_RESOURCE_TRAINER,
+    LEAT_RESOURCE_WORKERS,
+    LEAT_RESOURCE_THREADS, /* those and the one more that the pool has */
+    LEAT_RESOURCE_BLOCKS,
+    LEAT_RESOURCE_SCAN,
+    LEAT_RESOURCE_LOOP,
+    LEAT_RESOURCE_CPUS,
+    LEAT_RESOURCE_SLOTS, /* that batches are collated into */
+    LEAT_RESOURCE_UNKNOWN,
+    LEAT_N_RESOURCES,
+};
+const char *leat_resource_name(enum leat_resource resource);
+
 struct leat_gain {
     bool is_known;
-    double ratio;         /* of the rates, with it and without */
-    enum leat_bound next; /* what bounds it then */
+    double ratio;                     /* of the rates, with it and without */
+    enum leat_bound next;             /* what bounds it then */
+    double least_s[LEAT_N_RESOURCES]; /* that a batch takes of each then */
 };
 
 struct leat_verdict {
@@ -81,7 +97,8 @@ struct leat_verdict {
     double loop;
     double cpus, foreign_cpus; /* of the processors' time: used; used by other processes */
     double is_short;
-    double n_queued; /* jobs that waited for a worker, on average */
+    double n_queued;                  /* jobs that waited for a worker, on average */
+    double least_s[LEAT_N_RESOURCES]; /* that a batch takes of each */
     struct leat_gain worker, cpu, cache, disk, trainers; /* trainers: that took no time */
 };
 

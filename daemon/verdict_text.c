@@ -263,6 +263,14 @@ static void add_numbers(const struct leat_verdict *verdict, struct leat_text *te
     }
 }
 
+static void add_least_json(const double least_s[], struct leat_text *text) {
+    leat_text_add(text, ", \"batch_us\": {");
+    for (int i = 0; i < LEAT_N_RESOURCES; i++)
+        leat_text_add(text, "%s\"%s\": %.6g", i ? ", " : "",
+                      leat_resource_name((enum leat_resource)i), least_s[i] * 1e6);
+    leat_text_add(text, "}");
+}
+
 static void add_gain_json(const struct leat_verdict *verdict, const struct gain_line *line,
                           struct leat_text *text) {
     const struct leat_gain *gain = gain_of(verdict, line);
@@ -272,8 +280,10 @@ static void add_gain_json(const struct leat_verdict *verdict, const struct gain_
         leat_text_add(text, "null");
         return;
     }
-    leat_text_add(text, "{\"ratio\": %.6g, \"batches_per_s\": %.6g, \"next\": \"%s\"}", gain->ratio,
+    leat_text_add(text, "{\"ratio\": %.6g, \"batches_per_s\": %.6g, \"next\": \"%s\"", gain->ratio,
                   gain->ratio * verdict->batches_per_s, leat_bound_name(gain->next));
+    add_least_json(gain->least_s, text);
+    leat_text_add(text, "}");
 }
 
 void leat_verdict_json(const char *stream, const struct leat_verdict_facts *facts,
@@ -290,6 +300,7 @@ void leat_verdict_json(const char *stream, const struct leat_verdict_facts *fact
                   facts->n_sessions);
     leat_text_add(text, ", \"n_workers\": %u, \"n_cpus\": %g", facts->n_workers, facts->n_cpus);
     add_numbers(verdict, text);
+    add_least_json(verdict->least_s, text);
     leat_text_add(text, ", \"gains\": {");
     for (size_t i = 0; i < N_GAINS; i++) {
         leat_text_add(text, i ? ", " : "");

@@ -6,16 +6,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pipeline/block_fit.h"
 #include "pipeline/order.h"
 
 #define RECORD_BYTES (4U << 20)  /* the trial ends at a larger one */
 #define BLOCK_BYTES  (128 << 10) /* a trial has several blocks */
 #define FILES_SHARE  8           /* of the time, at most, for looking up sizes: one in so many */
 #define CACHED_MAX   4           /* blocks that are tried with a cache */
-#define LOADS        4           /* of one of them */
+#define LOADS        3           /* of one of them */
+#define SWEEP_BYTES  (4U << 20)  /* more than what is a core's own */
 #define BATCHES_MAX  4096
 #define MAP_SHARE    0.6 /* of the time for reading and the pass; the rest for the others */
 
@@ -31,9 +34,13 @@ struct trial {
     struct leat_workspace *workspace;
     struct leat_order order;
     struct leat_cache_item item;
+    int cache_fd; /* -1: there is none yet */
+    struct leat_cache_frame frames[CACHED_MAX];
+    size_t n_frames;
+    struct leat_arena made; /* that blocks are loaded into */
     uint64_t (*busy_ns)(void);
     uint64_t start_ns, start_busy_ns;
-    uint64_t n_blocks, n_blocks_cached;
+    uint64_t n_blocks;
     bool is_done; /* the order wants no more */
 };
 
@@ -64,43 +71,78 @@ const char *leat_measure_refusal(const struct leat_plan *plan,
 
 /* ---- one block ---- */
 
-/* What is read from a cache into a block of the pool. */
-static int load(struct trial *trial, const struct leat_map_job *job, struct leat_error *err) {
-    struct leat_cache_schema schema = leat_map_schema(&trial->plan);
-    struct leat_block *block = leat_block_pool_take(&trial->pool);
-    uint8_t *copy = block ? leat_arena_alloc(&block->kept, trial->item.block.n_bytes) : NULL;
-    int r = 0;
-
-    if (copy) {
-        memcpy(copy, trial->item.block.data, trial->item.block.n_bytes);
-        r = leat_cache_block_decode(&schema, copy, trial->item.block.n_bytes,
-                                    job->piece.span.n_records, block, err);
-    }
-    if (block)
-        leat_block_unref(block, 1);
-    return copy ? r : leat_error_oom(err);
+/* Takes what the core's own caches hold: what a run reads was written long ago, and the memory that
+ * it reads it into was read by others since. */
+static void sweep(uint8_t *bytes) {
+    for (size_t i = 0; i < SWEEP_BYTES; i += LEAT_ARENA_ALIGN)
+        bytes[i]++;
 }
 
-/* What a cache would add to the pass, and what would come in its place: the first load finds
- * nothing in the core's caches and no memory to use again, the last finds all; those of a run are
- * between. */
-static int try_cache(struct trial *trial, struct leat_map_job *job, struct leat_error *err) {
+/* As a run does that has the block in its cache: into memory that stays warm, and then to what fits
+ * it. */
+static int load(struct trial *trial, const struct leat_cache_frame *frame, struct leat_error *err) {
+    struct leat_map_job job = {
+        .plan = &trial->plan,
+        .load = {.fd = trial->cache_fd, .frame = *frame},
+        .block = leat_block_pool_take(&trial->pool),
+        .scratch = &trial->scratch,
+    };
+    struct leat_arena fit;
+    int r;
+
+    if (!job.block)
+        return leat_error_oom(err);
+    fit = job.block->kept;
+    job.block->kept = trial->made;
+    r = leat_load_execute(&job, err);
+    if (r == 0)
+        leat_block_fit(job.block, trial->plan.fields, trial->plan.is_kept, &trial->scratch, &fit);
+    trial->made = fit;
+    leat_arena_reset(&trial->made);
+    leat_arena_reset(&trial->scratch);
+    leat_block_unref(job.block, 1);
+    return r;
+}
+
+/* What a cache would add to the pass; the frame is for try_loads. */
+static int store(struct trial *trial, struct leat_map_job *job, struct leat_error *err) {
+    const struct leat_cache_frame *last = &trial->frames[trial->n_frames - 1];
     uint64_t start_ns = busy(trial);
     int r;
 
     job->item = &trial->item;
     r = leat_load_make(job, err);
     trial->result->encode_ns += busy(trial) - start_ns;
-    for (int i = 0; r == 0 && i < LOADS; i++) {
-        start_ns = busy(trial);
-        r = load(trial, job, err);
-        if (i == 0 || i == LOADS - 1)
-            trial->result->load_ns += (busy(trial) - start_ns) / 2;
-    }
+    if (trial->cache_fd < 0)
+        trial->cache_fd = memfd_create("leat-trial", MFD_CLOEXEC);
+    if (r == 0 && trial->cache_fd < 0)
+        r = leat_error_set(err, -errno, "memory for a cache: %s", strerror(errno));
     if (r < 0)
         return r;
+    trial->item.frame.position =
+        trial->n_frames > 0 ? last->position + leat_cache_frame_size(last) : 0;
+    trial->frames[trial->n_frames++] = trial->item.frame;
     trial->result->n_cached_rows += job->piece.span.n_records;
-    return 0;
+    return leat_cache_file_write(trial->cache_fd, 0, &trial->item.frame, trial->item.bytes, err);
+}
+
+/* What would come in place of the pass: the last of several rounds, as the first find no memory to
+ * use again, which those of a run do. */
+static int try_loads(struct trial *trial, struct leat_error *err) {
+    uint8_t *swept = trial->n_frames > 0 ? calloc(1, SWEEP_BYTES) : NULL;
+    int r = trial->n_frames > 0 && !swept ? leat_error_oom(err) : 0;
+
+    for (size_t i = 0; r == 0 && i < LOADS * trial->n_frames; i++) {
+        uint64_t start_ns;
+
+        sweep(swept);
+        start_ns = busy(trial);
+        r = load(trial, &trial->frames[i % trial->n_frames], err);
+        if (i >= (LOADS - 1) * trial->n_frames)
+            trial->result->load_ns += busy(trial) - start_ns;
+    }
+    free(swept);
+    return r;
 }
 
 static int feed(struct trial *trial, struct leat_block *block, struct leat_error *err) {
@@ -162,8 +204,8 @@ static int try_piece(struct trial *trial, const struct leat_piece *piece, bool i
     else if (r == 0)
         take_steps(trial, &job);
     if (r == 0 && !is_again && (trial->plan.cache_path || trial->options->tries_cache) &&
-        trial->n_blocks_cached++ < CACHED_MAX)
-        r = try_cache(trial, &job, err);
+        trial->n_frames < CACHED_MAX)
+        r = store(trial, &job, err);
     if (r == 0 && !is_again)
         r = feed(trial, job.block, err);
     free(job.counts);
@@ -384,6 +426,9 @@ static void end(struct trial *trial) {
     leat_workspace_free(trial->workspace, &trial->plan);
     leat_block_pool_deinit(&trial->pool);
     leat_arena_deinit(&trial->scratch);
+    if (trial->cache_fd >= 0)
+        (void)close(trial->cache_fd);
+    leat_arena_deinit(&trial->made);
     leat_cache_bytes_deinit(&trial->item.block);
     leat_cache_bytes_deinit(&trial->item.stored);
     free(trial->buffer.data);
@@ -392,8 +437,11 @@ static void end(struct trial *trial) {
 int leat_measure(const struct leat_plan *plan, const struct leat_opener *opener,
                  const struct leat_measure_options *options,
                  struct leat_measurement *ret_measurement, struct leat_error *err) {
-    struct trial trial = {
-        .plan = *plan, .opener = opener, .options = options, .result = ret_measurement};
+    struct trial trial = {.plan = *plan,
+                          .opener = opener,
+                          .options = options,
+                          .result = ret_measurement,
+                          .cache_fd = -1};
     int r;
 
     *ret_measurement = (struct leat_measurement){.n_bytes = 0};
@@ -403,6 +451,8 @@ int leat_measure(const struct leat_plan *plan, const struct leat_opener *opener,
     r = begin(&trial, err);
     if (r == 0)
         r = try_sources(&trial, err);
+    if (r == 0)
+        r = try_loads(&trial, err);
     if (r == 0)
         r = try_batches(&trial, trial.start_ns + options->max_ns, err);
     end(&trial);

@@ -112,14 +112,17 @@ static void complete_collate(struct leat_run *run, struct leat_job *job) {
     }
 }
 
+/* Of what was measured, as much as lies within the job: it was measured around it. */
 static void count_job(struct leat_run *run, const struct leat_job *job) {
+    uint64_t cpu_ns = job->usage.cpu_ns < job->busy_ns ? job->usage.cpu_ns : job->busy_ns;
+    uint64_t rest_ns = job->busy_ns - cpu_ns;
     struct leat_run_stats *stats = &leat_run_whole(run)->stats;
     struct leat_run_job_stats *jobs = &stats->jobs[job->kind];
 
     jobs->n_jobs++;
     jobs->busy_ns += job->busy_ns;
-    jobs->cpu_ns += job->usage.cpu_ns;
-    jobs->delay_ns += job->usage.delay_ns;
+    jobs->cpu_ns += cpu_ns;
+    jobs->delay_ns += job->usage.delay_ns < rest_ns ? job->usage.delay_ns : rest_ns;
     jobs->queue_ns += job->usage.queue_ns;
     if (job->kind != LEAT_JOB_MAP || job->map.load.fd >= 0 || job->map.gather ||
         job->map.is_partial)

@@ -126,6 +126,28 @@ static void test_streams_come_and_rest(void **state) {
     leat_history_deinit(&history);
 }
 
+/* One that was forgotten between two looks, and came again, has less than it had. */
+static void test_begun_anew(void **state) {
+    struct leat_reading *reading = read_at(9, 1);
+    struct leat_history history;
+    Leat__HistoryReply *reply;
+
+    (void)state;
+    assert_int_equal(leat_history_init(&history, LEAT_HISTORY_MAX_BYTES), 0);
+    (void)leat_history_add(&history, reading);
+    reading->at_ns += SECOND_NS;
+    reading->streams[0].figures.n_batches = 4;
+    reading->streams[0].stages[0].figures.busy_ns = 30;
+    (void)leat_history_add(&history, reading);
+    free(reading);
+    reply = collect(&history, NULL, 0, FRAME_MAX);
+    assert_int_equal(reply->n_samples, 1);
+    assert_int_equal(reply->samples[0]->streams[0]->n_batches, 4);
+    assert_int_equal(reply->samples[0]->streams[0]->stages[0]->busy_ns, 30);
+    leat__history_reply__free_unpacked(reply, NULL);
+    leat_history_deinit(&history);
+}
+
 static void test_one_stream(void **state) {
     struct leat_history history;
     Leat__HistoryReply *reply;
@@ -232,8 +254,9 @@ static void test_uneven(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples),    cmocka_unit_test(test_streams_come_and_rest),
-        cmocka_unit_test(test_one_stream), cmocka_unit_test(test_long),
-        cmocka_unit_test(test_bounded),    cmocka_unit_test(test_uneven),
+        cmocka_unit_test(test_begun_anew), cmocka_unit_test(test_one_stream),
+        cmocka_unit_test(test_long),       cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_uneven),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,11 +123,64 @@ static void test_own_stay(void **state) {
     leat_streams_deinit(&streams);
 }
 
+static struct leat_stream *add_own(struct leat_streams *streams, const char *name) {
+    struct leat_stream *own;
+    struct leat_spec *spec;
+
+    assert_int_equal(leat_spec_new(name, NULL, &spec), 0);
+    own = leat_streams_add_own(streams, 7, spec);
+    assert_non_null(own);
+    return own;
+}
+
+static size_t count(const struct leat_streams *streams) {
+    size_t n = 0;
+
+    for (const struct leat_stream *stream = streams->first; stream; stream = stream->next)
+        n++;
+    return n;
+}
+
+/* Some that have ended are remembered, those who only looked at one do not count it again, and one
+ * of the same name goes on with it. */
+static void test_own_that_ended(void **state) {
+    struct leat_streams streams;
+    struct leat_stream *first, *looked_at;
+    char name[8];
+
+    (void)state;
+    make(&streams, "", "csv");
+    looked_at = first = add_own(&streams, "s0");
+    leat_streams_unref(&streams, first);
+    assert_int_equal(streams.n_ended_own, 1);
+    for (int i = 0; i < 3; i++)
+        leat_streams_unref(&streams, leat_stream_ref(looked_at));
+    assert_int_equal(streams.n_ended_own, 1);
+    assert_ptr_equal(add_own(&streams, "s0"), first);
+    assert_int_equal(streams.n_ended_own, 0);
+    leat_streams_unref(&streams, first);
+    for (int i = 1; i < 2 * LEAT_STREAMS_MAX_ENDED; i++) {
+        (void)snprintf(name, sizeof(name), "s%d", i);
+        leat_streams_unref(&streams, add_own(&streams, name));
+        assert_int_equal(streams.n_ended_own, count(&streams));
+        assert_in_range(count(&streams), 1, LEAT_STREAMS_MAX_ENDED);
+    }
+    (void)leat_stream_ref(looked_at = streams.first); /* while it is, another of that name */
+    first = add_own(&streams, looked_at->name);
+    assert_ptr_not_equal(first, looked_at);
+    leat_streams_unref(&streams, looked_at);
+    assert_int_equal(streams.n_ended_own + 1, count(&streams));
+    leat_streams_unref(&streams, first);
+    assert_int_equal(streams.n_ended_own, count(&streams));
+    leat_streams_deinit(&streams);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_replace),
         cmocka_unit_test(test_back_again),
         cmocka_unit_test(test_own_stay),
+        cmocka_unit_test(test_own_that_ended),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,11 +155,38 @@ static void test_weights(void **state) {
     leat_users_deinit(&users);
 }
 
+/* Who leaves and comes again owes what it owed; of more than are kept the oldest are forgiven. */
+static void test_debts_are_kept(void **state) {
+    struct leat_users users;
+    struct leat_user *user;
+
+    (void)state;
+    leat_users_init(&users, &limits);
+    for (uint32_t uid = 0; uid <= LEAT_USERS_MAX_DEBTS; uid++) {
+        user = leat_users_get(&users, uid);
+        assert_int_equal(user->looking_ns, 0);
+        user->looking_ns = uid + 1;
+        user->looked_at_ns = 5;
+        leat_user_unref(user);
+    }
+    for (uint32_t uid = 0; uid <= LEAT_USERS_MAX_DEBTS; uid++) {
+        user = leat_users_get(&users, uid);
+        assert_int_equal(user->looking_ns, uid == 0 ? 0 : uid + 1);
+        assert_int_equal(user->looked_at_ns, uid == 0 ? 0 : 5);
+        user->looking_ns = 0; /* paid */
+        leat_user_unref(user);
+        user = leat_users_get(&users, uid);
+        assert_int_equal(user->looking_ns, 0);
+        leat_user_unref(user);
+    }
+    leat_users_deinit(&users);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_model),   cmocka_unit_test(test_huge_amounts),
         cmocka_unit_test(test_users_are_apart), cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_weights),         cmocka_unit_test(test_debts_are_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,11 +9,13 @@ import random
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 
 import data
 import leat_harness
 from leat_harness import BIN, HANG_S, Daemon, ctl, find_digest, require, wait_until
+from raw_client import RawClient
 
 TRAINER = BIN.parent / "tests" / "e2e" / "trainer"
 
@@ -215,6 +217,25 @@ def test_drain(folder):
         held.kill()
         held.wait()
         daemon.start()
+
+
+def test_drain_of_one_who_has_gone(folder):
+    """What lay in the socket's line is no reason to end: whoever asked has gone, and asked another daemon perhaps."""
+    drain = b"\x08\x01\x3a\x00"  # ControlRequest: version 1, drain {}
+    with Daemon(folder, config(folder)) as daemon:
+        os.kill(daemon.pid, signal.SIGSTOP)
+        try:
+            client = RawClient(daemon, endpoint="control.sock", kind=socket.SOCK_STREAM)
+            client.send(struct.pack("<I", len(drain)) + drain)
+            client.close()
+        finally:
+            os.kill(daemon.pid, signal.SIGCONT)
+        assert not daemon.status()["is_draining"]
+        assert daemon.digest("s")
+        client = RawClient(daemon, endpoint="control.sock", kind=socket.SOCK_STREAM)
+        client.send(struct.pack("<I", len(drain)) + drain)  # and this is what such a frame does else
+        assert daemon.process.wait(HANG_S) == 0
+        client.close()
 
 
 def test_kill_200_trainers(folder):

@@ -40,6 +40,7 @@ static void test_json_strings(void **state) {
     check_string("a\"b\\c", 5, "\"a\\\"b\\\\c\"");
     check_string("\b\f\n\r\t", 5, "\"\\b\\f\\n\\r\\t\"");
     check_string("\0\x01\x1f\x7f", 4, "\"\\u0000\\u0001\\u001f\\u007f\"");
+    check_string("\xc2\x80\xc2\x9b\xc2\xa0", 6, "\"\\u0080\\u009b\xc2\xa0\"");
     check_string("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9,
                  "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"");
     check_string("\xff"

@@ -66,6 +66,12 @@ static void test_control_bytes_are_shown(void **state) {
     assert_string_equal(text, "\"a\\x1b[3");
     assert_int_equal(leat_error_print(&err, text, 6), 2); /* no half of one */
     assert_string_equal(text, "\"a");
+    err = (struct leat_error)LEAT_ERROR_INIT;
+    leat_error_set(&err, -EINVAL,
+                   "\xc2\x9b"
+                   "2J\xc2\xa0"); /* CSI in one character, and what is none */
+    assert_string_equal(printed(&err), "\\xc2\\x9b"
+                                       "2J\xc2\xa0");
 }
 
 static void test_index_needs_no_dot(void **state) {
