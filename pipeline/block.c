@@ -6,6 +6,8 @@
 
 #define FREE_PART  8 /* of those that are alive, so many may wait to be used again, */
 #define FREE_LEAST 2 /* and these */
+#define FREE_BYTES (UINT64_C(32) << 20) /* where a stage lets go of many at once, at most */
+#define STRETCH    4                    /* times as many takes as were alive at once */
 
 static struct leat_block *pop_free(struct leat_block_pool *pool) {
     struct leat_block *block = pool->free;
@@ -16,6 +18,25 @@ static struct leat_block *pop_free(struct leat_block_pool *pool) {
         pool->n_free_bytes -= block->counted_bytes;
     }
     return block;
+}
+
+/* A stage may gather many blocks and let go of all (pack): those are wanted again. */
+static void count_alive(struct leat_block_pool *pool) {
+    pool->n_alive++;
+    if (pool->n_alive > pool->n_most_now)
+        pool->n_most_now = pool->n_alive;
+    if (++pool->n_taken / STRETCH < pool->n_most_now)
+        return;
+    pool->n_most = pool->n_most_now;
+    pool->n_most_now = pool->n_alive;
+    pool->n_taken = 0;
+}
+
+static bool has_too_many_free(const struct leat_block_pool *pool) {
+    uint32_t n_most = pool->n_most > pool->n_most_now ? pool->n_most : pool->n_most_now;
+
+    return pool->n_free > FREE_LEAST + pool->n_alive / FREE_PART &&
+           (pool->n_free + pool->n_alive > n_most || pool->n_free_bytes > FREE_BYTES);
 }
 
 struct leat_block *leat_block_pool_take(struct leat_block_pool *pool) {
@@ -36,7 +57,7 @@ struct leat_block *leat_block_pool_take(struct leat_block_pool *pool) {
     }
     *block = (struct leat_block){
         .kept = kept, .counted_bytes = counted_bytes, .n_refs = 1, .pool = pool};
-    pool->n_alive++;
+    count_alive(pool);
     return block;
 }
 
@@ -63,7 +84,7 @@ struct leat_block *leat_block_pool_take_exact(struct leat_block_pool *pool, size
         return NULL;
     }
     *block = (struct leat_block){.kept = kept, .n_refs = 1, .is_exact = true, .pool = pool};
-    pool->n_alive++;
+    pool->n_alive++; /* it does not come back */
     leat_block_recount(block);
     return block;
 }
@@ -75,7 +96,7 @@ static void keep_free(struct leat_block_pool *pool, struct leat_block *block) {
     pool->free = block;
     pool->n_free++;
     pool->n_free_bytes += block->counted_bytes;
-    while (pool->n_free > FREE_LEAST + pool->n_alive / FREE_PART)
+    while (has_too_many_free(pool))
         free_block(pop_free(pool));
 }
 

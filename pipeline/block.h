@@ -92,6 +92,8 @@ struct leat_block_pool {
     struct leat_block *free;
     uint32_t n_alive;             /* handed out */
     uint32_t n_free;              /* not many more than the next jobs take */
+    uint32_t n_most, n_most_now;  /* alive at once, in the last stretch of takes and in this one, */
+    uint32_t n_taken;             /* which has so many */
     uint64_t n_free_bytes;        /* in the arenas of those that are not */
     uint64_t n_gathered_bytes;    /* of gathered blocks */
     uint64_t n_bundle_bytes;      /* of bundles whose first row is in one of its blocks */

@@ -126,8 +126,8 @@ static int store(struct trial *trial, struct leat_map_job *job, struct leat_erro
     return leat_cache_file_write(trial->cache_fd, 0, &trial->item.frame, trial->item.bytes, err);
 }
 
-/* What would come in place of the pass: the last of several rounds, as the first find no memory to
- * use again, which those of a run do. */
+/* What would come in place of the pass. A block is loaded several times, and the last counts: the
+ * first finds no memory to use again, which those of a run do. */
 static int try_loads(struct trial *trial, struct leat_error *err) {
     uint8_t *swept = trial->n_frames > 0 ? calloc(1, SWEEP_BYTES) : NULL;
     int r = trial->n_frames > 0 && !swept ? leat_error_oom(err) : 0;
@@ -137,8 +137,8 @@ static int try_loads(struct trial *trial, struct leat_error *err) {
 
         sweep(swept);
         start_ns = busy(trial);
-        r = load(trial, &trial->frames[i % trial->n_frames], err);
-        if (i >= (LOADS - 1) * trial->n_frames)
+        r = load(trial, &trial->frames[i / LOADS], err);
+        if (i % LOADS == LOADS - 1)
             trial->result->load_ns += busy(trial) - start_ns;
     }
     free(swept);

@@ -236,6 +236,7 @@ def test_drain_of_one_who_has_gone(folder):
         client.send(struct.pack("<I", len(drain)) + drain)  # and this is what such a frame does else
         assert daemon.process.wait(HANG_S) == 0
         client.close()
+        daemon.start()
 
 
 def test_kill_200_trainers(folder):
