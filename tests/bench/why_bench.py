@@ -123,7 +123,7 @@ def tuning_pipelines(folder):
         "names": (stream(csv, tokens(folder, "name", max_length=16), only("ids"), {"pad": {"input": "ids", "length": 16, "value": 0}},
                          {"shuffle": {"buffer_size": 1000}}, batch(64)), 0),
         "numbers": (stream(csv, *stacked(), only("x"), batch(256)), 0),
-        **more_tuning_pipelines(folder),
+        **more_tuning_pipelines(folder), **even_more_tuning_pipelines(folder),
     }
 
 
@@ -153,7 +153,7 @@ def more_tuning_pipelines(folder):
     }
 
 
-def held_out_pipelines(folder):
+def even_more_tuning_pipelines(folder):
     csv = {"csv": {"paths": [str(folder / "numbers.csv")]}}
     longest = {"pad": {"input": "ids", "longest": True, "value": 0}}
     parts = ["{name} has {x0}", "and {x1}", "and {x2}"]
@@ -183,6 +183,40 @@ def held_out_pipelines(folder):
                          {"pad": {"input": "ids", "length": 128, "value": 0}}, {"shuffle": {"buffer_size": 1000}}, batch(64)), 1500),
         "windows": (stream(jsonl(folder, "long.jsonl"), tokens(folder), only("ids"), {"chunk": {"fields": ["ids"], "length": 128}},
                            longest, batch(64)), 0),
+    }
+
+
+def padded(field, length, value=0):
+    return {"pad": {"input": field, "length": length, "value": value}}
+
+
+def held_out_pipelines(folder):
+    csv = {"csv": {"paths": [str(folder / "numbers.csv")]}}
+    longest = {"pad": {"input": "ids", "longest": True, "value": 0}}
+    label = {"cast": {"input": "y", "output": "label", "dtype": "int64"}}
+    both = {"concat": {"sources": [jsonl(folder, "short.jsonl"), jsonl(folder, "prose.jsonl")]}}
+    dialogue = [{"chat": {"messages": "messages", "template": "chatml", "output": "text"}}, tokens(folder, "text", max_length=64),
+                {"causal_labels": {"input": "ids", "loss_on": "assistant"}}, only("ids", "labels"), padded("ids", 64),
+                padded("labels", 64, -100)]
+    return {
+        "people": (stream(csv, {"lower": {"input": "name"}}, {"hash_bucket": {"input": "name", "output": "who", "buckets": 1000}},
+                          *stacked(), label, only("x", "who", "label"), batch(64)), 0),
+        "classes": (stream(csv, {"one_hot": {"input": "y", "output": "c", "categories": ["0", "1"]}}, *stacked(NUMBERS[:3]),
+                           only("x", "c"), {"shuffle": {"buffer_size": 500}}, batch(128)), 200),
+        "replace": (stream(jsonl(folder, "prose.jsonl"), {"regex_replace": {"input": "t", "pattern": "\\bth?e[a-z]*", "new": "the"}},
+                           tokens(folder, max_length=64), only("ids"), padded("ids", 64), batch(64)), 0),
+        "documents": (stream(jsonl(folder, "long.jsonl"), tokens(folder, max_length=1024), only("ids"), padded("ids", 1024),
+                             batch(4)), 0),
+        "both": (stream(both, tokens(folder), only("ids"), longest, batch(32)), 0),
+        "train": (stream(jsonl(folder, "prose.jsonl"), {"split": {"train": 0.8, "test": 0.2, "part": "train"}},
+                         tokens(folder), only("ids"), longest, batch(24)), 0),
+        "strides": (stream(jsonl(folder, "prose.jsonl"), tokens(folder), only("ids"),
+                           {"chunk": {"fields": ["ids"], "length": 64, "stride": 32}}, longest, {"shuffle": {"buffer_size": 3000}},
+                           batch(256)), 0),
+        "blocks": (stream(jsonl(folder, "short.jsonl"), tokens(folder), only("ids"), padded("ids", 512), batch(128)), 0),
+        "buckets": (stream(jsonl(folder, "short.jsonl"), tokens(folder), only("ids"), longest,
+                           {"bucket": {"input": "ids", "window": 4096}}, batch(64)), 400),
+        "dialogue": (stream(jsonl(folder, "short.jsonl", messages="json"), *dialogue, batch(16)), 0),
     }
 
 
