@@ -27,8 +27,8 @@ struct leat_control_why {
     struct leat_roots *roots; /* whose it may be; NULL */
     struct leat_user *user;   /* who asks: its task, that it waits for */
     struct leat_plan *plan;
-    struct leat_plan view; /* of it: the worker does not look where references are counted */
-    double load_ns;        /* of a record; 0: unknown */
+    struct leat_plan view;    /* of it: the worker does not look where references are counted */
+    double load_ns, tried_ns; /* of a record; 0: unknown */
 
     struct leat_control *control; /* NULL: it has gone */
     struct leat_daemon *daemon;
@@ -97,8 +97,11 @@ static void try_cache(struct leat_task *task) {
     if (leat_measure_refusal(&why->view, &options))
         return;
     if (leat_measure(&why->view, why->opener, &options, &measured, &err) == 0 &&
-        measured.n_cached_rows > 0)
+        measured.n_cached_rows > 0) {
         why->load_ns = (double)measured.load_ns / (double)measured.n_cached_rows;
+        for (size_t i = 0; measured.n_step_rows > 0 && i <= why->view.n_map; i++)
+            why->tried_ns += (double)measured.step_ns[i] / (double)measured.n_step_rows;
+    }
     leat_measurement_deinit(&measured);
 }
 
@@ -107,6 +110,7 @@ static void on_tried(struct leat_task *task) {
     struct leat_control *control = why->control;
 
     why->facts.load_ns = why->load_ns;
+    why->facts.tried_ns = why->tried_ns;
     if (control) {
         control->why = NULL;
         answer(why);

@@ -11,7 +11,8 @@
 #include "daemon/process.h"
 #include "daemon/session.h"
 
-#define SESSIONS_MAX 256 /* whose processor time is asked for */
+#define SESSIONS_MAX 256 /* whose processor time is asked for, */
+#define DELAYS_MAX   16  /* and what they waited for it */
 
 /* ---- one look ---- */
 
@@ -88,15 +89,17 @@ static bool is_first_of_process(const struct leat_session *first,
     return first == session;
 }
 
-static uint64_t trainers_cpu(const struct leat_daemon *daemon) {
-    uint64_t sum = 0;
+static void look_at_trainers(const struct leat_daemon *daemon, struct leat_look *look) {
     size_t n = 0;
 
     for (const struct leat_session *session = daemon->sessions; session && n < SESSIONS_MAX;
-         session = session->next, n++)
-        if (is_first_of_process(daemon->sessions, session))
-            sum += cpu_of(session->peer.pid);
-    return sum;
+         session = session->next, n++) {
+        if (!is_first_of_process(daemon->sessions, session))
+            continue;
+        look->trainer_cpu_ns += cpu_of(session->peer.pid);
+        if (n < DELAYS_MAX)
+            look->trainer_delay_ns += leat_process_delay_ns(session->peer.pid);
+    }
 }
 
 static uint64_t read_clock(clockid_t clock) {
@@ -120,7 +123,7 @@ static void look_at_all(const struct leat_daemon *daemon, struct leat_look *look
     }
     look->loop_cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
     look->process_cpu_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
-    look->trainer_cpu_ns = trainers_cpu(daemon);
+    look_at_trainers(daemon, look);
     look->machine_cpu_ns = leat_machine_busy_ns();
 }
 
@@ -221,6 +224,7 @@ static void subtract(const struct leat_look *from, const struct leat_look *to,
     facts->loop_cpu_ns = minus(to->loop_cpu_ns, from->loop_cpu_ns);
     facts->process_cpu_ns = minus(to->process_cpu_ns, from->process_cpu_ns);
     facts->trainer_cpu_ns = minus(to->trainer_cpu_ns, from->trainer_cpu_ns);
+    facts->trainer_delay_ns = minus(to->trainer_delay_ns, from->trainer_delay_ns);
     facts->machine_cpu_ns =
         from->machine_cpu_ns == LEAT_MACHINE_UNKNOWN || to->machine_cpu_ns == LEAT_MACHINE_UNKNOWN
             ? LEAT_VERDICT_UNKNOWN

@@ -23,7 +23,7 @@ struct leat_look {
     uint64_t busy_ns[LEAT_STREAM_MAX_STAGES];
     /* of all */
     uint64_t all_busy_ns, all_cpu_ns; /* of the jobs of all streams */
-    uint64_t loop_cpu_ns, process_cpu_ns, trainer_cpu_ns, machine_cpu_ns;
+    uint64_t loop_cpu_ns, process_cpu_ns, trainer_cpu_ns, trainer_delay_ns, machine_cpu_ns;
 };
 
 /* A ring; `at` is where the next one goes. */

@@ -70,6 +70,16 @@ static char *find_group(char *text) {
     return group;
 }
 
+uint64_t leat_process_delay_ns(pid_t pid) {
+    char text[128], path[64], *end;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
+    if (pid <= 0 || read_small(path, text, sizeof(text)) <= 0)
+        return 0;
+    (void)strtoull(text, &end, 10);
+    return strtoull(end, NULL, 10);
+}
+
 char *leat_process_unit(pid_t pid) {
     char text[4096], path[64], *group;
 

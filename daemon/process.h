@@ -25,6 +25,10 @@ uint64_t leat_process_available_bytes(void);
 /* Raises the number of descriptors to what is allowed, and returns it. */
 uint64_t leat_process_raise_descriptors(void);
 
+/* How long the first thread of a process was ready to run and did not, since it began
+ * (/proc/PID/schedstat); 0: unknown. */
+uint64_t leat_process_delay_ns(pid_t pid);
+
 /* The control group of another process, as /user.slice/.../train.service; malloc'ed. NULL: it has
  * gone, is of another pid namespace (0), or not to be seen from here. */
 char *leat_process_unit(pid_t pid);

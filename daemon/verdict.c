@@ -281,9 +281,21 @@ static double warm_trainer(const struct leat_verdict_facts *facts, const struct 
     double cpu = fmin((double)facts->trainer_cpu_ns / 1e9 / facts->n_sessions, all);
     double wakes = WAKE_S * asleep(model, LEAT_RESOURCE_TRAINER) * (double)facts->n_batches /
                    facts->n_sessions;
+    double delay = (double)facts->trainer_delay_ns / 1e9 / facts->n_sessions;
 
     return fmin(warm_trainers_cpu(facts, model) / facts->n_sessions, cpu) +
-           fmax(all - cpu - wakes, 0);
+           fmax(all - cpu - fmax(wakes, delay), 0);
+}
+
+/* That blocks take to be loaded: those of the trial may have been of other records. */
+static double load_s(const struct leat_verdict_facts *facts) {
+    double n = (double)facts->n_records;
+    double map_ns = ratio((double)facts->jobs[LEAT_JOB_MAP].cpu_ns, n);
+
+    if (facts->load_ns <= 0)
+        return LOADS_AS * work_s(&facts->jobs[LEAT_JOB_COLLATE]);
+    return facts->load_ns * n / 1e9 *
+           (facts->tried_ns > 0 && map_ns > 0 ? map_ns / facts->tried_ns : 1);
 }
 
 static double n_jobs(const struct leat_verdict_facts *facts) {
@@ -312,8 +324,7 @@ static double cached_cpu_s(const struct leat_verdict_facts *facts, const struct 
 /* Nothing is read, decoded or mapped; blocks are loaded instead. */
 static void add_cache(const struct leat_verdict_facts *facts, struct model *model) {
     double collate = work_s(&facts->jobs[LEAT_JOB_COLLATE]);
-    double load =
-        facts->load_ns > 0 ? facts->load_ns * (double)facts->n_records / 1e9 : LOADS_AS * collate;
+    double load = load_s(facts);
     struct model before = *model;
 
     model->of[LEAT_RESOURCE_CPUS].need = cached_cpu_s(facts, &before, load);

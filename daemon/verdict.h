@@ -48,7 +48,8 @@ struct leat_verdict_facts {
     uint64_t other_busy_ns, other_cpu_ns; /* of jobs of other streams */
     uint64_t loop_cpu_ns;                 /* of all streams */
     uint64_t process_cpu_ns, trainer_cpu_ns;
-    uint64_t machine_cpu_ns; /* of everybody; LEAT_VERDICT_UNKNOWN */
+    uint64_t trainer_delay_ns; /* ready to run, and others did */
+    uint64_t machine_cpu_ns;   /* of everybody; LEAT_VERDICT_UNKNOWN */
     double n_cpus;
     uint32_t n_workers, n_threads; /* that map; */
     uint32_t n_more_threads;       /* with one worker more */
@@ -56,7 +57,8 @@ struct leat_verdict_facts {
     uint64_t n_slots;              /* of its rings; 0: unknown */
     bool has_cache;                /* the stream has one, or: */
     bool may_cache;                /* it could: */
-    double load_ns;                /* and a record of it would take so long to read; 0: unknown */
+    double load_ns;                /* and a record of it would take so long to read (0: unknown), */
+    double tried_ns;               /* of those that now take so long to map */
     bool waits_for_programs;       /* a stage of it does: its workers are no readers of files */
 };
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/machine.h"
+#include "daemon/process.h"
 #include "daemon/usage.h"
 
 static void expect_split(uint64_t n_blocked, uint64_t n_displaced, uint64_t cpu_ns,
@@ -59,9 +60,24 @@ static void test_machine(void **state) {
     assert_true(busy_ns == LEAT_MACHINE_UNKNOWN || leat_machine_busy_ns() >= busy_ns);
 }
 
+/* One that others kept from running says so; who is not there says nothing. */
+static void test_delay(void **state) {
+    uint64_t before = leat_process_delay_ns(getpid());
+
+    (void)state;
+    assert_int_equal(leat_process_delay_ns(0), 0);
+    assert_int_equal(leat_process_delay_ns(-1), 0);
+    assert_int_equal(leat_process_delay_ns(INT32_MAX), 0);
+    assert_in_range(leat_process_delay_ns(getpid()), before, UINT64_MAX);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_split), cmocka_unit_test(test_read),
-                                       cmocka_unit_test(test_machine)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_delay),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

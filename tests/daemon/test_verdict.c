@@ -189,6 +189,40 @@ static void test_cache(void **state) {
     assert_false(verdict.cache.is_known);
 }
 
+/* What was tried says how long; records that take twice as long to map take twice as long to load.
+ */
+static void test_tried(void **state) {
+    const struct situation few = {.wait = .99, .map = .98, .n_workers = 1};
+    struct leat_verdict_facts facts = facts_of(&few);
+    struct leat_verdict verdict;
+
+    (void)state;
+    facts.n_records = 1000;
+    facts.load_ns = 2e6; /* a fifth of the time that there is */
+    leat_verdict_make(&facts, &verdict);
+    expect_about(verdict.cache.ratio, 4.9);
+    expect_about(verdict.cache.least_s[LEAT_RESOURCE_WORKERS], 2e-3);
+    facts.tried_ns = 9.8e6 / 2;
+    leat_verdict_make(&facts, &verdict);
+    expect_about(verdict.cache.ratio, 2.45);
+}
+
+/* A trainer that others kept from running would not be kept by those that a cache does away with.
+ */
+static void test_kept_trainer(void **state) {
+    const struct situation few = {.wait = .5, .map = .98, .n_workers = 1};
+    struct leat_verdict_facts facts = facts_of(&few);
+    struct leat_verdict verdict;
+
+    (void)state;
+    leat_verdict_make(&facts, &verdict);
+    expect_about(verdict.cache.ratio, 1.96);
+    facts.trainer_delay_ns = 4 * S;
+    leat_verdict_make(&facts, &verdict);
+    expect_about(verdict.cache.ratio, 9.8);
+    expect_about(verdict.cache.least_s[LEAT_RESOURCE_TRAINER], 1e-3);
+}
+
 static struct situation random_situation(struct leat_rng *rng) {
 #define PART ((double)leat_rng_below(rng, 1001) / 1000)
     return (struct situation){.wait = PART,
@@ -303,6 +337,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds),     cmocka_unit_test(test_idle),
         cmocka_unit_test(test_gains),      cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_tried),      cmocka_unit_test(test_kept_trainer),
         cmocka_unit_test(test_properties), cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_text),
     };
