@@ -20,7 +20,6 @@ static struct leat_block *pop_free(struct leat_block_pool *pool) {
     return block;
 }
 
-/* A stage may gather many blocks and let go of all (pack): those are wanted again. */
 static void count_alive(struct leat_block_pool *pool) {
     pool->n_alive++;
     if (pool->n_alive > pool->n_most_now)
@@ -36,7 +35,8 @@ static bool has_too_many_free(const struct leat_block_pool *pool) {
     uint32_t n_most = pool->n_most > pool->n_most_now ? pool->n_most : pool->n_most_now;
 
     return pool->n_free > FREE_LEAST + pool->n_alive / FREE_PART &&
-           (pool->n_free + pool->n_alive > n_most || pool->n_free_bytes > FREE_BYTES);
+           (!pool->keeps_most || pool->n_free + pool->n_alive > n_most ||
+            pool->n_free_bytes > FREE_BYTES);
 }
 
 struct leat_block *leat_block_pool_take(struct leat_block_pool *pool) {

@@ -92,6 +92,7 @@ struct leat_block_pool {
     struct leat_block *free;
     uint32_t n_alive;             /* handed out */
     uint32_t n_free;              /* not many more than the next jobs take */
+    bool keeps_most;              /* a stage lets go of many at once: those are kept */
     uint32_t n_most, n_most_now;  /* alive at once, in the last stretch of takes and in this one, */
     uint32_t n_taken;             /* which has so many */
     uint64_t n_free_bytes;        /* in the arenas of those that are not */

@@ -26,6 +26,8 @@ void leat_run_pools_init(struct leat_run *run) {
         memory->account = &memory->own_account;
     }
     run->blocks.account = memory->account;
+    for (size_t i = 0; i < run->plan->n_order; i++)
+        run->blocks.keeps_most |= run->plan->order[i]->ops->has_windows;
 }
 
 static void free_buffer(struct leat_run *run, struct leat_buffer *buffer) {

@@ -331,6 +331,7 @@ const struct leat_stage_ops leat_stage_pack = {
     .check = check,
     .plan = plan,
     .map = map_rows,
+    .has_windows = true,
     .state_size = sizeof(struct leat_packer),
     .holding = holding,
     .state_bytes = state_bytes,
