@@ -13,10 +13,13 @@
 
 /* Parts of what a batch takes a thread that always sleeps before it, which go when there is always
  * another: of pipelines of tests/bench/why_bench.py, on two machines. */
-#define COLD_LOOP    0.5  /* besides the order of rows */
-#define COLD_TRAINER 0.25 /* of its processor time */
+#define COLD_LOOP    0.55 /* besides the order of rows */
+#define COLD_TRAINER 0.3  /* of its processor time */
 #define COLD_COLLATE 0.5  /* of its processor time */
 #define WAKE_S       30e-6
+
+/* Of the processors' time, what is had where there are more threads than processors. */
+#define CROWDED 0.8
 
 static const char *const bound_names[LEAT_N_BOUNDS] = {
     [LEAT_BOUND_IDLE] = "idle",
@@ -219,9 +222,25 @@ static void tell_least(const struct leat_verdict_facts *facts, const struct mode
         ret_least_s[i] = use_of(model, (enum leat_resource)i) * batch_s;
 }
 
+/* Workers, the thread beside them, the loop, and trainers. */
+static bool is_crowded(const struct leat_verdict_facts *facts) {
+    return (double)facts->n_threads + 2 + facts->n_sessions > facts->n_cpus;
+}
+
+/* Threads that get in each other's way keep a bound one from working all of the time, which the
+ * next bound would not be kept from: how that comes out is known of the processors alone. */
+static double crowded_ratio(const struct model *before, const struct model *after) {
+    struct model then = *after;
+
+    then.of[LEAT_RESOURCE_CPUS].have *= fmax(CROWDED, fmin(use_of(before, LEAT_RESOURCE_CPUS), 1));
+    return fmax(speed(&then), 1);
+}
+
 static struct leat_gain gain(const struct leat_verdict_facts *facts, const struct model *before,
                              const struct model *after) {
-    double r = ratio(speed(after), speed(before));
+    bool is_known = use_of(before, LEAT_RESOURCE_UNKNOWN) <= 0;
+    double r = is_known && is_crowded(facts) ? crowded_ratio(before, after)
+                                             : ratio(speed(after), speed(before));
     struct leat_gain gain = {
         .is_known = isfinite(r) && r > 0, .ratio = r, .next = bound_of(tightest(after))};
 
