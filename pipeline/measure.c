@@ -13,6 +13,10 @@
 #include "pipeline/block_fit.h"
 #include "pipeline/order.h"
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
 #define RECORD_BYTES (4U << 20)  /* the trial ends at a larger one */
 #define BLOCK_BYTES  (128 << 10) /* a trial has several blocks */
 #define FILES_SHARE  8           /* of the time, at most, for looking up sizes: one in so many */
@@ -104,6 +108,13 @@ static int load(struct trial *trial, const struct leat_cache_frame *frame, struc
     return r;
 }
 
+/* Nobody runs it: machines may want that said (Linux 6.3). */
+static int make_file(void) {
+    int fd = memfd_create("leat-trial", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+
+    return fd < 0 && errno == EINVAL ? memfd_create("leat-trial", MFD_CLOEXEC) : fd;
+}
+
 /* What a cache would add to the pass; the frame is for try_loads. */
 static int store(struct trial *trial, struct leat_map_job *job, struct leat_error *err) {
     const struct leat_cache_frame *last = &trial->frames[trial->n_frames - 1];
@@ -114,7 +125,7 @@ static int store(struct trial *trial, struct leat_map_job *job, struct leat_erro
     r = leat_load_make(job, err);
     trial->result->encode_ns += busy(trial) - start_ns;
     if (trial->cache_fd < 0)
-        trial->cache_fd = memfd_create("leat-trial", MFD_CLOEXEC);
+        trial->cache_fd = make_file();
     if (r == 0 && trial->cache_fd < 0)
         r = leat_error_set(err, -errno, "memory for a cache: %s", strerror(errno));
     if (r < 0)
