@@ -117,7 +117,8 @@ static int make_file(void) {
 
 /* What a cache would add to the pass; the frame is for try_loads. */
 static int store(struct trial *trial, struct leat_map_job *job, struct leat_error *err) {
-    const struct leat_cache_frame *last = &trial->frames[trial->n_frames - 1];
+    const struct leat_cache_frame *last =
+        trial->n_frames > 0 ? &trial->frames[trial->n_frames - 1] : NULL;
     uint64_t start_ns = busy(trial);
     int r;
 
@@ -130,8 +131,7 @@ static int store(struct trial *trial, struct leat_map_job *job, struct leat_erro
         r = leat_error_set(err, -errno, "memory for a cache: %s", strerror(errno));
     if (r < 0)
         return r;
-    trial->item.frame.position =
-        trial->n_frames > 0 ? last->position + leat_cache_frame_size(last) : 0;
+    trial->item.frame.position = last ? last->position + leat_cache_frame_size(last) : 0;
     trial->frames[trial->n_frames++] = trial->item.frame;
     trial->result->n_cached_rows += job->piece.span.n_records;
     return leat_cache_file_write(trial->cache_fd, 0, &trial->item.frame, trial->item.bytes, err);
