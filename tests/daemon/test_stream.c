@@ -146,7 +146,7 @@ static size_t count(const struct leat_streams *streams) {
 static void test_own_that_ended(void **state) {
     struct leat_streams streams;
     struct leat_stream *first, *looked_at;
-    char name[8];
+    char name[16];
 
     (void)state;
     make(&streams, "", "csv");
