@@ -139,7 +139,7 @@ static void test_users_share(void **state) {
     for (unsigned i = 0; i < 20; i++)
         add(&test.queues[1][0], LEAT_TASK_MAP, 1);
     end();
-    assert_in_range(count_first(30, 1), 11, 20);
+    assert_in_range(count_first(30, 1), 9, 22);
     assert_true(test.users[0].worker_ns > test.users[1].worker_ns);
 }
 
@@ -152,7 +152,7 @@ static void test_weights(void **state) {
     for (unsigned i = 0; i < 80; i++)
         add(&test.queues[1][0], LEAT_TASK_MAP, 1);
     end();
-    assert_in_range(count_first(60, 1), 38, 50);
+    assert_in_range(count_first(60, 1), 34, 56); /* 45, as far as naps are as long as they say */
 }
 
 /* Of one user's runs each has its share of the time, not of the tasks. */
