@@ -92,7 +92,17 @@ def beside(daemon: Daemon, options: argparse.Namespace, stream: str, epochs: int
     return rate, json.loads(out)
 
 
+def figures(daemon: Daemon, stream: str, alone: list[float], loaded: list[float], loads: list[dict[str, float]]) -> str:
+    quiet, noisy = statistics.median(alone), statistics.median(loaded)
+    return json.dumps({
+        "case": stream, "rounds": len(alone), "batches_per_s": round(quiet), "beside_per_s": round(noisy),
+        "slowdown": round(1 - noisy / quiet, 4), "spread": round(statistics.stdev(alone) / quiet, 4) if len(alone) > 1 else 0,
+        "answers": sum(load["answers"] for load in loads), "updates": sum(load["updates"] for load in loads),
+        "load_cpu_s": round(sum(load["cpu_s"] for load in loads), 2), "loop_busy_s": round(daemon.loop_busy_s(), 2)})
+
+
 def measure(daemon: Daemon, options: argparse.Namespace, stream: str, epochs: int) -> None:
+    """Says on stderr how far it is, every now and then."""
     daemon.rate(stream, epochs)
     alone, loaded, loads = [], [], []
     while len(alone) < options.rounds or sum(load["answers"] for load in loads) < options.requests:
@@ -100,12 +110,9 @@ def measure(daemon: Daemon, options: argparse.Namespace, stream: str, epochs: in
         rate, load = beside(daemon, options, stream, epochs)
         loaded.append(rate)
         loads.append(load)
-    quiet, noisy = statistics.median(alone), statistics.median(loaded)
-    print(json.dumps({
-        "case": stream, "rounds": len(alone), "batches_per_s": round(quiet), "beside_per_s": round(noisy),
-        "slowdown": round(1 - noisy / quiet, 4), "spread": round(statistics.stdev(alone) / quiet, 4) if len(alone) > 1 else 0,
-        "answers": sum(load["answers"] for load in loads), "updates": sum(load["updates"] for load in loads),
-        "load_cpu_s": round(sum(load["cpu_s"] for load in loads), 2), "loop_busy_s": round(daemon.loop_busy_s(), 2)}), flush=True)
+        if len(alone) % 20 == 0:
+            print(figures(daemon, stream, alone, loaded, loads), file=sys.stderr, flush=True)
+    print(figures(daemon, stream, alone, loaded, loads), flush=True)
 
 
 def main() -> None:
