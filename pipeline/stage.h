@@ -349,7 +349,7 @@ struct leat_stage_ops {
      */
     uint64_t (*rows_behind)(const struct leat_config *config, uint64_t n_rows);
     bool expands;      /* a row becomes several, or none */
-    bool has_windows;  /* it gathers many rows, and then lets go of all of them at once */
+    bool has_windows;  /* it gathers many rows, and then lets go of their blocks all at once */
     bool is_last;      /* no ORDER stage may follow: it says how rows come together in batches */
     size_t state_size; /* zeroed before start */
     /* Rows that wait in the stage at most, whose blocks stay in memory, and bytes of its state, for
