@@ -34,6 +34,8 @@ struct leat_looks {
 
 /* Its first run begins: what was before is forgotten. */
 void leat_looks_begin(struct leat_daemon *daemon, struct leat_stream *stream);
+/* It was held: what was before is forgotten. */
+void leat_looks_restart(struct leat_daemon *daemon, struct leat_stream *stream);
 /* Often: takes those that are due, of streams that are being run. */
 void leat_looks_tick(struct leat_daemon *daemon, uint64_t now_ns);
 
