@@ -58,7 +58,8 @@ static void describe(const struct leat_verdict_facts *facts, const struct leat_v
     message->batches_per_s = verdict->batches_per_s;
     if (facts->wall_ns > 0)
         message->records_per_s = (double)facts->n_records * 1e9 / (double)facts->wall_ns;
-    message->trainer_s = (cache->is_known ? cache->least_s : verdict->least_s)[LEAT_RESOURCE_TRAINER];
+    message->trainer_s =
+        (cache->is_known ? cache->least_s : verdict->least_s)[LEAT_RESOURCE_TRAINER];
     message->n_workers = facts->n_workers;
     message->may_cache = facts->may_cache && !facts->has_cache;
 }
@@ -81,6 +82,7 @@ static void answer(struct leat_control_why *why) {
         message.text = text.data;
         message.json = json.data;
         describe(&why->facts, &verdict, &message);
+        message.may_operate = why->control->right >= LEAT_RIGHT_OPERATE;
         reply.verb_case = LEAT__CONTROL_REPLY__VERB_WHY;
         reply.why = &message;
         leat_control_reply(why->control, &reply);

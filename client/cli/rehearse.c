@@ -24,14 +24,14 @@
 
 #define TRAINERS_MAX 64
 #define RECORDS_MIN  1000
-#define RECORDS_S    4 /* what the stream reads in so many seconds, */
+#define RECORDS_S    4                     /* what the stream reads in so many seconds, */
 #define SOURCE_BYTES (UINT64_C(256) << 20) /* but no more than about that */
 #define BUILD_MS     60000
 #define SETTLE_MS    700
 #define MEASURE_MS   1500
 #define PAUSE_MS     (SETTLE_MS + MEASURE_MS + 1000)
 #define LOOK_MS      10
-#define REST_MIN_S   20e-6 /* below, it is what it takes to take a batch, which ours take too */
+#define REST_MIN_S   20e-6  /* below, it is what it takes to take a batch, which ours take too */
 #define SPIN_NS      100000 /* that a sleep may be late by */
 
 enum phase { PHASE_BUILD, PHASE_RUN, PHASE_END };
@@ -60,7 +60,7 @@ struct rehearsal {
     size_t n_trainers, n_started;
 };
 
-/* ---- what is rehearsed ---- */
+/* ---- questions ---- */
 
 static Leat__ControlReply *ask(const char *address, Leat__ControlRequest *request,
                                Leat__ControlReply__VerbCase expected, struct leat_error *err) {
@@ -75,6 +75,35 @@ static Leat__ControlReply *ask(const char *address, Leat__ControlRequest *reques
     leat_error_set(err, -EPROTO, "the daemon answered something else");
     leat__control_reply__free_unpacked(reply, NULL);
     return NULL;
+}
+
+/* The connection holds the stream for as long as it is open, and no longer than that. */
+static int hold_stream(const struct rehearsal *rehearsal, uint32_t ms, int *ret_fd,
+                       struct leat_error *err) {
+    Leat__PauseRequest pause = LEAT__PAUSE_REQUEST__INIT;
+    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+    Leat__ControlReply *reply = NULL;
+    int r = leat_cli_control_open(NULL, ret_fd, err);
+
+    pause.stream = (char *)(uintptr_t)rehearsal->name;
+    pause.timeout_ms = ms;
+    request.verb_case = LEAT__CONTROL_REQUEST__VERB_PAUSE;
+    request.pause = &pause;
+    if (r == 0)
+        r = leat_cli_control_ask(*ret_fd, &request, LEAT_CLI_CONTROL_TIMEOUT_MS, &reply, err);
+    leat__control_reply__free_unpacked(reply, NULL);
+    return r;
+}
+
+/* Who may not is told before there is work, and by the daemon, which knows what it would take. */
+static int check_right(const struct rehearsal *rehearsal, struct leat_error *err) {
+    int fd = -1, r = 0;
+
+    if (!rehearsal->why->may_operate)
+        r = hold_stream(rehearsal, 1, &fd, err);
+    if (fd >= 0)
+        (void)close(fd);
+    return r;
 }
 
 static Leat__ControlReply *ask_stats(const char *address, const char *stream,
@@ -94,6 +123,8 @@ static Leat__ControlReply *ask_stats(const char *address, const char *stream,
     leat__control_reply__free_unpacked(reply, NULL);
     return NULL;
 }
+
+/* ---- what is rehearsed ---- */
 
 static int get_spec(struct rehearsal *rehearsal, struct leat_error *err) {
     Leat__SpecRequest spec = LEAT__SPEC_REQUEST__INIT;
@@ -199,7 +230,7 @@ static int change_spec(struct rehearsal *rehearsal, struct leat_error *err) {
         r = add_take(rehearsal->spec, rehearsal->n_records);
     if (r == 0)
         r = add_cache(rehearsal);
-    return r == 0      ? 0
+    return r == 0        ? 0
            : r == -E2BIG ? leat_error_set(err, r, "the stream has no room for one more stage")
                          : leat_error_oom(err);
 }
@@ -391,31 +422,13 @@ static int count_batches(const struct rehearsal *rehearsal, uint64_t *ret_n, uin
     return 0;
 }
 
-/* The connection holds the stream for as long as it is open. */
-static int hold_stream(const struct rehearsal *rehearsal, int *ret_fd, struct leat_error *err) {
-    Leat__PauseRequest pause = LEAT__PAUSE_REQUEST__INIT;
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
-    Leat__ControlReply *reply = NULL;
-    int r = leat_cli_control_open(NULL, ret_fd, err);
-
-    pause.stream = (char *)(uintptr_t)rehearsal->name;
-    pause.timeout_ms = PAUSE_MS;
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_PAUSE;
-    request.pause = &pause;
-    if (r == 0)
-        r = leat_cli_control_ask(*ret_fd, &request, LEAT_CLI_CONTROL_TIMEOUT_MS, &reply, err);
-    leat__control_reply__free_unpacked(reply, NULL);
-    return r;
-}
-
-static int measure(struct rehearsal *rehearsal, double *ret_batches_per_s,
-                   struct leat_error *err) {
+static int measure(struct rehearsal *rehearsal, double *ret_batches_per_s, struct leat_error *err) {
     uint64_t n_before = 0, n_after = 0, start_ns = 0, end_ns = 0;
     int fd = -1;
     int r = wait_for_cache(rehearsal, err);
 
     if (r == 0)
-        r = hold_stream(rehearsal, &fd, err);
+        r = hold_stream(rehearsal, PAUSE_MS, &fd, err);
     if (r == 0)
         r = watch(rehearsal, SETTLE_MS, err);
     if (r == 0)
@@ -435,7 +448,7 @@ static int measure(struct rehearsal *rehearsal, double *ret_batches_per_s,
 
 static int check(const Leat__WhyReply *why, struct leat_error *err) {
     if (why->batches_per_s <= 0 || why->n_workers == 0)
-        return leat_error_set(err, -ENODATA, "nobody reads the stream, or no batch was made");
+        return leat_error_set(err, -ENODATA, "no batch of the stream was made lately");
     if (!why->may_cache)
         return leat_error_set(err, -EINVAL, "the stream has a cache, or cannot have one");
     return 0;
@@ -468,20 +481,21 @@ static void deinit(struct rehearsal *rehearsal) {
 
 int leat_cli_rehearse(const char *stream, const Leat__WhyReply *why,
                       struct leat_cli_rehearsal *ret_rehearsal, struct leat_error *err) {
-    struct rehearsal rehearsal = {.name = stream,
-                                  .why = why,
-                                  .rest_ns = why->trainer_s > REST_MIN_S
-                                                 ? (uint64_t)(why->trainer_s * 1e9)
-                                                 : 0,
-                                  .daemon = {.pidfd = -1}};
+    struct rehearsal rehearsal = {
+        .name = stream,
+        .why = why,
+        .rest_ns = why->trainer_s > REST_MIN_S ? (uint64_t)(why->trainer_s * 1e9) : 0,
+        .daemon = {.pidfd = -1}};
     double batches_per_s = 0;
-    int r = check(why, err);
+    int r = check_right(&rehearsal, err);
 
     leat_cli_interrupt_watch();
     if (r == 0)
-        r = get_spec(&rehearsal, err);
-    if (r == 0)
         r = find_trainers(&rehearsal, err);
+    if (r == 0)
+        r = check(why, err);
+    if (r == 0)
+        r = get_spec(&rehearsal, err);
     if (r == 0)
         r = make_folder(&rehearsal, err);
     if (r == 0)

@@ -8,41 +8,47 @@
 #include "client/cli/error_json.h"
 #include "client/cli/rehearse.h"
 
-static void print(const Leat__WhyReply *why, const struct leat_cli_rehearsal *rehearsal,
-                  bool as_json) {
-    if (as_json && rehearsal) /* a member more of the object that the daemon wrote */
+static void print_json(const Leat__WhyReply *why, const struct leat_cli_rehearsal *rehearsal) {
+    if (rehearsal) /* one more member of the object that the daemon wrote */
         printf("{\"rehearsal\": {\"ratio\": %.6g, \"batches_per_s\": %.6g, \"n_records\": %llu, "
                "\"n_trainers\": %u}, %s\n",
-               rehearsal->ratio, rehearsal->batches_per_s,
-               (unsigned long long)rehearsal->n_records, rehearsal->n_trainers, why->json + 1);
-    else if (as_json)
-        printf("%s\n", why->json);
+               rehearsal->ratio, rehearsal->batches_per_s, (unsigned long long)rehearsal->n_records,
+               rehearsal->n_trainers, why->json + 1);
     else
-        printf("%s", why->text);
-    if (rehearsal && !as_json)
-        printf("  rehearsed\n    %-32s %.2f times as many: %.4g batches/s, of the first %llu "
-               "records\n",
-               "reading from a cache", rehearsal->ratio, rehearsal->batches_per_s,
-               (unsigned long long)rehearsal->n_records);
+        printf("%s\n", why->json);
+}
+
+static void print_rehearsal(const struct leat_cli_rehearsal *rehearsal) {
+    printf("  rehearsed, with the first %llu records\n    %-32s %.2f times as many: %.4g "
+           "batches/s\n",
+           (unsigned long long)rehearsal->n_records, "reading from a cache", rehearsal->ratio,
+           rehearsal->batches_per_s);
+}
+
+static int status_of(int r, const struct leat_error *err) {
+    if (r == -EINTR)
+        return LEAT_CLI_INTERRUPTED;
+    if (r == -EACCES && !err->file[0]) /* no right to hold the stream */
+        return LEAT_CLI_UNREACHABLE;
+    return r < 0 ? leat_cli_error_status(err) : LEAT_CLI_OK;
 }
 
 static int tell(const struct leat_cli_arguments *arguments, const Leat__WhyReply *why,
                 struct leat_error *err) {
     struct leat_cli_rehearsal rehearsal;
-    int r;
+    int r = 0;
 
-    if (!arguments->rehearse) {
-        print(why, NULL, arguments->json);
-        return LEAT_CLI_OK;
+    if (!arguments->json) {
+        printf("%s", why->text);
+        (void)fflush(stdout);
     }
-    r = leat_cli_rehearse(arguments->operand, why, &rehearsal, err);
-    if (r == 0)
-        print(why, &rehearsal, arguments->json);
-    else if (r == -EINTR)
-        return LEAT_CLI_INTERRUPTED;
-    else
-        leat_error_prefix(err, "rehearsal");
-    return r == 0 ? LEAT_CLI_OK : leat_cli_error_status(err);
+    if (arguments->rehearse)
+        r = leat_cli_rehearse(arguments->operand, why, &rehearsal, err);
+    if (r == 0 && arguments->json)
+        print_json(why, arguments->rehearse ? &rehearsal : NULL);
+    else if (r == 0 && arguments->rehearse)
+        print_rehearsal(&rehearsal);
+    return status_of(r, err);
 }
 
 int leat_cli_why(const struct leat_cli_arguments *arguments, struct leat_error *err) {

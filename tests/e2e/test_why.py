@@ -7,6 +7,7 @@ is; that what it predicts is there; and that asking changes no batch.
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import threading
 
@@ -131,6 +132,59 @@ def test_same_batches(folder):
         finally:
             is_over.set()
             thread.join()
+
+
+def test_rehearsal(folder):
+    """What a cache gives is tried, in a daemon beside, of which nothing is left; the stream's batches are what they are."""
+    places = folder / "places"
+    places.mkdir()
+    env = {"TMPDIR": str(places), "XDG_RUNTIME_DIR": str(places)}
+    text = config(folder, 2000)
+    file = folder / "alone.yaml"
+    file.write_text(text)
+    want = run_digest(file, "--epochs", "600", "--no-daemon")
+    with Daemon(folder, text) as daemon:
+        trainer = subprocess.Popen([leat_harness.BIN / "leatctl", "pull", "t", "--epochs", "600", "--digest"], stdout=subprocess.PIPE,
+                                   env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+        wait_until(lambda: why(daemon)["n_batches"] > 0, "batches")
+        ask = {"env": {**env, "LEAT_SOCKET": str(daemon.sockets)}}
+        told = leat_harness.ctl("why", "t", "--rehearse", "--json", **ask)
+        answer = json.loads(told.stdout)
+        assert answer["rehearsal"]["ratio"] > 0 and answer["rehearsal"]["n_trainers"] == 1, answer
+        assert answer["rehearsal"]["n_records"] >= 1000 and answer["verdict"] in VERDICTS
+        assert list(places.iterdir()) == [], told.stderr
+        assert leat_harness.find_digest(trainer.communicate(timeout=leat_harness.HANG_S)[0]) == want
+        done = leat_harness.ctl("why", "t", "--rehearse", check=False, **ask)
+        assert done.returncode == 1 and b"nobody reads the stream" in done.stderr, done.stderr
+
+
+def test_no_rehearsal(folder):
+    """Of a stream that has a cache; of one whose files have gone; by one who is interrupted: nothing is left, and it goes on."""
+    places = folder / "places"
+    places.mkdir()
+    rows = data.titanic(folder, 5000)
+    streams = {"t": data.titanic_stream(rows), "cached": data.titanic_stream(rows, cache={"path": str(folder / "cache")})}
+    with Daemon(folder, data.yaml_text(streams)) as daemon:
+        env = {**os.environ, "LEAT_SOCKET": str(daemon.sockets), "TMPDIR": str(places), "XDG_RUNTIME_DIR": str(places)}
+        processes = [subprocess.Popen([leat_harness.BIN / "leatctl", "pull", name, "--epochs", "0"], stdout=subprocess.DEVNULL, env=env)
+                     for name in streams]
+        for name in streams:
+            wait_until(lambda: json.loads(daemon.ctl("why", name, "--json").stdout)["n_batches"] > 0, "batches")
+        done = leat_harness.ctl("why", "cached", "--rehearse", check=False, env=env)
+        assert done.returncode == 1 and b"has a cache" in done.stderr, done.stderr
+        rehearsal = subprocess.Popen([leat_harness.BIN / "leatctl", "why", "t", "--rehearse", "--json"], stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, env=env)
+        wait_until(lambda: list(places.iterdir()), "it has begun")
+        rehearsal.send_signal(signal.SIGINT)
+        assert rehearsal.communicate(timeout=leat_harness.HANG_S)[0] == b"" and rehearsal.returncode == 130
+        assert list(places.iterdir()) == []
+        pathlib.Path(rows).rename(folder / "gone.csv")
+        done = leat_harness.ctl("why", "t", "--rehearse", check=False, env=env)
+        assert done.returncode == 3 and os.fsencode(rows) in done.stderr, (done.returncode, done.stderr)
+        assert list(places.iterdir()) == []
+        pathlib.Path(folder / "gone.csv").rename(rows)
+        for process in processes:
+            end(process)
 
 
 if __name__ == "__main__":
