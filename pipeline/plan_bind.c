@@ -109,6 +109,14 @@ const struct leat_arg leat_stream_args[] = {
      .choices = tuner_choices,
      .help = "whether the daemon turns what is not given of block_bytes, jobs_in_flight, "
              "collate_batches and prefetch_size; as_set: as its settings say"},
+    {.name = "max_file_bytes",
+     .type = LEAT_ARG_BYTES,
+     .offset = offsetof(struct leat_stream_options, max_file_bytes),
+     .fallback = "0",
+     .min = 0,
+     .max = 9e15,
+     .help = "of each file only the records that end within so many first bytes of its text "
+             "(decompressed), as for a trial with large files; 0: all"},
     {.name = "max_record_bytes",
      .type = LEAT_ARG_BYTES,
      .offset = offsetof(struct leat_stream_options, max_record_bytes),

@@ -20,12 +20,15 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/private_daemon.h"
 #include "client/leat.h"
+#include "pipeline/opener.h"
+#include "pipeline/plan.h"
 #include "proto/spec.h"
 
 #define TRAINERS_MAX 64
-#define RECORDS_MIN  1000
-#define RECORDS_S    4                     /* what the stream reads in so many seconds, */
-#define SOURCE_BYTES (UINT64_C(256) << 20) /* but no more than about that */
+#define SAMPLE_S     4 /* what the stream reads in so many seconds, */
+#define SAMPLE_MIN   (UINT64_C(1) << 20)
+#define SAMPLE_MAX   (UINT64_C(256) << 20)
+#define FILE_MIN     4096 /* bytes, of each file */
 #define BUILD_MS     60000
 #define SETTLE_MS    700
 #define MEASURE_MS   1500
@@ -52,7 +55,7 @@ struct rehearsal {
     const char *name; /* of the stream */
     const Leat__WhyReply *why;
     struct leat_spec *spec;
-    uint64_t n_records, rest_ns;
+    uint64_t sample_bytes, rest_ns;
     char folder[256]; /* of the cache; "": none */
     struct leat_cli_daemon daemon;
     atomic_int phase;
@@ -173,20 +176,6 @@ static int set_knobs(struct rehearsal *rehearsal, const Leat__StreamStats *stats
     return r;
 }
 
-/* `take` before all other stages. */
-static int add_take(struct leat_spec *spec, uint64_t n_records) {
-    struct leat_stage_spec *last, take;
-    int r = leat_spec_add_stage(spec, "take", &last);
-
-    if (r < 0)
-        return r;
-    r = set_number(&last->args, "count", n_records);
-    take = *last;
-    memmove(spec->stages + 1, spec->stages, (spec->n_stages - 1) * sizeof(take));
-    spec->stages[0] = take;
-    return r;
-}
-
 static int add_cache(struct rehearsal *rehearsal) {
     struct leat_value *cache;
     int r = leat_value_insert(&rehearsal->spec->options, "cache", &cache);
@@ -194,15 +183,31 @@ static int add_cache(struct rehearsal *rehearsal) {
     return r < 0 ? r : set(cache, "path", rehearsal->folder);
 }
 
-static uint64_t choose_records(const Leat__WhyReply *why, const Leat__StreamStats *stats) {
-    double n = RECORDS_S * why->records_per_s;
-    double bytes = stats->n_source_records > 0
-                       ? (double)stats->n_source_bytes / (double)stats->n_source_records
-                       : 0;
+/* Of the text of all files together. */
+static uint64_t choose_sample(const Leat__WhyReply *why, const Leat__StreamStats *stats) {
+    double record_bytes = stats->n_source_records > 0
+                              ? (double)stats->n_source_bytes / (double)stats->n_source_records
+                              : 0;
+    double n = SAMPLE_S * why->records_per_s * record_bytes;
 
-    if (bytes > 0 && n * bytes > (double)SOURCE_BYTES)
-        n = (double)SOURCE_BYTES / bytes;
-    return n > RECORDS_MIN ? (uint64_t)n : RECORDS_MIN;
+    return n < (double)SAMPLE_MIN ? SAMPLE_MIN : n > (double)SAMPLE_MAX ? SAMPLE_MAX : (uint64_t)n;
+}
+
+/* The beginnings of all files, each in the same measure. Whether they can be read is seen here. */
+static int cut_files(struct rehearsal *rehearsal, struct leat_error *err) {
+    struct leat_plan *plan = NULL;
+    uint64_t n_bytes;
+    int r = leat_plan_new(rehearsal->spec, &leat_opener_operator, &plan, err);
+
+    if (r < 0)
+        return r;
+    n_bytes = rehearsal->sample_bytes / plan->source->files.n_paths;
+    if (n_bytes < FILE_MIN)
+        n_bytes = FILE_MIN;
+    if (plan->options.max_file_bytes == 0 || n_bytes < (uint64_t)plan->options.max_file_bytes)
+        r = set_number(&rehearsal->spec->options, "max_file_bytes", n_bytes);
+    leat_plan_unref(plan);
+    return r < 0 ? leat_error_oom(err) : 0;
 }
 
 static int make_folder(struct rehearsal *rehearsal, struct leat_error *err) {
@@ -223,16 +228,13 @@ static int change_spec(struct rehearsal *rehearsal, struct leat_error *err) {
 
     if (!reply)
         return err->code;
-    rehearsal->n_records = choose_records(rehearsal->why, reply->stats->streams[0]);
+    rehearsal->sample_bytes = choose_sample(rehearsal->why, reply->stats->streams[0]);
     r = set_knobs(rehearsal, reply->stats->streams[0]);
     leat__control_reply__free_unpacked(reply, NULL);
-    if (r == 0)
-        r = add_take(rehearsal->spec, rehearsal->n_records);
-    if (r == 0)
-        r = add_cache(rehearsal);
-    return r == 0        ? 0
-           : r == -E2BIG ? leat_error_set(err, r, "the stream has no room for one more stage")
-                         : leat_error_oom(err);
+    if (r < 0)
+        return leat_error_oom(err);
+    r = cut_files(rehearsal, err);
+    return r == 0 && add_cache(rehearsal) < 0 ? leat_error_oom(err) : r;
 }
 
 /* ---- trainers ---- */
@@ -393,8 +395,8 @@ static int wait_for_cache(const struct rehearsal *rehearsal, struct leat_error *
     while ((r = check_trainers(rehearsal, err)) == 0 && !have_caches(rehearsal)) {
         if (leat_cli_now_ns() > end_ns)
             return leat_error_set(err, -ETIMEDOUT,
-                                  "%" PRIu64 " records were not in a cache within %d s",
-                                  rehearsal->n_records, BUILD_MS / 1000);
+                                  "%" PRIu64 " MiB of the files were not in a cache within %d s",
+                                  rehearsal->sample_bytes >> 20, BUILD_MS / 1000);
         sleep_ms(LOOK_MS);
     }
     return r;
@@ -509,7 +511,7 @@ int leat_cli_rehearse(const char *stream, const Leat__WhyReply *why,
     deinit(&rehearsal);
     if (r < 0)
         return r;
-    *ret_rehearsal = (struct leat_cli_rehearsal){.n_records = rehearsal.n_records,
+    *ret_rehearsal = (struct leat_cli_rehearsal){.sample_bytes = rehearsal.sample_bytes,
                                                  .n_trainers = (uint32_t)rehearsal.n_trainers,
                                                  .batches_per_s = batches_per_s,
                                                  .ratio = batches_per_s / why->batches_per_s};

@@ -2,7 +2,7 @@
  * guess.
  *
  * A daemon of our own with as many workers gives as many trainers, who take as long for a batch,
- * the same stream, of which it has the first records in a cache. The cache is written while the
+ * the same stream, of the beginnings of its files, from a cache. The cache is written while the
  * stream goes on; then the stream is held for as long as it takes to measure, since both would want
  * the same processors. Owner: the one thread, which starts one for each trainer.
  */
@@ -14,7 +14,7 @@
 #include "proto/leat.pb-c.h"
 
 struct leat_cli_rehearsal {
-    uint64_t n_records; /* at most, that were in the cache */
+    uint64_t sample_bytes; /* of the text of its files, at most, of which the cache was */
     uint32_t n_trainers;
     double batches_per_s;
     double ratio; /* of that to the stream's own rate */

@@ -10,19 +10,19 @@
 
 static void print_json(const Leat__WhyReply *why, const struct leat_cli_rehearsal *rehearsal) {
     if (rehearsal) /* one more member of the object that the daemon wrote */
-        printf("{\"rehearsal\": {\"ratio\": %.6g, \"batches_per_s\": %.6g, \"n_records\": %llu, "
+        printf("{\"rehearsal\": {\"ratio\": %.6g, \"batches_per_s\": %.6g, \"sample_bytes\": %llu, "
                "\"n_trainers\": %u}, %s\n",
-               rehearsal->ratio, rehearsal->batches_per_s, (unsigned long long)rehearsal->n_records,
-               rehearsal->n_trainers, why->json + 1);
+               rehearsal->ratio, rehearsal->batches_per_s,
+               (unsigned long long)rehearsal->sample_bytes, rehearsal->n_trainers, why->json + 1);
     else
         printf("%s\n", why->json);
 }
 
 static void print_rehearsal(const struct leat_cli_rehearsal *rehearsal) {
-    printf("  rehearsed, with the first %llu records\n    %-32s %.2f times as many: %.4g "
+    printf("  rehearsed, with the first %llu MiB of its files\n    %-32s %.2f times as many: %.4g "
            "batches/s\n",
-           (unsigned long long)rehearsal->n_records, "reading from a cache", rehearsal->ratio,
-           rehearsal->batches_per_s);
+           (unsigned long long)(rehearsal->sample_bytes >> 20), "reading from a cache",
+           rehearsal->ratio, rehearsal->batches_per_s);
 }
 
 static int status_of(int r, const struct leat_error *err) {
