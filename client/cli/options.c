@@ -189,7 +189,7 @@ const struct leat_cli_option leat_cli_why_options[] = {
     {.name = "rehearse",
      .kind = LEAT_CLI_FLAG,
      .offset = LEAT_CLI_AT(rehearse),
-     .help = "try what a cache would give; the stream is held for some two seconds"},
+     .help = "try what one more worker and a cache would give; holds the stream meanwhile"},
     LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };

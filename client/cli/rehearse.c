@@ -29,15 +29,13 @@
 #define SAMPLE_MIN   (UINT64_C(1) << 20)
 #define SAMPLE_MAX   (UINT64_C(256) << 20)
 #define FILE_MIN     4096 /* bytes, of each file */
-#define BUILD_MS     60000
+#define WAIT_MS      60000
 #define SETTLE_MS    700
 #define MEASURE_MS   1500
 #define PAUSE_MS     (SETTLE_MS + MEASURE_MS + 1000)
 #define LOOK_MS      10
 #define REST_MIN_S   20e-6  /* below, it is what it takes to take a batch, which ours take too */
 #define SPIN_NS      100000 /* that a sleep may be late by */
-
-enum phase { PHASE_BUILD, PHASE_RUN, PHASE_END };
 
 struct rehearsal;
 
@@ -46,21 +44,26 @@ struct trainer {
     struct rehearsal *rehearsal;
     struct leat_open_options options;
     pthread_t thread;
-    atomic_bool has_cache; /* it is beyond the epoch that wrote it, */
-    atomic_bool has_ended; /* or nothing comes of it: */
+    atomic_bool has_begun;  /* it has batches; */
+    atomic_bool has_cached; /* it is beyond the epoch that wrote a cache; */
+    atomic_bool has_ended;  /* nothing comes of it any more: */
     struct leat_error error;
 };
 
 struct rehearsal {
     const char *name; /* of the stream */
     const Leat__WhyReply *why;
-    struct leat_spec *spec;
+    struct leat_spec *spec, *cached; /* of the sample; the same with a cache */
     uint64_t sample_bytes, rest_ns;
     char folder[256]; /* of the cache; "": none */
-    struct leat_cli_daemon daemon;
-    atomic_int phase;
     struct trainer *trainers;
-    size_t n_trainers, n_started;
+    size_t n_trainers;
+
+    /* of the run that there is */
+    const struct leat_spec *running;
+    struct leat_cli_daemon daemon;
+    atomic_bool is_over;
+    size_t n_started;
 };
 
 /* ---- questions ---- */
@@ -176,13 +179,6 @@ static int set_knobs(struct rehearsal *rehearsal, const Leat__StreamStats *stats
     return r;
 }
 
-static int add_cache(struct rehearsal *rehearsal) {
-    struct leat_value *cache;
-    int r = leat_value_insert(&rehearsal->spec->options, "cache", &cache);
-
-    return r < 0 ? r : set(cache, "path", rehearsal->folder);
-}
-
 /* Of the text of all files together. */
 static uint64_t choose_sample(const Leat__WhyReply *why, const Leat__StreamStats *stats) {
     double record_bytes = stats->n_source_records > 0
@@ -201,6 +197,10 @@ static int cut_files(struct rehearsal *rehearsal, struct leat_error *err) {
 
     if (r < 0)
         return r;
+    if (plan->is_one_pass) {
+        leat_plan_unref(plan);
+        return leat_error_set(err, -EINVAL, "its data comes through a pipe, and so but once");
+    }
     n_bytes = rehearsal->sample_bytes / plan->source->files.n_paths;
     if (n_bytes < FILE_MIN)
         n_bytes = FILE_MIN;
@@ -222,19 +222,32 @@ static int make_folder(struct rehearsal *rehearsal, struct leat_error *err) {
     return err->code;
 }
 
-static int change_spec(struct rehearsal *rehearsal, struct leat_error *err) {
-    Leat__ControlReply *reply = ask_stats(NULL, rehearsal->name, err);
+static int make_sample(struct rehearsal *rehearsal, struct leat_error *err) {
+    Leat__ControlReply *reply;
     int r;
 
+    if (leat_value_get(&rehearsal->spec->options, "cache"))
+        return leat_error_set(err, -EINVAL, "the stream has a cache");
+    reply = ask_stats(NULL, rehearsal->name, err);
     if (!reply)
         return err->code;
     rehearsal->sample_bytes = choose_sample(rehearsal->why, reply->stats->streams[0]);
     r = set_knobs(rehearsal, reply->stats->streams[0]);
     leat__control_reply__free_unpacked(reply, NULL);
+    return r < 0 ? leat_error_oom(err) : cut_files(rehearsal, err);
+}
+
+static int add_cache(struct rehearsal *rehearsal, struct leat_error *err) {
+    struct leat_value *cache;
+    int r = make_folder(rehearsal, err);
+
     if (r < 0)
+        return r;
+    if (leat_spec_copy(rehearsal->spec, &rehearsal->cached) < 0 ||
+        leat_value_insert(&rehearsal->cached->options, "cache", &cache) < 0 ||
+        set(cache, "path", rehearsal->folder) < 0)
         return leat_error_oom(err);
-    r = cut_files(rehearsal, err);
-    return r == 0 && add_cache(rehearsal) < 0 ? leat_error_oom(err) : r;
+    return 0;
 }
 
 /* ---- trainers ---- */
@@ -258,13 +271,12 @@ static bool on_batch(struct leat_cli_consumer *consumer, struct leat_batch *batc
     struct trainer *trainer = (struct trainer *)consumer;
     struct rehearsal *rehearsal = trainer->rehearsal;
 
-    if (leat_batch_epoch(batch) > 0) {
-        if (!atomic_load_explicit(&trainer->has_cache, memory_order_relaxed))
-            atomic_store(&trainer->has_cache, true);
-        if (rehearsal->rest_ns > 0)
-            rest(rehearsal->rest_ns);
-    }
-    return atomic_load_explicit(&rehearsal->phase, memory_order_relaxed) != PHASE_END;
+    atomic_store_explicit(&trainer->has_begun, true, memory_order_relaxed);
+    if (leat_batch_epoch(batch) > 0)
+        atomic_store_explicit(&trainer->has_cached, true, memory_order_relaxed);
+    if (rehearsal->rest_ns > 0)
+        rest(rehearsal->rest_ns);
+    return !atomic_load_explicit(&rehearsal->is_over, memory_order_relaxed);
 }
 
 static void pull(struct trainer *trainer) {
@@ -276,7 +288,7 @@ static void pull(struct trainer *trainer) {
         leat_error_oom(&trainer->error);
         return;
     }
-    if (leat_client_open_spec(client, rehearsal->spec, &trainer->options, &stream) < 0)
+    if (leat_client_open_spec(client, rehearsal->running, &trainer->options, &stream) < 0)
         trainer->error = *leat_client_error(client);
     else
         (void)leat_cli_consume(&trainer->consumer, stream, &trainer->error);
@@ -337,23 +349,45 @@ static int find_trainers(struct rehearsal *rehearsal, struct leat_error *err) {
     return r;
 }
 
-static int start_trainers(struct rehearsal *rehearsal, struct leat_error *err) {
-    for (; rehearsal->n_started < rehearsal->n_trainers; rehearsal->n_started++) {
-        struct trainer *trainer = &rehearsal->trainers[rehearsal->n_started];
-        int r = pthread_create(&trainer->thread, NULL, run_trainer, trainer);
+/* ---- a run ---- */
 
-        if (r != 0)
-            return leat_error_set(err, -r, "a thread for a trainer: %s", strerror(r));
-    }
-    return 0;
+static int start_trainer(struct trainer *trainer, struct leat_error *err) {
+    int r;
+
+    atomic_store(&trainer->has_begun, false);
+    atomic_store(&trainer->has_cached, false);
+    atomic_store(&trainer->has_ended, false);
+    trainer->error = LEAT_ERROR_INIT;
+    r = pthread_create(&trainer->thread, NULL, run_trainer, trainer);
+    return r == 0 ? 0 : leat_error_set(err, -r, "a thread for a trainer: %s", strerror(r));
 }
 
-/* Those that wait for a batch are woken by the end of their daemon. */
-static void stop_trainers(struct rehearsal *rehearsal) {
-    atomic_store(&rehearsal->phase, PHASE_END);
+static int start(struct rehearsal *rehearsal, const struct leat_spec *spec, uint32_t n_workers,
+                 struct leat_error *err) {
+    char workers[32];
+    const char *const overrides[] = {workers, "tuner=off", "exec=trainers"};
+    int r;
+
+    (void)snprintf(workers, sizeof(workers), "workers=%u", n_workers);
+    rehearsal->running = spec;
+    rehearsal->n_started = 0;
+    atomic_store(&rehearsal->is_over, false);
+    r = leat_cli_daemon_start_with(&rehearsal->daemon, NULL, overrides,
+                                   sizeof(overrides) / sizeof(overrides[0]), false, err);
+    while (r == 0 && rehearsal->n_started < rehearsal->n_trainers) {
+        r = start_trainer(&rehearsal->trainers[rehearsal->n_started], err);
+        rehearsal->n_started += r == 0;
+    }
+    return r;
+}
+
+/* Trainers that wait for a batch are woken by the end of their daemon. */
+static void stop(struct rehearsal *rehearsal) {
+    atomic_store(&rehearsal->is_over, true);
     leat_cli_daemon_stop(&rehearsal->daemon);
     for (size_t i = 0; i < rehearsal->n_started; i++)
         (void)pthread_join(rehearsal->trainers[i].thread, NULL);
+    rehearsal->n_started = 0;
 }
 
 /* ---- measuring ---- */
@@ -381,22 +415,23 @@ static int check_trainers(const struct rehearsal *rehearsal, struct leat_error *
     return 0;
 }
 
-static bool have_caches(const struct rehearsal *rehearsal) {
+static bool is_each(const struct rehearsal *rehearsal, size_t flag) {
     for (size_t i = 0; i < rehearsal->n_trainers; i++)
-        if (!atomic_load(&rehearsal->trainers[i].has_cache))
+        if (!atomic_load((const atomic_bool *)((const char *)&rehearsal->trainers[i] + flag)))
             return false;
     return true;
 }
 
-static int wait_for_cache(const struct rehearsal *rehearsal, struct leat_error *err) {
-    uint64_t end_ns = leat_cli_now_ns() + BUILD_MS * UINT64_C(1000000);
+/* Until that flag of each trainer is set. */
+static int wait_for(const struct rehearsal *rehearsal, size_t flag, struct leat_error *err) {
+    uint64_t end_ns = leat_cli_now_ns() + WAIT_MS * UINT64_C(1000000);
     int r;
 
-    while ((r = check_trainers(rehearsal, err)) == 0 && !have_caches(rehearsal)) {
+    while ((r = check_trainers(rehearsal, err)) == 0 && !is_each(rehearsal, flag)) {
         if (leat_cli_now_ns() > end_ns)
             return leat_error_set(err, -ETIMEDOUT,
-                                  "%" PRIu64 " MiB of the files were not in a cache within %d s",
-                                  rehearsal->sample_bytes >> 20, BUILD_MS / 1000);
+                                  "%" PRIu64 " MiB of its files took more than %d s",
+                                  rehearsal->sample_bytes >> 20, WAIT_MS / 1000);
         sleep_ms(LOOK_MS);
     }
     return r;
@@ -424,13 +459,13 @@ static int count_batches(const struct rehearsal *rehearsal, uint64_t *ret_n, uin
     return 0;
 }
 
-static int measure(struct rehearsal *rehearsal, double *ret_batches_per_s, struct leat_error *err) {
+/* While the stream is held. */
+static int measure(const struct rehearsal *rehearsal, double *ret_batches_per_s,
+                   struct leat_error *err) {
     uint64_t n_before = 0, n_after = 0, start_ns = 0, end_ns = 0;
     int fd = -1;
-    int r = wait_for_cache(rehearsal, err);
+    int r = hold_stream(rehearsal, PAUSE_MS, &fd, err);
 
-    if (r == 0)
-        r = hold_stream(rehearsal, PAUSE_MS, &fd, err);
     if (r == 0)
         r = watch(rehearsal, SETTLE_MS, err);
     if (r == 0)
@@ -448,21 +483,51 @@ static int measure(struct rehearsal *rehearsal, double *ret_batches_per_s, struc
 
 /* ---- all of it ---- */
 
+/* An epoch, and a little of the next, which is read from what the first one wrote. */
+static int build_cache(struct rehearsal *rehearsal, struct leat_error *err) {
+    uint64_t rest_ns = rehearsal->rest_ns;
+    int r;
+
+    rehearsal->rest_ns = 0;
+    r = start(rehearsal, rehearsal->cached, rehearsal->why->n_workers, err);
+    if (r == 0)
+        r = wait_for(rehearsal, offsetof(struct trainer, has_cached), err);
+    stop(rehearsal);
+    rehearsal->rest_ns = rest_ns;
+    return r;
+}
+
+static int try_one(struct rehearsal *rehearsal, const struct leat_spec *spec, uint32_t n_workers,
+                   struct leat_cli_rehearsed *ret_rehearsed, struct leat_error *err) {
+    int r = start(rehearsal, spec, n_workers, err);
+
+    if (r == 0)
+        r = wait_for(rehearsal, offsetof(struct trainer, has_begun), err);
+    if (r == 0)
+        r = measure(rehearsal, &ret_rehearsed->batches_per_s, err);
+    stop(rehearsal);
+    if (r == 0)
+        ret_rehearsed->ratio = ret_rehearsed->batches_per_s / rehearsal->why->batches_per_s;
+    return r;
+}
+
+static int try_all(struct rehearsal *rehearsal, struct leat_cli_rehearsal *ret_rehearsal,
+                   struct leat_error *err) {
+    uint32_t n_workers = rehearsal->why->n_workers;
+    int r = try_one(rehearsal, rehearsal->spec, n_workers + 1, &ret_rehearsal->worker, err);
+
+    if (r < 0 || !rehearsal->why->may_cache)
+        return r;
+    r = add_cache(rehearsal, err);
+    if (r == 0)
+        r = build_cache(rehearsal, err);
+    return r < 0 ? r : try_one(rehearsal, rehearsal->cached, n_workers, &ret_rehearsal->cache, err);
+}
+
 static int check(const Leat__WhyReply *why, struct leat_error *err) {
     if (why->batches_per_s <= 0 || why->n_workers == 0)
         return leat_error_set(err, -ENODATA, "no batch of the stream was made lately");
-    if (!why->may_cache)
-        return leat_error_set(err, -EINVAL, "the stream has a cache, or cannot have one");
     return 0;
-}
-
-static int start_daemon(struct rehearsal *rehearsal, struct leat_error *err) {
-    char workers[32];
-    const char *const overrides[] = {workers, "tuner=off", "exec=trainers"};
-
-    (void)snprintf(workers, sizeof(workers), "workers=%u", rehearsal->why->n_workers);
-    return leat_cli_daemon_start_with(&rehearsal->daemon, NULL, overrides,
-                                      sizeof(overrides) / sizeof(overrides[0]), false, err);
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place) {
@@ -474,10 +539,10 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 }
 
 static void deinit(struct rehearsal *rehearsal) {
-    stop_trainers(rehearsal);
     if (rehearsal->folder[0])
         (void)nftw(rehearsal->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     leat_spec_free(rehearsal->spec);
+    leat_spec_free(rehearsal->cached);
     free(rehearsal->trainers);
 }
 
@@ -488,9 +553,9 @@ int leat_cli_rehearse(const char *stream, const Leat__WhyReply *why,
         .why = why,
         .rest_ns = why->trainer_s > REST_MIN_S ? (uint64_t)(why->trainer_s * 1e9) : 0,
         .daemon = {.pidfd = -1}};
-    double batches_per_s = 0;
     int r = check_right(&rehearsal, err);
 
+    *ret_rehearsal = (struct leat_cli_rehearsal){.sample_bytes = 0};
     leat_cli_interrupt_watch();
     if (r == 0)
         r = find_trainers(&rehearsal, err);
@@ -499,21 +564,11 @@ int leat_cli_rehearse(const char *stream, const Leat__WhyReply *why,
     if (r == 0)
         r = get_spec(&rehearsal, err);
     if (r == 0)
-        r = make_folder(&rehearsal, err);
+        r = make_sample(&rehearsal, err);
     if (r == 0)
-        r = change_spec(&rehearsal, err);
-    if (r == 0)
-        r = start_daemon(&rehearsal, err);
-    if (r == 0)
-        r = start_trainers(&rehearsal, err);
-    if (r == 0)
-        r = measure(&rehearsal, &batches_per_s, err);
+        r = try_all(&rehearsal, ret_rehearsal, err);
+    ret_rehearsal->sample_bytes = rehearsal.sample_bytes;
+    ret_rehearsal->n_trainers = (uint32_t)rehearsal.n_trainers;
     deinit(&rehearsal);
-    if (r < 0)
-        return r;
-    *ret_rehearsal = (struct leat_cli_rehearsal){.sample_bytes = rehearsal.sample_bytes,
-                                                 .n_trainers = (uint32_t)rehearsal.n_trainers,
-                                                 .batches_per_s = batches_per_s,
-                                                 .ratio = batches_per_s / why->batches_per_s};
-    return 0;
+    return r;
 }

@@ -1,9 +1,8 @@
-/* rehearse.h: a stream of the daemon as it would be with a cache: tried, where a model would only
- * guess.
+/* rehearse.h: a stream of the daemon as it would be with one more worker, or with a cache: tried,
+ * where a model would only reckon.
  *
- * A daemon of our own with as many workers gives as many trainers, who take as long for a batch,
- * the same stream, of the beginnings of its files, from a cache. The cache is written while the
- * stream goes on; then the stream is held for as long as it takes to measure, since both would want
+ * A daemon of our own gives as many trainers, who take as long for a batch, the same stream, of the
+ * beginnings of its files. While that is measured the stream itself is held, since both would want
  * the same processors. Owner: the one thread, which starts one for each trainer.
  */
 #pragma once
@@ -13,15 +12,20 @@
 #include "proto/error.h"
 #include "proto/leat.pb-c.h"
 
+struct leat_cli_rehearsed {
+    double batches_per_s; /* 0: it was not tried */
+    double ratio;         /* of that to the stream's own rate */
+};
+
 struct leat_cli_rehearsal {
-    uint64_t sample_bytes; /* of the text of its files, at most, of which the cache was */
+    uint64_t sample_bytes; /* of the text of its files, at most */
     uint32_t n_trainers;
-    double batches_per_s;
-    double ratio; /* of that to the stream's own rate */
+    struct leat_cli_rehearsed worker; /* with one more */
+    struct leat_cli_rehearsed cache;  /* that is there; not of a stream that can have none */
 };
 
 /* why: what the daemon says of the stream. Reads the stream's files with the rights of who asks,
- * and writes at most about 256 MiB below $TMPDIR, which go in the end. 0 or -errno; -EINTR: a
- * signal came. */
+ * and writes a cache of at most 256 MiB of text below $TMPDIR, which goes in the end. 0 or -errno;
+ * -EINTR: a signal came. */
 int leat_cli_rehearse(const char *stream, const Leat__WhyReply *why,
                       struct leat_cli_rehearsal *ret_rehearsal, struct leat_error *err);

@@ -1,28 +1,57 @@
 /* why.c: `leatctl why`: what bounds a stream of the daemon, which looks at its counters all along;
- * and, if asked for, what a cache would give, by trying it. */
+ * and, if asked for, what would help, by trying it. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "client/cli/commands.h"
 #include "client/cli/control.h"
 #include "client/cli/error_json.h"
 #include "client/cli/rehearse.h"
+#include "pipeline/render.h"
 
-static void print_json(const Leat__WhyReply *why, const struct leat_cli_rehearsal *rehearsal) {
-    if (rehearsal) /* one more member of the object that the daemon wrote */
-        printf("{\"rehearsal\": {\"ratio\": %.6g, \"batches_per_s\": %.6g, \"sample_bytes\": %llu, "
-               "\"n_trainers\": %u}, %s\n",
-               rehearsal->ratio, rehearsal->batches_per_s,
-               (unsigned long long)rehearsal->sample_bytes, rehearsal->n_trainers, why->json + 1);
+static void add_rehearsed(struct leat_text *text, const char *name,
+                          const struct leat_cli_rehearsed *rehearsed) {
+    if (rehearsed->batches_per_s > 0)
+        leat_text_add(text, "\"%s\": {\"ratio\": %.6g, \"batches_per_s\": %.6g}, ", name,
+                      rehearsed->ratio, rehearsed->batches_per_s);
     else
-        printf("%s\n", why->json);
+        leat_text_add(text, "\"%s\": null, ", name);
+}
+
+/* The rehearsal is one more member of the object that the daemon wrote. */
+static int print_json(const Leat__WhyReply *why, const struct leat_cli_rehearsal *rehearsal,
+                      struct leat_error *err) {
+    struct leat_text text = {.data = NULL};
+
+    leat_text_add(&text, "{");
+    if (rehearsal) {
+        leat_text_add(&text, "\"rehearsal\": {");
+        add_rehearsed(&text, "worker", &rehearsal->worker);
+        add_rehearsed(&text, "cache", &rehearsal->cache);
+        leat_text_add(&text, "\"sample_bytes\": %llu, \"n_trainers\": %u}, ",
+                      (unsigned long long)rehearsal->sample_bytes, rehearsal->n_trainers);
+    }
+    leat_text_add(&text, "%s\n", why->json + 1);
+    if (text.failed)
+        leat_error_oom(err);
+    else
+        (void)fwrite(text.data, 1, text.n_bytes, stdout);
+    free(text.data);
+    return err->code;
+}
+
+static void print_rehearsed(const char *label, const struct leat_cli_rehearsed *rehearsed) {
+    if (rehearsed->batches_per_s > 0)
+        printf("    %-32s %.2f times as many: %.4g batches/s\n", label, rehearsed->ratio,
+               rehearsed->batches_per_s);
 }
 
 static void print_rehearsal(const struct leat_cli_rehearsal *rehearsal) {
-    printf("  rehearsed, with the first %llu MiB of its files\n    %-32s %.2f times as many: %.4g "
-           "batches/s\n",
-           (unsigned long long)(rehearsal->sample_bytes >> 20), "reading from a cache",
-           rehearsal->ratio, rehearsal->batches_per_s);
+    printf("  rehearsed, with the first %llu MiB of its files\n",
+           (unsigned long long)(rehearsal->sample_bytes >> 20));
+    print_rehearsed("one more worker", &rehearsal->worker);
+    print_rehearsed("reading from a cache", &rehearsal->cache);
 }
 
 static int status_of(int r, const struct leat_error *err) {
@@ -45,7 +74,7 @@ static int tell(const struct leat_cli_arguments *arguments, const Leat__WhyReply
     if (arguments->rehearse)
         r = leat_cli_rehearse(arguments->operand, why, &rehearsal, err);
     if (r == 0 && arguments->json)
-        print_json(why, arguments->rehearse ? &rehearsal : NULL);
+        r = print_json(why, arguments->rehearse ? &rehearsal : NULL, err);
     else if (r == 0 && arguments->rehearse)
         print_rehearsal(&rehearsal);
     return status_of(r, err);

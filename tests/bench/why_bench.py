@@ -432,7 +432,7 @@ def gains(arguments, folder, name, spec, rest_us):
               "verdict": statistics.mode(why["verdict"] for why in predictions), "why": predictions[-1],
               "why_then": {key: verdicts[key][-1] for key in ("worker", "cache")}}
     for key in ("worker", "cache"):
-        told = [why["rehearsal"] if arguments.rehearse and key == "cache" else why["gains"][key] for why in predictions]
+        told = [why["rehearsal" if arguments.rehearse else "gains"][key] for why in predictions]
         predicted = [gain["ratio"] for gain in told if gain]
         if not predicted:
             continue
@@ -467,7 +467,7 @@ def main():
     parser.add_argument("--workers", type=int, help="of the daemon before one is added (default: half of the CPUs)")
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--rehearse", action="store_true", help="a cache's gain as `why --rehearse` has it, not the model")
+    parser.add_argument("--rehearse", action="store_true", help="gains as `why --rehearse` has them, not the model")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "leat-why-bench")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()

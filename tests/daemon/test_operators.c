@@ -307,6 +307,8 @@ static void test_pause_ends(void **state) {
         test_release(numbers, &batch);
     }
     (void)close(numbers);
+    send_pause(control, "numbers", 10000); /* the daemon's end is no later for it */
+    test_control_expect(control, LEAT__CONTROL_REPLY__VERB_DONE);
 }
 
 /* ---- log_level ---- */

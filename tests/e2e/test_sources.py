@@ -69,6 +69,44 @@ def test_damaged_files_are_named(folder):
     assert raw[:record["offset"]].count(b"\n") + 1 == record["line"], record
 
 
+def test_beginnings(folder):
+    """max_file_bytes: of each file the records that end within so many bytes of its text, however it is packed, cut into
+    blocks, cached or entered; as if it were cut off there."""
+    raw, rng = records(), random.Random(11)
+    for limit in (1, 100, 4096, 65536, 100000, len(raw) - 1, len(raw), len(raw) * 2, *(rng.randrange(len(raw)) for _ in range(3))):
+        (folder / "short").write_bytes(raw[:raw.rfind(b"\n", 0, limit) + 1])
+        (folder / "long").write_bytes(raw)
+        (folder / "packed").write_bytes(gzip.compress(raw[:50000]) + gzip.compress(raw[50000:]))
+        expected = run_digest(write_stream(folder, ["short", "short"]), "--epochs", 2, "--no-daemon")
+        for paths in (["long", "long"], ["packed", "long"]):
+            for block_bytes in ("4KiB", "1MiB"):
+                file = write_stream(folder, paths, max_file_bytes=limit, block_bytes=block_bytes)
+                assert run_digest(file, "--epochs", 2, "--no-daemon") == expected, (limit, paths, block_bytes)
+        file = write_stream(folder, ["packed", "long"], max_file_bytes=limit, cache={"path": str(folder / "cache")})
+        for _ in range(2):
+            assert run_digest(file, "--epochs", 2, "--workers", 2) == expected, limit
+    whole = run_digest(write_stream(folder, ["packed", "long"]), "--no-daemon")
+    assert run_digest(write_stream(folder, ["packed", "long"], cache={"path": str(folder / "cache")})) == whole
+
+
+def test_beginning_of_csv(folder):
+    """Quoted line ends, and less than a header."""
+    rows = ["id,text"] + [f'{i},"a\n{i} ""b"""' for i in range(300)]
+    raw = "".join(row + "\n" for row in rows).encode()
+    ends = [sum(len(row) + 1 for row in rows[:n]) for n in range(1, len(rows) + 1)]
+
+    def write(path, **options):
+        file = folder / "stream.yaml"
+        file.write_text(data.yaml_text({"s": {"source": {"csv": {"paths": [path]}}, **options, "stages": STAGES}}))
+        return file
+
+    (folder / "long").write_bytes(raw)
+    for limit in (ends[0], ends[0] + 3, ends[7], ends[7] - 1, ends[120] + 5):
+        (folder / "short").write_bytes(raw[:max(end for end in ends if end <= limit)])
+        assert run_digest(write("long", max_file_bytes=limit)) == run_digest(write("short")), limit
+    assert run_digest(write("long", max_file_bytes=5)) == run_digest(write("long", max_file_bytes=ends[0]))
+
+
 def feed(path, raw):
     """Writes to a FIFO in small parts from a thread."""
     def write():
