@@ -165,6 +165,26 @@ static int set_number(struct leat_value *map, const char *name, uint64_t number)
     return set(map, name, text);
 }
 
+static void unset(const struct leat_value *map, const char *name) {
+    struct leat_value *item = leat_value_get(map, name);
+
+    if (item)
+        leat_value_deinit(item);
+}
+
+/* Nothing is written where the stream itself writes. */
+static int leave_files_alone(struct leat_value *options) {
+    const struct leat_value *on_error = leat_value_get(options, "on_error");
+
+    if (on_error && on_error->kind == LEAT_VALUE_SCALAR &&
+        strcmp(on_error->text, "quarantine") == 0) {
+        unset(options, "quarantine");
+        if (set(options, "on_error", "skip") < 0)
+            return -ENOMEM;
+    }
+    return set(options, "index", "off");
+}
+
 /* What the daemon has found out by now is not found out again. */
 static int set_knobs(struct rehearsal *rehearsal, const Leat__StreamStats *stats) {
     struct leat_value *options = &rehearsal->spec->options;
@@ -234,6 +254,8 @@ static int make_sample(struct rehearsal *rehearsal, struct leat_error *err) {
     rehearsal->sample_bytes = choose_sample(rehearsal->why, reply->stats->streams[0]);
     r = set_knobs(rehearsal, reply->stats->streams[0]);
     leat__control_reply__free_unpacked(reply, NULL);
+    if (r == 0)
+        r = leave_files_alone(&rehearsal->spec->options);
     return r < 0 ? leat_error_oom(err) : cut_files(rehearsal, err);
 }
 

@@ -73,7 +73,7 @@ def test_beginnings(folder):
     """max_file_bytes: of each file the records that end within so many bytes of its text, however it is packed, cut into
     blocks, cached or entered; as if it were cut off there."""
     raw, rng = records(), random.Random(11)
-    for limit in (1, 100, 4096, 65536, 100000, len(raw) - 1, len(raw), len(raw) * 2, *(rng.randrange(len(raw)) for _ in range(3))):
+    for limit in (100, 4096, 65536, 100000, len(raw) - 1, len(raw), len(raw) * 2, *(rng.randrange(100, len(raw)) for _ in range(3))):
         (folder / "short").write_bytes(raw[:raw.rfind(b"\n", 0, limit) + 1])
         (folder / "long").write_bytes(raw)
         (folder / "packed").write_bytes(gzip.compress(raw[:50000]) + gzip.compress(raw[50000:]))
@@ -85,6 +85,9 @@ def test_beginnings(folder):
         file = write_stream(folder, ["packed", "long"], max_file_bytes=limit, cache={"path": str(folder / "cache")})
         for _ in range(2):
             assert run_digest(file, "--epochs", 2, "--workers", 2) == expected, limit
+    for paths, mode in ((["long"], "--no-daemon"), (["packed", "long"], "--workers=2")):
+        done = ctl("run", write_stream(folder, paths, max_file_bytes=10), mode, check=False)
+        assert done.returncode == 3 and b"0 records were read" in done.stderr, done.stderr
     whole = run_digest(write_stream(folder, ["packed", "long"]), "--no-daemon")
     assert run_digest(write_stream(folder, ["packed", "long"], cache={"path": str(folder / "cache")})) == whole
 
@@ -97,14 +100,17 @@ def test_beginning_of_csv(folder):
 
     def write(path, **options):
         file = folder / "stream.yaml"
-        file.write_text(data.yaml_text({"s": {"source": {"csv": {"paths": [path]}}, **options, "stages": STAGES}}))
+        file.write_text(data.yaml_text({"s": {"source": {"csv": {"paths": [path]}}, **options,
+                                               "stages": [{"cast": {"input": "id", "dtype": "int64"}}, *STAGES]}}))
         return file
 
     (folder / "long").write_bytes(raw)
-    for limit in (ends[0], ends[0] + 3, ends[7], ends[7] - 1, ends[120] + 5):
+    for limit in (ends[1], ends[1] + 3, ends[7], ends[7] - 1, ends[120] + 5):
         (folder / "short").write_bytes(raw[:max(end for end in ends if end <= limit)])
         assert run_digest(write("long", max_file_bytes=limit)) == run_digest(write("short")), limit
-    assert run_digest(write("long", max_file_bytes=5)) == run_digest(write("long", max_file_bytes=ends[0]))
+    for limit in (5, ends[0], ends[1] - 1):
+        done = ctl("run", write("long", max_file_bytes=limit), check=False)
+        assert done.returncode == 3 and b"0 records were read" in done.stderr, (limit, done.stderr)
 
 
 def feed(path, raw):

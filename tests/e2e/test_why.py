@@ -139,9 +139,12 @@ def test_rehearsal(folder):
     places = folder / "places"
     places.mkdir()
     env = {"TMPDIR": str(places), "XDG_RUNTIME_DIR": str(places)}
-    text = config(folder, 2000)
+    rows = data.titanic(folder, 2000)
+    aside = folder / "aside.jsonl"
+    bad = {"on_error": "quarantine", "quarantine": str(aside)}
+    text = data.yaml_text({"t": data.titanic_stream(rows, **bad)}, workers=1)
     file = folder / "alone.yaml"
-    file.write_text(text)
+    file.write_text(data.yaml_text({"t": data.titanic_stream(rows)}))
     want = run_digest(file, "--epochs", "600", "--no-daemon")
     with Daemon(folder, text) as daemon:
         trainer = subprocess.Popen([leat_harness.BIN / "leatctl", "pull", "t", "--epochs", "600", "--digest"], stdout=subprocess.PIPE,
