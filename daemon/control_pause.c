@@ -20,8 +20,10 @@ struct leat_pause {
 
 static void go_on(struct leat_daemon *daemon, struct leat_stream *stream) {
     for (struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
-        if (feed->stream == stream && feed->state != LEAT_FEED_CLOSING)
+        if (feed->stream == stream && feed->state != LEAT_FEED_CLOSING) {
+            leat_feed_tuner_restart(feed);
             leat_feed_mark(feed);
+        }
     leat_looks_restart(daemon, stream);
 }
 

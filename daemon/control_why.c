@@ -83,6 +83,7 @@ static void answer(struct leat_control_why *why) {
         message.json = json.data;
         describe(&why->facts, &verdict, &message);
         message.may_operate = why->control->right >= LEAT_RIGHT_OPERATE;
+        message.is_own = why->stream->is_own;
         reply.verb_case = LEAT__CONTROL_REPLY__VERB_WHY;
         reply.why = &message;
         leat_control_reply(why->control, &reply);

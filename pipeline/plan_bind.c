@@ -285,6 +285,13 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
 
     if (r < 0)
         return r;
+    for (size_t i = 0; plan->options.max_file_bytes > 0 && i < plan->n_sources; i++)
+        if (plan->sources[i].ops->look_into)
+            return leat_config_error(
+                config, "max_file_bytes", err,
+                "is not for %s, whose records do not stand in its files as text: "
+                "`take` has the first ones",
+                plan->sources[i].ops->name);
     if (plan->options.on_error == LEAT_ON_ERROR_QUARANTINE && !plan->options.quarantine)
         return leat_config_error(config, "on_error", err,
                                  "quarantine needs a file: set `quarantine`");

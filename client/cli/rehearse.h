@@ -7,25 +7,27 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/error.h"
 #include "proto/leat.pb-c.h"
 
 struct leat_cli_rehearsed {
-    double batches_per_s; /* 0: it was not tried */
-    double ratio;         /* of that to the stream's own rate */
+    bool was_tried;
+    double batches_per_s; /* that trainers get in all */
+    double ratio;         /* of that to what they get of the stream itself */
 };
 
 struct leat_cli_rehearsal {
-    uint64_t sample_bytes; /* of the text of its files, at most */
+    uint64_t sample_bytes; /* of the text of its files, at most; UINT64_MAX: all of it */
     uint32_t n_trainers;
     struct leat_cli_rehearsed worker; /* with one more */
     struct leat_cli_rehearsed cache;  /* that is there; not of a stream that can have none */
 };
 
 /* why: what the daemon says of the stream. Reads the stream's files with the rights of who asks,
- * and writes a cache of at most 256 MiB of text below $TMPDIR, which goes in the end. 0 or -errno;
- * -EINTR: a signal came. */
+ * and writes below $TMPDIR, what goes in the end. Programs of `exec` are started as who asks, if
+ * the daemon is that user's or root's. 0 or -errno; -EINTR: a signal came. */
 int leat_cli_rehearse(const char *stream, const Leat__WhyReply *why,
                       struct leat_cli_rehearsal *ret_rehearsal, struct leat_error *err);

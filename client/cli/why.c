@@ -12,7 +12,7 @@
 
 static void add_rehearsed(struct leat_text *text, const char *name,
                           const struct leat_cli_rehearsed *rehearsed) {
-    if (rehearsed->batches_per_s > 0)
+    if (rehearsed->was_tried)
         leat_text_add(text, "\"%s\": {\"ratio\": %.6g, \"batches_per_s\": %.6g}, ", name,
                       rehearsed->ratio, rehearsed->batches_per_s);
     else
@@ -24,13 +24,19 @@ static int print_json(const Leat__WhyReply *why, const struct leat_cli_rehearsal
                       struct leat_error *err) {
     struct leat_text text = {.data = NULL};
 
+    if (why->json[0] != '{')
+        return leat_error_set(err, -EPROTO, "the daemon's answer is no JSON object");
     leat_text_add(&text, "{");
     if (rehearsal) {
         leat_text_add(&text, "\"rehearsal\": {");
         add_rehearsed(&text, "worker", &rehearsal->worker);
         add_rehearsed(&text, "cache", &rehearsal->cache);
-        leat_text_add(&text, "\"sample_bytes\": %llu, \"n_trainers\": %u}, ",
-                      (unsigned long long)rehearsal->sample_bytes, rehearsal->n_trainers);
+        if (rehearsal->sample_bytes < UINT64_MAX)
+            leat_text_add(&text, "\"sample_bytes\": %llu, ",
+                          (unsigned long long)rehearsal->sample_bytes);
+        else
+            leat_text_add(&text, "\"sample_bytes\": null, ");
+        leat_text_add(&text, "\"n_trainers\": %u}, ", rehearsal->n_trainers);
     }
     leat_text_add(&text, "%s\n", why->json + 1);
     if (text.failed)
@@ -42,14 +48,17 @@ static int print_json(const Leat__WhyReply *why, const struct leat_cli_rehearsal
 }
 
 static void print_rehearsed(const char *label, const struct leat_cli_rehearsed *rehearsed) {
-    if (rehearsed->batches_per_s > 0)
+    if (rehearsed->was_tried)
         printf("    %-32s %.2f times as many: %.4g batches/s\n", label, rehearsed->ratio,
                rehearsed->batches_per_s);
 }
 
 static void print_rehearsal(const struct leat_cli_rehearsal *rehearsal) {
-    printf("  rehearsed, with the first %llu MiB of its files\n",
-           (unsigned long long)(rehearsal->sample_bytes >> 20));
+    if (rehearsal->sample_bytes < UINT64_MAX)
+        printf("  rehearsed, with the first %llu MiB of its files\n",
+               (unsigned long long)(rehearsal->sample_bytes >> 20));
+    else
+        printf("  rehearsed, with all of its files\n");
     print_rehearsed("one more worker", &rehearsal->worker);
     print_rehearsed("reading from a cache", &rehearsal->cache);
 }

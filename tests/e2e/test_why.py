@@ -162,6 +162,25 @@ def test_rehearsal(folder):
         assert done.returncode == 1 and b"nobody reads the stream" in done.stderr, done.stderr
 
 
+def test_rehearsal_of_ranks(folder):
+    """Two trainers that rest longer than a batch takes get no more of anything, whatever the ring had ready; in an epoch
+    without end."""
+    rows = data.titanic(folder, 3000)
+    stream = data.titanic_stream(rows)
+    stream["stages"].insert(-2, {"repeat": {"count": 0}})
+    with Daemon(folder, data.yaml_text({"t": stream}, workers=1)) as daemon:
+        env = {**os.environ, "LEAT_SOCKET": str(daemon.sockets)}
+        steady = leat_harness.BIN.parent / "tests" / "e2e" / "steady"
+        trainers = [subprocess.Popen([steady, "t", str(rank), "2", "0", "30000", "0"], stdout=subprocess.DEVNULL, env=env)
+                    for rank in range(2)]
+        wait_until(lambda: (why(daemon, "--seconds", "1")["verdict"], why(daemon)["n_sessions"]) == ("trainer", 2), "its verdict")
+        answer = why(daemon, "--rehearse")["rehearsal"]
+        for trainer in trainers:
+            end(trainer)
+    assert answer["n_trainers"] == 2, answer
+    assert 0.6 < answer["worker"]["ratio"] < 1.6 and 0.6 < answer["cache"]["ratio"] < 1.6, answer
+
+
 def test_no_rehearsal(folder):
     """Of a stream that has a cache; of one whose files have gone; by one who is interrupted: nothing is left, and it goes on."""
     places = folder / "places"
