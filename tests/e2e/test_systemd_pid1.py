@@ -163,6 +163,10 @@ class Machine:
                               capture_output=True, timeout=HANG_S)
         return done.stdout.decode(errors="replace")
 
+    def expect_journal(self, *texts):
+        """It says these, as soon as journald has come to it."""
+        wait_until(lambda: all(text in self.journal() for text in texts), f"the journal has {texts}")
+
     def find_process(self, pid):
         """Its number out here."""
         for child in children(self.leader):
@@ -308,7 +312,7 @@ def test_hang(folder):
     assert machine.main_pid() == pid
     machine.run("kill", "-STOP", pid)
     machine.wait_restarted(pid)
-    assert "Watchdog timeout" in machine.journal()
+    machine.expect_journal("Watchdog timeout")
     machine.run("leatctl", "pull", "titanic")
     machine.run("rm", drop_in)
     machine.run("systemctl", "daemon-reload")
@@ -324,8 +328,7 @@ def test_stopped_workers(folder):
         client = machine.start("leatctl", "pull", "titanic", "--epochs", "0")
         wait_until(tracer.reap, "the daemon is ended")
     machine.wait_restarted(pid)
-    journal = machine.journal()
-    assert "workers cannot go on" in journal and "Failed with result 'watchdog'" in journal, journal
+    machine.expect_journal("workers cannot go on", "Failed with result 'watchdog'")
     wait_until(lambda: json.loads(machine.run("leatctl", "status", "--json"))["n_batches"] > 0, "the trainer goes on")
     machine.end_trainers(client)
 
@@ -335,7 +338,7 @@ def test_broken_configuration(folder):
     machine.restart()
     machine.write("/etc/leat/leatd.yaml", CONFIG.replace("workers", "worker"))
     machine.run("systemctl", "restart", "leatd.service", check=False)
-    assert '/etc/leat/leatd.yaml:1:1: unknown key "worker"; did you mean "workers"?' in machine.journal()
+    machine.expect_journal('/etc/leat/leatd.yaml:1:1: unknown key "worker"; did you mean "workers"?')
     n_restarts = int(machine.show("leatd.service", "NRestarts"))
     client = machine.start("leatctl", "pull", "titanic")
     wait_until(lambda: int(machine.show("leatd.service", "NRestarts")) > n_restarts + 1, "it is tried again and again")
@@ -357,7 +360,7 @@ def test_reload(folder):
     assert len(digests) == 1
     machine.write("/etc/leat/streams.d/more.yaml", more.replace("stages", "stagse"))
     assert "failed" in machine.run("systemctl", "reload", "leatd.service", check=False)
-    assert "/etc/leat/streams.d/more.yaml:2:" in machine.journal(), machine.journal()
+    machine.expect_journal("/etc/leat/streams.d/more.yaml:2:")
     assert machine.main_pid() == pid and machine.states() == ["active"] * 4
     machine.run("leatctl", "pull", "again")
     machine.run("rm", "-r", "/etc/leat/streams.d")
