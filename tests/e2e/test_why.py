@@ -4,6 +4,7 @@ is; that what it predicts is there; and that asking changes no batch.
 
     test_why.py BIN [PATTERN]
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -134,29 +135,47 @@ def test_same_batches(folder):
             thread.join()
 
 
+def opened_below(folder, pid):
+    """Files there that children of the process have open now."""
+    paths = set()
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        for link in pathlib.Path(f"/proc/{child}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                paths.add(pathlib.Path(os.readlink(link)))
+    return {path for path in paths if path.is_relative_to(folder)}
+
+
 def test_rehearsal(folder):
     """What a cache gives is tried, in a daemon beside, of which nothing is left; the stream's batches are what they are."""
     places = folder / "places"
     places.mkdir()
     env = {"TMPDIR": str(places), "XDG_RUNTIME_DIR": str(places)}
     rows = data.titanic(folder, 2000)
+    with open(rows, "a") as file:
+        file.write("a bad record\n")
     aside = folder / "aside.jsonl"
     bad = {"on_error": "quarantine", "quarantine": str(aside)}
     text = data.yaml_text({"t": data.titanic_stream(rows, **bad)}, workers=1)
     file = folder / "alone.yaml"
-    file.write_text(data.yaml_text({"t": data.titanic_stream(rows)}))
+    file.write_text(data.yaml_text({"t": data.titanic_stream(rows, on_error="skip")}))
     want = run_digest(file, "--epochs", "600", "--no-daemon")
     with Daemon(folder, text) as daemon:
         trainer = subprocess.Popen([leat_harness.BIN / "leatctl", "pull", "t", "--epochs", "600", "--digest"], stdout=subprocess.PIPE,
                                    env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
         wait_until(lambda: why(daemon)["n_batches"] > 0, "batches")
         ask = {"env": {**env, "LEAT_SOCKET": str(daemon.sockets)}}
-        told = leat_harness.ctl("why", "t", "--rehearse", "--json", **ask)
-        answer = json.loads(told.stdout)
+        rehearsal = subprocess.Popen([leat_harness.BIN / "leatctl", "why", "t", "--rehearse", "--json"], stdout=subprocess.PIPE,
+                                     env={**os.environ, **ask["env"]})
+        seen = set()
+        while rehearsal.poll() is None:
+            with contextlib.suppress(OSError):  # one that has just gone
+                seen |= opened_below(folder, rehearsal.pid)
+        answer = json.loads(rehearsal.communicate()[0])
+        assert any(path.is_relative_to(places) for path in seen) and rows in seen and aside not in seen, seen
         assert answer["rehearsal"]["cache"]["ratio"] > 0 and answer["rehearsal"]["worker"]["ratio"] > 0, answer
         assert answer["rehearsal"]["n_trainers"] == 1
         assert answer["rehearsal"]["sample_bytes"] >= 1 << 20 and answer["verdict"] in VERDICTS
-        assert list(places.iterdir()) == [], told.stderr
+        assert list(places.iterdir()) == []
         assert leat_harness.find_digest(trainer.communicate(timeout=leat_harness.HANG_S)[0]) == want
         done = leat_harness.ctl("why", "t", "--rehearse", check=False, **ask)
         assert done.returncode == 1 and b"nobody reads the stream" in done.stderr, done.stderr
