@@ -201,9 +201,12 @@ static int bind_sources(const struct leat_arg *arg, const struct leat_value *val
     for (size_t i = 0; i < value->n_items; i++) {
         const struct leat_value *item = &value->items[i];
 
-        if (item->kind == LEAT_VALUE_SCALAR || (item->kind == LEAT_VALUE_MAP && item->n_items == 1))
+        if (item->kind == LEAT_VALUE_SCALAR || leat_value_source(item) >= 0)
             continue;
-        expected(item, "one source with its arguments, such as `csv: {paths: [..]}`", err);
+        expected(item,
+                 "one source with its arguments, such as `csv: {paths: [..]}`, and at most "
+                 "`stages: [..]` beside it",
+                 err);
         leat_error_locate(err, NULL, item->line, item->column);
         leat_error_prefix(err, "[%zu]", i);
         return -EINVAL;

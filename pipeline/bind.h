@@ -40,7 +40,7 @@ enum leat_arg_type {
     LEAT_ARG_FIELDS,
     LEAT_ARG_PATHS,
     LEAT_ARG_MAP,     /* text -> text */
-    LEAT_ARG_SOURCES, /* a list of sources, each a name with its arguments */
+    LEAT_ARG_SOURCES, /* a list of sources: a name with its arguments, and stages of its own */
     LEAT_ARG_GROUP,   /* a map with a table of its own, `group`; all zero if it is not given */
 };
 

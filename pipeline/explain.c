@@ -75,7 +75,7 @@ struct memory {
 
 /* What stages have loaded is there once; each has as many workspaces as there are workers. */
 static void add_stages(struct memory *memory, const struct leat_plan *plan, uint32_t n_workers) {
-    for (size_t i = 0; i < plan->n_stages; i++) {
+    for (size_t i = 0; i < plan->n_all_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
         size_t loaded = 0, workspace = 0;
 
@@ -216,7 +216,16 @@ static void add_starts_json(struct leat_text *text, const struct leat_plan *plan
         leat_text_add_json(text, steps.reason, strlen(steps.reason));
 }
 
-/* Those that the source is composed of. */
+static void add_stage(struct leat_text *text, const struct leat_plan *plan,
+                      const struct leat_plan_stage *stage) {
+    leat_text_add(text, "  %-8s %-10s %s\n             ",
+                  stage->source > 0 ? "    +" : kind_name(stage->ops->kind), stage->ops->name,
+                  remark(plan, stage));
+    add_schema(text, plan, stage->names_after, stage->columns_after, stage->n_fields_after);
+    leat_text_add(text, "\n");
+}
+
+/* Those that the source is composed of, each with its own stages. */
 static void add_sources(struct leat_text *text, const struct leat_plan *plan) {
     for (size_t i = 0; plan->source_ops->is_composite && i < plan->n_sources; i++) {
         const struct leat_plan_source *source = &plan->sources[i];
@@ -229,6 +238,29 @@ static void add_sources(struct leat_text *text, const struct leat_plan *plan) {
                               ? ", together with the one before"
                               : "");
         leat_text_add(text, "\n");
+        for (size_t k = plan->n_stages; k < plan->n_all_stages; k++)
+            if (plan->stages[k].source == i + 1)
+                add_stage(text, plan, &plan->stages[k]);
+    }
+}
+
+/* The stages of a source (from 1), or of the stream (0), among those from first up to end. */
+static void add_json_stages(struct leat_text *text, const struct leat_plan *plan, size_t first,
+                            size_t end, size_t source) {
+    const char *comma = "";
+
+    for (size_t i = first; i < end; i++) {
+        const struct leat_plan_stage *stage = &plan->stages[i];
+
+        if (stage->source != source)
+            continue;
+        leat_text_add(
+            text, "%s{\"name\": \"%s\", \"kind\": \"%s\", \"remark\": \"%s\", \"fields\": ", comma,
+            stage->ops->name, kind_name(stage->ops->kind), remark(plan, stage));
+        add_json_schema(text, plan, stage->names_after, stage->columns_after,
+                        stage->n_fields_after);
+        leat_text_add(text, "}");
+        comma = ", ";
     }
 }
 
@@ -242,7 +274,9 @@ static void add_json_sources(struct leat_text *text, const struct leat_plan *pla
         if (plan->mixing)
             leat_text_add(text, ", \"share\": %.17g, \"lane\": %u",
                           plan->mixing->shares[source->lane], source->lane);
-        leat_text_add(text, "}");
+        leat_text_add(text, ", \"stages\": [");
+        add_json_stages(text, plan, plan->n_stages, plan->n_all_stages, i + 1);
+        leat_text_add(text, "]}");
     }
     leat_text_add(text, "]");
 }
@@ -344,14 +378,8 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
     add_schema(text, plan, plan->source_names, plan->source_columns, plan->n_source_fields);
     leat_text_add(text, "\n");
     add_sources(text, plan);
-    for (size_t i = 0; i < plan->n_stages; i++) {
-        const struct leat_plan_stage *stage = &plan->stages[i];
-
-        leat_text_add(text, "  %-8s %-10s %s\n             ", kind_name(stage->ops->kind),
-                      stage->ops->name, remark(plan, stage));
-        add_schema(text, plan, stage->names_after, stage->columns_after, stage->n_fields_after);
-        leat_text_add(text, "\n");
-    }
+    for (size_t i = 0; i < plan->n_stages; i++)
+        add_stage(text, plan, &plan->stages[i]);
     leat_text_add(text, "\none pass over a block: %s", plan->source_ops->name);
     for (size_t i = 0; i < plan->n_map; i++)
         leat_text_add(text, " > %s", plan->map[i]->ops->name);
@@ -427,16 +455,7 @@ static void explain_json(struct leat_text *text, const struct leat_graph *graph,
     add_json_schema(text, plan, plan->source_names, plan->source_columns, plan->n_source_fields);
     add_json_sources(text, plan);
     leat_text_add(text, "}, \"stages\": [");
-    for (size_t i = 0; i < plan->n_stages; i++) {
-        const struct leat_plan_stage *stage = &plan->stages[i];
-
-        leat_text_add(
-            text, "%s{\"name\": \"%s\", \"kind\": \"%s\", \"remark\": \"%s\", \"fields\": ",
-            i ? ", " : "", stage->ops->name, kind_name(stage->ops->kind), remark(plan, stage));
-        add_json_schema(text, plan, stage->names_after, stage->columns_after,
-                        stage->n_fields_after);
-        leat_text_add(text, "}");
-    }
+    add_json_stages(text, plan, 0, plan->n_stages, 0);
     leat_text_add(text, "], \"pass\": [\"%s\"", plan->source_ops->name);
     for (size_t i = 0; i < plan->n_map; i++)
         leat_text_add(text, ", \"%s\"", plan->map[i]->ops->name);

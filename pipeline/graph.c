@@ -54,7 +54,7 @@ struct leat_graph_places leat_graph_places(const struct leat_plan *plan,
             places.step = (int32_t)i + 1;
     for (size_t i = 0; i < plan->n_order; i++) {
         places.is_order |= plan->order[i] == stage;
-        places.is_behind |= plan->order[i]->index < stage->index;
+        places.is_behind |= stage->source == 0 && plan->order[i]->index < stage->index;
     }
     return places;
 }
@@ -156,6 +156,14 @@ static const char *pass_name(struct leat_graph *graph, size_t i) {
     return leat_graph_keep(graph, &text);
 }
 
+static int name_source(struct leat_graph *graph, struct leat_graph_node *node, size_t source) {
+    struct leat_text text = {.data = NULL};
+
+    leat_text_add(&text, "of sources[%zu] alone", source);
+    node->detail = leat_graph_keep(graph, &text);
+    return node->detail ? 0 : -1;
+}
+
 static int add_pass(struct leat_graph *graph) {
     const struct leat_plan *plan = graph->plan;
     const char *where = "workers, many blocks at once";
@@ -178,6 +186,8 @@ static int add_pass(struct leat_graph *graph) {
             begin_segment(graph, name, where);
         }
         node = add_stage(graph, LEAT_GRAPH_MAP, stage);
+        if (stage->source > 0 && name_source(graph, node, stage->source - 1) < 0)
+            return -1;
         node->step = (int32_t)i + 1;
         node->is_half = places.is_order || stage->ops->kind != LEAT_STAGE_MAP;
         node->is_hoisted = places.is_behind || node->is_half;
@@ -262,7 +272,7 @@ static void add_sides(struct leat_graph *graph) {
 static void add_idle(struct leat_graph *graph) {
     const struct leat_plan *plan = graph->plan;
 
-    for (size_t i = 0; i < plan->n_stages; i++) {
+    for (size_t i = 0; i < plan->n_all_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
         struct leat_graph_places places = leat_graph_places(plan, stage);
         struct leat_graph_node *node;
@@ -286,7 +296,7 @@ static void add_trainer(struct leat_graph *graph) {
 
 static int allocate(struct leat_graph *graph) {
     const struct leat_plan *plan = graph->plan;
-    size_t n_nodes = plan->n_sources + 2 * plan->n_stages + 16;
+    size_t n_nodes = plan->n_sources + 2 * plan->n_all_stages + 16;
     size_t n_segments = plan->n_map + 10;
 
     graph->nodes = leat_arena_alloc(&graph->arena, n_nodes * sizeof(*graph->nodes));

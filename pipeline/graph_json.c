@@ -32,8 +32,10 @@ static void add_segment(struct leat_text *text, const struct leat_graph_segment 
     leat_text_add(text, "]}");
 }
 
-static void add_node(struct leat_text *text, const struct leat_graph_node *node, uint32_t index,
+static void add_node(struct leat_text *text, const struct leat_graph *graph, uint32_t index,
                      const struct leat_forecast *forecast) {
+    const struct leat_graph_node *node = &graph->nodes[index];
+    bool is_of_stream = node->stage < (int32_t)graph->plan->n_stages;
     double ns = leat_graph_node_ns(node, forecast);
 
     leat_text_add(text, "%s{\"id\": %u", index ? ", " : "", index);
@@ -41,7 +43,7 @@ static void add_node(struct leat_text *text, const struct leat_graph_node *node,
     add_string(text, "name", node->name);
     add_string(text, "detail", node->detail);
     add_string(text, "why", node->why);
-    add_index(text, "stage", node->stage);
+    add_index(text, "stage", is_of_stream ? node->stage : -1);
     add_index(text, "segment", node->segment == LEAT_GRAPH_NONE ? -1 : (int64_t)node->segment);
     add_bool(text, "is_half", node->is_half);
     add_bool(text, "is_hoisted", node->is_hoisted);
@@ -73,7 +75,7 @@ void leat_graph_json(struct leat_text *text, const struct leat_graph *graph,
         add_segment(text, &graph->segments[i], i);
     leat_text_add(text, "], \"nodes\": [");
     for (uint32_t i = 0; i < graph->n_nodes; i++)
-        add_node(text, &graph->nodes[i], i, forecast);
+        add_node(text, graph, i, forecast);
     leat_text_add(text, "], \"edges\": [");
     for (uint32_t i = 0; i < graph->n_edges; i++)
         add_edge(text, &graph->edges[i], i);

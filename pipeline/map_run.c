@@ -118,20 +118,28 @@ static int set_marks(const struct leat_plan_stage *stage, struct leat_map *map,
     return 0;
 }
 
-/* Of several sources each has its own columns: they become those that all have. */
 static int parse(struct leat_map_job *job, struct leat_map *map, struct leat_error *err) {
     const struct leat_plan_source *source = leat_plan_source_of(job->plan, map->block->file);
-    struct leat_column *columns = map->block->columns;
-    int r;
 
-    map->is_kept = source->is_kept ? source->is_kept : job->plan->is_kept;
-    r = source->ops->parse(&source->config->base, map, err);
+    return source->ops->parse(&source->config->base, map, err);
+}
+
+/* Of several sources each has its own columns: they become those that all have. */
+static void join_columns(struct leat_map_job *job, struct leat_map *map) {
+    const struct leat_plan_source *source = leat_plan_source_of(job->plan, map->block->file);
+    struct leat_column *columns = map->block->columns;
+
     map->is_kept = job->plan->is_kept;
     for (size_t i = 0; i < source->n_moves; i++) {
         columns[source->moves[i].to] = columns[source->moves[i].from];
         columns[source->moves[i].from] = (struct leat_column){.values = NULL};
     }
-    return r;
+}
+
+/* False for the stages of another source. */
+static bool is_for_block(const struct leat_map_job *job, const struct leat_plan_stage *stage) {
+    return stage->source == 0 || leat_plan_source_of(job->plan, job->block->file) ==
+                                     &job->plan->sources[stage->source - 1];
 }
 
 static int step(struct leat_map_job *job, struct leat_map *map, size_t count_index,
@@ -219,15 +227,16 @@ static int make_damaged(struct leat_map_job *job, struct leat_error *err) {
 
 static int begin_pass(struct leat_map_job *job, struct leat_error *err) {
     const struct leat_plan *plan = job->plan;
+    const struct leat_plan_source *source = leat_plan_source_of(plan, job->piece.span.file);
     struct leat_map *map = &job->map;
 
     *map = (struct leat_map){
         .block = job->block,
         .fields = plan->fields,
         .is_needed = plan->is_needed,
-        .is_kept = plan->is_kept,
+        .is_kept = source->is_kept ? source->is_kept : plan->is_kept,
         .scratch = job->scratch,
-        .cutter = &leat_plan_source_of(plan, job->piece.span.file)->cutter,
+        .cutter = &source->cutter,
         .seed = job->seed,
         .epoch = job->epoch,
         .file = plan->source->files.names[job->piece.span.file],
@@ -267,9 +276,12 @@ static int make(struct leat_map_job *job, bool is_unfused, struct leat_error *er
         r = begin_pass(job, err);
     do {
         size_t i = job->n_done++;
+        const struct leat_plan_stage *stage = i == 0 ? NULL : plan->map[i - 1];
 
-        if (r == 0)
-            r = step(job, &job->map, LEAT_COUNT_SOURCE + i, i == 0 ? NULL : plan->map[i - 1], err);
+        if (r == 0 && (!stage || is_for_block(job, stage)))
+            r = step(job, &job->map, LEAT_COUNT_SOURCE + i, stage, err);
+        if (r == 0 && i == plan->n_source_map)
+            join_columns(job, &job->map);
     } while (r == 0 && !is_unfused && job->n_done < n_steps);
     job->is_partial = r == 0 && job->n_done < n_steps;
     if (r == 0 && !job->is_partial && job->stop_after >= (int)plan->n_map)

@@ -27,7 +27,7 @@ static bool runs(const struct leat_plan *plan, const struct leat_plan_stage *sta
 }
 
 static void add_stages(const struct leat_plan *plan, struct leat_memory_plan *memory) {
-    for (size_t i = 0; i < plan->n_stages; i++) {
+    for (size_t i = 0; i < plan->n_all_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
         size_t loaded = 0, workspace = 0;
 
@@ -208,16 +208,35 @@ static uint64_t path_bytes(const char *base, const char *path) {
     return n_bytes;
 }
 
-static uint64_t stage_bytes(const char *base, const struct leat_stage_spec *stage) {
-    const struct leat_stage_ops *ops = leat_stage_find(stage->kind ? stage->kind : "");
+static uint64_t stage_bytes(const char *base, const char *kind, const struct leat_value *args) {
+    const struct leat_stage_ops *ops = leat_stage_find(kind ? kind : "");
     uint64_t n_bytes = 0;
 
     for (const struct leat_arg *arg = ops ? ops->args : NULL; arg && arg->name; arg++) {
         const struct leat_value *value =
-            arg->type == LEAT_ARG_PATH ? leat_value_get(&stage->args, arg->name) : NULL;
+            arg->type == LEAT_ARG_PATH ? leat_value_get(args, arg->name) : NULL;
 
         if (value && value->kind == LEAT_VALUE_SCALAR)
             n_bytes += path_bytes(base, value->text);
+    }
+    return n_bytes;
+}
+
+/* What the stages of single sources load. */
+static uint64_t sources_bytes(const char *base, const struct leat_value *args) {
+    const struct leat_value *sources = leat_value_get(args, "sources");
+    uint64_t n_bytes = 0;
+
+    for (size_t i = 0; sources && i < sources->n_items; i++) {
+        const struct leat_value *stages = leat_value_get(&sources->items[i], "stages");
+
+        for (size_t k = 0; stages && k < stages->n_items; k++)
+            if (stages->items[k].kind == LEAT_VALUE_MAP && stages->items[k].n_items == 1)
+                n_bytes +=
+                    stage_bytes(base, stages->items[k].keys[0].name, &stages->items[k].items[0]);
+        for (size_t k = 0;
+             sources->items[i].kind == LEAT_VALUE_MAP && k < sources->items[i].n_items; k++)
+            n_bytes += sources_bytes(base, &sources->items[i].items[k]);
     }
     return n_bytes;
 }
@@ -227,7 +246,8 @@ uint64_t leat_memory_plan_load(const struct leat_spec *spec) {
     uint64_t n_bytes = 0;
 
     for (size_t i = 0; i < spec->n_stages; i++)
-        n_bytes += stage_bytes(base, &spec->stages[i]);
+        n_bytes += stage_bytes(base, spec->stages[i].kind, &spec->stages[i].args);
+    n_bytes += sources_bytes(base, &spec->source.args);
     free(base);
     return n_bytes * LOAD_FACTOR;
 }

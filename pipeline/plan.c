@@ -19,12 +19,12 @@
 static int load(struct leat_plan *plan, const struct leat_opener *opener, struct leat_error *err) {
     int r = leat_plan_load_sources(plan, opener, err);
 
-    for (size_t i = 0; r == 0 && i < plan->n_stages; i++) {
+    for (size_t i = 0; r == 0 && i < plan->n_all_stages; i++) {
         const struct leat_plan_stage *stage = &plan->stages[i];
 
         r = stage->ops->load ? stage->ops->load(stage->config, opener, err) : 0;
         if (r < 0)
-            leat_plan_prefix_stage(err, i, stage->ops->name);
+            leat_plan_prefix_stage(plan, stage, err);
     }
     return r;
 }
@@ -151,31 +151,46 @@ static int snapshot(const struct leat_planner *planner, char (**ret_names)[LEAT_
     return 0;
 }
 
+static int plan_stage(struct leat_plan *plan, struct leat_plan_stage *stage,
+                      struct leat_planner *planner, struct leat_error *err) {
+    int r;
+
+    planner->stage = (uint32_t)stage->index + 1;
+    planner->kind_index = stage->kind_index;
+    r = planner->is_packed && stage->ops->is_filter
+            ? leat_config_error(stage->config, NULL, err,
+                                "goes by records: it must stand before pack")
+            : 0;
+    if (r == 0 && stage->ops->plan)
+        r = stage->ops->plan(stage->config, planner, err);
+    if (r == 0 &&
+        snapshot(planner, &stage->names_after, &stage->columns_after, &stage->n_fields_after) < 0)
+        r = leat_error_oom(err);
+    if (r < 0)
+        leat_plan_prefix_stage(plan, stage, err);
+    return r;
+}
+
 static int plan_stages(struct leat_plan *plan, struct leat_planner *planner,
                        struct leat_error *err) {
+    int r = 0;
+
     if (snapshot(planner, &plan->source_names, &plan->source_columns, &plan->n_source_fields) < 0)
         return leat_error_oom(err);
-    for (size_t i = 0; i < plan->n_stages; i++) {
-        struct leat_plan_stage *stage = &plan->stages[i];
-        int r;
+    for (size_t i = 0; r == 0 && i < plan->n_stages; i++)
+        r = plan_stage(plan, &plan->stages[i], planner, err);
+    return r;
+}
 
-        planner->stage = (uint32_t)i + 1;
-        planner->kind_index = stage->kind_index;
-        r = planner->is_packed && stage->ops->is_filter
-                ? leat_config_error(stage->config, NULL, err,
-                                    "goes by records: it must stand before pack")
-                : 0;
-        if (r == 0 && stage->ops->plan)
-            r = stage->ops->plan(stage->config, planner, err);
-        if (r == 0 && snapshot(planner, &stage->names_after, &stage->columns_after,
-                               &stage->n_fields_after) < 0)
-            r = leat_error_oom(err);
-        if (r < 0) {
-            leat_plan_prefix_stage(err, i, stage->ops->name);
-            return r;
-        }
-    }
-    return 0;
+int leat_plan_source_stages(struct leat_plan *plan, size_t source, struct leat_planner *planner,
+                            struct leat_error *err) {
+    int r = 0;
+
+    for (size_t i = plan->n_stages; r == 0 && i < plan->n_all_stages; i++)
+        if (plan->stages[i].source == source + 1)
+            r = plan_stage(plan, &plan->stages[i], planner, err);
+    planner->stage = 0; /* what is joined of it counts as a field of the source */
+    return r;
 }
 
 /* What comes once is neither repeated nor cached. */
@@ -217,7 +232,7 @@ static int check_cache(const struct leat_plan *plan, struct leat_error *err) {
         leat_config_error(stage->config, NULL, err,
                           "gives other values in each epoch, which a cache would not: take "
                           "`cache` away, or the chance");
-        leat_plan_prefix_stage(err, stage->index, stage->ops->name);
+        leat_plan_prefix_stage(plan, stage, err);
         return -EINVAL;
     }
     return 0;
@@ -323,7 +338,7 @@ struct leat_plan *leat_plan_ref(struct leat_plan *plan) {
 struct leat_plan *leat_plan_unref(struct leat_plan *plan) {
     if (!plan || --plan->n_refs > 0)
         return NULL;
-    for (size_t i = 0; i < plan->n_stages; i++) {
+    for (size_t i = 0; i < plan->n_all_stages; i++) {
         leat_plan_config_free(plan->stages[i].config);
         free(plan->stages[i].names_after);
         free(plan->stages[i].columns_after);

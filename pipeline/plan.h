@@ -44,7 +44,7 @@ struct leat_stream_options {
     int tuner;               /* enum leat_tuner_choice */
     int64_t jobs_in_flight;  /* 0: not given */
     int64_t collate_batches; /* 0: not given */
-    int64_t max_file_bytes; /* 0: all */
+    int64_t max_file_bytes;  /* 0: all */
     int64_t max_record_bytes, max_fields, max_tokens;
     int64_t max_batch_bytes;
     int64_t max_window_bytes, max_expansion, decode_ahead; /* of compressed files */
@@ -55,13 +55,13 @@ struct leat_stream_options {
 
 struct leat_data;
 
-enum { LEAT_PLAN_LOCATION_MAP, LEAT_PLAN_LOCATION_ORDER };
-
 struct leat_plan_stage {
     const struct leat_stage_ops *ops;
     struct leat_config *config;
-    size_t index;          /* in the spec's list */
-    uint64_t kind_index;   /* among stages of the same name */
+    size_t index;        /* in plan->stages */
+    size_t position;     /* in the list that the spec has it in */
+    size_t source;       /* 1 + the index of the source whose stage it is; 0: it is the stream's */
+    uint64_t kind_index; /* among stages of the same name */
     int32_t filter_column; /* an is_filter stage behind an ORDER stage: MAP writes a bool here, the
                               order chain drops by it; -1 */
     size_t n_fields_after; /* schema after this stage: names and columns */
@@ -76,6 +76,8 @@ struct leat_plan_source {
     struct leat_cutter cutter;
     size_t first_file; /* of plan->source->files; they end where those of the next begin */
     uint32_t lane;     /* which of the sources that are mixed it belongs to */
+    /* Its own stages as written, then those of the concat that it stands in; NULL: none. */
+    const struct leat_value *stages[2];
     /* its columns that are moved to those of all sources, once it has parsed; NULL: it is alone */
     struct leat_plan_move {
         uint32_t from, to;
@@ -127,9 +129,12 @@ struct leat_plan {
     size_t n_makes, n_reads;
 
     size_t n_stages;
+    size_t n_all_stages;            /* with those of the sources, which stand behind the stream's */
     struct leat_plan_stage *stages; /* as written */
     size_t n_map, n_order;
-    struct leat_plan_stage **map;   /* in execution order: all MAP stages, hoisted */
+    struct leat_plan_stage **map; /* in execution order: all MAP stages, hoisted */
+    size_t n_source_map; /* the first of them: stages of single sources, which run before the
+                            columns of the sources are joined */
     struct leat_plan_stage **order; /* ORDER stages and filters behind them */
     size_t n_source_fields;         /* schema of the source */
     char (*source_names)[LEAT_NAME_MAX + 1];

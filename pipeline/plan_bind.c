@@ -243,38 +243,139 @@ struct leat_config *leat_plan_config_free(struct leat_config *config) {
     return NULL;
 }
 
-void leat_plan_prefix_stage(struct leat_error *err, size_t index, const char *kind) {
-    leat_error_prefix(err, "stages[%zu].%s", index, kind ? kind : "");
+static void prefix(const struct leat_plan *plan, size_t source, size_t position, const char *kind,
+                   struct leat_error *err) {
+    leat_error_prefix(err, "stages[%zu].%s", position, kind);
+    if (source > 0)
+        leat_plan_prefix_source(plan, source - 1, err);
+}
+
+void leat_plan_prefix_stage(const struct leat_plan *plan, const struct leat_plan_stage *stage,
+                            struct leat_error *err) {
+    prefix(plan, stage->source, stage->position, stage->ops->name, err);
+}
+
+/* A stage as the spec has it. */
+struct written {
+    const char *kind;
+    const struct leat_value *args;
+    uint32_t line, column;
+    size_t position, source;
+};
+
+/* Random stages draw by kind_index, so the stages of one source do not change what others draw. */
+static int bind_stage(struct leat_plan *plan, const struct written *written,
+                      struct leat_error *err) {
+    struct leat_plan_stage *stage = &plan->stages[plan->n_all_stages];
+    const char *kind = written->kind ? written->kind : "";
+    int r;
+
+    *stage = (struct leat_plan_stage){
+        .ops = leat_stage_find(kind),
+        .index = plan->n_all_stages,
+        .position = written->position,
+        .source = written->source,
+        .kind_index = (uint64_t)written->source << 32,
+        .filter_column = -1,
+    };
+    plan->n_all_stages++;
+    r = stage->ops ? leat_plan_bind(plan->spec, stage->ops, written->args, written->line,
+                                    written->column, &stage->config, err)
+                   : leat_plan_unknown_kind(plan->spec, kind, written->line, written->column,
+                                            "stage", leat_stages, err);
+    if (r == 0 && stage->source > 0 && stage->ops->kind != LEAT_STAGE_MAP)
+        r = leat_config_error(stage->config, NULL, err,
+                              "works on all rows of the stream: it must stand behind the sources, "
+                              "in the stream's stages");
+    if (r < 0) {
+        prefix(plan, stage->source, stage->position, kind, err);
+        return r;
+    }
+    for (size_t i = 0; i < stage->index; i++)
+        stage->kind_index +=
+            plan->stages[i].ops == stage->ops && plan->stages[i].source == stage->source;
+    return 0;
+}
+
+static const struct leat_value no_args = {.kind = LEAT_VALUE_NULL};
+
+/* A stage of a source is a name, or a map of a name to its arguments. */
+static int read_stage(const struct leat_plan *plan, const struct leat_value *value,
+                      struct written *ret_written, struct leat_error *err) {
+    ret_written->line = value->line;
+    ret_written->column = value->column;
+    if (value->kind == LEAT_VALUE_SCALAR) {
+        ret_written->kind = value->text;
+        ret_written->args = &no_args;
+        return 0;
+    }
+    if (value->kind == LEAT_VALUE_MAP && value->n_items == 1) {
+        ret_written->kind = value->keys[0].name;
+        ret_written->args = &value->items[0];
+        return 0;
+    }
+    leat_error_set(err, -EINVAL,
+                   "expected one stage with its arguments, such as `cast: {input: n}`");
+    leat_error_locate(err, plan->spec->file, value->line, value->column);
+    leat_error_prefix(err, "stages[%zu]", ret_written->position);
+    leat_plan_prefix_source(plan, ret_written->source - 1, err);
+    return -EINVAL;
+}
+
+static int bind_source_stages(struct leat_plan *plan, size_t source, struct leat_error *err) {
+    struct written written = {.source = source + 1};
+
+    for (size_t k = 0; k < 2; k++) {
+        const struct leat_value *list = plan->sources[source].stages[k];
+
+        for (size_t i = 0; list && i < list->n_items; i++, written.position++) {
+            int r = read_stage(plan, &list->items[i], &written, err);
+
+            if (r == 0)
+                r = bind_stage(plan, &written, err);
+            if (r < 0)
+                return r;
+        }
+    }
+    return 0;
+}
+
+static size_t count_stages(const struct leat_plan *plan) {
+    size_t n = plan->spec->n_stages;
+
+    for (size_t i = 0; i < plan->n_sources; i++)
+        for (size_t k = 0; k < 2; k++)
+            n += plan->sources[i].stages[k] ? plan->sources[i].stages[k]->n_items : 0;
+    return n;
 }
 
 static int bind_stages(struct leat_plan *plan, struct leat_error *err) {
     const struct leat_spec *spec = plan->spec;
+    size_t n = count_stages(plan);
+    int r = 0;
 
-    plan->stages = calloc(spec->n_stages ? spec->n_stages : 1, sizeof(*plan->stages));
+    if (n > LEAT_SPEC_MAX_STAGES)
+        return leat_error_set(err, -EINVAL,
+                              "the stream and its sources have %zu stages: at most %d", n,
+                              LEAT_SPEC_MAX_STAGES);
+    plan->stages = calloc(n ? n : 1, sizeof(*plan->stages));
     if (!plan->stages)
         return leat_error_oom(err);
-    for (size_t i = 0; i < spec->n_stages; i++) {
-        struct leat_plan_stage *stage = &plan->stages[i];
-        const struct leat_stage_spec *written = &spec->stages[i];
-        int r;
+    for (size_t i = 0; r == 0 && i < spec->n_stages; i++) {
+        const struct leat_stage_spec *stage = &spec->stages[i];
 
-        stage->ops = leat_stage_find(written->kind ? written->kind : "");
-        stage->index = i;
-        stage->filter_column = -1;
-        plan->n_stages = i + 1;
-        r = stage->ops
-                ? leat_plan_bind(spec, stage->ops, &written->args, written->line, written->column,
-                                 &stage->config, err)
-                : leat_plan_unknown_kind(spec, written->kind ? written->kind : "", written->line,
-                                         written->column, "stage", leat_stages, err);
-        if (r < 0) {
-            leat_plan_prefix_stage(err, i, written->kind);
-            return r;
-        }
-        for (size_t k = 0; k < i; k++)
-            stage->kind_index += plan->stages[k].ops == stage->ops;
+        r = bind_stage(plan,
+                       &(struct written){.kind = stage->kind,
+                                         .args = &stage->args,
+                                         .line = stage->line,
+                                         .column = stage->column,
+                                         .position = i},
+                       err);
+        plan->n_stages = plan->n_all_stages;
     }
-    return 0;
+    for (size_t i = 0; r == 0 && i < plan->n_sources; i++)
+        r = bind_source_stages(plan, i, err);
+    return r;
 }
 
 static int bind_options(struct leat_plan *plan, struct leat_error *err) {
@@ -341,12 +442,12 @@ static int check_order(const struct leat_plan *plan, struct leat_error *err) {
         if (closing && (stage->ops->kind != LEAT_STAGE_COLLATE || strcmp(closing, "batch") != 0 ||
                         strcmp(stage->ops->name, "batch") == 0)) {
             misplaced(stage, closing, err);
-            leat_plan_prefix_stage(err, i, stage->ops->name);
+            leat_plan_prefix_stage(plan, stage, err);
             return -EINVAL;
         }
         if (last && stage->ops->kind == LEAT_STAGE_ORDER) {
             misplaced(stage, last, err);
-            leat_plan_prefix_stage(err, i, stage->ops->name);
+            leat_plan_prefix_stage(plan, stage, err);
             return -EINVAL;
         }
         if (stage->ops->is_last)

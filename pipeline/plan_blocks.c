@@ -5,8 +5,9 @@
 
 #include "pipeline/plan_internal.h"
 
-static int refuse(const struct leat_plan_stage *stage, struct leat_error *err) {
-    leat_error_prefix(err, "stages[%zu].%s", stage->index, stage->ops->name);
+static int refuse(const struct leat_plan *plan, const struct leat_plan_stage *stage,
+                  struct leat_error *err) {
+    leat_plan_prefix_stage(plan, stage, err);
     return -EINVAL;
 }
 
@@ -17,14 +18,14 @@ static int check_source(const struct leat_plan *plan, const struct leat_plan_sta
                           "%s comes through a FIFO, from front to back: its blocks cannot be read "
                           "in another order; shuffle with `buffer_size` or `global` alone",
                           plan->source->files.paths[0]);
-        return refuse(stage, err);
+        return refuse(plan, stage, err);
     }
     if (plan->mixing) {
         leat_config_error(stage->config, "blocks", err,
                           "the sources of `%s` are read record by record in its own order: shuffle "
                           "with `buffer_size` or `global` alone",
                           plan->source_ops->name);
-        return refuse(stage, err);
+        return refuse(plan, stage, err);
     }
     if (plan->is_compressed && !plan->cache_path) {
         leat_config_error(stage->config, "blocks", err,
@@ -32,7 +33,7 @@ static int check_source(const struct leat_plan *plan, const struct leat_plan_sta
                           "the stream a `cache`, decompress it, or shuffle with `buffer_size` or "
                           "`global` alone",
                           plan->source->files.paths[0]);
-        return refuse(stage, err);
+        return refuse(plan, stage, err);
     }
     return 0;
 }
@@ -47,7 +48,7 @@ static int check_place(const struct leat_plan *plan, size_t at, struct leat_erro
                       "`%s`, which depends on the order of the data, stands before it: with "
                       "`blocks` the data is read in another order; put `shuffle` first",
                       before->ops->name);
-    return refuse(plan->order[at], err);
+    return refuse(plan, plan->order[at], err);
 }
 
 int leat_plan_find_blocks(struct leat_plan *plan, struct leat_error *err) {

@@ -87,6 +87,8 @@ static void hash_stage_of_records(struct leat_blake2b *state, const struct leat_
     const struct leat_config *config = stage->config;
 
     leat_blake2b_text(state, stage->ops->name);
+    if (stage->source > 0)
+        leat_blake2b_u64(state, stage->source);
     leat_blake2b_u64(state, stage->filter_column >= 0);
     for (const struct leat_arg *arg = config->args; arg->name; arg++) {
         if (!arg->fallback)
@@ -155,7 +157,7 @@ static void digest_records(struct leat_plan *plan) {
     for (size_t i = 0; i < plan->n_sources; i++)
         hash_source_of_records(&state, &plan->sources[i]);
     hash_options_of_records(&state, plan);
-    for (size_t i = 0; i < plan->n_stages; i++)
+    for (size_t i = 0; i < plan->n_all_stages; i++)
         if (plan->stages[i].ops->kind == LEAT_STAGE_MAP || runs_in_map(plan, &plan->stages[i]))
             hash_stage_of_records(&state, &plan->stages[i]);
     hash_kept_columns(&state, plan);

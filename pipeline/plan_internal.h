@@ -6,8 +6,10 @@
 
 /* All that the spec says (plan_bind.c). */
 int leat_plan_bind_spec(struct leat_plan *plan, struct leat_error *err);
-/* Puts "stages[I].KIND" in front of the path of an error. */
-void leat_plan_prefix_stage(struct leat_error *err, size_t index, const char *kind);
+/* Puts the place of the stage in the spec in front of the path of an error: "stages[I].KIND", or
+ * "source.mix.sources[K].NAME.stages[I].KIND". */
+void leat_plan_prefix_stage(const struct leat_plan *plan, const struct leat_plan_stage *stage,
+                            struct leat_error *err);
 /* Binds a stage or source; *ret_config also if it fails. */
 int leat_plan_bind(const struct leat_spec *spec, const struct leat_stage_ops *ops,
                    const struct leat_value *args, uint32_t line, uint32_t column,
@@ -27,7 +29,12 @@ int leat_plan_load_sources(struct leat_plan *plan, const struct leat_opener *ope
                            struct leat_error *err);
 int leat_plan_probe_sources(struct leat_plan *plan, struct leat_planner *planner,
                             const struct leat_opener *opener, struct leat_error *err);
-/* What they make follows from what is needed: behind leat_plan_arrange. */
+/* Plans the stages of one source, whose schema the planner has (plan.c). */
+int leat_plan_source_stages(struct leat_plan *plan, size_t source, struct leat_planner *planner,
+                            struct leat_error *err);
+/* Marks the columns of the sources as needed whose joined columns are needed. */
+void leat_plan_need_sources(struct leat_plan *plan);
+/* Follows leat_plan_arrange: which columns of each source are kept, and how it is cut. */
 int leat_plan_arrange_sources(struct leat_plan *plan, struct leat_error *err);
 void leat_plan_free_sources(struct leat_plan *plan);
 /* Puts "source.NAME" in front of the path of an error. */

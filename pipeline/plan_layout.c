@@ -57,6 +57,17 @@ static bool is_alive(const struct leat_plan *plan, const struct leat_planner *pl
     return false;
 }
 
+/* Of the stages from first up to end, the last one first. */
+static void find_alive(struct leat_plan *plan, const struct leat_planner *planner, size_t first,
+                       size_t end, bool *is_stage_alive) {
+    for (uint32_t stage = (uint32_t)end; stage > first; stage--) {
+        is_stage_alive[stage - 1] = is_alive(plan, planner, stage);
+        for (size_t i = 0; is_stage_alive[stage - 1] && i < planner->n_uses; i++)
+            if (planner->uses[i].stage == stage)
+                need(plan, planner->uses[i].column);
+    }
+}
+
 /* Backwards from what leaves the pipeline: a stage whose results nobody needs does not run. */
 static void find_needed(struct leat_plan *plan, const struct leat_planner *planner,
                         bool *is_stage_alive) {
@@ -68,12 +79,9 @@ static void find_needed(struct leat_plan *plan, const struct leat_planner *plann
         need(plan, planner->keeps[i].column);
         keep(plan, planner->keeps[i].column);
     }
-    for (uint32_t stage = (uint32_t)plan->n_stages; stage > 0; stage--) {
-        is_stage_alive[stage - 1] = is_alive(plan, planner, stage);
-        for (size_t i = 0; is_stage_alive[stage - 1] && i < planner->n_uses; i++)
-            if (planner->uses[i].stage == stage)
-                need(plan, planner->uses[i].column);
-    }
+    find_alive(plan, planner, 0, plan->n_stages, is_stage_alive);
+    leat_plan_need_sources(plan);
+    find_alive(plan, planner, plan->n_stages, plan->n_all_stages, is_stage_alive);
 }
 
 /* ---- what runs where ---- */
@@ -89,6 +97,10 @@ static void add_filter_column(struct leat_plan *plan, struct leat_plan_stage *st
 }
 
 static void place_stages(struct leat_plan *plan, const bool *is_stage_alive) {
+    for (size_t i = plan->n_stages; i < plan->n_all_stages; i++)
+        if (plan->stages[i].ops->map && is_stage_alive[i])
+            plan->map[plan->n_map++] = &plan->stages[i];
+    plan->n_source_map = plan->n_map;
     for (size_t i = 0; i < plan->n_stages; i++) {
         struct leat_plan_stage *stage = &plan->stages[i];
 
@@ -120,7 +132,7 @@ int leat_plan_arrange(struct leat_plan *plan, const struct leat_planner *planner
     plan->fields = calloc(n_columns, sizeof(*plan->fields));
     plan->is_needed = calloc(n_columns, sizeof(*plan->is_needed));
     plan->is_kept = calloc(n_columns, sizeof(*plan->is_kept));
-    plan->map = calloc(plan->n_stages + 1, sizeof(*plan->map));
+    plan->map = calloc(plan->n_all_stages + 1, sizeof(*plan->map));
     plan->order = calloc(plan->n_stages + 1, sizeof(*plan->order));
     plan->makes = copy_links(planner->makes, planner->n_makes);
     plan->reads = copy_links(planner->uses, planner->n_uses);

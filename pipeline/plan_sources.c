@@ -23,10 +23,26 @@ struct written {
 static const struct leat_value no_args = {.kind = LEAT_VALUE_NULL};
 
 static struct written written_of(const struct leat_value *value) {
+    int i = leat_value_source(value);
+
     if (value->kind == LEAT_VALUE_SCALAR)
         return (struct written){value->text, &no_args, value->line, value->column};
-    return (struct written){value->keys[0].name, &value->items[0], value->keys[0].line,
-                            value->keys[0].column};
+    return (struct written){value->keys[i].name, &value->items[i], value->keys[i].line,
+                            value->keys[i].column};
+}
+
+/* The stages that are written beside a source; *ret_stages NULL: there are none. */
+static int find_stages(const struct leat_plan *plan, const struct leat_value *value,
+                       const struct leat_value **ret_stages, struct leat_error *err) {
+    const struct leat_value *stages = leat_value_get(value, "stages");
+
+    *ret_stages = stages && stages->kind == LEAT_VALUE_LIST ? stages : NULL;
+    if (!stages || stages->kind == LEAT_VALUE_LIST || stages->kind == LEAT_VALUE_NULL)
+        return 0;
+    leat_error_set(err, -EINVAL, "expected a list of stages");
+    leat_error_locate(err, plan->spec->file, stages->line, stages->column);
+    leat_error_prefix(err, "stages");
+    return -EINVAL;
 }
 
 static int add_source(struct leat_plan *plan, struct leat_config *config, uint32_t lane,
@@ -45,11 +61,14 @@ static int add_source(struct leat_plan *plan, struct leat_config *config, uint32
 }
 
 static int bind_list(struct leat_plan *plan, const struct leat_composite *list, uint32_t lane,
-                     struct leat_error *err);
+                     const struct leat_value *outer_stages, struct leat_error *err);
 
-/* A source within another. */
+/* A source within another. Stages that are written beside a concat are those of each of its
+ * sources. */
 static int bind_child(struct leat_plan *plan, const struct leat_composite *list,
-                      const struct written *written, uint32_t lane, struct leat_error *err) {
+                      const struct leat_value *value, const struct written *written, uint32_t lane,
+                      const struct leat_value *outer_stages, struct leat_error *err) {
+    const struct leat_value *stages;
     const struct leat_stage_ops *ops = leat_source_find(written->kind);
     struct leat_config *config = NULL;
     int r;
@@ -57,25 +76,33 @@ static int bind_child(struct leat_plan *plan, const struct leat_composite *list,
     if (!ops)
         return leat_plan_unknown_kind(plan->spec, written->kind, written->line, written->column,
                                       "source", leat_sources, err);
-    r = leat_plan_bind(plan->spec, ops, written->args, written->line, written->column, &config,
-                       err);
+    r = find_stages(plan, value, &stages, err);
+    if (r == 0)
+        r = leat_plan_bind(plan->spec, ops, written->args, written->line, written->column, &config,
+                           err);
     if (r == 0 && ops->is_composite && (!list->is_mix || ((struct leat_composite *)config)->is_mix))
         r = leat_config_error(config, NULL, err, "cannot stand in %s: only a concat may, in a mix",
                               list->source.base.ops->name);
     if (r == 0 && ops->is_composite)
-        r = bind_list(plan, (struct leat_composite *)config, lane, err);
+        r = bind_list(plan, (struct leat_composite *)config, lane, stages, err);
     else if (r == 0)
         r = add_source(plan, config, lane, err);
-    if (r < 0 || ops->is_composite)
+    if (r < 0 || ops->is_composite) {
         leat_plan_config_free(config);
-    return r;
+        return r;
+    }
+    plan->sources[plan->n_sources - 1].stages[0] = stages;
+    plan->sources[plan->n_sources - 1].stages[1] = outer_stages;
+    return 0;
 }
 
 static int bind_list(struct leat_plan *plan, const struct leat_composite *list, uint32_t lane,
-                     struct leat_error *err) {
+                     const struct leat_value *outer_stages, struct leat_error *err) {
     for (size_t i = 0; i < list->sources->n_items; i++) {
-        struct written written = written_of(&list->sources->items[i]);
-        int r = bind_child(plan, list, &written, list->is_mix ? (uint32_t)i : lane, err);
+        const struct leat_value *value = &list->sources->items[i];
+        struct written written = written_of(value);
+        int r = bind_child(plan, list, value, &written, list->is_mix ? (uint32_t)i : lane,
+                           outer_stages, err);
 
         if (r < 0) {
             leat_error_prefix(err, "sources[%zu].%s", i, written.kind);
@@ -103,7 +130,7 @@ int leat_plan_bind_sources(struct leat_plan *plan, struct leat_error *err) {
         const struct leat_composite *list = (const struct leat_composite *)config;
 
         plan->mixing = list->is_mix ? &list->mixing : NULL;
-        r = bind_list(plan, list, 0, err);
+        r = bind_list(plan, list, 0, NULL, err);
     } else if (r == 0) {
         r = add_source(plan, config, 0, err);
     }
@@ -241,6 +268,22 @@ static bool is_common(const struct leat_planner *planner, const struct schema *s
     return true;
 }
 
+/* What is made with the batch cannot be joined. */
+static int check_joinable(const struct leat_plan *plan, const struct leat_planner *planner,
+                          size_t source, struct leat_error *err) {
+    for (size_t i = 0; i < planner->n_names; i++) {
+        const struct leat_field *field = &planner->fields[planner->names[i].column];
+
+        if (!field->is_padded && field->made == LEAT_MADE_OF_RECORDS)
+            continue;
+        return leat_config_error(&plan->sources[source].config->base, NULL, err,
+                                 "the field \"%s\" is padded in a stage of this source: `pad` "
+                                 "stands behind the sources, in the stream's stages",
+                                 planner->names[i].name);
+    }
+    return 0;
+}
+
 /* What is known of a field is what is true in all sources. */
 static void widen(struct leat_field *common, const struct leat_field *own) {
     if (own->max_length == 0 || common->max_length == 0)
@@ -251,6 +294,55 @@ static void widen(struct leat_field *common, const struct leat_field *own) {
         common->width = 0;
     if (!own->has_pad_value || own->pad_value != common->pad_value)
         common->has_pad_value = false;
+    common->is_annotation &= own->is_annotation;
+}
+
+/* Whether a tokenizer adds special tokens depends on what is known of the text. */
+static bool has_same_tokens(const struct leat_field *a, const struct leat_field *b) {
+    return a->has_special_tokens == b->has_special_tokens && !a->bos == !b->bos &&
+           (!a->bos || strcmp(a->bos, b->bos) == 0);
+}
+
+static void add_move(struct leat_plan_source *source, uint32_t from, uint32_t to) {
+    source->moves[source->n_moves].from = from;
+    source->moves[source->n_moves++].to = to;
+}
+
+static int32_t loss_of(const struct leat_planner *planner, const struct schema *schema,
+                       const char *name) {
+    return planner->fields[find_name(schema, name)->column].loss_column;
+}
+
+static bool is_moved(const struct leat_plan_source *source, uint32_t from) {
+    for (size_t i = 0; i < source->n_moves; i++)
+        if (source->moves[i].from == from)
+            return true;
+    return false;
+}
+
+/* The column that says on what there may be loss is joined too, if all sources have one, and each
+ * has it for this field alone. */
+static int join_loss(struct leat_plan *plan, struct leat_planner *planner,
+                     const struct schema *schemas, const char *name, uint32_t column,
+                     struct leat_error *err) {
+    const struct leat_field *first;
+    uint32_t joined;
+    int r;
+
+    for (size_t i = 0; i < plan->n_sources; i++) {
+        int32_t own = loss_of(planner, &schemas[i], name);
+
+        if (own < 0 || is_moved(&plan->sources[i], (uint32_t)own))
+            return 0;
+    }
+    first = &planner->fields[loss_of(planner, &schemas[0], name)];
+    r = leat_planner_add_hidden(planner, &plan->source->base, "(loss)", first->dtype,
+                                first->is_list, &joined, err);
+    for (size_t i = 0; r == 0 && i < plan->n_sources; i++)
+        add_move(&plan->sources[i], (uint32_t)loss_of(planner, &schemas[i], name), joined);
+    if (r == 0)
+        planner->fields[column].loss_column = (int32_t)joined;
+    return r;
 }
 
 static int add_common(struct leat_plan *plan, struct leat_planner *planner,
@@ -267,21 +359,28 @@ static int add_common(struct leat_plan *plan, struct leat_planner *planner,
     field->width = first.width;
     field->has_pad_value = first.has_pad_value;
     field->pad_value = first.pad_value;
+    field->is_annotation = first.is_annotation;
+    field->has_special_tokens = first.has_special_tokens;
+    field->bos = first.bos;
     for (size_t i = 0; i < plan->n_sources; i++) {
-        struct leat_plan_source *source = &plan->sources[i];
+        uint32_t own = find_name(&schemas[i], name)->column;
 
-        source->moves[source->n_moves].from = find_name(&schemas[i], name)->column;
-        source->moves[source->n_moves++].to = column;
-        widen(field, &planner->fields[find_name(&schemas[i], name)->column]);
+        if (!has_same_tokens(&first, &planner->fields[own]))
+            return leat_config_error(&plan->source->base, "sources", err,
+                                     "the text \"%s\" has special tokens in some sources and not "
+                                     "in others: `tokenize` it in the stages of each source",
+                                     name);
+        add_move(&plan->sources[i], own, column);
+        widen(field, &planner->fields[own]);
     }
-    return 0;
+    return join_loss(plan, planner, schemas, name, column, err);
 }
 
 static int join(struct leat_plan *plan, struct leat_planner *planner, const struct schema *schemas,
                 struct leat_error *err) {
     for (size_t i = 0; i < plan->n_sources; i++) {
-        plan->sources[i].moves =
-            calloc(schemas[0].n_names ? schemas[0].n_names : 1, sizeof(*plan->sources[i].moves));
+        plan->sources[i].moves = /* a column that says where there is loss goes with each */
+            calloc(2 * schemas[0].n_names + 1, sizeof(*plan->sources[i].moves));
         if (!plan->sources[i].moves)
             return leat_error_oom(err);
     }
@@ -315,7 +414,13 @@ int leat_plan_probe_sources(struct leat_plan *plan, struct leat_planner *planner
         r = leat_plan_probe(plan, &plan->sources[i], planner, opener, err);
         if (r < 0)
             leat_plan_prefix_source(plan, i, err);
-        else if (plan->source_ops->is_composite && take_schema(planner, &schemas[i]) < 0)
+        else
+            r = leat_plan_source_stages(plan, i, planner, err);
+        if (r == 0 && plan->source_ops->is_composite && check_joinable(plan, planner, i, err) < 0) {
+            leat_plan_prefix_source(plan, i, err);
+            r = err->code;
+        }
+        if (r == 0 && plan->source_ops->is_composite && take_schema(planner, &schemas[i]) < 0)
             r = leat_error_oom(err);
     }
     if (r == 0 && plan->source_ops->is_composite) {
@@ -331,6 +436,13 @@ int leat_plan_probe_sources(struct leat_plan *plan, struct leat_planner *planner
 
 /* ---- layout ---- */
 
+void leat_plan_need_sources(struct leat_plan *plan) {
+    for (size_t i = 0; i < plan->n_sources; i++)
+        for (size_t k = 0; k < plan->sources[i].n_moves; k++)
+            plan->is_needed[plan->sources[i].moves[k].from] |=
+                plan->is_needed[plan->sources[i].moves[k].to];
+}
+
 int leat_plan_arrange_sources(struct leat_plan *plan, struct leat_error *err) {
     for (size_t i = 0; i < plan->n_sources; i++) {
         struct leat_plan_source *source = &plan->sources[i];
@@ -342,10 +454,8 @@ int leat_plan_arrange_sources(struct leat_plan *plan, struct leat_error *err) {
         source->is_kept = calloc(plan->n_columns, sizeof(*source->is_kept));
         if (!source->is_kept)
             return leat_error_oom(err);
-        for (size_t k = 0; k < source->n_moves; k++) {
-            plan->is_needed[source->moves[k].from] = plan->is_needed[source->moves[k].to];
-            source->is_kept[source->moves[k].from] = plan->is_kept[source->moves[k].to];
-        }
+        for (size_t k = 0; k < source->n_moves; k++)
+            source->is_kept[source->moves[k].from] |= plan->is_kept[source->moves[k].to];
     }
     return 0;
 }

@@ -19,19 +19,24 @@ struct reader {
     void *user;
 };
 
+static void add_stage(struct leat_plan *plan, struct leat_plan_stage *stage) {
+    if (stage->ops->kind != LEAT_STAGE_MAP || !stage->ops->map)
+        return;
+    stage->filter_column = -1;
+    plan->map[plan->n_map++] = stage;
+}
+
 /* Stages that are dead for the whole stream are alive here, so every column is marked as needed. */
 static void place(struct reader *reader, int after_stage) {
     struct leat_plan *plan = reader->plan;
 
-    reader->stop_after = -1;
     plan->n_map = 0;
-    for (int i = 0; i <= after_stage; i++) {
-        if (plan->stages[i].ops->kind != LEAT_STAGE_MAP || !plan->stages[i].ops->map)
-            continue;
-        plan->stages[i].filter_column = -1;
-        reader->stop_after = (int)plan->n_map;
-        plan->map[plan->n_map++] = &plan->stages[i];
-    }
+    for (size_t i = plan->n_stages; i < plan->n_all_stages; i++)
+        add_stage(plan, &plan->stages[i]);
+    plan->n_source_map = plan->n_map;
+    for (int i = 0; i <= after_stage; i++)
+        add_stage(plan, &plan->stages[i]);
+    reader->stop_after = (int)plan->n_map - 1;
     for (uint32_t i = 0; i < plan->n_columns; i++)
         plan->is_needed[i] = plan->is_kept[i] = true;
 }

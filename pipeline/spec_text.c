@@ -222,6 +222,13 @@ static void write_sources(struct writer *writer, const struct leat_plan *plan) {
         if (plan->sources[i].lane > 0)
             leat_text_add(&writer->text, "=%s lane\t%" PRIu32 "\n", place, plan->sources[i].lane);
     }
+    for (size_t i = plan->n_stages; i < plan->n_all_stages; i++) {
+        const struct leat_plan_stage *stage = &plan->stages[i];
+
+        (void)snprintf(place, sizeof(place), "source.%s.sources[%zu].stages[%zu]",
+                       plan->source_ops->name, stage->source - 1, stage->position);
+        write_stage(writer, stage->config, place);
+    }
 }
 
 /* Whether bad records are also written somewhere is nothing to the batches. */

@@ -123,6 +123,14 @@ struct leat_value *leat_value_get(const struct leat_value *map, const char *name
     return is_at(map, position, name) ? &map->items[map->sorted[position]] : NULL;
 }
 
+int leat_value_source(const struct leat_value *item) {
+    const struct leat_value *stages = leat_value_get(item, "stages");
+
+    if (item->kind != LEAT_VALUE_MAP || item->n_items != (stages ? 2 : 1))
+        return -1;
+    return stages == &item->items[0] ? 1 : 0;
+}
+
 static int copy_items(struct leat_value *target, const struct leat_value *source) {
     for (size_t i = 0; i < source->n_items; i++) {
         struct leat_value *item;

@@ -55,6 +55,10 @@ int leat_value_insert(struct leat_value *map, const char *name, struct leat_valu
 /* The item of that key, or NULL (also if `map` is no map). */
 struct leat_value *leat_value_get(const struct leat_value *map, const char *name);
 
+/* An item of a list of sources is a map of a source's name to its arguments, which may have a list
+ * of its own `stages` beside it: the index of the key that is the name, or -1. */
+int leat_value_source(const struct leat_value *item);
+
 /* Whether the same was written, wherever it stands and in whatever order the keys of maps are. */
 bool leat_value_equal(const struct leat_value *a, const struct leat_value *b);
 

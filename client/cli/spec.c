@@ -79,22 +79,47 @@ static void add_map(struct leat_text *text, const struct leat_arg *args,
     leat_text_add(text, "}");
 }
 
-/* Sources of a source: maps of a kind to its arguments. */
+/* A kind with its arguments: {"csv": {..}}. */
+static void add_kind(struct leat_text *text, const struct leat_stage_ops *ops, const char *kind,
+                     const struct leat_value *args) {
+    add_text(text, kind);
+    leat_text_add(text, ": ");
+    if (args->kind == LEAT_VALUE_MAP)
+        add_map(text, ops ? ops->args : NULL, args);
+    else
+        add_value(text, NULL, args);
+}
+
+static void add_own_stages(struct leat_text *text, const struct leat_value *stages) {
+    leat_text_add(text, ", \"stages\": [");
+    for (size_t i = 0; i < stages->n_items; i++) {
+        const struct leat_value *stage = &stages->items[i];
+
+        leat_text_add(text, "%s", i ? ", " : "");
+        if (stage->kind != LEAT_VALUE_MAP || stage->n_items != 1) {
+            add_value(text, NULL, stage);
+            continue;
+        }
+        leat_text_add(text, "{");
+        add_kind(text, leat_stage_find(stage->keys[0].name), stage->keys[0].name, &stage->items[0]);
+        leat_text_add(text, "}");
+    }
+    leat_text_add(text, "]");
+}
+
+/* Sources of a source: maps of a kind to its arguments, and stages of its own beside it. */
 static void add_source(struct leat_text *text, const struct leat_value *value) {
-    if (value->kind != LEAT_VALUE_MAP || value->n_items != 1) {
+    const struct leat_value *stages = leat_value_get(value, "stages");
+    int i = leat_value_source(value);
+
+    if (i < 0) {
         add_value(text, NULL, value);
         return;
     }
     leat_text_add(text, "{");
-    add_text(text, value->keys[0].name);
-    leat_text_add(text, ": ");
-    if (value->items[0].kind == LEAT_VALUE_MAP) {
-        const struct leat_stage_ops *ops = leat_source_find(value->keys[0].name);
-
-        add_map(text, ops ? ops->args : NULL, &value->items[0]);
-    } else {
-        add_value(text, NULL, &value->items[0]);
-    }
+    add_kind(text, leat_source_find(value->keys[i].name), value->keys[i].name, &value->items[i]);
+    if (stages)
+        add_own_stages(text, stages);
     leat_text_add(text, "}");
 }
 

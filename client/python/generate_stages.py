@@ -183,7 +183,11 @@ def tables(entries: list[Entry]) -> list[str]:
         if names:
             lines.append(f"    {json.dumps(entry['name'])}: frozenset({json.dumps(names)}),")
     sources = [entry["name"] for entry in entries if entry["kind"] == "source"]
-    return [*lines, "}", f"SOURCES: frozenset[str] = frozenset({json.dumps(sources)})"]
+    # `pad` says how batches are made, and so is for the whole stream
+    per_record = [entry["name"] for entry in entries if entry["kind"] == "map" and entry["name"] != "pad"]
+    lines += ["}", "# Stages that a source within `concat` or `mix` may have of its own."]
+    lines += [f"PER_RECORD: frozenset[str] = frozenset({json.dumps(per_record)})"]
+    return [*lines, f"SOURCES: frozenset[str] = frozenset({json.dumps(sources)})"]
 
 
 def generate(entries: list[Entry]) -> str:

@@ -11,7 +11,8 @@ static const struct leat_arg args[] = {
      .min = 1,
      .max = LEAT_SOURCES_MAX,
      .help = "such as `[{csv: {paths: a.csv}}, {jsonl: {paths: b.jsonl}}]`, read in this order; "
-             "there are the fields that all of them have with the same type"},
+             "`stages: [..]` beside a source are stages for its records alone; the stream has the "
+             "fields that all sources then have with the same type"},
     LEAT_ARGS_END,
 };
 

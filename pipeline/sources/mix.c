@@ -24,8 +24,10 @@ static const struct leat_arg args[] = {
      .is_required = true,
      .min = 1,
      .max = LEAT_LANES_MAX,
-     .help = "such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: web.jsonl}}]`; one may be a "
-             "`concat`; there are the fields that all of them have with the same type"},
+     .help =
+         "such as `[{jsonl: {paths: code.jsonl}}, {jsonl: {paths: web.jsonl}}]`; one may be a "
+         "`concat`; `stages: [..]` beside a source are stages for its records alone; the stream "
+         "has the fields that all sources then have with the same type"},
     {.name = "weights",
      .type = LEAT_ARG_TEXTS,
      .offset = offsetof(struct mix, weights),

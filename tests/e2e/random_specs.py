@@ -67,11 +67,17 @@ def plain_source(rng, folder, state):
     return {kind: {"paths": [str(folder / name) for name in names]}}
 
 
+def own_stages(rng):
+    """Of a source among others; as it is text in CSV and a number in JSONL, nothing is cast."""
+    stages = [*maybe(rng, 0.3, [{"lower": {"input": "t"}}]), *maybe(rng, 0.3, [{"sample": {"fraction": 0.9}}])]
+    return {"stages": stages} if stages else {}
+
+
 def source(rng, folder, state):
     kind = rng.choice(["plain"] * 4 + ["concat", "mix"])
     if kind == "plain":
         return plain_source(rng, folder, state)
-    sources = [plain_source(rng, folder, state) for _ in range(2)]
+    sources = [{**plain_source(rng, folder, state), **own_stages(rng)} for _ in range(2)]
     if kind == "concat":
         return {"concat": {"sources": sources}}
     return {"mix": {"sources": sources, **rng.choice([{"weights": [1, 3]}, {"proportions": [2, 1]}]),

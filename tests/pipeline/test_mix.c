@@ -244,6 +244,88 @@ static void test_explained(void **state) {
     leat_plan_unref(plan);
 }
 
+#define OWN                                                                                        \
+    "mix: {sources: [{jsonl: {paths: m0.jsonl}, stages: [{rename: {fields: {id: old}}}, "          \
+    "{clip: {input: old, output: id, max: 1000}}, {filter: {input: old, min: 900}}]}, "            \
+    "{stages: [{sample: {fraction: 0.5}}], jsonl: {paths: m1.jsonl}}, "                            \
+    "{concat: {sources: [{jsonl: {paths: m2.jsonl}, stages: []}]}, "                               \
+    "stages: [{clip: {input: id, min: 200150}}]}], "
+
+/* Each source has stages of its own, which the records of the others do not go through. */
+static void test_own_stages(void **state) {
+    struct collected ids = run(OWN "proportions: [1, 1, 1], exhausted: drop}", IDS);
+    size_t n[N_SOURCES] = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ids.n_values; i++) {
+        n[ids.values[i] / STRIDE]++;
+        assert_true(ids.values[i] >= 2 * STRIDE + 150 || ids.values[i] < 2 * STRIDE);
+        assert_true(ids.values[i] >= STRIDE || (ids.values[i] >= 900 && ids.values[i] <= 1000));
+    }
+    assert_int_equal(n[0], sizes[0] - 900);
+    assert_in_range(n[1], 420, 580);
+    assert_int_equal(n[2], sizes[2]);
+    collected_free(&ids);
+    check_one_sequence(OWN "weights: [3, 2, 1]}", IDS);
+    check_one_sequence(OWN "weights: [1, 2, 5], exhausted: repeat}",
+                       "- filter: {input: id, max: 200190}\n- shuffle: {buffer_size: 50}\n"
+                       "- sample: {fraction: 0.5, each_epoch: true}\n" IDS);
+}
+
+/* What a stage draws at random does not depend on the stages of other sources. */
+static void test_own_chance(void **state) {
+    const char *behind = "- sample: {fraction: 0.3}\n" IDS;
+    struct collected alone = run("concat: {sources: [{jsonl: {paths: m1.jsonl}}]}", behind);
+    struct collected both = run("concat: {sources: [{jsonl: {paths: m1.jsonl}}, "
+                                "{jsonl: {paths: m2.jsonl}, stages: [{sample: {fraction: 0.3}}]}]}",
+                                behind);
+
+    (void)state;
+    assert_true(both.n_values > alone.n_values);
+    assert_memory_equal(alone.values, both.values, alone.n_values * sizeof(*alone.values));
+    collected_free(&alone);
+    collected_free(&both);
+}
+
+static void test_own_refused(void **state) {
+    static const struct {
+        const char *stages, *error;
+    } cases[] = {
+        {"[{shuffle: {buffer_size: 9}}]",
+         "x.yaml:3:66: streams.x.source.mix.sources[0].jsonl.stages[0].shuffle: works on all rows "
+         "of the stream: it must stand behind the sources, in the stream's stages"},
+        {"[lower, {clipp: {input: id}}]",
+         "x.yaml:3:66: streams.x.source.mix.sources[0].jsonl.stages[0].lower: input is missing: "
+         "the text"},
+        {"[{clip: {input: id, max: 5}}, {clipp: {input: id}}]",
+         "x.yaml:3:95: streams.x.source.mix.sources[0].jsonl.stages[1].clipp: unknown stage "
+         "\"clipp\"; "
+         "did you mean \"clip\"?"},
+        {"[{clip: {input: ix, max: 5}}]",
+         "x.yaml:3:81: streams.x.source.mix.sources[0].jsonl.stages[0].clip.input: there is no "
+         "field \"ix\" here; did you mean \"id\"?"},
+        {"[{clip: {input: id, max: 5}, x: 1}]",
+         "x.yaml:3:66: streams.x.source.mix.sources[0].jsonl.stages[0]: expected one stage with "
+         "its arguments, such as `cast: {input: n}`"},
+        {"7",
+         "x.yaml:3:65: streams.x.source.mix.sources[0].jsonl.stages: expected a list of stages"},
+        {"[{one_hot: {input: id, output: h, categories: [1, 2]}}, {pad: {input: h, length: 4, "
+         "value: 0}}]",
+         "x.yaml:3:31: streams.x.source.mix.sources[0].jsonl: the field \"h\" is padded in a stage "
+         "of this source: `pad` stands behind the sources, in the stream's stages"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char source[512];
+
+        (void)snprintf(source, sizeof(source),
+                       "mix: {sources: [{jsonl: {paths: m0.jsonl}, stages: %s}], weights: [1]}",
+                       cases[i].stages);
+        assert_string_equal(stream_error(source, "", IDS), cases[i].error);
+    }
+}
+
 static void check_error(const char *source, const char *options, const char *stages,
                         const char *expected) {
     assert_string_equal(stream_error(source, options, stages), expected);
@@ -267,9 +349,11 @@ static void test_refused(void **state) {
                 "x.yaml:3:83: streams.x.source.mix.seed: has an effect only with `weights`");
     check_error("mix: {sources: {jsonl: {paths: m0.jsonl}}, weights: [1]}", "", IDS,
                 "x.yaml:3:29: streams.x.source.mix.sources: expected a list of sources, got a map");
-    check_error("mix: {sources: [{jsonl: {paths: m0.jsonl}, csv: {}}], weights: [1]}", "", IDS,
-                "x.yaml:3:30: streams.x.source.mix.sources[0]: expected one source with its "
-                "arguments, such as `csv: {paths: [..]}`, got a map");
+    check_error(
+        "mix: {sources: [{jsonl: {paths: m0.jsonl}, csv: {}}], weights: [1]}", "", IDS,
+        "x.yaml:3:30: streams.x.source.mix.sources[0]: expected one source with its "
+        "arguments, such as `csv: {paths: [..]}`, and at most `stages: [..]` beside it, got "
+        "a map");
     check_error("mix: {sources: [{jsnl: {paths: m0.jsonl}}], weights: [1]}", "", IDS,
                 "x.yaml:3:31: streams.x.source.mix.sources[0].jsnl: unknown source \"jsnl\"; did "
                 "you mean \"jsonl\"?");
@@ -309,6 +393,8 @@ int main(void) {
         cmocka_unit_test(test_bad_records),  cmocka_unit_test(test_missing_file),
         cmocka_unit_test(test_cancelled),    cmocka_unit_test(test_little_memory),
         cmocka_unit_test(test_explained),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_own_stages),   cmocka_unit_test(test_own_chance),
+        cmocka_unit_test(test_own_refused),
     };
 
     return cmocka_run_group_tests(tests, open_all, folder_close);

@@ -301,7 +301,8 @@ def test_wrong_arguments() -> None:
         (lambda: leat.csv("-"), "standard input"),
         (lambda: leat.source("cvs"), 'no source "cvs"'),
         (lambda: leat.csv("a").stage("pad", {"input": b"x"}), "pad.input"),
-        (lambda: leat.concat(leat.csv("a").take(1)), "without stages"),
+        (lambda: leat.concat(leat.csv("a").take(1)), "put `take`, and what follows it, behind concat"),
+        (lambda: leat.mix([leat.csv("a").options(seed=1)], weights=[1]), r"without options \(seed\)"),
         (lambda: leat.mix("a.csv"), "takes pipelines"),  # type: ignore[arg-type]
         (lambda: leat.csv("a").replace("x", "\ud800", "").to_yaml(), "surrogate"),
     ):
@@ -375,6 +376,26 @@ def test_several_sources(tmp_path: pathlib.Path) -> None:
     assert [record["Name"] for record in both][-2:] == ["x", "y"]
     mixed = leat.mix(leat.csv("train.csv"), leat.jsonl("b.jsonl"), weights=[1, 1], exhausted="stop", seed=1)
     assert len(list(mixed)) < 20
+    listed = leat.mix([leat.csv("train.csv"), leat.jsonl("b.jsonl")], weights=[1, 1], exhausted="stop", seed=1)
+    assert listed.spec == mixed.spec
+
+
+def test_sources_with_stages(tmp_path: pathlib.Path) -> None:
+    """Files with other columns are made alike first; what is inferred behind them knows what they make."""
+    (tmp_path / "b.jsonl").write_text('{"who": "X", "n": 1}\n{"who": "Y", "n": 2}\n{"who": "Z", "n": 3}\n')
+    passengers = leat.csv("train.csv").lower("Name", output="text").cast("PassengerId", "id", dtype="int64")
+    others = leat.jsonl("b.jsonl").filter("n", max=2).rename({"who": "text", "n": "id"})
+    both = leat.concat(passengers, others).select(["text", "id"])
+    records = list(both)
+    assert [(record["text"], record["id"]) for record in records[-2:]] == [("X", 1), ("Y", 2)]
+    assert records[0]["text"] == records[0]["text"].lower()
+    (tmp_path / "both.yaml").write_text(both.to_yaml(), encoding="utf-8")
+    assert leat.from_yaml("both.yaml").spec["source"] == both.spec["source"]
+    assert list(leat.from_yaml("both.yaml")) == records
+    tokens = [each.tokenize("./modernbert", input="text") for each in (passengers, others)]
+    mixed = leat.mix(tokens, weights=[1, 1])
+    batch = next(iter(mixed.select(["input_ids", "id"]).pad(64).batch(4)))
+    assert set(batch) == {"input_ids", "attention_mask", "id"} and batch["input_ids"].shape == (4, 64)
 
 
 def test_asyncio() -> None:

@@ -55,17 +55,49 @@ class Plan:
         self.uneven, self.skips = spec.get("uneven", "drop"), leat_rounds.Skips(spec)
         self.skips_bad = spec.get("on_error", "fail") != "fail"
         self.source = leat_sources.open_source(self.source_kind, self.source_args, directory)
-        self.columns = {name: Column(dtype, is_list)
-                        for name, (dtype, is_list) in self.source.fields.items()}
-        self.source_columns = dict(self.columns)
-        self.steps = []   # functions of (row, context), in order; False drops the row
         self.orders = []  # (name, args, ordinal)
         self.batch = self.bucket = None
+        leaves = [leaf for leaf in self.source.leaves() if leaf is not self.source]
+        self.own = {leaf: self.walk_source(i, leaf) for i, leaf in enumerate(leaves)}
+        self.columns = {name: Column(dtype, is_list) for name, (dtype, is_list) in self.source_fields()}
+        self.source_columns = dict(self.columns)
+        self.steps = []   # functions of (row, context), in order; False drops the row
+        self.walk(spec.get("stages", []), 0)
+
+    def walk_source(self, i, leaf):
+        """The stages of one of several sources: its columns before and behind them, and the steps."""
+        self.columns = {name: Column(*field) for name, field in leaf.fields.items()}
+        before, self.steps = dict(self.columns), []
+        self.walk(leaf.stages, (i + 1) << 32)
+        return before, self.columns, self.steps
+
+    def source_fields(self):
+        """Of several sources those that all have with the same type."""
+        if not self.own:
+            return list(self.source.fields.items())
+        each = [{name: (column.dtype, column.is_list) for name, column in behind.items()}
+                for _, behind, _ in self.own.values()]
+        return [(name, field) for name, field in each[0].items()
+                if all(fields.get(name) == field for fields in each)]
+
+    def values_of(self, record, leaf, row, context):
+        """The values of a record by their names, as its source and the stages of that source alone
+        give them; None: they drop it."""
+        values = record.values()
+        if leaf not in self.own:
+            return values
+        before, behind, steps = self.own[leaf]
+        row.update((column, values[name]) for name, column in before.items())
+        if not all(step(row, context) is not False for step in steps):
+            return None
+        return {name: row[behind[name]] for name in self.source_columns}
+
+    def walk(self, stages, first_ordinal):
         ordinals = {}
-        for stage in spec.get("stages", []):
-            (name, args), = stage.items()
-            self.ordinal = ordinals.get(name, 0)
-            ordinals[name] = self.ordinal + 1
+        for stage in stages:
+            (name, args), = ((stage, {}),) if isinstance(stage, str) else stage.items()
+            self.ordinal = first_ordinal + ordinals.get(name, 0)
+            ordinals[name] = ordinals.get(name, 0) + 1
             if name == "dedup":
                 args = {**(args or {}), "hash": self.record_hash(args or {}, 0)}
             if name in ("chunk", "pack"):
@@ -292,9 +324,9 @@ class Plan:
             row = {"file": record.file + n_files, "offset": record.offset, "raw": record.raw,
                    "is_skipped": self.skips.has_record(number, record)}
             try:
-                values = record.values()
-                row.update((column, values[name]) for name, column in self.source_columns.items())
-                kept = all(step(row, context) is not False for step in self.steps)
+                values = self.values_of(record, record.source or source, row, context)
+                row.update((column, values[name]) for name, column in self.source_columns.items() if values)
+                kept = values is not None and all(step(row, context) is not False for step in self.steps)
             except BadRecord as error:
                 if not self.skips_bad:
                     raise SystemExit(f"{record.place}: {error}")

@@ -28,6 +28,7 @@ class Record:
     def __init__(self, file, offset, place, values, raw):
         self.file, self.offset, self.place = file, offset, place
         self.values, self.raw = values, raw  # raw: its bytes, without the line end
+        self.source = None  # the one that it is of, if there are several
 
 
 def to_bytes(text):
@@ -123,7 +124,16 @@ def lines_of(path):
         offset = end
 
 
-class TextSource:
+class Leaf:
+    """A source of files."""
+
+    stages = []  # of this one alone, within a concat or mix
+
+    def leaves(self):
+        return [self]
+
+
+class TextSource(Leaf):
     """A document is a line, a file, or what stands between separators; none is of line ends alone."""
 
     def __init__(self, args, directory):
@@ -156,7 +166,7 @@ class TextSource:
         return values
 
 
-class CsvSource:
+class CsvSource(Leaf):
     def __init__(self, args, directory):
         self.files = expand(args, directory)
         self.args = args
@@ -198,7 +208,7 @@ class CsvSource:
         return {name: mend(field, self.args, "replace") for name, field in zip(self.names, fields)}
 
 
-class JsonlSource:
+class JsonlSource(Leaf):
     """Fields are what the records of the first file have, in the order in which they appear; a
     map's are `outer.inner`."""
 
@@ -280,23 +290,29 @@ def convert(value, kind):
 
 
 class Composite:
-    """Several sources: `concat` one after the other, `mix` each for itself. Fields are those that
-    all have with the same type."""
+    """Several sources: `concat` one after the other, `mix` each for itself. `stages` beside a source
+    are its own; those beside a concat belong to each of its sources."""
 
     def __init__(self, args, directory, is_mix):
-        self.sources = [open_source(kind, inner, directory)
-                        for item in args["sources"] for kind, inner in item.items()]
+        self.sources = []
+        for item in args["sources"]:
+            (kind, inner), = ((key, value) for key, value in item.items() if key != "stages")
+            self.sources.append(open_source(kind, inner, directory))
+            for leaf in self.sources[-1].leaves():
+                leaf.stages = leaf.stages + (item.get("stages") or [])
         self.lanes = self.sources if is_mix else [self]
         self.mixing = args if is_mix else None
         self.files = [file for source in self.sources for file in source.files]
-        self.fields = {name: field for name, field in self.sources[0].fields.items()
-                       if all(source.fields.get(name) == field for source in self.sources)}
+
+    def leaves(self):
+        return [leaf for source in self.sources for leaf in source.leaves()]
 
     def records(self):
         n_files = 0
         for source in self.sources:
             for record in source.records():
                 record.file += n_files
+                record.source = record.source or source
                 yield record
             n_files += len(source.files)
 

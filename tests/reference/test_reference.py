@@ -428,6 +428,29 @@ def test_mixes(folder):
     check(folder, several(source, {"filter": {"input": "id", "min": 50}}, IDS), daemon=False)
 
 
+def test_stages_of_single_sources(folder):
+    """Files with other columns are made alike first."""
+    def number(name):
+        return {"hash_bucket": {"input": name, "output": "ids", "buckets": 1000}}
+
+    made = {**CSV, "stages": [{"filter": {"input": "text", "not_equals": ""}}, {"sample": {"fraction": 0.8}}, number("text")]}
+    docs = {**DOCS, "stages": [{"rename": {"fields": {"text": "t"}}}, {"sample": {"fraction": 0.5}}, number("t"),
+                               {"sample": {"fraction": 0.9}}]}
+    keep = {"select": {"fields": ["ids"]}}
+    check(folder, several({"concat": {"sources": [made, docs]}}, {"sample": {"fraction": 0.7}}, keep), *RUNS)
+    check(folder, several({"concat": {"sources": [made, docs]}}, keep, on_error="skip"), {"epochs": 2}, daemon=False)
+    def decimal():
+        return {"cast": {"input": "id", "dtype": "float32"}}
+
+    few = {**FEW, "stages": [decimal(), {"clip": {"input": "id", "max": 20}}]}
+    more = {**MORE, "stages": [decimal(), {"filter": {"input": "id", "min": 5}}]}
+    ids = {"select": {"fields": ["id"]}}
+    both = {"concat": {"sources": [FEW, {**DOCS, "stages": [{"sample": {"fraction": 0.3}}]}]}, "stages": [decimal()]}
+    for source in ({"mix": {"sources": [few, more], "weights": [1, 2], "exhausted": "repeat"}},
+                   {"mix": {"sources": [both, more], "proportions": [1, 1], "exhausted": "drop"}}):
+        check(folder, several(source, {"filter": {"input": "id", "max": 60}}, ids, {"shuffle": {"buffer_size": 9}}), *RUNS)
+
+
 def test_jsonl(folder):
     check(folder, jsonl_stream({"template": {"output": "doc", "parts": ["{text}", "{meta.lang}", "{id}:{meta.stars}"]}},
                                tokenize(mode="shortest", max_length=64),

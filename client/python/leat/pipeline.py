@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
 
@@ -79,7 +79,9 @@ class Pipeline(_stages.Stages):
         """
         if kind == "tokenize":
             arguments = {**arguments, "tokenizer": _tokenizer_path(arguments.get("tokenizer"))}
-        found = inference.expand(self._stages_, kind, specs.arguments(kind, arguments))
+        each = specs.source_stages(self._source)  # what sources have in common, the first of them has
+        before = [*each[0], *self._stages_] if each else self._stages_
+        found = inference.expand(before, kind, specs.arguments(kind, arguments))
         return self._changed(stages=(*self._stages_, *found))
 
     def with_options(self, arguments: Mapping[str, Any]) -> Self:
@@ -229,7 +231,8 @@ class Pipeline(_stages.Stages):
         return _open(how, self._place, opening.changed(self._open_options, options))
 
     def _place(self) -> daemon.Place:
-        return daemon.for_built(needs_own=any(kind == "exec" for kind, _ in self._stages_))
+        each = [self._stages_, *specs.source_stages(self._source)]
+        return daemon.for_built(needs_own=any(kind == "exec" for stages in each for kind, _ in stages))
 
     @property
     def stream(self) -> Stream:
@@ -385,19 +388,36 @@ def open(
 def _as_source(pipeline: Pipeline, what: str) -> dict[str, Any]:
     if not isinstance(pipeline, Pipeline):
         raise SpecError(f"{what} takes pipelines, as leat.csv(..), not {pipeline!r}")
-    if pipeline._stages_ or pipeline._options:
-        raise SpecError(f"{what} takes sources without stages: put those behind it, where they are for all of them")
+    if pipeline._options:
+        names = ", ".join(pipeline._options)
+        raise SpecError(f"{what} takes pipelines without options ({names}): set them behind it, for the whole stream")
+    for stage, _ in pipeline._stages_:
+        if stage not in _stages.PER_RECORD:
+            text = f"{what} takes pipelines with stages for single records: put `{stage}`, and what follows it, behind {what}"
+            raise SpecError(text)
     kind, given = pipeline._source
-    return {kind: given}
+    own = [{stage: arguments} for stage, arguments in pipeline._stages_]
+    return {kind: given} | ({"stages": own} if own else {})
 
 
-def concat(*sources: Pipeline) -> Pipeline:
-    """Several sources, one after the other; there are the fields that all of them have with the same type."""
-    return Pipeline.begin("concat", {"sources": [_as_source(source, "concat") for source in sources]})
+def _as_sources(pipelines: tuple[Pipeline | Sequence[Pipeline], ...], what: str) -> list[dict[str, Any]]:
+    """Of pipelines, each an argument, or in one list."""
+    only = pipelines[0] if len(pipelines) == 1 else pipelines
+    found = pipelines if isinstance(only, (str, Pipeline)) or not isinstance(only, Sequence) else only
+    return [_as_source(pipeline, what) for pipeline in found]  # type: ignore[arg-type]
+
+
+def concat(*sources: Pipeline | Sequence[Pipeline]) -> Pipeline:
+    """Several sources, one after the other; there are the fields that all of them have with the same type.
+
+    sources: pipelines, one by one or in a list. Each may have stages for single records (cast, rename, template, tokenize,
+        filter, ..), so that files with other columns are made alike first.
+    """
+    return Pipeline.begin("concat", {"sources": _as_sources(sources, "concat")})
 
 
 def mix(
-    *sources: Pipeline,
+    *sources: Pipeline | Sequence[Pipeline],
     weights: list[float] | None = None,
     proportions: list[float] | None = None,
     exhausted: Literal["stop", "repeat", "drop"] | None = None,
@@ -405,6 +425,7 @@ def mix(
 ) -> Pipeline:
     """Several sources, their records among each other.
 
+    sources: pipelines, one by one or in a list, with stages of their own as for `concat`.
     weights: a positive number for each source: each record is drawn from one of them at random, by its share in the sum.
     proportions: in place of weights: they come in turn, so that at any time each has had its share as nearly as can be.
     exhausted: when one has no more: the pass ends (stop), it begins again until all have been read once (repeat), or the
@@ -412,7 +433,7 @@ def mix(
     seed: with weights: another one draws otherwise.
     """
     given = {"weights": weights, "proportions": proportions, "exhausted": exhausted, "seed": seed}
-    return Pipeline.begin("mix", {"sources": [_as_source(source, "mix") for source in sources], **given})
+    return Pipeline.begin("mix", {"sources": _as_sources(sources, "mix"), **given})
 
 
 def source(kind: str, **arguments: Any) -> Pipeline:

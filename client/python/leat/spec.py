@@ -77,9 +77,27 @@ def arguments(kind: str, given: Mapping[str, Any], base: str | None = None) -> A
         found["cache"] = {"path": found["cache"]}
     if "sources" in found and kind in _stages.SOURCES:
         found["sources"] = [
-            {inner: arguments(inner, item[inner] or {}, base) for inner in item} for item in found["sources"]
+            {inner: given if inner == "stages" else arguments(inner, given or {}, base) for inner, given in item.items()}
+            | ({"stages": [_one_stage(stage, base) for stage in item["stages"]]} if item.get("stages") else {})
+            for item in found["sources"]
         ]
     return _resolve(kind, found, base)
+
+
+def _one_stage(stage: str | Mapping[str, Any], base: str | None) -> dict[str, Arguments]:
+    if isinstance(stage, str):
+        return {stage: {}}
+    return {kind: arguments(kind, given or {}, base) for kind, given in stage.items()}
+
+
+def source_stages(source: Stage) -> list[list[Stage]]:
+    """The stages that each source of a `concat` or `mix` has of its own."""
+    found = []
+    for item in source[1].get("sources", []):
+        own = [(kind, given) for stage in item.get("stages", []) for kind, given in stage.items()]
+        inner = [source_stages((kind, given)) for kind, given in item.items() if kind != "stages"]
+        found += [[*stages, *own] for stages in inner[0]] or [own]
+    return found
 
 
 # ---- YAML ----
