@@ -186,7 +186,9 @@ def tables(entries: list[Entry]) -> list[str]:
     # `pad` says how batches are made, and so is for the whole stream
     per_record = [entry["name"] for entry in entries if entry["kind"] == "map" and entry["name"] != "pad"]
     lines += ["}", "# Stages that a source within `concat` or `mix` may have of its own."]
-    lines += [f"PER_RECORD: frozenset[str] = frozenset({json.dumps(per_record)})"]
+    text = ", ".join(json.dumps(name) for name in per_record)
+    inner = textwrap.fill(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    lines += ["PER_RECORD: frozenset[str] = frozenset(", "    {", f"{inner},", "    }", ")"]
     return [*lines, f"SOURCES: frozenset[str] = frozenset({json.dumps(sources)})"]
 
 
