@@ -1,9 +1,9 @@
 /* cutter.c: see cutter.h.
  *
- * What a record is, is defined by the automaton here, one byte at a time, and by three rules for
- * records that it cannot end (end_of_record). The fast path (cutter_blocks.c) takes whole stretches
- * of well-quoted records, the automaton only the record at which the fast path stopped. Documents
- * (cutter_documents.c) and frames (cutter_frames.c) need neither.
+ * libcsv defines what a record is (cutter_csv.c), and three rules end those that it cannot end
+ * (end_of_record). The fast path (cutter_blocks.c) takes whole stretches of well-quoted records,
+ * libcsv only the record at which the fast path stopped. Documents (cutter_documents.c) and frames
+ * (cutter_frames.c) need neither.
  *
  * Each decision about a record looks at no more than the max_record_bytes from its start, or at the
  * end of the file: so where pieces end changes nothing.
@@ -14,21 +14,15 @@
 #include <string.h>
 
 #include "pipeline/cutter_blocks.h"
-
-enum state {
-    STATE_FIELD,  /* at the start of a field */
-    STATE_PLAIN,  /* in a field without quotes, or behind a misplaced closing quote */
-    STATE_QUOTED, /* inside quotes */
-    STATE_CLOSED, /* behind a quote that closes, or is the first of two */
-};
+#include "pipeline/cutter_csv.h"
 
 /* Without memory of what was seen, text of many lines that each open a quote would be scanned to
- * the limit once for each line. All automata that are inside quotes at the same line end go the
- * same way: entering [from, to) at a line start inside quotes leads to `state` at `to`, and no
- * record ends between. */
+ * the limit once for each line. All records that are inside quotes at the same line end go the same
+ * way: one that is so at a line start in [from, to) does not end before `to`, and is there what
+ * `csv` is. */
 struct open_stretch {
     size_t from, to;
-    enum state state;
+    struct leat_cutter_csv csv;
 };
 
 struct scan {
@@ -37,40 +31,30 @@ struct scan {
     bool is_end; /* the last record ends with the data */
 };
 
-static enum state step(const struct leat_cutter *cutter, enum state state, uint8_t byte) {
-    bool is_quote = cutter->quote && byte == cutter->quote;
-
-    if (state == STATE_QUOTED)
-        return is_quote ? STATE_CLOSED : STATE_QUOTED;
-    if (is_quote && state == STATE_CLOSED)
-        return STATE_QUOTED;
-    if (is_quote && state == STATE_FIELD)
-        return STATE_QUOTED;
-    return byte == cutter->delimiter ? STATE_FIELD : STATE_PLAIN;
-}
-
-/* Runs the automaton from a record's start to `limit`: behind the record's line end, or 0 if it
- * does not end; then *ret_state is the state at `limit`. */
-static size_t run(struct scan *scan, size_t start, size_t limit, enum state *ret_state) {
+/* Behind the line end of the record at `start`, or 0 if it does not end before `limit`; then
+ * *ret_csv is what it is there. */
+static size_t run(struct scan *scan, size_t start, size_t limit, struct leat_cutter_csv *csv) {
     const uint8_t *data = scan->base.data;
-    enum state state = STATE_FIELD;
     bool may_jump = true;
     size_t at = start;
 
+    if (start < limit && data[start] == '\n')
+        return start + 1;
+    leat_cutter_csv_begin(csv, scan->base.cutter);
     while (at < limit) {
-        uint8_t byte = data[at++];
-        if (byte == '\n' && state != STATE_QUOTED)
-            return at;
-        if (byte != '\n') {
-            state = step(scan->base.cutter, state, byte);
-        } else if (may_jump && at >= scan->open.from && at < scan->open.to) {
+        const uint8_t *line_end = memchr(data + at, '\n', limit - at);
+        size_t next = line_end ? (size_t)(line_end - data) + 1 : limit;
+
+        if (leat_cutter_csv_line(csv, data + at, next - at))
+            return next;
+        at = next;
+        if (line_end && may_jump && at >= scan->open.from && at < scan->open.to) {
             at = scan->open.to;
-            state = scan->open.state;
+            *csv = scan->open.csv;
         } else {
             may_jump = false;
         }
     }
-    *ret_state = state;
     return 0;
 }
 
@@ -84,10 +68,11 @@ static size_t run_line(const struct scan *scan, size_t start, size_t limit) {
 static size_t end_of_record(struct scan *scan, size_t start) {
     size_t n = scan->base.n_bytes - start, max = scan->base.cutter->max_record_bytes;
     size_t limit = n < max ? scan->base.n_bytes : start + max, end, first_line;
-    enum state state = STATE_PLAIN;
+    bool has_quotes = leat_cutter_is_quoting(scan->base.cutter);
+    struct leat_cutter_csv csv;
 
-    if (scan->base.cutter->kind == LEAT_CUTTER_CSV)
-        end = run(scan, start, limit, &state);
+    if (has_quotes)
+        end = run(scan, start, limit, &csv);
     else
         end = run_line(scan, start, limit);
     if (end)
@@ -95,15 +80,15 @@ static size_t end_of_record(struct scan *scan, size_t start) {
     if (n < max && !scan->is_end)
         return 0;
     first_line = run_line(scan, start, limit);
-    if (first_line)
-        scan->open = (struct open_stretch){first_line, limit, state};
-    if (n < max && state != STATE_QUOTED)
+    if (first_line && has_quotes)
+        scan->open = (struct open_stretch){first_line, limit, csv};
+    if (n < max && !(has_quotes && leat_cutter_csv_is_open(&csv)))
         return limit;
     scan->base.ends_midline = !first_line && n >= max;
     return first_line ? first_line : limit;
 }
 
-/* Takes records by the automaton until one ends behind `stop`. False: the data is done. */
+/* Takes records one by one until one ends behind `stop`. False: the data is done. */
 static bool take_slowly(struct scan *scan, size_t stop) {
     struct leat_cutter_scan *base = &scan->base;
 
@@ -227,37 +212,13 @@ static const char *fault(const uint8_t *record, size_t at, const char *message, 
 
 const char *leat_cutter_check(const struct leat_cutter *cutter, const uint8_t *record,
                               size_t n_bytes, uint32_t *ret_line, uint32_t *ret_column) {
-    enum state state = STATE_FIELD, next;
-    size_t opened_at = 0;
+    const char *message;
+    size_t at;
 
     if (n_bytes >= cutter->max_record_bytes)
         return fault(record, 0, "is longer than max_record_bytes", ret_line, ret_column);
     if (cutter->kind != LEAT_CUTTER_CSV)
         return NULL;
-    for (size_t i = 0; i < n_bytes; i++) {
-        bool is_quote = cutter->quote && record[i] == cutter->quote;
-        next = step(cutter, state, record[i]);
-        if (record[i] == '\r' && state != STATE_QUOTED)
-            return fault(record, i, "has a carriage return outside quotes that ends no line",
-                         ret_line, ret_column);
-        if (state == STATE_PLAIN && is_quote)
-            return fault(record, i,
-                         "has a quote within an unquoted field: quote the whole field, and "
-                         "double the quote",
-                         ret_line, ret_column);
-        if (state == STATE_CLOSED && next == STATE_PLAIN)
-            return fault(record, i,
-                         "has text behind a closing quote: a quote within a quoted field must be "
-                         "doubled",
-                         ret_line, ret_column);
-        if (state == STATE_FIELD && next == STATE_QUOTED)
-            opened_at = i;
-        state = next;
-    }
-    if (state == STATE_QUOTED)
-        return fault(record, opened_at,
-                     "has a quote that is opened here and never closed (or not within "
-                     "max_record_bytes)",
-                     ret_line, ret_column);
-    return NULL;
+    message = leat_cutter_csv_check(cutter, record, n_bytes, &at);
+    return message ? fault(record, at, message, ret_line, ret_column) : NULL;
 }

@@ -21,8 +21,8 @@
  * file alone, not on how they come in pieces.
  *
  * The fast path works on 64 bytes at a time with the prefix-xor of the quote mask (Langdale and
- * Lemire 2019). Where a quote stands within an unquoted field, a scalar automaton takes that
- * record, so that the two agree on every input.
+ * Lemire 2019). Where a quote stands within an unquoted field, and where there is no vector unit,
+ * libcsv takes the record (cutter_csv.h): the two agree on every input.
  */
 #pragma once
 

@@ -16,10 +16,6 @@ struct carry {
     uint64_t line_start_cr; /* the byte before was a CR at the beginning of a record */
 };
 
-static bool is_quoting(const struct leat_cutter *cutter) {
-    return cutter->kind == LEAT_CUTTER_CSV && cutter->quote;
-}
-
 /* The bytes inside quotes; *ret_wrong: quotes that counting takes for opening ones, but that open
  * nothing, since they stand within a field. (Behind a closing quote another one opens again: the
  * two are a doubled quote. Text behind a closing quote changes nothing for the cutter.) */
@@ -99,13 +95,11 @@ LEAT_ALWAYS_INLINE size_t scan_blocks(struct leat_cutter_scan *scan, bool is_ind
 }
 
 size_t leat_cutter_blocks_portable(struct leat_cutter_scan *scan) {
-    bool has_quotes = is_quoting(scan->cutter);
-
+    if (leat_cutter_is_quoting(scan->cutter))
+        return scan->n_bytes;
     if (scan->starts)
-        return scan_blocks(scan, true, has_quotes, leat_masks_classify_portable,
-                           leat_masks_prefix_xor_portable);
-    return scan_blocks(scan, false, has_quotes, leat_masks_classify_portable,
-                       leat_masks_prefix_xor_portable);
+        return scan_blocks(scan, true, false, leat_masks_classify_portable, NULL);
+    return scan_blocks(scan, false, false, leat_masks_classify_portable, NULL);
 }
 
 uint64_t leat_cutter_count_lines(const uint8_t *data, size_t n_bytes) {
@@ -118,7 +112,7 @@ uint64_t leat_cutter_count_lines(const uint8_t *data, size_t n_bytes) {
 
 #if defined(__x86_64__)
 LEAT_AVX2 static size_t scan_avx2(struct leat_cutter_scan *scan) {
-    bool has_quotes = is_quoting(scan->cutter);
+    bool has_quotes = leat_cutter_is_quoting(scan->cutter);
 
     if (scan->starts && has_quotes)
         return scan_blocks(scan, true, true, leat_masks_classify_avx2, leat_masks_prefix_xor_clmul);

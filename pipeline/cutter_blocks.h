@@ -1,7 +1,7 @@
 /* cutter_blocks.h: the cutter's fast path: 64 bytes at a time, for well-quoted data only.
  *
  * It goes through whole records from scan->start and stops at the first byte for which counting
- * quotes may not tell what the automaton in cutter.c would: a quote within an unquoted field, or a
+ * quotes may not tell what libcsv would: a quote within an unquoted field, or a
  * record above the limit. Everything before scan->start is then final.
  */
 #pragma once
@@ -20,7 +20,7 @@ struct leat_cutter_scan {
     bool ends_midline; /* the last record taken was cut off */
 };
 
-#define LEAT_CUTTER_BLOCKS_MIN_RECORD 128 /* max_record_bytes below: use the automaton alone */
+#define LEAT_CUTTER_BLOCKS_MIN_RECORD 128 /* max_record_bytes below: libcsv alone cuts */
 
 /* All records of kind SEPARATOR or WHOLE (cutter_documents.c). is_end: the last one ends with the
  * data. */
@@ -35,7 +35,12 @@ uint64_t leat_cutter_count_frames(const uint8_t *data, size_t n_bytes);
 /* Where it stopped, or SIZE_MAX: nothing is wrong up to the end of the data. */
 size_t leat_cutter_blocks(struct leat_cutter_scan *scan);
 
-/* The same for CPUs without AVX2 and PCLMULQDQ; leat_cutter_blocks() chooses. */
+static inline bool leat_cutter_is_quoting(const struct leat_cutter *cutter) {
+    return cutter->kind == LEAT_CUTTER_CSV && cutter->quote;
+}
+
+/* The same for CPUs without AVX2 and PCLMULQDQ, which stops at once where there are quotes;
+ * leat_cutter_blocks() chooses. */
 size_t leat_cutter_blocks_portable(struct leat_cutter_scan *scan);
 
 /* Counts the record data[start .. end), unless it is blank. */

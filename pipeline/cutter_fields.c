@@ -2,11 +2,10 @@
  *
  * By masks of 64 bytes (cutter_masks.h), as in cutter_blocks.c: counting quotes tells which
  * delimiters are inside of them, and shifted masks tell whether each quote may stand where it does.
- * As long as all of them may, counting is right; at the first that may not, the record is bad
- * anyway. What a block hands to the next is carried as bit 0, or as all bits.
+ * As long as all of them may, counting is right; at the first that may not, libcsv takes the record
+ * (cutter_csv.h). What a block hands to the next is carried as bit 0, or as all bits.
  */
-#include "pipeline/cutter_fields.h"
-
+#include "pipeline/cutter_csv.h"
 #include "pipeline/cutter_masks.h"
 
 /* Owner: one call. */
@@ -117,18 +116,6 @@ LEAT_ALWAYS_INLINE bool split_fields(struct split *split, size_t n_bytes, size_t
     return split_record(split, n_bytes, n_readable, true, classify, prefix_xor) && !split->inside;
 }
 
-bool leat_cutter_split_portable(const struct leat_cutter *cutter, const uint8_t *record,
-                                size_t n_bytes, size_t n_readable, struct leat_cutter_field *fields,
-                                uint32_t capacity, uint32_t *ret_n_fields) {
-    struct split split = {
-        .cutter = cutter, .record = record, .fields = fields, .capacity = capacity};
-    bool is_good = split_fields(&split, n_bytes, n_readable, leat_masks_classify_portable,
-                                leat_masks_prefix_xor_portable);
-
-    *ret_n_fields = split.n_fields;
-    return is_good;
-}
-
 #if defined(__x86_64__)
 LEAT_AVX2 static bool split_avx2(struct split *split, size_t n_bytes, size_t n_readable) {
     return split_fields(split, n_bytes, n_readable, leat_masks_classify_avx2,
@@ -140,21 +127,19 @@ bool leat_cutter_split(const struct leat_cutter *cutter, const uint8_t *record, 
                        uint32_t *ret_n_fields) {
     struct split split = {
         .cutter = cutter, .record = record, .fields = fields, .capacity = capacity};
-    bool is_good;
 
-    if (!leat_masks_has_avx2())
-        return leat_cutter_split_portable(cutter, record, n_bytes, n_readable, fields, capacity,
-                                          ret_n_fields);
-    is_good = split_avx2(&split, n_bytes, n_readable);
-    *ret_n_fields = split.n_fields;
-    return is_good;
+    if (leat_masks_has_avx2() && split_avx2(&split, n_bytes, n_readable)) {
+        *ret_n_fields = split.n_fields;
+        return true;
+    }
+    return leat_cutter_csv_split(cutter, record, n_bytes, fields, capacity, ret_n_fields);
 }
 #else
 bool leat_cutter_split(const struct leat_cutter *cutter, const uint8_t *record, size_t n_bytes,
                        size_t n_readable, struct leat_cutter_field *fields, uint32_t capacity,
                        uint32_t *ret_n_fields) {
-    return leat_cutter_split_portable(cutter, record, n_bytes, n_readable, fields, capacity,
-                                      ret_n_fields);
+    (void)n_readable;
+    return leat_cutter_csv_split(cutter, record, n_bytes, fields, capacity, ret_n_fields);
 }
 #endif
 

@@ -15,18 +15,13 @@ struct leat_cutter_field {
     bool has_doubled;    /* quotes in it are doubled: leat_cutter_unquote() */
 };
 
-/* The fields of record[0 .. n_bytes), of which n_readable >= n_bytes bytes may be read. The first
- * `capacity` are written, all are counted. False: its quoting is not RFC 4180's, as
- * leat_cutter_check() tells in words; then what is written means nothing. n_bytes: at most
- * UINT32_MAX. cutter: of kind CSV, for its delimiter and quote. */
+/* The fields of record[0 .. n_bytes), as libcsv finds them (cutter_csv.h), of which n_readable >=
+ * n_bytes bytes may be read. The first `capacity` are written, all are counted. False: its quoting
+ * is not RFC 4180's, as leat_cutter_check() tells in words; then what is written means nothing.
+ * n_bytes: at most UINT32_MAX. cutter: of kind CSV, for its delimiter and quote. */
 bool leat_cutter_split(const struct leat_cutter *cutter, const uint8_t *record, size_t n_bytes,
                        size_t n_readable, struct leat_cutter_field *fields, uint32_t capacity,
                        uint32_t *ret_n_fields);
-
-/* The same for CPUs without AVX2 and PCLMULQDQ; leat_cutter_split() chooses. */
-bool leat_cutter_split_portable(const struct leat_cutter *cutter, const uint8_t *record,
-                                size_t n_bytes, size_t n_readable, struct leat_cutter_field *fields,
-                                uint32_t capacity, uint32_t *ret_n_fields);
 
 /* The bytes of such a field with one quote for each two, at `out`, of n_bytes at least. Returns how
  * many there are. */

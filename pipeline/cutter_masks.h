@@ -56,12 +56,6 @@ LEAT_ALWAYS_INLINE void leat_masks_classify_portable(const uint8_t *block,
     *ret_masks = masks;
 }
 
-LEAT_ALWAYS_INLINE uint64_t leat_masks_prefix_xor_portable(uint64_t mask) {
-    for (unsigned shift = 1; shift < 64; shift *= 2)
-        mask ^= mask << shift;
-    return mask;
-}
-
 /* A block of which only the first n < 64 bytes are there. */
 LEAT_ALWAYS_INLINE void leat_masks_classify_part(const uint8_t *bytes, size_t n,
                                                  const struct leat_cutter *cutter,

@@ -110,6 +110,7 @@ static void every_split_gives_the_same(void **state) {
             }
 }
 
+/* With and without a vector unit, where there are no quotes: else libcsv takes all. */
 static void fast_paths_agree(void **state) {
     static uint8_t data[5000];
     struct leat_rng rng = {.state = 3};
@@ -120,7 +121,6 @@ static void fast_paths_agree(void **state) {
                          : fill(&rng, data, 300, "\",\r\naaaaaaaaaaaaaa");
         struct leat_cutter cutter = {.kind = i % 7 ? LEAT_CUTTER_CSV : LEAT_CUTTER_LINES,
                                      .delimiter = ',',
-                                     .quote = '"',
                                      .max_record_bytes = i % 3 ? 1 << 20 : 128};
         static uint32_t starts[2][5000], ends[2][5000];
         struct leat_cutter_scan scans[2];
