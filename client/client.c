@@ -192,29 +192,21 @@ int leat_client_open(struct leat_client *client, const char *stream,
     return open_request(client, &message, options, ret_stream);
 }
 
-int leat_client_open_spec(struct leat_client *client, const struct leat_spec *spec,
-                          const struct leat_open_options *options,
-                          struct leat_stream **ret_stream) {
-    Leat__OpenRequest message = LEAT__OPEN_REQUEST__INIT;
-    int r;
-
-    *ret_stream = NULL;
-    client->error = LEAT_ERROR_INIT;
-    if (leat_spec_pack(spec, &message.spec) < 0)
-        return leat_error_oom(&client->error);
-    r = open_request(client, &message, options, ret_stream);
-    leat_spec_message_free(message.spec);
-    return r;
-}
-
 int leat_client_open_built(struct leat_client *client, const struct leat_builder *builder,
                            const struct leat_open_options *options,
                            struct leat_stream **ret_stream) {
+    Leat__OpenRequest message = LEAT__OPEN_REQUEST__INIT;
     const struct leat_spec *spec;
     int r;
 
     *ret_stream = NULL;
     client->error = LEAT_ERROR_INIT;
     r = leat_builder_spec(builder, &spec, &client->error);
-    return r < 0 ? r : leat_client_open_spec(client, spec, options, ret_stream);
+    if (r < 0)
+        return r;
+    if (leat_spec_pack(spec, &message.spec) < 0)
+        return leat_error_oom(&client->error);
+    r = open_request(client, &message, options, ret_stream);
+    leat_spec_message_free(message.spec);
+    return r;
 }

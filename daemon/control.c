@@ -86,7 +86,7 @@ void leat_control_log(const struct leat_control *control, const char *what) {
                    });
 }
 
-void leat_control_done(struct leat_control *control) {
+static void reply_done(struct leat_control *control) {
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__Empty empty = LEAT__EMPTY__INIT;
 
@@ -244,14 +244,13 @@ void leat_control_close(struct leat_control *control) {
     if (control->why)
         leat_control_why_abandon(control->why);
     control->why = NULL;
-    control->pause = leat_pause_end(control->daemon, control->pause);
     control->tracing = leat_tracing_free(control->tracing);
     leat_channel_close(&control->channel);
 }
 
 void leat_control_leave(struct leat_control *control) {
     if (control->waits_for_drain && !control->is_closed)
-        leat_control_done(control);
+        reply_done(control);
     control->closes_when_sent = true;
     if (!control->channel.first)
         leat_control_close(control);

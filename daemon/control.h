@@ -22,7 +22,6 @@ struct leat_control_caches;
 struct leat_subscription;
 struct leat_reload;
 struct leat_control_why;
-struct leat_pause;
 struct leat_tracing;
 
 struct leat_control {
@@ -37,7 +36,6 @@ struct leat_control {
     struct leat_reload *reload;             /* that it waits for */
     struct leat_control_why *why;           /* likewise */
     struct leat_subscription *subscription; /* NULL: none */
-    struct leat_pause *pause;               /* of a stream; NULL: none */
     struct leat_control_rest rest;
     const uint8_t *request; /* that is being answered, if its answer is the same for all */
     size_t n_request;
@@ -55,8 +53,6 @@ void leat_control_close(struct leat_control *control);
 void leat_control_reply(struct leat_control *control, const Leat__ControlReply *reply);
 void leat_control_fail(struct leat_control *control, const struct leat_error *err);
 void leat_control_fail_memory(struct leat_control *control);
-/* It is done, and there is nothing to tell. */
-void leat_control_done(struct leat_control *control);
 /* One line for what changes the daemon: who asked for what. */
 void leat_control_log(const struct leat_control *control, const char *what);
 
@@ -67,11 +63,6 @@ typedef void leat_control_verb(struct leat_control *control, const Leat__Control
 #define LEAT_CONTROL_VERB(upper, name, right) leat_control_verb leat_control_##name;
 #include "proto/control_verbs.def"
 #undef LEAT_CONTROL_VERB
-
-/* Its stream goes on, unless another one holds it. Accepts NULL, returns NULL. */
-struct leat_pause *leat_pause_end(struct leat_daemon *daemon, struct leat_pause *pause);
-/* Ends those whose time is over. */
-void leat_pauses_tick(struct leat_daemon *daemon, uint64_t now_ns);
 
 struct leat_subscription *leat_subscription_free(struct leat_subscription *subscription);
 

@@ -50,20 +50,6 @@ void leat_control_why_abandon(struct leat_control_why *why) {
     why->control = NULL;
 }
 
-/* What a rehearsal needs. */
-static void describe(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
-                     Leat__WhyReply *message) {
-    const struct leat_gain *cache = &verdict->cache;
-
-    message->batches_per_s = verdict->batches_per_s;
-    if (facts->wall_ns > 0)
-        message->records_per_s = (double)facts->n_records * 1e9 / (double)facts->wall_ns;
-    message->trainer_s =
-        (cache->is_known ? cache->least_s : verdict->least_s)[LEAT_RESOURCE_TRAINER];
-    message->n_workers = facts->n_workers;
-    message->may_cache = facts->may_cache && !facts->has_cache;
-}
-
 static void answer(struct leat_control_why *why) {
     struct leat_text text = {.data = NULL}, json = {.data = NULL};
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
@@ -81,9 +67,6 @@ static void answer(struct leat_control_why *why) {
         message.verdict = (char *)(uintptr_t)leat_bound_name(verdict.bound);
         message.text = text.data;
         message.json = json.data;
-        describe(&why->facts, &verdict, &message);
-        message.may_operate = why->control->right >= LEAT_RIGHT_OPERATE;
-        message.is_own = why->stream->is_own;
         reply.verb_case = LEAT__CONTROL_REPLY__VERB_WHY;
         reply.why = &message;
         leat_control_reply(why->control, &reply);

@@ -198,7 +198,6 @@ static void on_tick(uv_timer_t *timer) {
     leat_client_log_tick(&daemon->client_log, &daemon->log, now_ns);
     leat_log_tell_lost(&daemon->log);
     leat_looks_tick(daemon, now_ns);
-    leat_pauses_tick(daemon, now_ns);
     leat_monitor_tick(&daemon->monitor, daemon);
     if (daemon->budget.limit_bytes != UINT64_MAX && !daemon->is_stopping)
         leat_heap_tick(&daemon->heap, &daemon->scheduler);

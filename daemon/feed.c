@@ -198,8 +198,7 @@ static bool pump_jobs(struct leat_feed *feed) {
 static void pump(struct leat_feed *feed) {
     bool is_starved;
 
-    if (feed->state == LEAT_FEED_CLOSING || feed->error.code || !feed->ring ||
-        feed->stream->n_pauses > 0)
+    if (feed->state == LEAT_FEED_CLOSING || feed->error.code || !feed->ring)
         return;
     leat_feed_tuner_step(feed);
     if (feed->ring->n_slots < feed->min_slots)

@@ -255,15 +255,6 @@ static void begin_interval(struct leat_feed_tuner *self, const struct leat_run_s
     self->last = *now;
 }
 
-void leat_feed_tuner_restart(struct leat_feed *feed) {
-    struct leat_run_stats stats;
-
-    if (!feed->tuner.is_on)
-        return;
-    leat_run_get_stats(feed->run, &stats);
-    begin_interval(&feed->tuner, &stats, leat_daemon_now_ns());
-}
-
 void leat_feed_tuner_step(struct leat_feed *feed) {
     struct leat_feed_tuner *self = &feed->tuner;
     uint64_t now_ns = self->is_on ? leat_daemon_now_ns() : 0, n_decisions;

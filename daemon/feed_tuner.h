@@ -41,8 +41,6 @@ void leat_feed_tuner_look(const struct leat_tuner_store *store, const struct lea
 void leat_feed_tuner_start(struct leat_feed *feed, const struct leat_feed_kept *kept);
 /* Often. */
 void leat_feed_tuner_step(struct leat_feed *feed);
-/* The run was held: what it did meanwhile says nothing. */
-void leat_feed_tuner_restart(struct leat_feed *feed);
 /* The trainer waits, and nothing is ready; or not any more. */
 void leat_feed_tuner_set_starved(struct leat_feed *feed, bool is_starved, uint64_t now_ns);
 /* The run ends. */

@@ -169,13 +169,6 @@ void leat_looks_begin(struct leat_daemon *daemon, struct leat_stream *stream) {
     take(daemon, stream, leat_daemon_now_ns(), NULL);
 }
 
-void leat_looks_restart(struct leat_daemon *daemon, struct leat_stream *stream) {
-    if (!stream->looks || !is_run(daemon, stream))
-        return;
-    stream->looks->n = 0;
-    take(daemon, stream, leat_daemon_now_ns(), NULL);
-}
-
 void leat_looks_tick(struct leat_daemon *daemon, uint64_t now_ns) {
     struct leat_look all = {.at_ns = 0};
 

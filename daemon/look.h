@@ -1,8 +1,8 @@
 /* look.h: what the counters of a stream, of the daemon and of the machine said at some moment. What
  * happened between two of them is what a verdict is made from.
  *
- * Each stream that is being run keeps one a second, of the last half minute; those of the time
- * before a pause are let go. Owner: loop.
+ * Each stream that is being run keeps one a second, of the last half minute. Owner:
+ * loop.
  */
 #pragma once
 
@@ -34,8 +34,6 @@ struct leat_looks {
 
 /* Its first run begins: what was before is forgotten. */
 void leat_looks_begin(struct leat_daemon *daemon, struct leat_stream *stream);
-/* It was held: what was before is forgotten. */
-void leat_looks_restart(struct leat_daemon *daemon, struct leat_stream *stream);
 /* Often: takes those that are due, of streams that are being run. */
 void leat_looks_tick(struct leat_daemon *daemon, uint64_t now_ns);
 

@@ -48,7 +48,6 @@ struct leat_stream {
     } origin;
     uid_t uid;              /* whose own it is */
     uint32_t n_refs;        /* sessions and feeds */
-    uint32_t n_pauses;      /* while there is one, no job of its runs begins */
     size_t look;            /* its number among those of the reload under way; 0: none */
     struct leat_data *data; /* as it was last seen; NULL: it was not yet */
     struct leat_stream_totals totals;

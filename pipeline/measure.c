@@ -260,19 +260,17 @@ static int read_lane(struct trial *trial, uint64_t max_bytes, uint64_t end_ns,
     return r < 0 ? r : 0;
 }
 
-/* Of the file, as far as the stream wants them. */
-static uint64_t file_bytes(const struct trial *trial, const char *path) {
-    uint64_t max = trial->plan.is_compressed ? 0 : (uint64_t)trial->plan.options.max_file_bytes;
+static uint64_t file_bytes(const struct leat_opener *opener, const char *path) {
     struct leat_error err = LEAT_ERROR_INIT;
     struct stat status = {.st_size = 0};
-    int fd = trial->opener->open_file(trial->opener, path, &err);
+    int fd = opener->open_file(opener, path, &err);
 
     if (fd < 0)
         return 0;
     if (fstat(fd, &status) < 0)
         status.st_size = 0;
     (void)close(fd);
-    return max > 0 && (uint64_t)status.st_size > max ? max : (uint64_t)status.st_size;
+    return (uint64_t)status.st_size;
 }
 
 /* Of files first .. end; if there are too many of them for the time, the others are taken to be
@@ -283,7 +281,7 @@ static double total_bytes(const struct trial *trial, size_t first, size_t end) {
     size_t i = first;
 
     for (; i < end && (i == first || now(trial) < end_ns); i++)
-        n_bytes += file_bytes(trial, paths[i]);
+        n_bytes += file_bytes(trial->opener, paths[i]);
     return i > first ? (double)n_bytes / (double)(i - first) * (double)(end - first) : 0;
 }
 
@@ -295,7 +293,7 @@ static double expansion(const struct trial *trial, size_t first, uint64_t n_byte
     if (!trial->plan.is_compressed)
         return 1;
     for (size_t i = first; i < scan->file; i++)
-        consumed += file_bytes(trial, trial->plan.source->files.paths[i]);
+        consumed += file_bytes(trial->opener, trial->plan.source->files.paths[i]);
     n_bytes += scan->n_carry;
     return consumed > 0 ? (double)n_bytes / (double)consumed : 1;
 }

@@ -44,7 +44,6 @@ struct leat_stream_options {
     int tuner;               /* enum leat_tuner_choice */
     int64_t jobs_in_flight;  /* 0: not given */
     int64_t collate_batches; /* 0: not given */
-    int64_t max_file_bytes;  /* 0: all */
     int64_t max_record_bytes, max_fields, max_tokens;
     int64_t max_batch_bytes;
     int64_t max_window_bytes, max_expansion, decode_ahead; /* of compressed files */

@@ -109,14 +109,6 @@ const struct leat_arg leat_stream_args[] = {
      .choices = tuner_choices,
      .help = "whether the daemon turns what is not given of block_bytes, jobs_in_flight, "
              "collate_batches and prefetch_size; as_set: as its settings say"},
-    {.name = "max_file_bytes",
-     .type = LEAT_ARG_BYTES,
-     .offset = offsetof(struct leat_stream_options, max_file_bytes),
-     .fallback = "0",
-     .min = 0,
-     .max = 9e15,
-     .help = "of each file only the records that end within so many first bytes of its text "
-             "(decompressed), as for a trial with large files; 0: all"},
     {.name = "max_record_bytes",
      .type = LEAT_ARG_BYTES,
      .offset = offsetof(struct leat_stream_options, max_record_bytes),
@@ -386,13 +378,6 @@ static int bind_options(struct leat_plan *plan, struct leat_error *err) {
 
     if (r < 0)
         return r;
-    for (size_t i = 0; plan->options.max_file_bytes > 0 && i < plan->n_sources; i++)
-        if (plan->sources[i].ops->look_into)
-            return leat_config_error(
-                config, "max_file_bytes", err,
-                "is not for %s, whose records do not stand in its files as text: "
-                "`take` has the first ones",
-                plan->sources[i].ops->name);
     if (plan->options.on_error == LEAT_ON_ERROR_QUARANTINE && !plan->options.quarantine)
         return leat_config_error(config, "on_error", err,
                                  "quarantine needs a file: set `quarantine`");

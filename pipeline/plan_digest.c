@@ -117,10 +117,8 @@ static void hash_source_of_records(struct leat_blake2b *state,
         source->ops->digest(config, state);
 }
 
-/* Those that decide which records there are, and which of them are bad. */
+/* Those that decide what is a bad record. */
 static void hash_options_of_records(struct leat_blake2b *state, const struct leat_plan *plan) {
-    if (plan->options.max_file_bytes > 0)
-        leat_blake2b_u64(state, (uint64_t)plan->options.max_file_bytes);
     leat_blake2b_u64(state, (uint64_t)plan->options.max_record_bytes);
     leat_blake2b_u64(state, (uint64_t)plan->options.max_fields);
     leat_blake2b_u64(state, (uint64_t)plan->options.max_tokens);

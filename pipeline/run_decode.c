@@ -67,15 +67,12 @@ static void count(struct leat_run *run) {
 
 /* Of one job; 0: there is no room for it. */
 static size_t bytes_of_next(const struct leat_run *run) {
-    uint64_t wanted = (uint64_t)run->plan->options.max_file_bytes;
     size_t max = max_units(run), n_bytes;
 
     if (max == 0 || n_units(run) >= max)
         return 0;
     n_bytes = ahead_bytes(run) / max;
     n_bytes = n_bytes < UNIT_BYTES_MAX ? n_bytes : UNIT_BYTES_MAX;
-    if (wanted > 0 && wanted < n_bytes) /* of a file */
-        n_bytes = wanted > UNIT_BYTES_MIN ? (size_t)wanted : UNIT_BYTES_MIN;
     return leat_account_may_grow(run->memory.account, n_bytes + JOB_BYTES) ? n_bytes : 0;
 }
 

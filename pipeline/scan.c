@@ -246,20 +246,9 @@ static int pass_over(struct leat_scan_job *job, struct leat_buffer *buffer,
     return r;
 }
 
-/* How much of the file's text there is behind so many bytes of the buffer, as far as the stream
- * wants it. */
-static uint64_t n_allowed(const struct leat_scan *scan, size_t n_filled) {
-    uint64_t max = (uint64_t)scan->plan->options.max_file_bytes;
-    uint64_t at = scan->piece_offset + n_filled;
-
-    return max == 0 ? UINT64_MAX : max > at ? max - at : 0;
-}
-
 /* How much of it may be read now, of a span not more than is left. */
-static size_t n_readable(const struct leat_scan *scan, size_t n_filled, size_t n) {
-    uint64_t n_left = scan->route.span ? scan->route.n_left : n_allowed(scan, n_filled);
-
-    return n > n_left ? (size_t)n_left : n;
+static size_t n_readable(const struct leat_scan *scan, size_t n) {
+    return scan->route.span && n > scan->route.n_left ? (size_t)scan->route.n_left : n;
 }
 
 /* After n bytes were read: whether there are no more. */
@@ -290,7 +279,7 @@ static int fill(struct leat_scan_job *job, struct leat_buffer *buffer, size_t li
     int r = pass_over(job, buffer, &cause);
 
     while (r == 0 && *n_filled < limit && !*at_end) {
-        size_t n = 0, n_wanted = n_readable(job->scan, *n_filled, limit - *n_filled);
+        size_t n = 0, n_wanted = n_readable(job->scan, limit - *n_filled);
 
         if (n_wanted > 0)
             r = read_some(job, buffer->data + *n_filled, n_wanted, &n, &cause);
@@ -362,21 +351,15 @@ static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t
 /* What can be cut of what is there; -EAGAIN: not even the header is. */
 static int cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled, bool at_end,
                struct leat_cut *ret_cut, struct leat_error *err) {
-    /* What is cut off by `max_file_bytes` is no record. */
-    bool is_last = at_end && (scan->route.span || n_allowed(scan, *n_filled) > 0);
-    int r = scan->is_begun ? 0 : begin_file(scan, buffer, n_filled, is_last, err);
+    int r = scan->is_begun ? 0 : begin_file(scan, buffer, n_filled, at_end, err);
 
-    if (r == -EAGAIN && at_end && !is_last) {
-        *n_filled = 0; /* there is less than a header */
-        return 0;
-    }
     if (r < 0)
         return r;
     if (scan->is_skipping)
         skip_line(scan, buffer, n_filled, at_end);
     if (scan->is_skipping)
         return 0;
-    leat_cutter_cut(cutter_of(scan), buffer->data, *n_filled, is_last, ret_cut);
+    leat_cutter_cut(cutter_of(scan), buffer->data, *n_filled, at_end, ret_cut);
     return 0;
 }
 

@@ -202,7 +202,7 @@ static int resolve_lane(const struct resolving *resolving, uint32_t lane, struct
             continue;
         for (size_t k = 0; r == 0 && k < table.n_spans; k++)
             r = add_span(resolving, &table.spans[k], lane, wanted, &n_found, err);
-        if (r == 0 && n_found == 0 && plan->options.max_file_bytes == 0)
+        if (r == 0 && n_found == 0)
             r = fail_item(plan, wanted->index, "is a line without a record", err);
     }
     leat_span_table_deinit(&table);

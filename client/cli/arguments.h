@@ -64,7 +64,7 @@ struct leat_cli_arguments {
     struct leat_cli_strings vary;
     struct leat_cli_number repeat;
     const char *goal, *find, *save;
-    bool compare, watch, check, wait, once, no_progress, rehearse;
+    bool compare, watch, check, wait, once, no_progress;
     struct leat_cli_number interval, updates, pid;
     const char *user, *reason, *room;
     const char *more[LEAT_CLI_MORE_MAX]; /* operands behind the first */

@@ -334,17 +334,10 @@ const struct leat_cli_command leat_cli_commands[] = {
          "trainer that takes no time.\n\nThe daemon looks at its counters once a second; what is "
          "told is of the last S seconds, or of the time\nsince the stream's first trainer came. "
          "Gains are those of a model: each part was busy for so long for each\nbatch, and the one "
-         "that is busiest bounds.\n\nWith --rehearse what one more worker and a cache would give "
-         "is tried as well: a daemon of its own gives\nthe same stream to as many trainers, who "
-         "take as long for a batch. Of the files it has the beginnings,\nwhat is read in four "
-         "seconds, 256 MiB of text at most; they are read with the rights of who asks, and\nwhat "
-         "is written lies below $TMPDIR until the end. While each of the two is measured the "
-         "stream is held:\nits trainers wait for some two seconds (slow ones for up to eight), and "
-         "miss nothing. That is a right of\noperators (admin_groups).\n\n" SOCKET_TEXT,
+         "that is busiest bounds.\n\n" SOCKET_TEXT,
      .operand = "STREAM",
      .examples = "  leatctl why titanic\n"
-                 "  leatctl why titanic --seconds 30 --json | jq .gains.worker.ratio\n"
-                 "  leatctl why titanic --rehearse\n",
+                 "  leatctl why titanic --seconds 30 --json | jq .gains.worker.ratio\n",
      .options = leat_cli_why_options,
      .run = leat_cli_why},
     {.name = "top",

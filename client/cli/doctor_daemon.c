@@ -136,8 +136,7 @@ static void look_at_group(struct leat_doctor *doctor, const char *name, const ch
 
 void leat_doctor_groups(struct leat_doctor *doctor) {
     look_at_group(doctor, "leat-clients", "pull batches and look at the daemon");
-    look_at_group(doctor, "leat-admin",
-                  "change things (drain, reload, kick, hold, trace, log-level)");
+    look_at_group(doctor, "leat-admin", "change things (drain, reload, kick, trace, log-level)");
 }
 
 /* ---- the daemon ---- */

@@ -186,10 +186,6 @@ const struct leat_cli_option leat_cli_why_options[] = {
      .min = 1,
      .max = 30,
      .help = "how long to look back (default 10)"},
-    {.name = "rehearse",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(rehearse),
-     .help = "try what one more worker and a cache would give; holds the stream meanwhile"},
     LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };

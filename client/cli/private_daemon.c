@@ -116,7 +116,6 @@ struct launch {
     struct words words;
     const char *notify;
     pid_t parent;
-    char self[16]; /* in words: it, which the daemon ends with */
 };
 
 /* In the child. */
@@ -234,8 +233,7 @@ int leat_cli_daemon_start_with(struct leat_cli_daemon *daemon, const char *file,
     if (r < 0)
         return r;
     add_words(&launch.words, "leatd", NULL);
-    (void)snprintf(launch.self, sizeof(launch.self), "%d", (int)getpid());
-    add_words(&launch.words, file ? "--config" : "--end-with", file ? file : launch.self);
+    add_words(&launch.words, "--config", file);
     add_words(&launch.words, "--socket-dir", daemon->directory);
     if (is_unfused)
         add_words(&launch.words, "--no-fuse", NULL);

@@ -1,5 +1,4 @@
-/* private_daemon.h: a leatd of our own, mostly for one file, with sockets that nobody else can
- * reach.
+/* private_daemon.h: a leatd of our own for one file, with sockets that nobody else can reach.
  *
  * It ends with us: at the latest when this process dies (PR_SET_PDEATHSIG). Its log goes to a file
  * beside its sockets, which is shown if it fails and removed with the rest; its warnings are shown
@@ -25,8 +24,7 @@ void leat_cli_daemon_program(char *ret_path, size_t size);
  * as the file says. 0, or -errno with what the daemon said; then there is nothing to stop. */
 int leat_cli_daemon_start(struct leat_cli_daemon *daemon, const char *file, uint32_t n_workers,
                           bool is_unfused, struct leat_error *err);
-/* The same with values in place of those in the file: `--set` for each. file NULL: none, for
- * streams that we describe ourselves. */
+/* The same with values in place of those in the file: `--set` for each. */
 int leat_cli_daemon_start_with(struct leat_cli_daemon *daemon, const char *file,
                                const char *const *overrides, size_t n_overrides, bool is_unfused,
                                struct leat_error *err);

@@ -3,7 +3,7 @@
 those that are then measured. A table, or JSON.
 
     why_bench.py BIN [--part situations|gains|all] [--set held_out|tuning|all] [--pipelines a,b] [--workers N]
-                 [--seconds S] [--rounds N] [--rehearse] [--folder DIR] [--json]
+                 [--seconds S] [--rounds N] [--folder DIR] [--json]
 
 BIN holds leatd and leatctl, BIN/../tests/e2e steady (a trainer that rests after each batch). Gains are of one
 more worker (N to N + 1), and of a cache that is there already: each pipeline runs under either daemon by turns
@@ -310,14 +310,14 @@ class Daemon:
             time.sleep(0.05)
         time.sleep(SETTLE_S)
 
-    def measure(self, seconds, *options):
+    def measure(self, seconds):
         """Batches a second, and what `why` says of that time: one in which others had little of the processors, if such a one comes."""
         self.settle()
         for _ in range(N_TRIES):
             n, start, stolen = self.n_batches(), time.monotonic(), stolen_s()
             time.sleep(seconds)
             rate = (self.n_batches() - n) / (time.monotonic() - start)
-            why = self.ask("why", "s", "--seconds", str(max(1, round(seconds))), *options)
+            why = self.ask("why", "s", "--seconds", str(max(1, round(seconds))))
             if stolen_s() - stolen < STOLEN * seconds * why["n_cpus"] and why["other_processes"] < STOLEN:
                 break
         return rate, why
@@ -419,7 +419,7 @@ def rounds_of(arguments, folder, name, spec, rest_us):
     for i in range(arguments.rounds):
         for key in list(variants)[::1 if i % 2 == 0 else -1]:
             with Daemon(arguments.bin, folder, f"{name}_{key}", *variants[key], rest_us) as daemon:
-                rate, why = daemon.measure(arguments.seconds, *(["--rehearse"] if arguments.rehearse and key == "base" else []))
+                rate, why = daemon.measure(arguments.seconds)
             rates[key].append(rate)
             verdicts[key].append(why)
     return rates, verdicts
@@ -432,8 +432,7 @@ def gains(arguments, folder, name, spec, rest_us):
               "verdict": statistics.mode(why["verdict"] for why in predictions), "why": predictions[-1],
               "why_then": {key: verdicts[key][-1] for key in ("worker", "cache")}}
     for key in ("worker", "cache"):
-        told = [why["rehearsal" if arguments.rehearse else "gains"][key] for why in predictions]
-        predicted = [gain["ratio"] for gain in told if gain]
+        predicted = [why["gains"][key]["ratio"] for why in predictions if why["gains"][key]]
         if not predicted:
             continue
         measured = statistics.median(after / before for before, after in zip(rates["base"], rates[key]))
@@ -467,7 +466,6 @@ def main():
     parser.add_argument("--workers", type=int, help="of the daemon before one is added (default: half of the CPUs)")
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--rehearse", action="store_true", help="gains as `why --rehearse` has them, not the model")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "leat-why-bench")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()

@@ -1,5 +1,5 @@
 /* test_operators.c: what operators see of trainers, and what they change: the verbs trainers, kick,
- * pause, log_level, caches and subscribe, and what those may take who only look. */
+ * log_level, caches and subscribe, and what those may take who only look. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -200,117 +199,6 @@ static void test_kick_whom(void **state) {
         (void)close(fds[i]);
 }
 
-/* ---- pause ---- */
-
-static void send_pause(int fd, const char *stream, uint32_t timeout_ms) {
-    Leat__PauseRequest pause = LEAT__PAUSE_REQUEST__INIT;
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
-    uint8_t bytes[128];
-
-    pause.stream = (char *)(uintptr_t)stream;
-    pause.timeout_ms = timeout_ms;
-    request.version = 1;
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_PAUSE;
-    request.pause = &pause;
-    test_control_send(fd, bytes, test_control_pack(&request, bytes));
-}
-
-/* Jobs in flight of numbers; its batches in *ret_n. */
-static uint32_t ask_jobs(uint64_t *ret_n) {
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
-    Leat__StatsRequest stats = LEAT__STATS_REQUEST__INIT;
-    Leat__ControlReply *reply;
-    uint32_t n_jobs;
-
-    stats.stream = (char *)(uintptr_t) "numbers";
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATS;
-    request.stats = &stats;
-    reply = test_control_ask(control, &request);
-    assert_int_equal(reply->verb_case, LEAT__CONTROL_REPLY__VERB_STATS);
-    n_jobs = reply->stats->streams[0]->n_jobs;
-    *ret_n = reply->stats->streams[0]->n_batches;
-    leat__control_reply__free_unpacked(reply, NULL);
-    return n_jobs;
-}
-
-static bool has_packet(int fd) {
-    struct pollfd item = {.fd = fd, .events = POLLIN};
-
-    return poll(&item, 1, 1) > 0;
-}
-
-/* Takes what was made, until nothing is being made any more. Returns the number of batches. */
-static uint64_t take_all(int fd) {
-    uint64_t n_batches = 0, n = 0;
-
-    for (int n_quiet = 0; n_quiet < 20; n_quiet++) {
-        if (has_packet(fd)) {
-            struct leat_packet packet;
-
-            if (test_receive(fd, &packet, NULL, NULL) == LEAT_PACKET_BATCH)
-                test_release(fd, &packet);
-            n_quiet = 0;
-        }
-        if (ask_jobs(&n) > 0 || n != n_batches)
-            n_quiet = 0;
-        n_batches = n;
-    }
-    return n_batches;
-}
-
-/* Batches that are there are given; no more are made until the last who holds the stream has gone.
- */
-static void test_pause(void **state) {
-    int numbers = test_open(&server, "numbers", 1, 0), lists = test_open(&server, "lists", 1, 0);
-    int holders[2] = {test_control_connect(&server), test_control_connect(&server)};
-    struct leat_packet batch = test_next_batch(numbers);
-    uint64_t n_batches, n;
-
-    (void)state;
-    for (int i = 0; i < 2; i++) {
-        send_pause(holders[i], "numbers", 10000);
-        test_control_expect(holders[i], LEAT__CONTROL_REPLY__VERB_DONE);
-    }
-    test_release(numbers, &batch);
-    n_batches = take_all(numbers);
-    (void)close(holders[0]);
-    batch = test_next_batch(lists); /* others go on */
-    assert_int_equal(take_all(numbers), n_batches);
-    send_pause(holders[1], "lists", 10000); /* in place of the first */
-    test_control_expect(holders[1], LEAT__CONTROL_REPLY__VERB_DONE);
-    batch = test_next_batch(numbers);
-    test_release(numbers, &batch);
-    (void)test_next_batch(numbers);
-    (void)ask_jobs(&n);
-    assert_true(n > n_batches);
-    (void)close(holders[1]);
-    (void)close(numbers);
-    (void)close(lists);
-}
-
-/* It is over with its time, also if nobody ends it; and it is not without bounds. */
-static void test_pause_ends(void **state) {
-    int numbers = test_open(&server, "numbers", 1, 0);
-
-    (void)state;
-    send_pause(control, "numbers", 0);
-    test_control_expect_error(control, "0 ms is outside 1..10000");
-    send_pause(control, "numbers", 10001);
-    test_control_expect_error(control, "outside");
-    send_pause(control, "number", 1);
-    test_control_expect_error(control, "numbers");
-    send_pause(control, "numbers", 1);
-    test_control_expect(control, LEAT__CONTROL_REPLY__VERB_DONE);
-    for (int i = 0; i < 200; i++) { /* more than are made ahead */
-        struct leat_packet batch = test_next_batch(numbers);
-
-        test_release(numbers, &batch);
-    }
-    (void)close(numbers);
-    send_pause(control, "numbers", 10000); /* the daemon's end is no later for it */
-    test_control_expect(control, LEAT__CONTROL_REPLY__VERB_DONE);
-}
-
 /* ---- log_level ---- */
 
 static void expect_levels(Leat__ControlReply *reply, const char *room, const char *level,
@@ -475,10 +363,11 @@ static void test_flood(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_trainers),        TEST(test_kick),      TEST(test_kick_whom),
-        TEST(test_log_level),       TEST(test_pause),     TEST(test_pause_ends),
-        TEST(test_no_caches),       TEST(test_subscribe), TEST(test_subscribers),
-        TEST(test_deaf_subscriber), TEST(test_flood),
+        TEST(test_trainers),    TEST(test_kick),
+        TEST(test_kick_whom),   TEST(test_log_level),
+        TEST(test_no_caches),   TEST(test_subscribe),
+        TEST(test_subscribers), TEST(test_deaf_subscriber),
+        TEST(test_flood),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

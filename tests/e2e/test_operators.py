@@ -128,12 +128,6 @@ def test_rights(folder):
         for args in (["drain"], ["kick", "1"], ["log-level", "debug"]):
             status, said = as_user(folder, daemon, [READERS], *args)
             assert status == 4 and f"usermod -aG {OPERATORS}" in said, (args, said)
-        process = puller(daemon)
-        wait_until(lambda: json.loads(daemon.ctl("why", "plain", "--json").stdout)["n_batches"] > 0, "what why tells")
-        status, said = as_user(folder, daemon, [READERS], "why", "plain", "--rehearse")
-        assert status == 4 and f"usermod -aG {OPERATORS}" in said, said
-        process.kill()
-        process.communicate()
         assert as_user(folder, daemon, [OPERATORS], "log-level", "debug") == (0, "")
         assert as_user(folder, daemon, [OPERATORS] + list(range(1000, 1300)), "status") == (0, "")
 

@@ -9,11 +9,9 @@ import gzip
 import json
 import lzma
 import os
-import pathlib
 import random
 import statistics
 import subprocess
-import sys
 import threading
 
 import data
@@ -67,50 +65,6 @@ def test_damaged_files_are_named(folder):
     assert record["file"].endswith("bad") and "cut short" in record["reason"], record
     assert raw[record["offset"]:].startswith(record["raw"].encode()), record
     assert raw[:record["offset"]].count(b"\n") + 1 == record["line"], record
-
-
-def test_beginnings(folder):
-    """max_file_bytes: of each file the records that end within so many bytes of its text, however it is packed, cut into
-    blocks, cached or entered; as if it were cut off there."""
-    raw, rng = records(), random.Random(11)
-    for limit in (100, 4096, 65536, 100000, len(raw) - 1, len(raw), len(raw) * 2, *(rng.randrange(100, len(raw)) for _ in range(3))):
-        (folder / "short").write_bytes(raw[:raw.rfind(b"\n", 0, limit) + 1])
-        (folder / "long").write_bytes(raw)
-        (folder / "packed").write_bytes(gzip.compress(raw[:50000]) + gzip.compress(raw[50000:]))
-        expected = run_digest(write_stream(folder, ["short", "short"]), "--epochs", 2, "--no-daemon")
-        for paths in (["long", "long"], ["packed", "long"]):
-            for block_bytes in ("4KiB", "1MiB"):
-                file = write_stream(folder, paths, max_file_bytes=limit, block_bytes=block_bytes)
-                assert run_digest(file, "--epochs", 2, "--no-daemon") == expected, (limit, paths, block_bytes)
-        file = write_stream(folder, ["packed", "long"], max_file_bytes=limit, cache={"path": str(folder / "cache")})
-        for _ in range(2):
-            assert run_digest(file, "--epochs", 2, "--workers", 2) == expected, limit
-    for paths, mode in ((["long"], "--no-daemon"), (["packed", "long"], "--workers=2")):
-        done = ctl("run", write_stream(folder, paths, max_file_bytes=10), mode, check=False)
-        assert done.returncode == 3 and b"0 records were read" in done.stderr, done.stderr
-    whole = run_digest(write_stream(folder, ["packed", "long"]), "--no-daemon")
-    assert run_digest(write_stream(folder, ["packed", "long"], cache={"path": str(folder / "cache")})) == whole
-
-
-def test_beginning_of_csv(folder):
-    """Quoted line ends, and less than a header."""
-    rows = ["id,text"] + [f'{i},"a\n{i} ""b"""' for i in range(300)]
-    raw = "".join(row + "\n" for row in rows).encode()
-    ends = [sum(len(row) + 1 for row in rows[:n]) for n in range(1, len(rows) + 1)]
-
-    def write(path, **options):
-        file = folder / "stream.yaml"
-        file.write_text(data.yaml_text({"s": {"source": {"csv": {"paths": [path]}}, **options,
-                                               "stages": [{"cast": {"input": "id", "dtype": "int64"}}, *STAGES]}}))
-        return file
-
-    (folder / "long").write_bytes(raw)
-    for limit in (ends[1], ends[1] + 3, ends[7], ends[7] - 1, ends[120] + 5):
-        (folder / "short").write_bytes(raw[:max(end for end in ends if end <= limit)])
-        assert run_digest(write("long", max_file_bytes=limit)) == run_digest(write("short")), limit
-    for limit in (5, ends[0], ends[1] - 1):
-        done = ctl("run", write("long", max_file_bytes=limit), check=False)
-        assert done.returncode == 3 and b"0 records were read" in done.stderr, (limit, done.stderr)
 
 
 def feed(path, raw):

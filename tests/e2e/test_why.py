@@ -4,11 +4,9 @@ is; that what it predicts is there; and that asking changes no batch.
 
     test_why.py BIN [PATTERN]
 """
-import contextlib
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import threading
 
@@ -133,100 +131,6 @@ def test_same_batches(folder):
         finally:
             is_over.set()
             thread.join()
-
-
-def opened_below(folder, pid):
-    """Files there that children of the process have open now."""
-    paths = set()
-    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        for link in pathlib.Path(f"/proc/{child}/fd").iterdir():
-            with contextlib.suppress(OSError):
-                paths.add(pathlib.Path(os.readlink(link)))
-    return {path for path in paths if path.is_relative_to(folder)}
-
-
-def test_rehearsal(folder):
-    """What a cache gives is tried, in a daemon beside, of which nothing is left; the stream's batches are what they are."""
-    places = folder / "places"
-    places.mkdir()
-    env = {"TMPDIR": str(places), "XDG_RUNTIME_DIR": str(places)}
-    rows = data.titanic(folder, 2000)
-    with open(rows, "a") as file:
-        file.write("a bad record\n")
-    aside = folder / "aside.jsonl"
-    bad = {"on_error": "quarantine", "quarantine": str(aside)}
-    text = data.yaml_text({"t": data.titanic_stream(rows, **bad)}, workers=1)
-    file = folder / "alone.yaml"
-    file.write_text(data.yaml_text({"t": data.titanic_stream(rows, on_error="skip")}))
-    want = run_digest(file, "--epochs", "600", "--no-daemon")
-    with Daemon(folder, text) as daemon:
-        trainer = subprocess.Popen([leat_harness.BIN / "leatctl", "pull", "t", "--epochs", "600", "--digest"], stdout=subprocess.PIPE,
-                                   env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
-        wait_until(lambda: why(daemon)["n_batches"] > 0, "batches")
-        ask = {"env": {**env, "LEAT_SOCKET": str(daemon.sockets)}}
-        rehearsal = subprocess.Popen([leat_harness.BIN / "leatctl", "why", "t", "--rehearse", "--json"], stdout=subprocess.PIPE,
-                                     env={**os.environ, **ask["env"]})
-        seen = set()
-        while rehearsal.poll() is None:
-            with contextlib.suppress(OSError):  # one that has just gone
-                seen |= opened_below(folder, rehearsal.pid)
-        answer = json.loads(rehearsal.communicate()[0])
-        assert any(path.is_relative_to(places) for path in seen) and rows in seen and aside not in seen, seen
-        assert answer["rehearsal"]["cache"]["ratio"] > 0 and answer["rehearsal"]["worker"]["ratio"] > 0, answer
-        assert answer["rehearsal"]["n_trainers"] == 1
-        assert answer["rehearsal"]["sample_bytes"] >= 1 << 20 and answer["verdict"] in VERDICTS
-        assert list(places.iterdir()) == []
-        assert leat_harness.find_digest(trainer.communicate(timeout=leat_harness.HANG_S)[0]) == want
-        done = leat_harness.ctl("why", "t", "--rehearse", check=False, **ask)
-        assert done.returncode == 1 and b"nobody reads the stream" in done.stderr, done.stderr
-
-
-def test_rehearsal_of_ranks(folder):
-    """Two trainers that rest longer than a batch takes get no more of anything, whatever the ring had ready; in an epoch
-    without end."""
-    rows = data.titanic(folder, 3000)
-    stream = data.titanic_stream(rows)
-    stream["stages"].insert(-2, {"repeat": {"count": 0}})
-    with Daemon(folder, data.yaml_text({"t": stream}, workers=1)) as daemon:
-        env = {**os.environ, "LEAT_SOCKET": str(daemon.sockets)}
-        steady = leat_harness.BIN.parent / "tests" / "e2e" / "steady"
-        trainers = [subprocess.Popen([steady, "t", str(rank), "2", "0", "30000", "0"], stdout=subprocess.DEVNULL, env=env)
-                    for rank in range(2)]
-        wait_until(lambda: (why(daemon, "--seconds", "1")["verdict"], why(daemon)["n_sessions"]) == ("trainer", 2), "its verdict")
-        answer = why(daemon, "--rehearse")["rehearsal"]
-        for trainer in trainers:
-            end(trainer)
-    assert answer["n_trainers"] == 2, answer
-    assert 0.6 < answer["worker"]["ratio"] < 1.6 and 0.6 < answer["cache"]["ratio"] < 1.6, answer
-
-
-def test_no_rehearsal(folder):
-    """Of a stream that has a cache; of one whose files have gone; by one who is interrupted: nothing is left, and it goes on."""
-    places = folder / "places"
-    places.mkdir()
-    rows = data.titanic(folder, 5000)
-    streams = {"t": data.titanic_stream(rows), "cached": data.titanic_stream(rows, cache={"path": str(folder / "cache")})}
-    with Daemon(folder, data.yaml_text(streams)) as daemon:
-        env = {**os.environ, "LEAT_SOCKET": str(daemon.sockets), "TMPDIR": str(places), "XDG_RUNTIME_DIR": str(places)}
-        processes = [subprocess.Popen([leat_harness.BIN / "leatctl", "pull", name, "--epochs", "0"], stdout=subprocess.DEVNULL, env=env)
-                     for name in streams]
-        for name in streams:
-            wait_until(lambda: json.loads(daemon.ctl("why", name, "--json").stdout)["n_batches"] > 0, "batches")
-        done = leat_harness.ctl("why", "cached", "--rehearse", check=False, env=env)
-        assert done.returncode == 1 and b"has a cache" in done.stderr, done.stderr
-        rehearsal = subprocess.Popen([leat_harness.BIN / "leatctl", "why", "t", "--rehearse", "--json"], stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE, env=env)
-        wait_until(lambda: list(places.iterdir()), "it has begun")
-        rehearsal.send_signal(signal.SIGINT)
-        assert rehearsal.communicate(timeout=leat_harness.HANG_S)[0] == b"" and rehearsal.returncode == 130
-        assert list(places.iterdir()) == []
-        pathlib.Path(rows).rename(folder / "gone.csv")
-        done = leat_harness.ctl("why", "t", "--rehearse", check=False, env=env)
-        assert done.returncode == 3 and os.fsencode(rows) in done.stderr, (done.returncode, done.stderr)
-        assert list(places.iterdir()) == []
-        pathlib.Path(folder / "gone.csv").rename(rows)
-        for process in processes:
-            end(process)
 
 
 if __name__ == "__main__":
