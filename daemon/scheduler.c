@@ -67,6 +67,7 @@ int leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint3
 
     *scheduler = (struct leat_scheduler){
         .loop = loop,
+        .now_ns = uv_hrtime,
         .n_workers = n_workers,
         .n_threads = n_threads,
         .n_mapping = n_mapping(n_workers),
@@ -311,14 +312,15 @@ uint32_t leat_scheduler_thread(void) {
 
 static void run(void *data) {
     struct leat_task *task = data;
-    uint64_t start_ns = uv_hrtime();
+    uint64_t (*now_ns)(void) = task->scheduler->now_ns;
+    uint64_t start_ns = now_ns();
 
     atomic_store_explicit(&task->start_ns, start_ns, memory_order_relaxed);
     set_policy(task->class == LEAT_TASK_MAP || task->class == LEAT_TASK_SLOW);
     leat_heartbeat_begin(task->scheduler->heartbeat, leat_scheduler_thread(), task);
     task->work(task);
     leat_heartbeat_end(task->scheduler->heartbeat, leat_scheduler_thread());
-    task->taken_ns = uv_hrtime() - start_ns;
+    task->taken_ns = now_ns() - start_ns;
 }
 
 static void on_work(uv_work_t *request) {
@@ -470,7 +472,7 @@ bool leat_scheduler_has_untaken(const struct leat_scheduler *scheduler) {
 }
 
 static void find_held(struct leat_scheduler *scheduler) {
-    uint64_t now_ns = uv_hrtime();
+    uint64_t now_ns = scheduler->now_ns();
 
     for (struct leat_task *task = scheduler->out; task; task = task->next) {
         uint64_t start_ns = atomic_load_explicit(&task->start_ns, memory_order_relaxed);

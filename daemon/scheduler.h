@@ -94,6 +94,7 @@ struct leat_task_user {
 
 struct leat_scheduler {
     uv_loop_t *loop;
+    uint64_t (*now_ns)(void); /* any thread; a test has a clock of its own */
     uint32_t n_workers, n_threads;                   /* of the pool */
     uint32_t n_mapping, max_long;                    /* mapping tasks: at once; if they are quick */
     uint32_t max_scans, max_short;                   /* in the pool */

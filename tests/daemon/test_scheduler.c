@@ -10,6 +10,8 @@
 
 #include "daemon/scheduler.h"
 
+#define SECOND    UINT64_C(1000000000)
+#define MS        UINT64_C(1000000)
 #define MAX_TASKS 2000
 #define N_USERS   3
 #define N_QUEUES  4
@@ -18,6 +20,7 @@
 struct test_task {
     struct leat_task task;
     unsigned owner, nap_ms;
+    uint64_t task_ns;
     uv_sem_t *waits_for; /* NULL: nothing */
 };
 
@@ -29,10 +32,12 @@ static struct {
     struct leat_task_queue queues[N_USERS][N_QUEUES];
     struct test_task tasks[MAX_TASKS];
     unsigned n_added, n_done, n_begun, n_done_of[N_OWNERS];
+    unsigned nap_ms;            /* of the tasks that are added */
     unsigned owners[MAX_TASKS]; /* of those that went to threads, in that order */
     uint32_t n_running[LEAT_N_TASK_CLASSES], n_most[LEAT_N_TASK_CLASSES]; /* atomic */
     uint32_t n_started[LEAT_N_TASK_CLASSES], n_most_started[LEAT_N_TASK_CLASSES];
-    unsigned nap_ms;
+    uint64_t task_ns;  /* that a task takes by the clock of the test */
+    uint64_t clock_ns; /* atomic */
 } test;
 
 static void raise_most(uint32_t *most, uint32_t n) {
@@ -51,6 +56,7 @@ static void work(struct leat_task *task) {
     if (self->waits_for)
         uv_sem_wait(self->waits_for);
     uv_sleep(self->nap_ms);
+    (void)__atomic_add_fetch(&test.clock_ns, self->task_ns, __ATOMIC_RELAXED);
     (void)__atomic_sub_fetch(&test.n_running[task->class], 1, __ATOMIC_RELAXED);
 }
 
@@ -73,6 +79,7 @@ static struct test_task *add_waiting(struct leat_task_queue *queue, enum leat_ta
 
     task->owner = owner;
     task->nap_ms = test.nap_ms;
+    task->task_ns = test.task_ns;
     task->waits_for = waits_for;
     task->task.class = class;
     task->task.start = start;
@@ -86,9 +93,8 @@ static void add(struct leat_task_queue *queue, enum leat_task_class class, unsig
     (void)add_waiting(queue, class, owner, NULL);
 }
 
-static void begin(uint32_t n_workers, unsigned nap_ms) {
+static void begin(uint32_t n_workers) {
     memset(&test, 0, sizeof(test));
-    test.nap_ms = nap_ms;
     assert_int_equal(uv_loop_init(&test.loop), 0);
     assert_int_equal(leat_scheduler_init(&test.scheduler, &test.loop, n_workers), 0);
     for (unsigned i = 0; i < N_USERS; i++) {
@@ -96,6 +102,18 @@ static void begin(uint32_t n_workers, unsigned nap_ms) {
         for (unsigned j = 0; j < N_QUEUES; j++)
             leat_task_queue_init(&test.queues[i][j], &test.users[i]);
     }
+}
+
+static uint64_t now_ns(void) {
+    return __atomic_load_n(&test.clock_ns, __ATOMIC_RELAXED);
+}
+
+/* One worker, so one task after the other, and a clock that only they turn. */
+static void begin_in_order(uint64_t task_ns) {
+    begin(1);
+    test.task_ns = task_ns;
+    test.clock_ns = SECOND;
+    test.scheduler.now_ns = now_ns;
 }
 
 static void end(void) {
@@ -129,49 +147,49 @@ static unsigned count_first(unsigned n, unsigned owner) {
     return n_of;
 }
 
-/* One worker, so one after the other: of two users with as much weight each has half, however many
- * queues and tasks the first has. */
+/* Of two users with as much weight each has half, however many queues and tasks the first has. */
 static void test_users_share(void **state) {
     (void)state;
-    begin(1, 2);
+    begin_in_order(2 * MS);
     for (unsigned i = 0; i < 80; i++)
         add(&test.queues[0][i % N_QUEUES], LEAT_TASK_MAP, 0);
     for (unsigned i = 0; i < 20; i++)
         add(&test.queues[1][0], LEAT_TASK_MAP, 1);
     end();
-    assert_in_range(count_first(30, 1), 9, 22);
-    assert_true(test.users[0].worker_ns > test.users[1].worker_ns);
+    assert_in_range(count_first(30, 1), 14, 16);
+    assert_int_equal(test.users[0].worker_ns, 80 * 2 * MS);
+    assert_int_equal(test.users[1].worker_ns, 20 * 2 * MS);
 }
 
 static void test_weights(void **state) {
     (void)state;
-    begin(1, 2);
+    begin_in_order(2 * MS);
     test.users[1].share.weight = 3;
     for (unsigned i = 0; i < 80; i++)
         add(&test.queues[0][0], LEAT_TASK_MAP, 0);
     for (unsigned i = 0; i < 80; i++)
         add(&test.queues[1][0], LEAT_TASK_MAP, 1);
     end();
-    assert_in_range(count_first(60, 1), 34, 56); /* 45, as far as naps are as long as they say */
+    assert_in_range(count_first(60, 1), 44, 46);
 }
 
 /* Of one user's runs each has its share of the time, not of the tasks. */
 static void test_queues_share(void **state) {
     (void)state;
-    begin(1, 1);
+    begin_in_order(MS);
     for (unsigned i = 0; i < 60; i++)
         add(&test.queues[0][0], LEAT_TASK_MAP, 0);
-    test.nap_ms = 8;
+    test.task_ns = 8 * MS;
     for (unsigned i = 0; i < 20; i++)
         add(&test.queues[0][1], LEAT_TASK_MAP, 1);
     end();
-    assert_in_range(count_first(40, 1), 2, 12);
+    assert_in_range(count_first(45, 1), 4, 6);
 }
 
 /* However much of the long kind waits, what is near to a trainer overtakes it. */
 static void test_urgent_first(void **state) {
     (void)state;
-    begin(1, 1);
+    begin_in_order(MS);
     for (int i = 0; i < 50; i++)
         add(&test.queues[0][0], LEAT_TASK_MAP, 0);
     add(NULL, LEAT_TASK_URGENT, 1);
@@ -186,7 +204,8 @@ static void test_urgent_first(void **state) {
 static void test_bounds(void **state) {
     (void)state;
     for (uint32_t n_workers = 1; n_workers <= 4; n_workers++) {
-        begin(n_workers, 1);
+        begin(n_workers);
+        test.nap_ms = 1; /* so that several run at once */
         for (unsigned i = 0; i < 60; i++) {
             add(&test.queues[1][0], LEAT_TASK_SLOW, 0);
             add(&test.queues[0][0], LEAT_TASK_MAP, 1);
@@ -208,7 +227,7 @@ static void test_held(void **state) {
     (void)state;
     assert_int_equal(uv_sem_init(&semaphore, 0), 0);
     for (uint32_t n_workers = 1; n_workers <= 3; n_workers++) {
-        begin(n_workers, 0);
+        begin(n_workers);
         for (unsigned i = 0; i < 20; i++)
             (void)add_waiting(&test.queues[0][0], LEAT_TASK_MAP, 0, &semaphore);
         add(&test.queues[0][1], LEAT_TASK_SLOW, 1);
@@ -236,7 +255,7 @@ static void test_one_user_cannot_take_all(void **state) {
 
     (void)state;
     assert_int_equal(uv_sem_init(&semaphore, 0), 0);
-    begin(2, 0);
+    begin(2);
     for (unsigned j = 0; j < N_QUEUES; j++)
         for (unsigned i = 0; i < 4; i++, n_waiting++)
             (void)add_waiting(&test.queues[0][j], i == 3 ? LEAT_TASK_SLOW : LEAT_TASK_MAP, 0,
@@ -259,7 +278,7 @@ static void test_hung_pool(void **state) {
 
     (void)state;
     assert_int_equal(uv_sem_init(&semaphore, 0), 0);
-    begin(2, 0);
+    begin(2);
     for (unsigned i = 0; i < 8; i++, n_waiting += 2) {
         (void)add_waiting(&test.queues[0][i % N_QUEUES], LEAT_TASK_SCAN, 0, &semaphore);
         (void)add_waiting(&test.queues[0][i % N_QUEUES], LEAT_TASK_MAP, 0, &semaphore);

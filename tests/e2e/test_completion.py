@@ -6,7 +6,7 @@ import pty
 import shutil
 import subprocess
 
-from leat_harness import BIN, ROOT, Daemon, Skip, ctl, main
+from leat_harness import BIN, HANG_S, ROOT, Daemon, Skip, ctl, main
 
 CONFIG = f"""
 streams:
@@ -50,7 +50,7 @@ def run(shell, script, words, folder, sockets="/nonexistent"):
         raise Skip(f"there is no {shell}")
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "LEAT_SOCKET": str(sockets), "LC_ALL": "C.UTF-8"}
     norc = ["--norc", "--noprofile"] if shell == "bash" else ["-f"]
-    done = subprocess.run([shell, *norc, "-c", script, shell, *words], capture_output=True, text=True, timeout=60, check=True,
+    done = subprocess.run([shell, *norc, "-c", script, shell, *words], capture_output=True, text=True, timeout=HANG_S, check=True,
                           cwd=folder, env=environment)
     return [line.rstrip() for line in done.stdout.splitlines() if line]
 
@@ -122,7 +122,7 @@ def on_a_terminal(*words, **variables):
     """What leatctl writes to a terminal."""
     ours, theirs = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-    subprocess.run([BIN / "leatctl", *words], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, timeout=60, check=False,
+    subprocess.run([BIN / "leatctl", *words], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, timeout=HANG_S, check=False,
                    env={**environment, "TERM": "xterm", **variables})
     os.close(theirs)
     text = b""

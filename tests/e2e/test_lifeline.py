@@ -3,10 +3,10 @@
 
     test_lifeline.py BIN [PATTERN]
 """
+import json
 import os
 import signal
 import subprocess
-import time
 
 import leat_harness
 from leat_harness import BIN, HANG_S, ctl, wait_until
@@ -74,7 +74,7 @@ def test_a_trainer_does_not_keep_it(folder):
     owner = Owner(folder, "--config", config).ready()
     puller = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "0", "--reconnect", "0"], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, env={**os.environ, **owner.env})
-    time.sleep(0.3)
+    wait_until(lambda: json.loads(ctl("status", "--json", env=owner.env).stdout)["n_batches"] > 0, "it gets batches")
     owner.end()
     expect(owner.daemon.wait(HANG_S) == 0, "it stops well")
     expect(puller.wait(HANG_S) != 0 and not owner.sockets.exists(), "the trainer is told, nothing is left")

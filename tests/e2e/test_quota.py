@@ -79,41 +79,30 @@ def quota(daemon):
     return {user["uid"]: user for user in found["users"]}
 
 
-def shares(daemon, n_batches):
-    """How many batches were made of each stream, while so many of the first were."""
-    def counts():
-        return [stream["n_batches"] for stream in json.loads(daemon.ctl("stats", "--json").stdout)]
-    wait_until(lambda: min(counts()) > 20, "all streams run")
-    before = counts()
-    wait_until(lambda: counts()[0] >= before[0] + n_batches, "batches of the first stream")
-    return [after - start for start, after in zip(before, counts())]
-
-
-def share_of_second_user(folder, **settings):
-    """The first has five streams, the second one."""
+def users_of_both(folder, **settings):
+    """The first user has five streams, the second one, and each stream goes on while all of them do. What share of the workers
+    each gets is a matter of time, which test_scheduler.c and test_fair.c count."""
     be_root()
     with open_to_all(folder, heavy_config(folder, 6, **settings)) as (daemon, tools):
         commands = [[*(AS_OTHER if i == 0 else []), tools / "leatctl", "pull", f"s{i}"] for i in range(6)]
         with running(daemon, commands):
-            made = shares(daemon, 300)
+            for n in (20, 300):
+                wait_until(lambda: min(n_batches(daemon, f"s{i}") for i in range(6)) > n, "all streams go on")
             users = quota(daemon)
-        assert users[OTHER]["worker_ns"] > 0 and users[0]["charges"]["sessions"]["used"] == 5, users
-        assert users[OTHER]["charges"]["sessions"]["used"] == 1, users
-        return made[0] / sum(made), users
+        assert users[OTHER]["worker_ns"] > 0 and users[0]["worker_ns"] > 0, users
+        assert users[0]["charges"]["sessions"]["used"] == 5 and users[OTHER]["charges"]["sessions"]["used"] == 1, users
+        return users
 
 
-def test_a_flood_leaves_half(folder):
-    """Of users of equal weight each gets half of the workers, however many streams the other has. A
-    batch is as much work in all streams."""
-    share, users = share_of_second_user(folder)
+def test_a_flood_stops_nobody(folder):
+    """Users have equal weights, however many streams one of them has."""
+    users = users_of_both(folder)
     assert users[OTHER]["weight"] == users[0]["weight"] == 1, users
-    assert 0.35 < share < 0.65, share
 
 
 def test_weights(folder):
-    share, users = share_of_second_user(folder, user_weights={str(OTHER): 4})
+    users = users_of_both(folder, user_weights={str(OTHER): 4})
     assert users[OTHER]["weight"] == 4 and users[0]["weight"] == 1, users
-    assert 0.65 < share < 0.95, share
 
 
 HELPER = """

@@ -27,7 +27,7 @@ from leat.batch import Batch
 from leat.stream import Stream
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-START_S = 60
+START_S = 120
 N_ROWS = 100
 BATCH = 8
 DTYPES = ["bool", "uint8", "uint16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import leat
+from conftest import START_S
 
 N_ROWS = 2000
 BATCH = 10
@@ -124,34 +125,39 @@ def test_a_loop_ends_with_its_epoch_also_behind_the_next_one(stream: Any) -> Non
     asyncio.run(read())
 
 
-def slowly(record: dict[str, Any]) -> dict[str, int]:
-    import time
-
-    time.sleep(0.0005)
-    return {"slow": 1}
-
-
 @pytest.fixture
-def slow_pipeline(pipeline: Any) -> Any:
-    """Its first batch takes a second."""
-    return leat.csv(pipeline.spec["source"][1]["paths"]).map(slowly, schema={"slow": "int64"}, warn=False).select("slow").batch(BATCH)
+def held_pipeline(pipeline: Any, tmp_path: pathlib.Path) -> Iterator[Any]:
+    """Its first batch comes when the test is over."""
+    go = str(tmp_path / "go")
+
+    def hold(record: dict[str, Any]) -> dict[str, int]:
+        import os
+        import time
+
+        while not os.path.exists(go):
+            time.sleep(0.01)
+        return {"one": 1}
+
+    rows = leat.csv(pipeline.spec["source"][1]["paths"])
+    yield rows.map(hold, schema={"one": "int64"}, deadline=START_S, warn=False).select("one").batch(BATCH)
+    pathlib.Path(go).touch()
 
 
-def test_a_closed_stream_ends_the_waiting(slow_pipeline: Any) -> None:
+def test_a_closed_stream_ends_the_waiting(held_pipeline: Any) -> None:
     async def close() -> None:
-        stream = slow_pipeline.open()
+        stream = held_pipeline.open()
         waiting = [asyncio.create_task(stream.next_async()) for _ in range(2)]
         await asyncio.sleep(0.05)
         stream.close()
-        for outcome in await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 10):
+        for outcome in await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), START_S):
             assert isinstance(outcome, leat.Error) and "closed" in str(outcome)
 
     asyncio.run(close())
 
 
-def test_another_place_while_a_task_waits(slow_pipeline: Any) -> None:
+def test_another_place_while_a_task_waits(held_pipeline: Any) -> None:
     async def load() -> None:
-        with slow_pipeline.open() as stream:
+        with held_pipeline.open() as stream:
             waiting = asyncio.create_task(stream.next_async())
             await asyncio.sleep(0.05)
             stream.load_state_dict(stream.state_dict())
@@ -166,9 +172,9 @@ def test_another_place_while_a_task_waits(slow_pipeline: Any) -> None:
     asyncio.run(load())
 
 
-def test_a_waiting_that_is_cancelled_tells_of_nothing_else(slow_pipeline: Any) -> None:
+def test_a_waiting_that_is_cancelled_tells_of_nothing_else(held_pipeline: Any) -> None:
     async def cancel() -> None:
-        with slow_pipeline.open() as stream:
+        with held_pipeline.open() as stream:
             waiting = asyncio.create_task(stream.next_async())
             await asyncio.sleep(0.05)
             waiting.cancel()

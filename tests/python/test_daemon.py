@@ -22,7 +22,7 @@ import leat
 from leat import daemon, errors, programs
 from shared_pipelines import lay_out
 
-HANG_S = 60
+HANG_S = 120
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
+from conftest import START_S  # noqa: E402
 from leat import columns, data, data_store, errors, held  # noqa: E402
 
 ROWS: list[dict[str, Any]] = [{"text": f"row é {i}", "label": i % 3, "score": i / 2, "ok": i % 2 == 0} for i in range(2500)]
@@ -114,7 +115,7 @@ def test_nothing_is_imported() -> None:
         data.recognise([{'a': 1}])
         print([name for name in ('numpy', 'pandas', 'polars', 'torch', 'datasets', 'pyarrow') if name in sys.modules])
     """
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=START_S)
     assert done.stdout == "[]\n"
 
 
@@ -417,7 +418,7 @@ def test_leftovers_go(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_two_writers_keep_one() -> None:
     code = "from leat import data; print(data.keep(data.recognise([{'text': str(i)} for i in range(5000)])).paths[0])"
     both = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    paths = {process.communicate(timeout=60)[0] for process in both}
+    paths = {process.communicate(timeout=START_S)[0] for process in both}
     assert len(paths) == 1 and len(in_folder()) == 1
     assert os.stat(data_store.folder()).st_mode & 0o777 == 0o700
     assert os.stat(next(iter(paths)).strip()).st_mode & 0o777 == 0o600
@@ -434,7 +435,7 @@ def test_a_forked_child_waits_for_no_thread_of_its_parent() -> None:
     with data_store._leases_lock:  # as another thread has it
         pid = os.fork()
         if pid == 0:
-            signal.alarm(20)
+            signal.alarm(START_S)
             try:
                 os._exit(not data_store._leases_lock.acquire(timeout=1))
             finally:

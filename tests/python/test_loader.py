@@ -17,6 +17,7 @@ import pytest
 
 np = pytest.importorskip("numpy")
 
+from conftest import START_S  # noqa: E402
 import leat  # noqa: E402
 from leat import columns, errors, frameworks, held  # noqa: E402
 
@@ -526,7 +527,7 @@ SECOND = """
 
 def run_second(path: pathlib.Path, tokenizer: str) -> dict[str, Any]:
     command = [sys.executable, "-c", textwrap.dedent(SECOND), str(path), tokenizer]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=START_S)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 

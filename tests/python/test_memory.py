@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import leat
+from conftest import START_S
 from leat import chart, memory, proc
 from leat.memory import MemoryProfile
 
@@ -97,7 +98,7 @@ def test_arguments_are_checked(arguments: dict[str, Any]) -> None:
 
 
 def test_descendants_count_and_pss_counts_shared_pages_once() -> None:
-    code = "import subprocess, sys, time; x = b'x' * (32 << 20); print(flush=True); time.sleep(60)"
+    code = "import subprocess, sys, time; x = b'x' * (32 << 20); print(flush=True); time.sleep(100000)"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
         try:
             assert child.stdout is not None and child.stdout.readline()
@@ -132,7 +133,7 @@ with leat.memory_profile(0.01) as profile:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert profile.is_running
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=START_S)
 
 
 def test_text_chart(tmp_path: pathlib.Path) -> None:

@@ -17,6 +17,7 @@ torch = pytest.importorskip("torch")
 
 from torch.utils.data import DataLoader  # noqa: E402
 
+from conftest import START_S  # noqa: E402
 import leat  # noqa: E402
 from leat import ranks  # noqa: E402
 from leat.torch_data import whole_batches  # noqa: E402
@@ -318,7 +319,7 @@ def test_stateful_data_loader_keeps_epochs(rows: Any) -> None:
 
 def n_open_files(at_most: int) -> int:
     """multiprocessing closes a queue's pipes when its feeding thread ends, some time after the loader is gone."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + START_S
     while len(os.listdir("/proc/self/fd")) > at_most and time.monotonic() < deadline:
         gc.collect()
         time.sleep(0.05)
@@ -342,7 +343,7 @@ def test_nothing_stays_open(batches: Any) -> None:
 def test_a_declared_stream(leatd: Any, rows: Any) -> None:
     before = leat.connect(leatd(rows.batch(BATCH).to_yaml("numbers")).address)
     try:
-        dataset = leat.TorchDataset("numbers", open_timeout=20)
+        dataset = leat.TorchDataset("numbers", open_timeout=START_S)
         for n_workers in (0, 2):
             assert numbers(loader(dataset, n_workers)) == steps()
         dataset.close()
