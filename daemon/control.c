@@ -279,8 +279,7 @@ static int start(struct leat_control *control, int take_fd, struct leat_error *e
     return r;
 }
 
-/* Tells a client why it gets no answers, if it takes that at once. */
-static void turn_away(struct leat_daemon *daemon, int take_fd, const struct leat_error *err) {
+static void say_why(int fd, const struct leat_error *err) {
     uint8_t bytes[LEAT_FRAME_HEAD_BYTES + LEAT_DELIVERY_ERROR_MAX];
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__Error message;
@@ -292,8 +291,13 @@ static void turn_away(struct leat_daemon *daemon, int take_fd, const struct leat
     if (n_bytes <= LEAT_DELIVERY_ERROR_MAX) {
         leat_frame_head(bytes, (uint32_t)n_bytes);
         (void)leat__control_reply__pack(&reply, bytes + LEAT_FRAME_HEAD_BYTES);
-        (void)send(take_fd, bytes, LEAT_FRAME_HEAD_BYTES + n_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void)send(fd, bytes, LEAT_FRAME_HEAD_BYTES + n_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
+}
+
+void leat_control_turn_away(struct leat_daemon *daemon, int take_fd, const struct leat_error *err) {
+    if (err)
+        say_why(take_fd, err);
     leat_reaper_dispose(&daemon->reaper, take_fd);
 }
 
@@ -310,7 +314,7 @@ int leat_control_accept(struct leat_daemon *daemon, int take_fd) {
         if (control)
             leat_user_unref(control->user);
         free(control);
-        turn_away(daemon, take_fd, &err);
+        leat_control_turn_away(daemon, take_fd, &err);
         return 0;
     }
     control->next = daemon->controls;

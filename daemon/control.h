@@ -45,6 +45,9 @@ struct leat_control {
 
 /* As leat_session_accept. */
 int leat_control_accept(struct leat_daemon *daemon, int take_fd);
+/* Ends a fresh connection that gets no answers, and tells it why if it takes that at once. err
+ * NULL: it is told nothing. */
+void leat_control_turn_away(struct leat_daemon *daemon, int take_fd, const struct leat_error *err);
 /* The daemon stops: answers who waits for that, then closes. */
 void leat_control_leave(struct leat_control *control);
 void leat_control_close(struct leat_control *control);

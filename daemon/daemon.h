@@ -73,6 +73,7 @@ struct leat_daemon {
     struct leat_state_folder indexes;      /* of streams without a cache: its path */
     struct leat_descriptions descriptions; /* of what was served, for positions that do not fit */
     struct leat_listener listeners[LEAT_N_ENDPOINTS];
+    struct leat_door door; /* of all of them */
 
     struct leat_session *sessions;
     struct leat_feed *feeds;

@@ -150,6 +150,34 @@ static int on_control(struct leat_listener *listener, int take_fd) {
     return leat_control_accept(listener->owner, take_fd);
 }
 
+static void log_refusal(struct leat_daemon *daemon, uid_t uid, const struct leat_error *err) {
+    if (err)
+        leat_daemon_log_client(daemon, uid, LEAT_EVENT_REFUSED,
+                               (struct leat_log_field[]){
+                                   LEAT_LOG_N("uid", uid),
+                                   LEAT_LOG_F("error", err->message),
+                                   LEAT_LOG_FIELDS_END,
+                               });
+}
+
+static void on_refused_trainer(struct leat_listener *listener, int take_fd, uid_t uid,
+                               const struct leat_error *err) {
+    log_refusal(listener->owner, uid, err);
+    leat_session_turn_away(listener->owner, take_fd, &leat_delivery_shared, err);
+}
+
+static void on_refused_copy(struct leat_listener *listener, int take_fd, uid_t uid,
+                            const struct leat_error *err) {
+    log_refusal(listener->owner, uid, err);
+    leat_session_turn_away(listener->owner, take_fd, &leat_delivery_copy, err);
+}
+
+static void on_refused_control(struct leat_listener *listener, int take_fd, uid_t uid,
+                               const struct leat_error *err) {
+    log_refusal(listener->owner, uid, err);
+    leat_control_turn_away(listener->owner, take_fd, err);
+}
+
 static void on_exhausted(struct leat_listener *listener) {
     struct leat_daemon *daemon = listener->owner;
     uint64_t now_ns = leat_daemon_now_ns();
@@ -163,10 +191,13 @@ static void on_exhausted(struct leat_listener *listener) {
 }
 
 int leat_endpoints_start(struct leat_daemon *daemon, struct leat_error *err) {
-    static int (*const on_accept[LEAT_N_ENDPOINTS])(struct leat_listener *, int) = {
-        [LEAT_ENDPOINT_TRAINER] = on_trainer,
-        [LEAT_ENDPOINT_COPY] = on_copy,
-        [LEAT_ENDPOINT_CONTROL] = on_control,
+    static const struct {
+        int (*on_accept)(struct leat_listener *, int);
+        void (*on_refuse)(struct leat_listener *, int, uid_t, const struct leat_error *);
+    } guests[LEAT_N_ENDPOINTS] = {
+        [LEAT_ENDPOINT_TRAINER] = {on_trainer, on_refused_trainer},
+        [LEAT_ENDPOINT_COPY] = {on_copy, on_refused_copy},
+        [LEAT_ENDPOINT_CONTROL] = {on_control, on_refused_control},
     };
 
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++) {
@@ -176,7 +207,10 @@ int leat_endpoints_start(struct leat_daemon *daemon, struct leat_error *err) {
         if (listener->fd < 0)
             continue;
         listener->owner = daemon;
-        listener->on_accept = on_accept[i];
+        listener->on_accept = guests[i].on_accept;
+        listener->on_refuse = guests[i].on_refuse;
+        listener->door = &daemon->door;
+        listener->n_at_once = &daemon->users.limits.user[LEAT_CHARGE_SESSIONS];
         listener->on_exhausted = on_exhausted;
         r = leat_listener_start(listener, &daemon->loop, i == LEAT_ENDPOINT_CONTROL);
         if (r < 0)

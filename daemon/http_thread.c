@@ -3,7 +3,8 @@
  * that sends a byte now and then keep others out.
  *
  * A connection is for one question, as each answer says; it lives IDLE_S without a byte, and
- * LIFE_NS at most.
+ * LIFE_NS at most. Who connects more often than door.h allows is refused at a Unix socket. At a TCP
+ * socket nobody can tell who it is: all share one account, and wait in the backlog for their turn.
  */
 #include "daemon/http_thread.h"
 
@@ -16,17 +17,21 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "daemon/door.h"
 #include "daemon/http.h"
 #include "daemon/http_library.h"
 #include "daemon/http_site.h"
+#include "daemon/peer.h"
 
 #define IDLE_S           10U
 #define LIFE_NS          UINT64_C(30000000000)
 #define PAUSE_MS         100 /* without descriptors */
 #define TICK_MS          1000
-#define CONNECTION_BYTES (16U << 10) /* of a request's head, and what answers it */
-#define MAX_ACCEPTS      16          /* a turn */
-#define NICENESS         10          /* after streams */
+#define CONNECTION_BYTES (16U << 10)       /* of a request's head, and what answers it */
+#define MAX_ACCEPTS      16                /* a turn */
+#define REST_NS          UINT64_C(5000000) /* behind refusals */
+#define NICENESS         10                /* after streams */
+#define NOBODY           ((uid_t)-1)       /* whoever comes by TCP */
 
 struct connection {
     int fd; /* -1: free; closed by libmicrohttpd */
@@ -39,7 +44,8 @@ struct leat_http_thread {
     struct MHD_Daemon *server;
     struct leat_http_site site;
     bool is_ending;
-    uint64_t resume_ns; /* accepts no more until then */
+    uint64_t resume_ns; /* accepts nobody until then */
+    struct leat_door door;
     struct connection connections[LEAT_HTTP_MAX_CONNECTIONS];
 };
 
@@ -96,6 +102,23 @@ static struct connection *make_room(struct leat_http_thread *thread) {
     return find_connection(thread, -1);
 }
 
+/* True if its user connects too often. */
+static bool is_refused(struct leat_http_thread *thread, int fd) {
+    uint64_t now_ns = uv_hrtime(), opens_ns;
+    struct leat_peer peer;
+
+    if (leat_peer_identify(&peer, fd) < 0)
+        peer.uid = NOBODY;
+    if (leat_door_knock(&thread->door, peer.uid, 0, now_ns) != LEAT_DOOR_OPEN) {
+        thread->resume_ns = now_ns + REST_NS;
+        return true;
+    }
+    opens_ns = leat_door_opens_ns(&thread->door, peer.uid, 0, now_ns);
+    if (peer.uid == NOBODY && opens_ns > now_ns)
+        thread->resume_ns = opens_ns;
+    return false;
+}
+
 static int accept_one(struct leat_http_thread *thread) {
     struct sockaddr_storage address;
     socklen_t size = sizeof(address);
@@ -105,7 +128,7 @@ static int accept_one(struct leat_http_thread *thread) {
 
     if (fd < 0)
         return -errno;
-    row = make_room(thread);
+    row = is_refused(thread, fd) ? NULL : make_room(thread);
     if (!row) {
         (void)close(fd);
         return 0;
@@ -117,7 +140,7 @@ static int accept_one(struct leat_http_thread *thread) {
 }
 
 static void accept_some(struct leat_http_thread *thread) {
-    for (int i = 0; i < MAX_ACCEPTS; i++) {
+    for (int i = 0; i < MAX_ACCEPTS && thread->resume_ns <= uv_hrtime(); i++) {
         int r = accept_one(thread);
 
         if (r == -EAGAIN)
@@ -155,12 +178,13 @@ static void take_readings(struct leat_http_thread *thread) {
 
 static int next_timeout(const struct leat_http_thread *thread, uint64_t now_ns) {
     MHD_UNSIGNED_LONG_LONG ms;
+    uint64_t most_ms = TICK_MS;
 
     if (thread->resume_ns > now_ns)
-        return PAUSE_MS;
-    if (leat_mhd.get_timeout(thread->server, &ms) == MHD_YES && ms < TICK_MS)
+        most_ms = (thread->resume_ns - now_ns) / UINT64_C(1000000) + 1;
+    if (leat_mhd.get_timeout(thread->server, &ms) == MHD_YES && ms < most_ms)
         return (int)ms;
-    return TICK_MS;
+    return (int)most_ms;
 }
 
 static void turn(struct leat_http_thread *thread) {

@@ -12,11 +12,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/daemon.h"
+#include "daemon/peer.h"
 #include "daemon/reaper.h"
 
-#define BACKLOG     512
-#define PAUSE_MS    100
-#define MAX_ACCEPTS 64 /* a turn of the loop */
+#define BACKLOG      512
+#define PAUSE_MS     100
+#define REST_MS      5
+#define MAX_ACCEPTS  64 /* a turn of the loop */
+#define MAX_REFUSALS 32 /* likewise; then the listener rests */
 
 /* ---- making the socket ---- */
 
@@ -189,29 +193,72 @@ static int accept_one(struct leat_listener *listener) {
     return fd < 0 ? -errno : fd;
 }
 
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void go_on(struct leat_listener *listener) {
+    listener->is_paused = listener->is_resting = false;
+    (void)uv_timer_stop(&listener->timer);
+    keep_reserve(listener);
+    (void)uv_poll_start(&listener->poll, UV_READABLE, on_poll);
+}
+
 static void on_timer(uv_timer_t *timer) {
-    leat_listener_resume(timer->data);
+    go_on(timer->data);
+}
+
+static void stop_polling(struct leat_listener *listener, uint64_t ms) {
+    (void)uv_poll_stop(&listener->poll);
+    (void)uv_timer_start(&listener->timer, on_timer, ms, 0);
 }
 
 static void pause_listening(struct leat_listener *listener) {
     listener->is_paused = true;
-    (void)uv_poll_stop(&listener->poll);
-    (void)uv_timer_start(&listener->timer, on_timer, PAUSE_MS, 0);
+    stop_polling(listener, PAUSE_MS);
     listener->on_exhausted(listener);
+}
+
+static void rest(struct leat_listener *listener) {
+    listener->is_resting = true;
+    stop_polling(listener, REST_MS);
+}
+
+/* True if its user connects too often; then the descriptor is taken care of. */
+static bool is_refused(struct leat_listener *listener, int fd) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    enum leat_door_answer answer;
+    struct leat_peer peer;
+
+    if (leat_peer_identify(&peer, fd) < 0)
+        return false; /* on_accept finds that out, too */
+    answer = leat_door_knock(listener->door, peer.uid, *listener->n_at_once, leat_daemon_now_ns());
+    if (answer == LEAT_DOOR_OPEN)
+        return false;
+    leat_error_set(&err, -EDQUOT,
+                   "this user connects too often: %llu connections at once and then %d a second "
+                   "are allowed",
+                   (unsigned long long)(LEAT_DOOR_AT_ONCE + *listener->n_at_once),
+                   LEAT_DOOR_PER_SECOND);
+    listener->on_refuse(listener, fd, peer.uid, answer == LEAT_DOOR_TELL ? &err : NULL);
+    return true;
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events) {
     struct leat_listener *listener = poll->data;
+    int n_refused = 0;
 
     (void)status;
     (void)events;
-    for (int i = 0; i < MAX_ACCEPTS && listener->fd >= 0; i++) {
+    for (int i = 0; i < MAX_ACCEPTS && n_refused < MAX_REFUSALS && listener->fd >= 0; i++) {
         int r = accept_one(listener);
 
         if (r == -EINTR || r == -ECONNABORTED)
             continue;
         if (r == -EAGAIN)
             break;
+        if (r >= 0 && is_refused(listener, r)) {
+            n_refused++;
+            continue;
+        }
         if (r >= 0)
             r = listener->on_accept(listener, r);
         if (r < 0) { /* out of descriptors or memory: neither is cured by trying again at once */
@@ -220,6 +267,8 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
         }
     }
     keep_reserve(listener);
+    if (n_refused > 0 && !listener->is_paused && listener->fd >= 0)
+        rest(listener);
 }
 
 int leat_listener_start(struct leat_listener *listener, uv_loop_t *loop, bool with_reserve) {
@@ -236,12 +285,8 @@ int leat_listener_start(struct leat_listener *listener, uv_loop_t *loop, bool wi
 }
 
 void leat_listener_resume(struct leat_listener *listener) {
-    if (!listener->is_paused || listener->fd < 0)
-        return;
-    listener->is_paused = false;
-    (void)uv_timer_stop(&listener->timer);
-    keep_reserve(listener);
-    (void)uv_poll_start(&listener->poll, UV_READABLE, on_poll);
+    if (listener->is_paused && listener->fd >= 0)
+        go_on(listener);
 }
 
 static void remove_file(struct leat_listener *listener) {

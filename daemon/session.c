@@ -497,11 +497,12 @@ static void link_session(struct leat_session *session) {
     daemon->n_sessions++;
 }
 
-/* Tells a client why it gets no session. */
-static void turn_away(struct leat_daemon *daemon, int take_fd,
-                      const struct leat_delivery_ops *delivery_ops, const struct leat_error *err) {
+void leat_session_turn_away(struct leat_daemon *daemon, int take_fd,
+                            const struct leat_delivery_ops *delivery_ops,
+                            const struct leat_error *err) {
     daemon->n_refused++;
-    leat_delivery_refuse(take_fd, delivery_ops, err);
+    if (err)
+        leat_delivery_refuse(take_fd, delivery_ops, err);
     leat_reaper_dispose(&daemon->reaper, take_fd);
 }
 
@@ -564,6 +565,6 @@ int leat_session_accept(struct leat_daemon *daemon, int take_fd,
     } else {
         leat_error_oom(&err);
     }
-    turn_away(daemon, take_fd, delivery_ops, &err);
+    leat_session_turn_away(daemon, take_fd, delivery_ops, &err);
     return 0;
 }

@@ -85,6 +85,11 @@ struct leat_session {
  * the caller should accept no more for now. */
 int leat_session_accept(struct leat_daemon *daemon, int take_fd,
                         const struct leat_delivery_ops *delivery_ops);
+/* Ends a fresh connection that becomes no session, and tells it why. err NULL: it is told nothing.
+ */
+void leat_session_turn_away(struct leat_daemon *daemon, int take_fd,
+                            const struct leat_delivery_ops *delivery_ops,
+                            const struct leat_error *err);
 
 /* Ends it kindly: GOAWAY, and a while to give back what it holds. */
 void leat_session_leave(struct leat_session *session, const struct leat_error *why);
