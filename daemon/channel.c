@@ -56,8 +56,13 @@ static int receive(struct leat_channel *channel) {
     return 1;
 }
 
+/* A channel that has ended may still say why. */
+static bool may_send(const struct leat_channel *channel) {
+    return !channel->is_closing && !channel->failure;
+}
+
 static bool may_deliver(const struct leat_channel *channel) {
-    return channel->n_pauses == 0 && !channel->is_closing && !channel->has_ended;
+    return channel->n_pauses == 0 && !channel->has_ended && may_send(channel);
 }
 
 static void deliver_frames(struct leat_channel *channel) {
@@ -128,18 +133,27 @@ static void pop_outgoing(struct leat_channel *channel) {
     out->on_sent(out);
 }
 
-static void flush(struct leat_channel *channel) {
-    while (channel->first && !channel->is_closing) {
+/* 0, or -errno if nothing can be sent any more. */
+static int send_queue(struct leat_channel *channel) {
+    while (channel->first && may_send(channel)) {
         int r = send_some(channel, channel->first);
 
         if (r == -EAGAIN)
-            break;
-        if (r < 0) {
-            fail(channel, r, "sending");
-            return;
-        }
+            return 0;
+        if (r < 0)
+            return r;
         if (r > 0)
             pop_outgoing(channel);
+    }
+    return 0;
+}
+
+static void flush(struct leat_channel *channel) {
+    int r = send_queue(channel);
+
+    if (r < 0) {
+        fail(channel, r, "sending");
+        return;
     }
     update_poll(channel);
     if (!channel->first && !channel->is_closing && channel->ops->on_drained)
@@ -148,7 +162,7 @@ static void flush(struct leat_channel *channel) {
 
 /* What it has sent before waits for the end of the rest, with the end of file behind it. */
 static void look_for_end(struct leat_channel *channel) {
-    bool has_frames = channel->decoder.n_taken < channel->decoder.n_bytes;
+    bool has_frames = leat_frame_decoder_has_bytes(&channel->decoder);
     char byte;
 
     if (!has_frames && recv(channel->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 0) {
@@ -179,16 +193,30 @@ static void update_poll(struct leat_channel *channel) {
 
     if (channel->is_closing)
         return;
-    if (channel->n_pauses == 0 && !channel->has_ended)
+    if (channel->n_pauses == 0)
         events |= UV_READABLE;
-    if (channel->n_pauses == 1 && channel->watches_end && !channel->has_ended)
+    if (channel->n_pauses == 1 && channel->watches_end)
         events |= UV_DISCONNECT;
-    if (channel->first && !channel->has_ended)
+    if (channel->first)
         events |= UV_WRITABLE;
-    if (events)
+    if (events && !channel->has_ended && !channel->failure)
         (void)uv_poll_start(&channel->poll, events, on_poll);
     else
         (void)uv_poll_stop(&channel->poll);
+}
+
+static void on_later(uv_timer_t *timer) {
+    struct leat_channel *channel = timer->data;
+
+    if (channel->failure)
+        fail(channel, channel->failure, "sending");
+    else
+        deliver_frames(channel);
+}
+
+static void do_later(struct leat_channel *channel) {
+    if (!channel->is_closing)
+        (void)uv_timer_start(&channel->later, on_later, 0, 0);
 }
 
 int leat_channel_open(struct leat_channel *channel, uv_loop_t *loop, struct leat_reaper *reaper,
@@ -200,7 +228,8 @@ int leat_channel_open(struct leat_channel *channel, uv_loop_t *loop, struct leat
     r = uv_poll_init(loop, &channel->poll, take_fd);
     if (r < 0)
         return r;
-    channel->poll.data = channel;
+    (void)uv_timer_init(loop, &channel->later);
+    channel->poll.data = channel->later.data = channel;
     leat_frame_decoder_init(&channel->decoder, frame_limit);
     update_poll(channel);
     return 0;
@@ -218,8 +247,12 @@ void leat_channel_send(struct leat_channel *channel, struct leat_outgoing *take_
     *channel->last = take_outgoing;
     channel->last = &take_outgoing->next;
     channel->queued_bytes += take_outgoing->head_bytes + take_outgoing->payload_bytes;
-    if (channel->first == take_outgoing)
-        flush(channel);
+    if (channel->first != take_outgoing || !may_send(channel))
+        return;
+    channel->failure = send_queue(channel);
+    if (channel->failure)
+        do_later(channel);
+    update_poll(channel);
 }
 
 void leat_channel_pause(struct leat_channel *channel, bool is_paused) {
@@ -229,8 +262,8 @@ void leat_channel_pause(struct leat_channel *channel, bool is_paused) {
     else
         channel->n_pauses--;
     update_poll(channel);
-    if (channel->n_pauses == 0)
-        deliver_frames(channel);
+    if (channel->n_pauses == 0 && leat_frame_decoder_has_bytes(&channel->decoder))
+        do_later(channel);
 }
 
 void leat_channel_rest(struct leat_channel *channel, bool is_resting) {
@@ -246,7 +279,7 @@ static void on_fd_closed(struct leat_reaper_item *item) {
     channel->ops->on_closed(channel);
 }
 
-static void on_poll_closed(uv_handle_t *handle) {
+static void on_handles_closed(uv_handle_t *handle) {
     struct leat_channel *channel = handle->data;
 
     while (channel->first)
@@ -254,6 +287,12 @@ static void on_poll_closed(uv_handle_t *handle) {
     channel->reaper_item.fd = channel->fd;
     channel->reaper_item.on_closed = on_fd_closed;
     leat_reaper_close(channel->reaper, &channel->reaper_item);
+}
+
+static void on_poll_closed(uv_handle_t *handle) {
+    struct leat_channel *channel = handle->data;
+
+    uv_close((uv_handle_t *)&channel->later, on_handles_closed);
 }
 
 void leat_channel_close(struct leat_channel *channel) {

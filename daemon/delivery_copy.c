@@ -141,8 +141,10 @@ static int copy_send(struct leat_delivery *delivery, const struct leat_packet *p
 static int copy_start(struct leat_delivery *delivery, uint32_t window) {
     struct copy *copy = (struct copy *)delivery;
 
-    copy->n_line = window + 4; /* some ends of epochs beside the batches */
-    copy->line = calloc(copy->n_line, sizeof(*copy->line));
+    uint32_t n_line = window + 4; /* some ends of epochs beside the batches */
+
+    copy->line = calloc(n_line, sizeof(*copy->line));
+    copy->n_line = copy->line ? n_line : 0;
     return copy->line ? 0 : -ENOMEM;
 }
 

@@ -62,6 +62,10 @@ int leat_frame_decoder_next(struct leat_frame_decoder *decoder, const uint8_t **
     return 1;
 }
 
+bool leat_frame_decoder_has_bytes(const struct leat_frame_decoder *decoder) {
+    return decoder->n_taken < decoder->n_bytes;
+}
+
 void leat_frame_head(uint8_t head[LEAT_FRAME_HEAD_BYTES], uint32_t size) {
     memcpy(head, &size, sizeof(size));
 }

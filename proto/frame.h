@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,9 @@ void leat_frame_decoder_filled(struct leat_frame_decoder *decoder, size_t n_byte
  * is needed, -EPROTO. */
 int leat_frame_decoder_next(struct leat_frame_decoder *decoder, const uint8_t **ret_frame,
                             size_t *ret_size, struct leat_error *err);
+
+/* Bytes wait in it, perhaps a whole frame. */
+bool leat_frame_decoder_has_bytes(const struct leat_frame_decoder *decoder);
 
 /* Writes the head of a frame of that size. */
 void leat_frame_head(uint8_t head[LEAT_FRAME_HEAD_BYTES], uint32_t size);

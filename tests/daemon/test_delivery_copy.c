@@ -6,16 +6,20 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <lz4.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/session.h"
 #include "proto/frame.h"
 #include "proto/slot.h"
 #include "tests/daemon/shared_daemon.h"
+#include "tests/daemon/shared_stepped.h"
 
 #define MAX_BYTES (1U << 20)
 
@@ -60,20 +64,30 @@ static uint16_t receive_frame(int fd, struct frame *frame) {
     return frame->packet.kind;
 }
 
-static int open_copies(const struct test_daemon *server, uint32_t window, struct frame *frame) {
-    Leat__OpenRequest request = LEAT__OPEN_REQUEST__INIT;
+static void send_hello(int fd) {
     struct leat_packet packet = test_hello();
-    int fd = test_connect(server, "copy.sock", SOCK_STREAM);
-    uint8_t payload[128];
 
     send_frame(fd, &packet, NULL);
-    assert_int_equal(receive_frame(fd, frame), LEAT_PACKET_WELCOME);
+}
+
+static void send_open(int fd, uint32_t window) {
+    Leat__OpenRequest request = LEAT__OPEN_REQUEST__INIT;
+    struct leat_packet packet = {.kind = LEAT_PACKET_OPEN};
+    uint8_t payload[128];
+
     request.stream = (char *)(uintptr_t) "lists";
     request.window = window;
     request.n_epochs = 1;
-    packet = (struct leat_packet){.kind = LEAT_PACKET_OPEN};
     packet.payload_bytes = (uint32_t)leat__open_request__pack(&request, payload);
     send_frame(fd, &packet, payload);
+}
+
+static int open_copies(const struct test_daemon *server, uint32_t window, struct frame *frame) {
+    int fd = test_connect(server, "copy.sock", SOCK_STREAM);
+
+    send_hello(fd);
+    assert_int_equal(receive_frame(fd, frame), LEAT_PACKET_WELCOME);
+    send_open(fd, window);
     assert_int_equal(receive_frame(fd, frame), LEAT_PACKET_OPENED);
     return fd;
 }
@@ -170,11 +184,95 @@ static void test_charge(void **state) {
     test_daemon_stop(&server);
 }
 
+/* ---- trainers to whom nothing can be sent ---- */
+
+/* A trainer that shut down its end for reading says HELLO, then OPEN: each answer fails. */
+static void test_shut_down(void **state) {
+    static struct frame frame;
+    struct test_daemon server;
+
+    (void)state;
+    test_daemon_start(&server, 4, "");
+    for (int has_welcome = 0; has_welcome < 2; has_welcome++) {
+        int fd = test_connect(&server, "copy.sock", SOCK_STREAM);
+
+        if (has_welcome) {
+            send_hello(fd);
+            assert_int_equal(receive_frame(fd, &frame), LEAT_PACKET_WELCOME);
+        }
+        assert_int_equal(shutdown(fd, SHUT_RD), 0);
+        if (!has_welcome)
+            send_hello(fd);
+        send_open(fd, 4); /* the daemon hangs up */
+        assert_int_equal(poll(&(struct pollfd){.fd = fd}, 1, 1000 * TEST_HANG_S), 1);
+        (void)close(fd);
+    }
+    test_daemon_stop(&server);
+}
+
+/* A daemon whose loop the test turns, and a trainer of it that is in this state. */
+static struct leat_daemon *step_to(enum leat_session_state state, int ends[2]) {
+    struct leat_daemon *daemon = test_stepped_daemon();
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+    assert_int_equal(leat_session_accept(daemon, ends[0], &leat_delivery_copy), 0);
+    if (state >= LEAT_SESSION_WELCOMED)
+        send_hello(ends[1]);
+    if (state >= LEAT_SESSION_OPENING)
+        send_open(ends[1], 4);
+    while (daemon->sessions->state < state)
+        (void)uv_run(&daemon->loop, UV_RUN_NOWAIT);
+    assert_int_equal(daemon->sessions->state, state);
+    return daemon;
+}
+
+static const enum leat_session_state states[] = {LEAT_SESSION_HELLO, LEAT_SESSION_WELCOMED,
+                                                 LEAT_SESSION_OPENING, LEAT_SESSION_SERVING};
+#define N_STATES (sizeof(states) / sizeof(states[0]))
+
+/* The daemon drains, and does not know yet that the trainer was killed. */
+static void test_drain_of_killed(void **state) {
+    (void)state;
+    for (size_t i = 0; i < N_STATES; i++) {
+        int ends[2];
+        struct leat_daemon *daemon = step_to(states[i], ends);
+
+        (void)close(ends[1]);
+        leat_daemon_begin_drain(daemon, 1000 * TEST_HANG_S);
+        while (daemon->sessions)
+            test_stepped_run(daemon);
+        test_stepped_end(daemon);
+    }
+}
+
+/* An operator ends its session at that moment, the settings change its stream, or its run fails. */
+static void test_ends_of_killed(void **state) {
+    struct leat_error why = LEAT_ERROR_INIT;
+
+    (void)state;
+    leat_error_set(&why, -EIO, "a test");
+    for (size_t i = 0; i < 3 * N_STATES; i++) {
+        int ends[2];
+        struct leat_daemon *daemon = step_to(states[i % N_STATES], ends);
+
+        (void)close(ends[1]);
+        if (i / N_STATES == 0)
+            leat_session_leave(daemon->sessions, &why);
+        else if (i / N_STATES == 1)
+            leat_session_refuse(daemon->sessions, &why);
+        else
+            leat_session_abandon(daemon->sessions, &why);
+        while (daemon->sessions)
+            test_stepped_run(daemon);
+        test_stepped_end(daemon);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_epoch),
-        cmocka_unit_test(test_window),
-        cmocka_unit_test(test_charge),
+        cmocka_unit_test(test_epoch),           cmocka_unit_test(test_window),
+        cmocka_unit_test(test_charge),          cmocka_unit_test(test_shut_down),
+        cmocka_unit_test(test_drain_of_killed), cmocka_unit_test(test_ends_of_killed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -267,6 +267,32 @@ def test_copy_garbage(folder):
             client.close()
 
 
+def frame(data_):
+    return struct.pack("<I", len(data_)) + data_
+
+
+def test_half_closed(folder):
+    """Clients who hear nothing more: each answer of the daemon fails, at each point of what is said."""
+    said = [raw_client.hello(), raw_client.open_request("s", n_epochs=1), raw_client.packet(raw_client.BYE)]
+    status = struct.pack("<I", 4) + b"\x08\x01\x12\x00"
+    with unharmed(folder) as daemon:
+        for n in range(len(said)):
+            for endpoint, kind, wrap in (("trainer.sock", socket.SOCK_SEQPACKET, bytes), ("copy.sock", socket.SOCK_STREAM, frame)):
+                client = RawClient(daemon, endpoint, kind)
+                for packet in said[:n]:
+                    client.send(wrap(packet))
+                    client.receive()
+                client.socket.shutdown(socket.SHUT_RD)
+                for packet in said[n:]:
+                    client.send(wrap(packet))
+                client.close()
+        for _ in range(3):
+            client = RawClient(daemon, endpoint="control.sock", kind=socket.SOCK_STREAM)
+            client.socket.shutdown(socket.SHUT_RD)
+            client.send(100 * status)
+            client.close()
+
+
 def test_limits_of_a_user(folder):
     with Daemon(folder, config(folder, max_user_sessions=5)) as daemon:
         clients = [RawClient(daemon).opened() for _ in range(5)]
