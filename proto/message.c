@@ -11,7 +11,7 @@ enum wire_type {
 };
 
 struct walk {
-    size_t n_messages;
+    size_t n_messages, n_fields;
     struct leat_error *err;
 };
 
@@ -64,25 +64,75 @@ static int take_value(struct bytes *bytes, enum wire_type type, struct bytes *re
     }
 }
 
+/* The bits of a field, and of those that exclude it (oneof). No message has more than 64 fields. */
+static uint64_t bits_of(const ProtobufCMessageDescriptor *descriptor,
+                        const ProtobufCFieldDescriptor *field) {
+    uint64_t bits = UINT64_C(1) << ((field - descriptor->fields) % 64);
+
+    if (!(field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF))
+        return bits;
+    for (unsigned i = 0; i < descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *other = &descriptor->fields[i];
+
+        if ((other->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) &&
+            other->quantifier_offset == field->quantifier_offset)
+            bits |= UINT64_C(1) << (i % 64);
+    }
+    return bits;
+}
+
+/* protobuf-c merges the occurrences of a message, which takes the square of their number. */
+static int check_once(struct walk *walk, const ProtobufCMessageDescriptor *descriptor,
+                      const ProtobufCFieldDescriptor *field, uint64_t *seen) {
+    uint64_t bits;
+
+    if (field->label == PROTOBUF_C_LABEL_REPEATED)
+        return 0;
+    bits = bits_of(descriptor, field);
+    if (*seen & bits)
+        return leat_error_set(walk->err, -EPROTO,
+                              "%s.%s occurs twice, or beside a field that excludes it",
+                              descriptor->short_name, field->name);
+    *seen |= bits;
+    return 0;
+}
+
+static int check_message(struct walk *walk, const ProtobufCMessageDescriptor *descriptor,
+                         struct bytes bytes, int depth);
+
+static int check_field(struct walk *walk, const ProtobufCMessageDescriptor *descriptor,
+                       struct bytes *bytes, uint64_t *seen, int depth) {
+    const ProtobufCFieldDescriptor *field;
+    struct bytes inner = {.data = NULL};
+    uint64_t tag;
+    int r;
+
+    if (++walk->n_fields > LEAT_MESSAGE_MAX_FIELDS)
+        return leat_error_set(walk->err, -EPROTO, "a message has more than %d fields",
+                              LEAT_MESSAGE_MAX_FIELDS);
+    if (take_varint(bytes, &tag) < 0 || tag >> 3 == 0 || tag >> 3 > UINT32_MAX >> 3 ||
+        take_value(bytes, (enum wire_type)(tag & 7), &inner) < 0)
+        return leat_error_set(walk->err, -EPROTO, "a message is cut or is no protobuf");
+    field = protobuf_c_message_descriptor_get_field(descriptor, (unsigned)(tag >> 3));
+    if (!field)
+        return 0;
+    r = check_once(walk, descriptor, field, seen);
+    if (r < 0 || field->type != PROTOBUF_C_TYPE_MESSAGE || (tag & 7) != WIRE_BYTES)
+        return r;
+    return check_message(walk, field->descriptor, inner, depth + 1);
+}
+
 static int check_message(struct walk *walk, const ProtobufCMessageDescriptor *descriptor,
                          struct bytes bytes, int depth) {
+    uint64_t seen = 0;
+
     if (depth > LEAT_MESSAGE_MAX_DEPTH || ++walk->n_messages > LEAT_MESSAGE_MAX_COUNT)
         return leat_error_set(walk->err, -EPROTO,
                               "a message is nested deeper than %d or holds more than %d others",
                               LEAT_MESSAGE_MAX_DEPTH, LEAT_MESSAGE_MAX_COUNT);
     while (bytes.n > 0) {
-        const ProtobufCFieldDescriptor *field;
-        struct bytes inner = {.data = NULL};
-        uint64_t tag;
-        int r;
+        int r = check_field(walk, descriptor, &bytes, &seen, depth);
 
-        if (take_varint(&bytes, &tag) < 0 || tag >> 3 == 0 || tag >> 3 > UINT32_MAX >> 3 ||
-            take_value(&bytes, (enum wire_type)(tag & 7), &inner) < 0)
-            return leat_error_set(walk->err, -EPROTO, "a message is cut or is no protobuf");
-        field = protobuf_c_message_descriptor_get_field(descriptor, (unsigned)(tag >> 3));
-        if (!field || field->type != PROTOBUF_C_TYPE_MESSAGE || (tag & 7) != WIRE_BYTES)
-            continue;
-        r = check_message(walk, field->descriptor, inner, depth + 1);
         if (r < 0)
             return r;
     }

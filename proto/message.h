@@ -1,9 +1,11 @@
 /* message.h: looks over foreign protobuf bytes before protobuf-c builds anything from them.
  *
- * protobuf-c recurses once a nested message and allocates for every one, without limits: 64 KiB of
- * nested values would run through the stack. This walk follows the schema and refuses bytes that
- * nest deeper than LEAT_MESSAGE_MAX_DEPTH or hold more than LEAT_MESSAGE_MAX_COUNT messages. Pure;
- * any thread.
+ * protobuf-c has no limits: it recurses once a nested message, allocates for every message, string
+ * and unknown field, and merges a message that occurs twice, in quadratic time. This walk follows
+ * the schema. It refuses bytes that nest deeper than LEAT_MESSAGE_MAX_DEPTH, hold more than
+ * LEAT_MESSAGE_MAX_COUNT messages or LEAT_MESSAGE_MAX_FIELDS fields (unknown ones included), or
+ * contain a field twice that is not repeated. What it accepts is unpacked in a few milliseconds.
+ * Pure; any thread.
  */
 #pragma once
 
@@ -13,9 +15,10 @@
 
 #include "proto/error.h"
 
-#define LEAT_MESSAGE_MAX_DEPTH 32
-#define LEAT_MESSAGE_MAX_COUNT 131072
+#define LEAT_MESSAGE_MAX_DEPTH  32
+#define LEAT_MESSAGE_MAX_COUNT  16384
+#define LEAT_MESSAGE_MAX_FIELDS 65536
 
-/* 0, or -EPROTO: cut, nested too deep or too many. */
+/* 0, or -EPROTO. */
 int leat_message_check(const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
                        size_t n_bytes, struct leat_error *err);

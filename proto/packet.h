@@ -2,10 +2,11 @@
  *
  * One connection is one session: HELLO/WELCOME, OPEN/OPENED, then RING and BATCH from the daemon,
  * RELEASE from the trainer. Every packet starts with the same 64 bytes; OPEN, OPENED, REFUSE and
- * GOAWAY are followed by a protobuf message of leat.proto (bounded by LEAT_PACKET_PAYLOAD_MAX). On
- * the SOCK_SEQPACKET endpoint a packet is one message; on the SOCK_STREAM endpoint (delivery: copy)
- * it is one frame (frame.h), there is no RING, and a BATCH is followed by the slot's used bytes as
- * one LZ4 block (used_bytes tells their size after decompression).
+ * GOAWAY are followed by a protobuf message of leat.proto (bounded by LEAT_PACKET_PAYLOAD_MAX, and
+ * for OPEN by message.h). On the SOCK_SEQPACKET endpoint a packet is one message; on the
+ * SOCK_STREAM endpoint (delivery: copy) it is one frame (frame.h), there is no RING, and a BATCH is
+ * followed by the slot's used bytes as one LZ4 block (used_bytes tells their size after
+ * decompression).
  *
  *     trainer -> daemon            daemon -> trainer
  *     HELLO                        WELCOME | REFUSE(Error)

@@ -10,6 +10,7 @@
 #include "client/cli/schema.h"
 #include "proto/frame.h"
 #include "proto/leat.pb-c.h"
+#include "proto/message.h"
 
 #define MESSAGES_MAX 128
 
@@ -109,7 +110,8 @@ static const char introduction[] =
     "with a ControlReply, in order; those\nto `subscribe` go on. A reply with an `error` has "
     "nothing else. Fields that a side does not know it passes over,\nand numbers are never given "
     "to another field: what is added later breaks nobody. A verb that a daemon does not\nknow is "
-    "answered with -EOPNOTSUPP.\n\n"
+    "answered with -EOPNOTSUPP. A request is refused with -EPROTO if a field that is not repeated\n"
+    "occurs twice, or if it has more than %d messages or %d fields.\n\n"
     "Everybody may connect. Who it is the kernel tells (SO_PEERCRED, SO_PEERGROUPS): verbs of the "
     "right `read` are for\nmembers of `control_groups`, those of the right `operate` for members "
     "of `admin_groups`; the daemon's own user and\nroot may do all. Who may not is answered with "
@@ -153,7 +155,8 @@ void leat_cli_protocol_markdown(struct leat_text *text) {
     struct messages messages;
 
     collect_all(&messages);
-    leat_text_add(text, introduction, LEAT_CONTROL_FRAME_MAX);
+    leat_text_add(text, introduction, LEAT_CONTROL_FRAME_MAX, LEAT_MESSAGE_MAX_COUNT,
+                  LEAT_MESSAGE_MAX_FIELDS);
     add_verbs(text);
     leat_text_add(text, "\n## Messages\n");
     for (size_t i = 0; i < messages.n_items; i++)

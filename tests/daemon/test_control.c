@@ -176,6 +176,8 @@ static void test_wrong(void **state) {
         {{1, 0, 0, 0, 0x0a}, 5, "protobuf", false},
         {{4, 0, 0, 0, 0x08, 2, 0x12, 0}, 8, "version 1", false},
         {{2, 0, 0, 0, 0x08, 1}, 6, "does not know", false},
+        {{6, 0, 0, 0, 0x08, 1, 0x12, 0, 0x12, 0}, 10, "status occurs twice", false},
+        {{6, 0, 0, 0, 0x08, 1, 0x12, 0, 0x1a, 0}, 10, "streams occurs twice", false},
         {{5, 0, 0, 0, 0x08, 1, 0xa2, 0x06, 0}, 9, "does not know", false},
         {{9, 0, 0, 0, 0x08, 1, 0x22, 5, 0x0a, 3, 'a', 'b', 'c'}, 13, "no stream \"abc\"", false},
         {{9, 0, 0, 0, 0x08, 1, 0x2a, 5, 0x0a, 3, 'a', 'b', 'c'}, 13, "no stream \"abc\"", false},

@@ -206,6 +206,10 @@ static void test_bad_open(void **state) {
     (void)state;
     test_send(fd, &packet, "\x0a\x50x"); /* a text that is cut */
     expect_error(fd, "protobuf");
+    fd = test_welcome(&server);
+    packet.payload_bytes = 4;
+    test_send(fd, &packet, "\x12\x00\x12"); /* a spec, and another one */
+    expect_error(fd, "OpenRequest.spec occurs twice");
     request.stream = (char *)(uintptr_t) "nombers";
     expect_refusal(&request, "did you mean \"numbers\"");
     request.stream = (char *)(uintptr_t) "numbers";

@@ -75,6 +75,8 @@ def test_wrong_packets(folder):
             break
     spec = b"\x32" + raw_client.varint(len(nested)) + nested
     openings.append(raw_client.packet(raw_client.OPEN, payload=b"\x12" + raw_client.varint(len(spec)) + spec))
+    many = b"\x12\x02\x3a\x00" * 16000  # specs with a stage, which a parser might merge
+    openings.append(raw_client.packet(raw_client.OPEN, payload=many))
     first = [raw_client.hello(magic=1), raw_client.hello(major=9), raw_client.open_request("s"),
              raw_client.release(1, 0, 0, 0), raw_client.packet(99), raw_client.packet(0),
              raw_client.packet(raw_client.HELLO, payload_bytes=10**9), raw_client.hello()[:-1],

@@ -3,7 +3,8 @@
  * The first byte's lowest bit picks the endpoint. On the SOCK_STREAM one (copy) all other bytes go
  * out as they are. On the SOCK_SEQPACKET one they are cut into packets, each behind a u16 with its
  * size; bit 14 lets the daemon do all its work first, bit 15 passes a descriptor. Whatever was
- * said, in the end nothing of it may be left in the daemon.
+ * said, in the end nothing of it may be left in the daemon, and what is unpacked of an OPEN takes
+ * memory in proportion to its size.
  */
 #include <assert.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 #include <unistd.h>
 
 #include "daemon/session.h"
+#include "proto/leat.pb-c.h"
 #include "tests/daemon/shared_stepped.h"
+#include "tests/proto/shared_unpack.h"
 
 #define MAX_PACKETS 200
 #define SIZE_BITS   0x3fff
@@ -69,6 +72,10 @@ static void send_packets(struct leat_daemon *daemon, int fd, const uint8_t *data
             test_stepped_run(daemon);
             read_away(fd);
         }
+        if (size > sizeof(struct leat_packet))
+            (void)unpack_within_bounds(&leat__open_request__descriptor,
+                                       data + sizeof(struct leat_packet),
+                                       size - sizeof(struct leat_packet));
         send_packet(fd, data, size, head & PASS_BIT ? STDIN_FILENO : -1);
         data += size;
         n_bytes -= size;

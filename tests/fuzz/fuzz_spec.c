@@ -1,10 +1,11 @@
-/* fuzz_spec.c: a StreamSpec as a trainer may send it: looked over, unpacked, copied, checked. */
+/* fuzz_spec.c: a StreamSpec as a trainer may send it: looked over, unpacked, copied, checked. What
+ * is unpacked takes memory in proportion to the input. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/plan.h"
 #include "proto/leat.pb-c.h"
-#include "proto/message.h"
+#include "tests/proto/shared_unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,12 +24,12 @@ static void check(const struct leat_spec *spec) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct leat_error looked = LEAT_ERROR_INIT, err = LEAT_ERROR_INIT;
+    struct leat_error err = LEAT_ERROR_INIT;
     Leat__StreamSpec *message;
     struct leat_spec *spec = NULL;
     int r;
 
-    if (leat_message_check(&leat__stream_spec__descriptor, data, size, &looked) < 0)
+    if (unpack_within_bounds(&leat__stream_spec__descriptor, data, size) < 0)
         return 0;
     message = leat__stream_spec__unpack(NULL, size, data);
     if (!message)
