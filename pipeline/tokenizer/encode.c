@@ -25,8 +25,6 @@ struct leat_tokenizer_context {
     struct leat_text_buffer text;
     struct leat_token *tokens; /* of one word, where offsets are wanted */
     size_t tokens_capacity;
-    uint32_t *word_starts; /* where in the sequence the tokens of each word begin, if asked for */
-    size_t n_word_starts, word_starts_capacity;
     bool is_full; /* the last word brought enough tokens */
     struct leat_marks marks;
     struct leat_encoding sequences[2];
@@ -42,10 +40,8 @@ struct encoding_run {
     const struct leat_encode_options *options;
     struct leat_encoding *out;
     struct leat_error *err;
-    size_t limit;        /* tokens that are enough, see limit_of; SIZE_MAX: none are */
-    bool limits_by_word; /* it matters which word is the last */
-    bool keeps_tail;     /* enough from the end */
-    bool has_origins;    /* the piece under way says where each byte comes from */
+    size_t limit;     /* a text needs no more tokens than these, see limit() */
+    bool has_origins; /* the piece under way says where each byte comes from */
 };
 
 struct leat_tokenizer_context *leat_tokenizer_context_free(struct leat_tokenizer_context *context) {
@@ -57,7 +53,6 @@ struct leat_tokenizer_context *leat_tokenizer_context_free(struct leat_tokenizer
         context->ops->context_free(context->model);
     leat_text_buffer_deinit(&context->text);
     free(context->tokens);
-    free(context->word_starts);
     leat_encoding_deinit(&context->sequences[0]);
     leat_encoding_deinit(&context->sequences[1]);
     for (size_t i = 0; i < context->encodings_capacity; i++)
@@ -217,25 +212,8 @@ static bool is_divided(const struct encoding_run *run, const struct leat_text *t
            (wants_offsets(run) || !leat_marks_enter(&run->context->marks, origin_of(text, word)));
 }
 
-static int note_word_start(const struct encoding_run *run) {
-    struct leat_tokenizer_context *context = run->context;
-
-    if (context->n_word_starts == context->word_starts_capacity) {
-        size_t capacity = 2 * context->word_starts_capacity + 256;
-        uint32_t *starts = reallocarray(context->word_starts, capacity, sizeof(*starts));
-
-        if (!starts)
-            return fail(run, -ENOMEM);
-        context->word_starts = starts;
-        context->word_starts_capacity = capacity;
-    }
-    context->word_starts[context->n_word_starts++] = (uint32_t)run->out->n;
-    return 0;
-}
-
-/* Added tokens count, but it is words that are stopped at. */
 static void end_word(const struct encoding_run *run) {
-    run->context->is_full = !run->keeps_tail && run->out->n >= run->limit;
+    run->context->is_full = run->out->n >= run->limit;
 }
 
 static int encode_each_word(const struct encoding_run *run, const struct leat_text *text,
@@ -243,11 +221,8 @@ static int encode_each_word(const struct encoding_run *run, const struct leat_te
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < n && !run->context->is_full; i++) {
-        if (run->keeps_tail && run->limits_by_word)
-            r = note_word_start(run);
-        if (r == 0)
-            r = is_divided(run, text, words[i]) ? encode_word_tokens(run, text, words[i])
-                                                : encode_words(run, text, &words[i], 1);
+        r = is_divided(run, text, words[i]) ? encode_word_tokens(run, text, words[i])
+                                            : encode_words(run, text, &words[i], 1);
         end_word(run);
     }
     return r;
@@ -283,7 +258,7 @@ static int encode_marked_words(const struct encoding_run *run, const struct leat
 
 /* Words that are cut at once: no more than can be needed, if few are. */
 static size_t n_words_at_once(const struct encoding_run *run) {
-    return run->keeps_tail || run->limit >= N_WORDS ? N_WORDS : run->limit + 1;
+    return run->limit >= N_WORDS ? N_WORDS : run->limit + 1;
 }
 
 static int encode_piece(const struct encoding_run *run, const struct leat_text *piece,
@@ -300,7 +275,7 @@ static int encode_piece(const struct encoding_run *run, const struct leat_text *
     while (r == 0 && !context->is_full &&
            (n = leat_splitter_next(splitter, context->splitter, context->words,
                                    n_words_at_once(run))) > 0) {
-        if (wants_offsets(run) || run->limits_by_word) {
+        if (wants_offsets(run)) {
             r = encode_each_word(run, text, context->words, n);
         } else {
             r = run->has_origins ? encode_marked_words(run, text, context->words, n)
@@ -402,56 +377,65 @@ static int encode_text(struct encoding_run *run, const struct leat_text *text) {
     return r;
 }
 
-/* Leaves the words from the last one on from which the tokens reach the limit. */
-static void drop_head(const struct encoding_run *run) {
-    const struct leat_tokenizer_context *context = run->context;
-    struct leat_encoding *out = run->out;
-
-    for (size_t i = context->n_word_starts; i > 0; i--) {
-        if (out->n - context->word_starts[i - 1] >= run->limit) {
-            leat_encoding_drop_head(out, context->word_starts[i - 1]);
-            return;
-        }
-    }
-}
-
 static int encode_sequence(struct encoding_run *run, const void *text, size_t n, size_t n_marks,
                            struct leat_encoding *out) {
     struct leat_text copy;
     int r;
 
     run->out = out;
-    run->context->n_word_starts = 0;
     run->context->is_full = false;
     leat_marks_begin(&run->context->marks, run->options->marks, n_marks);
     leat_encoding_reset(out, run->options->columns);
     r = copy_text(run, text, n, &copy);
-    if (r == 0)
-        r = encode_text(run, &copy);
-    if (r == 0 && run->keeps_tail && run->limits_by_word)
-        drop_head(run);
-    return r;
+    return r < 0 ? r : encode_text(run, &copy);
 }
 
 static const struct leat_truncation *truncation_of(const struct encoding_run *run) {
     return run->options->truncation ? run->options->truncation : &run->tokenizer->truncation;
 }
 
-/* As in HF, no more words are tokenized when those that are there reach max_length (special tokens
- * not counted). What remains of the text after truncation is the same, but not what is cut off, nor
- * how two texts share the room. */
-static void limit(struct encoding_run *run, bool is_second, bool has_pair) {
+/* A text whose tail is cut off is tokenized until it has more than max_length tokens, if nobody
+ * wants that tail as overflow. Truncation is off where max_length has no room for the special
+ * tokens. */
+static size_t limit_of(const struct encoding_run *run, size_t n_added) {
+    const struct leat_truncation *truncation = truncation_of(run);
+    bool is_enough = truncation->is_on && truncation->max_length >= n_added &&
+                     !truncation->cuts_left && run->options->drops_overflow;
+
+    return is_enough ? (size_t)truncation->max_length + 1 : SIZE_MAX;
+}
+
+/* True if the result depends on which of two texts is the longer, and both were left before their
+ * ends: the longer one gets the odd token of the room. */
+static bool needs_lengths(const struct encoding_run *run, size_t n_added) {
+    const struct leat_encoding *sequences = run->context->sequences;
     const struct leat_truncation *truncation = truncation_of(run);
 
+    return run->limit != SIZE_MAX && truncation->strategy == LEAT_TRUNCATE_LONGEST_FIRST &&
+           (truncation->max_length - n_added) % 2 && sequences[0].n >= run->limit &&
+           sequences[1].n >= run->limit;
+}
+
+/* The tokens of one text or two (pair NULL: one), as many as truncation needs. */
+static int encode_sequences(struct encoding_run *run, const void *text, size_t n_text,
+                            const void *pair, size_t n_pair) {
+    struct leat_encoding *sequences = run->context->sequences;
+    size_t n_marks = run->options->n_marks;
+    size_t n_added = run->options->adds_special_tokens
+                         ? leat_tokenizer_n_added(run->tokenizer, pair != NULL)
+                         : 0;
+    int r;
+
+    run->limit = limit_of(run, n_added);
+    r = encode_sequence(run, text, n_text, n_marks, &sequences[0]);
+    if (r < 0 || !pair)
+        return r;
+    r = encode_sequence(run, pair, n_pair, 0, &sequences[1]);
+    if (r < 0 || !needs_lengths(run, n_added))
+        return r;
     run->limit = SIZE_MAX;
-    run->keeps_tail = truncation->cuts_left;
-    if (!truncation->is_on || run->options->is_complete ||
-        (!is_second && truncation->strategy == LEAT_TRUNCATE_ONLY_SECOND))
-        run->limits_by_word = run->keeps_tail = false;
-    else {
-        run->limit = truncation->max_length;
-        run->limits_by_word = has_pair || !run->options->drops_overflow;
-    }
+    r = encode_sequence(run, text, n_text, n_marks, &sequences[0]);
+    return r < 0 ? r : encode_sequence(run, pair, n_pair, 0, &sequences[1]);
 }
 
 /* ---- offsets in characters, and how tokens are spelled */
@@ -498,11 +482,7 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
 
     if (context->ops->context_seed)
         context->ops->context_seed(context->model, options->seed);
-    limit(&run, false, pair);
-    r = encode_sequence(&run, text, n_text, options->n_marks, &context->sequences[0]);
-    limit(&run, true, pair);
-    if (r == 0 && pair)
-        r = encode_sequence(&run, pair, n_pair, 0, &context->sequences[1]);
+    r = encode_sequences(&run, text, n_text, pair, n_pair);
     if (r == 0)
         r = leat_post_run(tokenizer->post, truncation_of(&run),
                           options->padding ? options->padding : &tokenizer->padding,

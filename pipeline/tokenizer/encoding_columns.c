@@ -97,17 +97,6 @@ void leat_encoding_push(struct leat_encoding *encoding, int32_t id, uint32_t typ
         encoding->marks[at] = at > 0 ? encoding->marks[at - 1] : 0;
 }
 
-void leat_encoding_drop_head(struct leat_encoding *encoding, size_t n) {
-    encoding->n -= n;
-    for (size_t i = 0; encoding->n > 0 && i < N_COLUMNS; i++) {
-        char *items = get(encoding, i);
-        size_t size = columns[i].item_bytes;
-
-        if ((encoding->columns | ALWAYS) & columns[i].bit)
-            memmove(items, items + n * size, encoding->n * size);
-    }
-}
-
 int leat_encoding_append(struct leat_encoding *encoding, const struct leat_encoding *other,
                          size_t start, size_t end, uint32_t type_id) {
     size_t n = end - start, at = encoding->n;

@@ -7,9 +7,9 @@
  * one encoder; it is used by one thread at a time and stays warm from text to text. Once its
  * buffers have grown to the longest text, encoding allocates nothing.
  *
- * Ids, type ids and offsets equal those of the wheel `tokenizers` 0.23 on the same file ("table set
- * u16": the Unicode versions that it uses). Text is UTF-8; what is not valid becomes U+FFFD, one
- * for each maximal part, as Python's errors="replace" does.
+ * Ids, type ids and offsets equal those of the wheel `tokenizers` 0.23.3 on the same file ("table
+ * set u16": the Unicode versions that it uses). Text is UTF-8; what is not valid becomes U+FFFD,
+ * one for each maximal part, as Python's errors="replace" does.
  *
  * Errors: 0 or a negative errno, and a struct leat_error (LEAT_ERROR_INIT before the call) that
  * names file, line, column and the path within the document.
@@ -109,10 +109,6 @@ struct leat_encode_options {
     bool encodes_special_tokens; /* special tokens in the text are text */
     uint64_t seed;               /* of models with chance (dropout): another one draws anew */
     bool drops_overflow;         /* what truncation cuts off is not made */
-    bool is_complete;            /* texts are tokenized to their end whatever truncation leaves of
-                                    them, as up to 0.22 and from 0.23.3 on; else to where they
-                                    are long enough, as 0.23.0 to 0.23.2: then overflow ends there,
-                                    and some pairs are cut elsewhere */
     bool offsets_in_chars;       /* as Python counts them; else in bytes */
     uint32_t columns;            /* enum leat_encoding_column; ids always */
     const struct leat_range *marks; /* [n_marks], for LEAT_ENCODING_MARKS: bytes of the first text,

@@ -59,11 +59,11 @@ static void test_tokens(void **state) {
 
 static const struct leat_encoding *encode(const struct leat_tokenizer *tokenizer,
                                           struct leat_tokenizer_context *context, const char *text,
-                                          bool is_complete, uint32_t max_length, uint32_t stride,
+                                          bool drops_overflow, uint32_t max_length, uint32_t stride,
                                           size_t *ret_n) {
     const struct leat_truncation truncation = {
         .is_on = max_length > 0, .max_length = max_length, .stride = stride};
-    const struct leat_encode_options options = {.is_complete = is_complete,
+    const struct leat_encode_options options = {.drops_overflow = drops_overflow,
                                                 .truncation = &truncation};
     struct leat_error err = LEAT_ERROR_INIT;
     const struct leat_encoding *encodings;
@@ -85,22 +85,24 @@ static void check_overflow(const struct leat_tokenizer *tokenizer,
                            uint32_t stride) {
     int32_t whole[IDS_MAX];
     size_t n, n_parts, at = 0;
-    const struct leat_encoding *parts = encode(tokenizer, context, text, true, 0, 0, &n_parts);
+    const struct leat_encoding *parts = encode(tokenizer, context, text, false, 0, 0, &n_parts);
 
     assert_int_equal(n_parts, 1);
     n = parts[0].n;
     assert_in_range(n, 0, IDS_MAX);
     for (size_t i = 0; i < n; i++)
         whole[i] = parts[0].ids[i];
-    parts = encode(tokenizer, context, text, true, MAX_LENGTH, stride, &n_parts);
+    parts = encode(tokenizer, context, text, false, MAX_LENGTH, stride, &n_parts);
     for (size_t i = 0; i < n_parts; i++) {
         assert_true(at + parts[i].n <= n);
         assert_same(parts[i].ids, whole + at, parts[i].n);
         at += i + 1 < n_parts ? parts[i].n - stride : parts[i].n;
     }
     assert_int_equal(at, n);
-    /* what is left of it is the same either way */
-    parts = encode(tokenizer, context, text, false, MAX_LENGTH, stride, &n_parts);
+    /* what is left of it is the same without overflow */
+    parts = encode(tokenizer, context, text, true, MAX_LENGTH, stride, &n_parts);
+    assert_int_equal(n_parts, 1);
+    assert_int_equal(parts[0].n, n < MAX_LENGTH ? n : MAX_LENGTH);
     assert_same(parts[0].ids, whole, parts[0].n);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the test data of the tokenizer: data/NAME.json (small tokenizers in the manner of the
 world's, kinds.py), data/parts.json (one for every component, parts.py) and data/cases.jsonl.xz:
-texts and what the oracle makes of them. Needs tokenizers==0.23.2, sentencepiece and protobuf.
+texts and what the oracle makes of them. Needs tokenizers==0.23.3, sentencepiece and protobuf.
 
     make_data.py [FOLDER]
 

@@ -5,7 +5,7 @@ import contextlib
 import os
 import sys
 
-VERSION = "0.23.2"
+VERSION = "0.23.3"
 
 
 def require():

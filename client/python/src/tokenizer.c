@@ -346,7 +346,6 @@ static PyObject *encode(PyObject *object, PyObject *args, PyObject *kwargs) {
                         .encodes_special_tokens = splits_special,
                         .seed = seed,
                         .drops_overflow = !with_overflow,
-                        .is_complete = with_overflow,
                         .offsets_in_chars = true,
                         .columns = columns & (LEAT_ENCODING_TYPE_IDS | LEAT_ENCODING_OFFSETS |
                                               LEAT_ENCODING_SPECIAL | LEAT_ENCODING_MARKS),

@@ -52,19 +52,22 @@ static void share(size_t max, size_t keep[2]) {
     keep[!shorter] = n2;
 }
 
-static int take_from_one(const struct leat_truncation *truncation, size_t n_remove, size_t n_texts,
+/* The other text is left whole. It may be known to `max` tokens only. */
+static int take_from_one(const struct leat_truncation *truncation, size_t max, size_t n_texts,
                          size_t keep[2], struct leat_error *err) {
     size_t target = truncation->strategy == LEAT_TRUNCATE_ONLY_SECOND;
+    size_t n_other = n_texts > 1 ? keep[!target] : 0;
 
     if (target >= n_texts)
         return leat_error_set(err, -EINVAL,
                               "truncation is OnlySecond, but there is no second text");
-    if (keep[target] <= n_remove)
+    if (n_other >= max)
         return leat_error_set(err, -EINVAL,
-                              "truncation is %s: %zu tokens must go, but the %s text has %zu",
-                              target ? "OnlySecond" : "OnlyFirst", n_remove,
-                              target ? "second" : "first", keep[target]);
-    keep[target] -= n_remove;
+                              "truncation is %s, but the %s text alone fills the %zu tokens that "
+                              "both may have",
+                              target ? "OnlySecond" : "OnlyFirst", target ? "first" : "second",
+                              max);
+    keep[target] = max - n_other;
     return 0;
 }
 
@@ -80,7 +83,7 @@ static int choose_lengths(const struct leat_truncation *truncation, size_t max, 
     if (total <= max)
         return 0;
     if (truncation->strategy != LEAT_TRUNCATE_LONGEST_FIRST)
-        return take_from_one(truncation, total - max, n_texts, keep, err);
+        return take_from_one(truncation, max, n_texts, keep, err);
     if (n_texts > 1)
         share(max, keep);
     else

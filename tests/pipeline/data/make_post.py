@@ -1,5 +1,5 @@
 """Writes post.jsonl: what Hugging Face `tokenizers` makes of random texts with random
-post-processors, truncation and padding. Needs the wheel; the result is committed.
+post-processors, truncation and padding. Needs the wheel, 0.23.3; the result is committed.
 
     python3 make_post.py [N] > post.jsonl
 """
@@ -99,21 +99,13 @@ def byte_offsets(text, offsets):
     return [[starts[a], starts[b]] for a, b in offsets]
 
 
-def input_tokens(base, truncation, text, is_second):
-    """What the model gives, which stops early where there is a truncation, but not in the first
-    text if that is OnlySecond."""
-    if truncation and truncation["strategy"] == "OnlySecond" and not is_second:
-        truncation = None
-    if truncation:
-        truncation = {**truncation, "strategy": "LongestFirst", "stride": 0}
+def input_tokens(base, text):
+    """What the model gives."""
     plain = Tokenizer.from_str(json.dumps({**base, "post_processor": None, "padding": None,
-                                           "truncation": truncation}))
+                                           "truncation": None}))
     encoding = plain.encode(text)
-    parts = [encoding] + encoding.overflowing
-    if truncation and truncation["direction"] == "Left":
-        parts.reverse()
-    return [[i, token, *offsets] for part in parts for i, token, offsets in
-            zip(part.ids, part.tokens, byte_offsets(text, part.offsets))]
+    return [[i, token, *offsets] for i, token, offsets in
+            zip(encoding.ids, encoding.tokens, byte_offsets(text, encoding.offsets))]
 
 
 def columns(encoding, text):
@@ -132,7 +124,7 @@ def make_case(base, rng):
         return None  # a second trim would count bytes where HF counts characters
     tokenizer = Tokenizer.from_str(json.dumps({**base, **case}))
     case["adds_special_tokens"] = rng.random() < .7
-    case["texts"] = [input_tokens(base, case["truncation"], text, i) for i, text in enumerate(texts)]
+    case["texts"] = [input_tokens(base, text) for text in texts]
     try:
         encoding = tokenizer.encode(*texts, add_special_tokens=case["adds_special_tokens"])
     except BaseException:
