@@ -11,6 +11,8 @@
 #include <stdlib.h>
 
 #include "pipeline/tokenizer/marks.h"
+#include "pipeline/tokenizer/model/bpe.h"
+#include "pipeline/tokenizer/surfaces.h"
 #include "pipeline/tokenizer/tokenizer_plan.h"
 #include "pipeline/tokenizer/user_text.h"
 #include "pipeline/tokenizer/utf8.h"
@@ -22,11 +24,12 @@ struct leat_tokenizer_context {
     struct leat_splitter_context *splitter;
     struct leat_model_context *model;
     const struct leat_model_ops *ops;
-    struct leat_text_buffer text;
+    struct leat_text_buffer text, mapped;
     struct leat_token *tokens; /* of one word, where offsets are wanted */
     size_t tokens_capacity;
     bool is_full; /* the last word brought enough tokens */
     struct leat_marks marks;
+    struct leat_surfaces surfaces;
     struct leat_encoding sequences[2];
     struct leat_encoding *encodings;
     size_t n_encodings, encodings_capacity;
@@ -38,6 +41,7 @@ struct encoding_run {
     const struct leat_tokenizer *tokenizer;
     struct leat_tokenizer_context *context;
     const struct leat_encode_options *options;
+    uint32_t columns; /* those of the options, and what they need */
     struct leat_encoding *out;
     struct leat_error *err;
     size_t limit;     /* a text needs no more tokens than these, see limit() */
@@ -52,7 +56,9 @@ struct leat_tokenizer_context *leat_tokenizer_context_free(struct leat_tokenizer
     if (context->model)
         context->ops->context_free(context->model);
     leat_text_buffer_deinit(&context->text);
+    leat_text_buffer_deinit(&context->mapped);
     free(context->tokens);
+    leat_surfaces_deinit(&context->surfaces);
     leat_encoding_deinit(&context->sequences[0]);
     leat_encoding_deinit(&context->sequences[1]);
     for (size_t i = 0; i < context->encodings_capacity; i++)
@@ -94,8 +100,9 @@ static int fail(const struct encoding_run *run, int code) {
 
 /* ---- the copy, valid */
 
+/* True if each token is made alone, with the bytes that it stands for. */
 static bool wants_offsets(const struct encoding_run *run) {
-    return run->options->columns & LEAT_ENCODING_OFFSETS;
+    return run->columns & (LEAT_ENCODING_OFFSETS | LEAT_ENCODING_SURFACES);
 }
 
 static bool wants_marks(const struct encoding_run *run) {
@@ -139,6 +146,8 @@ static void fill_columns(struct leat_encoding *out, size_t n, uint32_t mark) {
         memset(out->special + out->n, 0, n);
     if (out->attention)
         memset(out->attention + out->n, 1, n);
+    if (out->surfaces)
+        memset(out->surfaces + out->n, 0, n * sizeof(*out->surfaces));
     for (size_t i = 0; out->marks && i < n; i++)
         out->marks[out->n + i] = mark;
 }
@@ -187,6 +196,51 @@ static void push_token(const struct encoding_run *run, int32_t id, struct leat_r
         run->out->marks[run->out->n - 1] = leat_marks_of(&run->context->marks, origin);
 }
 
+/* Notes how the last token is spelled, if the vocabulary spells it otherwise. */
+static int push_surface(const struct encoding_run *run, int32_t id, const uint8_t *text,
+                        uint32_t n_bytes) {
+    struct leat_encoding *out = run->out;
+    uint32_t n;
+    const uint8_t *usual = leat_tokenizer_token(run->tokenizer, id, &n);
+
+    if (!out->surfaces || (usual && n == n_bytes && memcmp(usual, text, n) == 0))
+        return 0;
+    return leat_surfaces_add(&run->context->surfaces, text, n_bytes, &out->surfaces[out->n - 1]);
+}
+
+/* The same of bytes that stand for characters of GPT-2's alphabet. */
+static int push_bytes_surface(const struct encoding_run *run, int32_t id, const uint8_t *bytes,
+                              uint32_t n_bytes) {
+    struct leat_text_buffer *mapped = &run->context->mapped;
+
+    mapped->n_bytes = 0;
+    if (leat_text_buffer_reserve(mapped, 2 * (size_t)n_bytes, false) < 0)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < n_bytes; i++)
+        mapped->n_bytes += leat_bpe_map_byte(bytes[i], mapped->bytes + mapped->n_bytes);
+    return push_surface(run, id, mapped->bytes, mapped->n_bytes);
+}
+
+/* The same of a token of the model. */
+static int push_model_surface(const struct encoding_run *run, const struct leat_text *text,
+                              const struct leat_token *token) {
+    const struct leat_model *model = run->tokenizer->model;
+    const uint8_t *spelling;
+    uint32_t n;
+
+    if (model->unknown_is_text && token->id == model->unknown_id) {
+        spelling = text->bytes + token->range.start;
+        n = token->range.end - token->range.start;
+        return leat_splitter_is_byte_level(run->tokenizer->splitter)
+                   ? push_bytes_surface(run, token->id, spelling, n)
+                   : push_surface(run, token->id, spelling, n);
+    }
+    if (!run->tokenizer->added.changed.n_tokens)
+        return 0;
+    spelling = leat_token_table_text(&model->tokens, token->id, &n);
+    return spelling ? push_surface(run, token->id, spelling, n) : 0;
+}
+
 /* A word at a time, so that each token's bytes are known. */
 static int encode_word_tokens(const struct encoding_run *run, const struct leat_text *text,
                               struct leat_range word) {
@@ -200,8 +254,11 @@ static int encode_word_tokens(const struct encoding_run *run, const struct leat_
         return fail(run, r);
     r = context->ops->encode_tokens(run->tokenizer->model, context->model, text, word,
                                     context->tokens, &n, run->err);
-    for (size_t i = 0; r == 0 && i < n; i++)
+    for (size_t i = 0; r == 0 && i < n; i++) {
         push_token(run, context->tokens[i].id, origin_of(text, context->tokens[i].range));
+        if (run->out->surfaces && push_model_surface(run, text, &context->tokens[i]) < 0)
+            r = fail(run, -ENOMEM);
+    }
     return r;
 }
 
@@ -297,7 +354,8 @@ static int push_added(const struct encoding_run *run, const struct leat_text *pa
     push_token(run, id,
                run->has_origins ? origin_of(part, (struct leat_range){0, part->n_bytes})
                                 : (struct leat_range){0});
-    return 0;
+    r = push_surface(run, id, part->bytes, part->n_bytes);
+    return r < 0 ? fail(run, r) : 0;
 }
 
 static int encode_normalized(const struct encoding_run *run, const struct leat_text *text,
@@ -385,7 +443,7 @@ static int encode_sequence(struct encoding_run *run, const void *text, size_t n,
     run->out = out;
     run->context->is_full = false;
     leat_marks_begin(&run->context->marks, run->options->marks, n_marks);
-    leat_encoding_reset(out, run->options->columns);
+    leat_encoding_reset(out, run->columns);
     r = copy_text(run, text, n, &copy);
     return r < 0 ? r : encode_text(run, &copy);
 }
@@ -443,6 +501,7 @@ static int encode_sequences(struct encoding_run *run, const void *text, size_t n
 /* The texts are the user's. */
 struct spelling {
     const struct leat_tokenizer *tokenizer;
+    const struct leat_surfaces *surfaces;
     struct leat_char_count texts[2];
 };
 
@@ -452,15 +511,24 @@ static struct leat_range in_chars(void *context, bool is_second, struct leat_ran
     return leat_char_count_range(&spelling->texts[is_second], offsets);
 }
 
-static const uint8_t *spell(const void *context, int32_t id, bool is_second,
-                            struct leat_range offsets, uint32_t *ret_n_bytes) {
+const uint8_t *leat_tokenizer_surface(const struct leat_tokenizer_context *context,
+                                      uint32_t surface, uint32_t *ret_n_bytes) {
+    return leat_surfaces_get(&context->surfaces, surface, ret_n_bytes);
+}
+
+static const uint8_t *spell(const void *context, int32_t id, uint32_t surface,
+                            uint32_t *ret_n_bytes) {
     const struct spelling *spelling = context;
 
-    if (leat_added_tokens_find(&spelling->tokenizer->added, id) && offsets.start < offsets.end) {
-        *ret_n_bytes = offsets.end - offsets.start;
-        return spelling->texts[is_second].text + offsets.start;
-    }
-    return leat_tokenizer_token(spelling->tokenizer, id, ret_n_bytes);
+    return surface ? leat_surfaces_get(spelling->surfaces, surface, ret_n_bytes)
+                   : leat_tokenizer_token(spelling->tokenizer, id, ret_n_bytes);
+}
+
+static uint32_t columns_of(const struct leat_tokenizer *tokenizer,
+                           const struct leat_encode_options *options) {
+    bool trims = tokenizer->post->n_trims > 0 && options->columns & LEAT_ENCODING_OFFSETS;
+
+    return options->columns | (trims ? LEAT_ENCODING_SURFACES : 0U);
 }
 
 int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
@@ -469,10 +537,14 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
                           const struct leat_encode_options *options,
                           const struct leat_encoding **ret_encodings, size_t *ret_n_encodings,
                           struct leat_error *err) {
-    struct encoding_run run = {
-        .tokenizer = tokenizer, .context = context, .options = options, .err = err};
+    struct encoding_run run = {.tokenizer = tokenizer,
+                               .context = context,
+                               .options = options,
+                               .columns = columns_of(tokenizer, options),
+                               .err = err};
     struct spelling spelling = {
         .tokenizer = tokenizer,
+        .surfaces = &context->surfaces,
         .texts = {{.text = text, .n_bytes = n_text}, {.text = pair, .n_bytes = n_pair}}};
     const struct leat_post_speller speller = {.context = &spelling,
                                               .text = spell,
@@ -482,6 +554,7 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
 
     if (context->ops->context_seed)
         context->ops->context_seed(context->model, options->seed);
+    context->surfaces.n = 0;
     r = encode_sequences(&run, text, n_text, pair, n_pair);
     if (r == 0)
         r = leat_post_run(tokenizer->post, truncation_of(&run),

@@ -18,6 +18,7 @@ enum leat_encoding_column { /* bits */
                                 4, /* 1: added by the post-processor, or padding */
                             LEAT_ENCODING_ATTENTION = 8, /* 0: padding */
                             LEAT_ENCODING_MARKS = 16,
+                            LEAT_ENCODING_SURFACES = 32,
 };
 
 struct leat_encoding {
@@ -27,7 +28,8 @@ struct leat_encoding {
     uint8_t *special;
     uint8_t *attention;
     uint32_t *marks; /* 1 + the index of the marked range that it shares a byte with; 0: of none */
-    size_t n;        /* tokens */
-    size_t capacity; /* of ids; the other columns have as much if they are wanted */
+    uint32_t *surfaces; /* 0: the vocabulary spells it; else see leat_tokenizer_surface */
+    size_t n;           /* tokens */
+    size_t capacity;    /* of ids; the other columns have as much if they are wanted */
     uint32_t columns;
 };

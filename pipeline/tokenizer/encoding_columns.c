@@ -10,7 +10,7 @@
 #define TOKENS_MIN 64
 #define TOKENS_MAX ((size_t)1 << 31) /* more than a text has bytes */
 #define ALWAYS     (UINT32_C(1) << 31)
-#define N_COLUMNS  6
+#define N_COLUMNS  7
 
 static const struct {
     uint32_t bit;
@@ -22,6 +22,7 @@ static const struct {
     {LEAT_ENCODING_SPECIAL, offsetof(struct leat_encoding, special), 1},
     {LEAT_ENCODING_ATTENTION, offsetof(struct leat_encoding, attention), 1},
     {LEAT_ENCODING_MARKS, offsetof(struct leat_encoding, marks), sizeof(uint32_t)},
+    {LEAT_ENCODING_SURFACES, offsetof(struct leat_encoding, surfaces), sizeof(uint32_t)},
 };
 
 static void *get(const struct leat_encoding *encoding, size_t column) {
@@ -95,6 +96,8 @@ void leat_encoding_push(struct leat_encoding *encoding, int32_t id, uint32_t typ
         encoding->attention[at] = 1;
     if (encoding->marks)
         encoding->marks[at] = at > 0 ? encoding->marks[at - 1] : 0;
+    if (encoding->surfaces)
+        encoding->surfaces[at] = 0;
 }
 
 int leat_encoding_append(struct leat_encoding *encoding, const struct leat_encoding *other,

@@ -56,6 +56,8 @@ struct leat_model {
     struct leat_token_table tokens; /* as the file spells them */
     size_t n_bytes;                 /* memory besides the tokens */
     bool has_chance;                /* what a text gives depends on the seed too */
+    bool unknown_is_text;           /* tokens of unknown_id are spelled as the text that they */
+    int32_t unknown_id;             /* stand for */
     char algorithm[256];            /* what was chosen and why, for people */
 };
 

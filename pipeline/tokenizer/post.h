@@ -57,13 +57,11 @@ int leat_post_new(const struct leat_component *component /* NULL: none */,
                   struct leat_post **ret_post, struct leat_error *err);
 struct leat_post *leat_post_free(struct leat_post *post);
 
-/* How a token is spelled, or NULL: as in the file, but one that was added (added_tokens) as it
- * stands in its text, with the blanks that it took along: the bytes `offsets` of the first or
- * second text. */
 struct leat_post_speller {
     void *context;
-    const uint8_t *(*text)(const void *context, int32_t id, bool is_second,
-                           struct leat_range offsets, uint32_t *ret_n_bytes);
+    /* How a token with that surface (surfaces.h) is spelled, or NULL. */
+    const uint8_t *(*text)(const void *context, int32_t id, uint32_t surface,
+                           uint32_t *ret_n_bytes);
     /* The same range of that text in characters; NULL: the results have offsets in bytes. Blanks
      * count as characters then, which is not the same where a token is part of a character. */
     struct leat_range (*in_chars)(void *context, bool is_second, struct leat_range offsets);
@@ -73,9 +71,9 @@ struct leat_post_speller {
  * encodings[0] is the result, those behind it the overflow, in HF's order: each part of the first
  * with each of the second. The array grows as needed and is reused: *n_encodings says how many
  * count, *capacity how many are initialised; n_encodings NULL: no overflow is made. first and
- * second have the columns that the results get, and offsets in bytes; speller is asked where they
- * are trimmed (NULL: they are not). Padding to the longest of a batch is the batch's business: a
- * single text is padded to its own length, rounded up to multiple_of.
+ * second have the columns that the results get, offsets in bytes, and surfaces if these offsets
+ * are trimmed, for which speller is asked (NULL: they are not). Padding to the longest of a batch
+ * is the batch's business: a single text is padded to its own length, rounded up to multiple_of.
  *
  * 0; -ENOMEM; -E2BIG: the overflow is above LEAT_POST_TOKENS_MAX; -EINVAL: the truncation cannot be
  * carried out: a stride that is not below the length, OnlySecond without a second text, a text that

@@ -106,11 +106,11 @@ LEAT_API void leat_tokenizer_context_clear(struct leat_tokenizer_context *contex
 
 struct leat_encode_options {
     bool adds_special_tokens;
-    bool encodes_special_tokens; /* special tokens in the text are text */
-    uint64_t seed;               /* of models with chance (dropout): another one draws anew */
-    bool drops_overflow;         /* what truncation cuts off is not made */
-    bool offsets_in_chars;       /* as Python counts them; else in bytes */
-    uint32_t columns;            /* enum leat_encoding_column; ids always */
+    bool encodes_special_tokens;    /* special tokens in the text are text */
+    uint64_t seed;                  /* of models with chance (dropout): another one draws anew */
+    bool drops_overflow;            /* what truncation cuts off is not made */
+    bool offsets_in_chars;          /* as Python counts them; else in bytes */
+    uint32_t columns;               /* enum leat_encoding_column; ids always */
     const struct leat_range *marks; /* [n_marks], for LEAT_ENCODING_MARKS: bytes of the first text,
                                        ascending and apart from each other */
     size_t n_marks;
@@ -129,6 +129,12 @@ LEAT_API int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
                                    const struct leat_encode_options *options,
                                    const struct leat_encoding **ret_encodings,
                                    size_t *ret_n_encodings, struct leat_error *err);
+
+/* How a token of the last result is spelled where its `surfaces` is not 0 (LEAT_ENCODING_SURFACES):
+ * an added token as it was found in the text, normalized if it is matched so, and an unknown token
+ * of a Unigram model as the text that it stands for. Not terminated. */
+LEAT_API const uint8_t *leat_tokenizer_surface(const struct leat_tokenizer_context *context,
+                                               uint32_t surface, uint32_t *ret_n_bytes);
 
 /* ---- decode */
 

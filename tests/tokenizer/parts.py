@@ -216,6 +216,18 @@ def model_variants():
     return found
 
 
+def trims():
+    """name -> parts that trim the offsets of tokens which are not spelled as in the vocabulary."""
+    from kinds import added, byte_level, replace, sequence, split
+    mixed = added("B", "Ab", rstrip=True, normalized=True) + added("é", lstrip=True, normalized=True, special=False) + added("the", lstrip=True, rstrip=True)
+    wide = sequence("normalizer", {"type": "NFKC"}, {"type": "Lowercase"}, replace(" ", "\u2003 "))
+    return {"unknown": {"model": "unk", "added_tokens": added("<unk>"), "pre_tokenizer": split(r"\s+")},
+            "unknown-piece": {"model": "unigram", "pre_tokenizer": split(r"\s+")},
+            "unknown-bytes": {"model": "unigram", "pre_tokenizer": byte_level(True)},
+            "normalized": {"model": "byte", "added_tokens": mixed, "normalizer": wide, "pre_tokenizer": byte_level()},
+            "normalized-unknown": {"model": "unk", "added_tokens": mixed + added("<unk>", normalized=True), "normalizer": wide, "pre_tokenizer": split(r"\p{L}+")}}
+
+
 def lengths():
     """name -> truncation and padding."""
     found = {}
@@ -256,4 +268,6 @@ def parts():
             made[name] = {"model": "byte", "pre_tokenizer": byte_level(), "post_processor": post, **others}
         if name.startswith("truncation"):
             made[f"{name}-bare"] = {"model": "byte", "pre_tokenizer": byte_level(), **others}
+    for name, others in trims().items():
+        made[f"post-trim-{name}"] = {**others, "post_processor": byte_level(name == "unknown")}
     return {"models": base_models(), "tokenizers": made}

@@ -284,6 +284,8 @@ static int read(struct unigram *model, struct scores *scores,
 static void describe(struct unigram *model) {
     const struct leat_unigram_plan *plan = &model->plan;
 
+    model->base.unknown_is_text = plan->unknown >= 0;
+    model->base.unknown_id = (int32_t)plan->unknown;
     model->base.n_bytes = sizeof(*model) + leat_word_trie_n_bytes(&plan->trie) +
                           plan->trie.n_nodes * sizeof(*plan->scores);
     (void)snprintf(model->base.algorithm, sizeof(model->base.algorithm),

@@ -2,8 +2,8 @@
  *
  * Blanks are counted in the spelling of the token, as HF's process_offsets does: white space, and
  * U+0120, which stands for a space in GPT-2's alphabet. Where offsets are in characters, each blank
- * counts for one, as in HF; where they are in bytes, for as many bytes as it has in the text:
- * U+0120 for one, white space (of an added token) for its own.
+ * counts for one, as in HF; where they are in bytes, for as many bytes as it has in the spelling,
+ * and U+0120 for one.
  */
 #include "pipeline/tokenizer/post/trim.h"
 
@@ -61,7 +61,7 @@ static void trim_token(struct leat_encoding *encoding, size_t at, bool is_at_sta
     uint32_t n;
 
     if (post->n_trims)
-        text = speller->text(speller->context, encoding->ids[at], is_second, *range, &n);
+        text = speller->text(speller->context, encoding->ids[at], encoding->surfaces[at], &n);
     if (text) {
         front = blanks_in_front(text, n);
         behind = blanks_behind(text, n);
