@@ -255,6 +255,8 @@ enum leat_element {
     LEAT_BFLOAT16 = 7, /* the upper half of binary32 */
     LEAT_FLOAT32 = 8,
     LEAT_FLOAT64 = 9,
+    LEAT_INT8 = 11,
+    LEAT_INT16 = 12,
 };
 
 #define LEAT_MAX_NDIM 4

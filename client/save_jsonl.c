@@ -101,6 +101,12 @@ static void print_value(const struct leat_tensor *tensor, uint64_t index,
     case LEAT_UINT16:
         print_int(((const uint16_t *)data)[index], ret_text);
         return;
+    case LEAT_INT8:
+        print_int(((const int8_t *)data)[index], ret_text);
+        return;
+    case LEAT_INT16:
+        print_int(((const int16_t *)data)[index], ret_text);
+        return;
     case LEAT_INT32:
         print_int(((const int32_t *)data)[index], ret_text);
         return;

@@ -19,9 +19,9 @@
 #define MAX_HEADER 256
 
 static const char *const descriptions[] = {
-    [LEAT_BOOL] = "|b1",     [LEAT_UINT8] = "|u1",   [LEAT_UINT16] = "<u2",
-    [LEAT_INT32] = "<i4",    [LEAT_INT64] = "<i8",   [LEAT_FLOAT16] = "<f2",
-    [LEAT_BFLOAT16] = "<V2", [LEAT_FLOAT32] = "<f4", [LEAT_FLOAT64] = "<f8",
+    [LEAT_BOOL] = "|b1",    [LEAT_UINT8] = "|u1",   [LEAT_UINT16] = "<u2",   [LEAT_INT32] = "<i4",
+    [LEAT_INT64] = "<i8",   [LEAT_FLOAT16] = "<f2", [LEAT_BFLOAT16] = "<V2", [LEAT_FLOAT32] = "<f4",
+    [LEAT_FLOAT64] = "<f8", [LEAT_INT8] = "|i1",    [LEAT_INT16] = "<i2",
 };
 
 /* A dictionary of Python's, filled up so that the array begins at a multiple of 64. Its bytes. */

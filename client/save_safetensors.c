@@ -30,6 +30,7 @@ static const char *const names[] = {
     [LEAT_BOOL] = "BOOL",     [LEAT_UINT8] = "U8",    [LEAT_UINT16] = "U16",
     [LEAT_INT32] = "I32",     [LEAT_INT64] = "I64",   [LEAT_FLOAT16] = "F16",
     [LEAT_BFLOAT16] = "BF16", [LEAT_FLOAT32] = "F32", [LEAT_FLOAT64] = "F64",
+    [LEAT_INT8] = "I8",       [LEAT_INT16] = "I16",
 };
 
 static __attribute__((format(printf, 2, 3))) void add(struct header *header, const char *format,

@@ -98,8 +98,7 @@ static int take_tensor(struct leat_tensor_info *info, const Leat__Tensor *messag
                        struct leat_error *err) {
     enum leat_dtype dtype = leat_dtype_parse(message->dtype);
 
-    if (!message->name[0] || dtype == LEAT_DTYPE_NONE || dtype >= LEAT_DTYPE_TEXT ||
-        message->n_shape > LEAT_MAX_NDIM)
+    if (!message->name[0] || !leat_dtype_is_element(dtype) || message->n_shape > LEAT_MAX_NDIM)
         return leat_error_set(err, -EPROTO,
                               "the daemon describes a tensor of dtype \"%.32s\" "
                               "with %zu dimensions",

@@ -16,6 +16,8 @@ _Static_assert((int)LEAT_FLOAT16 == (int)LEAT_DTYPE_FLOAT16, "element");
 _Static_assert((int)LEAT_BFLOAT16 == (int)LEAT_DTYPE_BFLOAT16, "element");
 _Static_assert((int)LEAT_FLOAT32 == (int)LEAT_DTYPE_FLOAT32, "element");
 _Static_assert((int)LEAT_FLOAT64 == (int)LEAT_DTYPE_FLOAT64, "element");
+_Static_assert((int)LEAT_INT8 == (int)LEAT_DTYPE_INT8, "element");
+_Static_assert((int)LEAT_INT16 == (int)LEAT_DTYPE_INT16, "element");
 _Static_assert(LEAT_MAX_NDIM == LEAT_TENSOR_MAX_NDIM, "dimensions");
 
 /* The copied head, as leat_slot_check() wants it: header and descriptors in one piece. */

@@ -4,6 +4,7 @@
 #include "pipeline/scalar.h"
 #include "pipeline/tokenizer/json.h"
 
-/* Stores a number or boolean. -EINVAL: of another kind; -ERANGE: the dtype cannot hold it. */
+/* Stores a number or boolean. -EINVAL: it is of another kind; -ERANGE: the dtype cannot hold it, or
+ * float64 would round a whole number. */
 int leat_json_scalar_store(void *values, enum leat_dtype dtype, size_t index,
                            struct leat_json_node node);

@@ -8,7 +8,8 @@
 #include <string.h>
 
 bool leat_dtype_is_integer(enum leat_dtype dtype) {
-    return dtype >= LEAT_DTYPE_BOOL && dtype <= LEAT_DTYPE_INT64;
+    return (dtype >= LEAT_DTYPE_BOOL && dtype <= LEAT_DTYPE_INT64) || dtype == LEAT_DTYPE_INT8 ||
+           dtype == LEAT_DTYPE_INT16;
 }
 
 int64_t leat_scalar_int(const void *values, enum leat_dtype dtype, size_t index) {
@@ -18,6 +19,10 @@ int64_t leat_scalar_int(const void *values, enum leat_dtype dtype, size_t index)
         return ((const uint8_t *)values)[index];
     case LEAT_DTYPE_UINT16:
         return ((const uint16_t *)values)[index];
+    case LEAT_DTYPE_INT8:
+        return ((const int8_t *)values)[index];
+    case LEAT_DTYPE_INT16:
+        return ((const int16_t *)values)[index];
     case LEAT_DTYPE_INT32:
         return ((const int32_t *)values)[index];
     case LEAT_DTYPE_INT64:
@@ -121,6 +126,12 @@ int leat_scalar_store_int(void *values, enum leat_dtype dtype, size_t index, int
     case LEAT_DTYPE_UINT16:
         ((uint16_t *)values)[index] = (uint16_t)value;
         return value >= 0 && value <= UINT16_MAX ? 0 : -ERANGE;
+    case LEAT_DTYPE_INT8:
+        ((int8_t *)values)[index] = (int8_t)value;
+        return value >= INT8_MIN && value <= INT8_MAX ? 0 : -ERANGE;
+    case LEAT_DTYPE_INT16:
+        ((int16_t *)values)[index] = (int16_t)value;
+        return value >= INT16_MIN && value <= INT16_MAX ? 0 : -ERANGE;
     case LEAT_DTYPE_INT32:
         ((int32_t *)values)[index] = (int32_t)value;
         return value >= INT32_MIN && value <= INT32_MAX ? 0 : -ERANGE;
@@ -130,6 +141,17 @@ int leat_scalar_store_int(void *values, enum leat_dtype dtype, size_t index, int
     default:
         return store_float(values, dtype, index, (double)value);
     }
+}
+
+bool leat_scalar_rounds(enum leat_dtype dtype, int64_t value) {
+    uint64_t element;
+    double stored;
+
+    if (leat_dtype_is_integer(dtype))
+        return false;
+    (void)leat_scalar_store_int(&element, dtype, 0, value);
+    stored = leat_scalar_double(&element, dtype, 0);
+    return !(stored >= -0x1p63 && stored < 0x1p63 && (int64_t)stored == value);
 }
 
 int leat_scalar_store_double(void *values, enum leat_dtype dtype, size_t index, double value) {

@@ -21,6 +21,9 @@ double leat_scalar_double(const void *values, enum leat_dtype dtype,
 /* 0, or -ERANGE if the dtype cannot hold it (floats hold every finite number; too large becomes
  * infinite). */
 int leat_scalar_store_int(void *values, enum leat_dtype dtype, size_t index, int64_t value);
+/* True if it is a float dtype that does not hold just that number: float32 makes 16777216 of
+ * 16777217. */
+bool leat_scalar_rounds(enum leat_dtype dtype, int64_t value);
 /* Also -EINVAL for an integer dtype if the value is not whole. */
 int leat_scalar_store_double(void *values, enum leat_dtype dtype, size_t index, double value);
 

@@ -12,7 +12,8 @@ static const struct {
     [LEAT_DTYPE_INT32] = {"int32", 4},     [LEAT_DTYPE_INT64] = {"int64", 8},
     [LEAT_DTYPE_FLOAT16] = {"float16", 2}, [LEAT_DTYPE_BFLOAT16] = {"bfloat16", 2},
     [LEAT_DTYPE_FLOAT32] = {"float32", 4}, [LEAT_DTYPE_FLOAT64] = {"float64", 8},
-    [LEAT_DTYPE_TEXT] = {"text", 1},
+    [LEAT_DTYPE_TEXT] = {"text", 1},       [LEAT_DTYPE_INT8] = {"int8", 1},
+    [LEAT_DTYPE_INT16] = {"int16", 2},
 };
 
 const char *leat_dtype_name(enum leat_dtype dtype) {
@@ -21,6 +22,10 @@ const char *leat_dtype_name(enum leat_dtype dtype) {
 
 size_t leat_dtype_size(enum leat_dtype dtype) {
     return dtype < LEAT_N_DTYPES ? dtypes[dtype].size : 0;
+}
+
+bool leat_dtype_is_element(uint32_t dtype) {
+    return dtype > LEAT_DTYPE_NONE && dtype < LEAT_N_DTYPES && dtype != LEAT_DTYPE_TEXT;
 }
 
 enum leat_dtype leat_dtype_parse(const char *name) {

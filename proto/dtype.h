@@ -2,6 +2,7 @@
  * wire: never reuse one. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,8 @@ enum leat_dtype {
     LEAT_DTYPE_FLOAT32 = 8,
     LEAT_DTYPE_FLOAT64 = 9,
     LEAT_DTYPE_TEXT = 10, /* bytes; only inside the pipeline, never in a batch */
+    LEAT_DTYPE_INT8 = 11,
+    LEAT_DTYPE_INT16 = 12,
     LEAT_N_DTYPES
 };
 
@@ -25,6 +28,9 @@ const char *leat_dtype_name(enum leat_dtype dtype);
 
 /* Element size in bytes; 1 for TEXT; 0 for what is not a dtype. */
 size_t leat_dtype_size(enum leat_dtype dtype);
+
+/* True if tensors may have it: a dtype but TEXT. */
+bool leat_dtype_is_element(uint32_t dtype);
 
 /* The dtype of that name, or LEAT_DTYPE_NONE. */
 enum leat_dtype leat_dtype_parse(const char *name);

@@ -16,7 +16,7 @@ static int check_tensor(const struct leat_slot_tensor *tensor, size_t index, siz
         return leat_error_set(err, -EPROTO,
                               "slot: tensor %zu has %u dimensions, at most %d are possible", index,
                               tensor->ndim, LEAT_TENSOR_MAX_NDIM);
-    if (tensor->dtype == LEAT_DTYPE_NONE || tensor->dtype >= LEAT_DTYPE_TEXT)
+    if (!leat_dtype_is_element(tensor->dtype))
         return leat_error_set(err, -EPROTO, "slot: tensor %zu has the unknown dtype %u", index,
                               tensor->dtype);
     bytes = leat_dtype_size((enum leat_dtype)tensor->dtype);

@@ -327,6 +327,9 @@ static void reject_value(struct rows *rows, uint32_t row, const struct leat_json
     else if (kind == LEAT_JSON_INT)
         leat_map_reject(rows->map, row, field->name, "%" PRId64 " does not fit in %s",
                         leat_json_int(node), leat_dtype_name(field->dtype));
+    else if (kind == LEAT_JSON_UINT)
+        leat_map_reject(rows->map, row, field->name, "%" PRIu64 " does not fit in %s",
+                        leat_json_uint(node), leat_dtype_name(field->dtype));
     else
         leat_map_reject(rows->map, row, field->name, "%.17g does not fit in %s",
                         leat_json_double(node), leat_dtype_name(field->dtype));

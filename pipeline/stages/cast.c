@@ -2,9 +2,11 @@
  *
  * Texts are parsed whole; what does not parse, or does not fit, is a bad record. An empty text
  * takes `default`, if there is one. With `map`, a text stands for the value of its key; one that is
- * not there takes `default`, or is a bad record.
+ * not there takes `default`, or is a bad record. With `exact`, a whole number that a float would
+ * round is a bad record, too: it may be an id.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,15 +21,13 @@ struct cast {
     int dtype;
     const char *fallback;
     struct leat_text_map map;
+    bool exact;
 
     uint32_t from, to;
     uint64_t fallback_bits; /* one element */
     uint64_t *map_bits;     /* [map.n_items] */
     struct leat_text_index keys;
 };
-
-static const char *const dtypes[] = {"int32",   "int64",    "uint16", "uint8", "float32",
-                                     "float16", "bfloat16", "bool",   NULL};
 
 static const struct leat_arg args[] = {
     {.name = "input",
@@ -45,7 +45,7 @@ static const struct leat_arg args[] = {
      .type = LEAT_ARG_DTYPE,
      .offset = offsetof(struct cast, dtype),
      .is_required = true,
-     .choices = dtypes,
+     .choices = leat_numbers_dtypes,
      .help = "dtype of the result"},
     {.name = "default",
      .type = LEAT_ARG_TEXT,
@@ -57,26 +57,62 @@ static const struct leat_arg args[] = {
      .min = 1,
      .max = 1048576,
      .help = "text to value, such as {male: 0, female: 1}"},
+    {.name = "exact",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct cast, exact),
+     .fallback = "false",
+     .help = "a whole number that a float dtype would round, as float32 rounds 16777217, is a bad "
+             "record"},
     LEAT_ARGS_END,
 };
 
-/* Parses a text as an element of the dtype at *element. 0, -EINVAL (not such a value), -ERANGE
- * (does not fit). */
-static int parse_element(const char *text, size_t n, enum leat_dtype dtype, void *element,
+/* ---- elements ---- */
+
+/* With `exact`, -EDOM if the whole number was rounded. */
+static int store_int(const struct cast *self, void *values, size_t index, int64_t value) {
+    enum leat_dtype dtype = (enum leat_dtype)self->dtype;
+
+    if (self->exact && leat_scalar_rounds(dtype, value))
+        return -EDOM;
+    return leat_scalar_store_int(values, dtype, index, value);
+}
+
+/* The same. Numbers beyond 64 bits are measures rather than counts or ids: only those that become
+ * infinite are refused. */
+static int store_double(const struct cast *self, void *values, size_t index, double value) {
+    enum leat_dtype dtype = (enum leat_dtype)self->dtype;
+    int r = leat_scalar_store_double(values, dtype, index, value);
+    double stored;
+
+    if (r < 0 || !self->exact || leat_dtype_is_integer(dtype) || !isfinite(value))
+        return r;
+    stored = leat_scalar_double(values, dtype, index);
+    if (!isfinite(stored))
+        return -ERANGE;
+    return fabs(value) < 0x1p63 && value == trunc(value) && stored != value ? -EDOM : 0;
+}
+
+/* Parses a text as an element of the dtype. 0, -EINVAL (not such a value), -ERANGE (does not fit),
+ * -EDOM (would be rounded). */
+static int parse_element(const struct cast *self, const char *text, size_t n, void *values,
                          size_t index) {
+    enum leat_dtype dtype = (enum leat_dtype)self->dtype;
     int64_t integer;
     double number;
     bool truth;
     int r;
 
     if (dtype == LEAT_DTYPE_BOOL && leat_parse_bool(text, n, &truth) == 0)
-        return leat_scalar_store_int(element, dtype, index, truth);
-    if (leat_dtype_is_integer(dtype)) {
+        return leat_scalar_store_int(values, dtype, index, truth);
+    if (leat_dtype_is_integer(dtype) || self->exact) {
         r = leat_parse_int(text, n, &integer);
-        return r < 0 ? r : leat_scalar_store_int(element, dtype, index, integer);
+        if (r == 0)
+            return store_int(self, values, index, integer);
+        if (leat_dtype_is_integer(dtype))
+            return r;
     }
     r = leat_parse_float(text, n, &number);
-    return r < 0 ? r : leat_scalar_store_double(element, dtype, index, number);
+    return r < 0 ? r : store_double(self, values, index, number);
 }
 
 static int parse_constant(const struct leat_config *config, const char *arg, const char *text,
@@ -84,7 +120,7 @@ static int parse_constant(const struct leat_config *config, const char *arg, con
     const struct cast *self = (const struct cast *)config;
 
     *ret_bits = 0;
-    if (parse_element(text, strlen(text), (enum leat_dtype)self->dtype, ret_bits, 0) < 0)
+    if (parse_element(self, text, strlen(text), ret_bits, 0) < 0)
         return leat_config_error(config, arg, err, "\"%.64s\" is no %s", text,
                                  leat_dtype_name((enum leat_dtype)self->dtype));
     return 0;
@@ -168,7 +204,7 @@ static int cast_text(const struct cast *self, const char *text, size_t n, void *
         memcpy((char *)values + row * size, bits, size);
         return 0;
     }
-    return parse_element(text, n, (enum leat_dtype)self->dtype, values, row);
+    return parse_element(self, text, n, values, row);
 }
 
 static void reject_text(const struct cast *self, struct leat_map *map, uint32_t row,
@@ -183,6 +219,8 @@ static void reject_text(const struct cast *self, struct leat_map *map, uint32_t 
                         "\"%.*s\" is not in the map and there is no `default`", shown, text);
     else if (reason == -ERANGE)
         leat_map_reject(map, row, self->input, "%.*s does not fit %s", shown, text, dtype);
+    else if (reason == -EDOM)
+        leat_map_reject(map, row, self->input, "%.*s would be rounded by %s", shown, text, dtype);
     else
         leat_map_reject(map, row, self->input, "\"%.*s\" is no %s", shown, text, dtype);
 }
@@ -214,17 +252,17 @@ static void cast_number(const struct cast *self, struct leat_map *map, uint32_t 
     int r;
 
     if (leat_dtype_is_integer(dtype))
-        r = leat_scalar_store_int(to, (enum leat_dtype)self->dtype, to_index,
-                                  leat_scalar_int(from, dtype, from_index));
+        r = store_int(self, to, to_index, leat_scalar_int(from, dtype, from_index));
     else
-        r = leat_scalar_store_double(to, (enum leat_dtype)self->dtype, to_index,
-                                     leat_scalar_double(from, dtype, from_index));
+        r = store_double(self, to, to_index, leat_scalar_double(from, dtype, from_index));
     if (r < 0) {
         char text[LEAT_SCALAR_TEXT_MAX];
 
         (void)leat_scalar_print(from, dtype, from_index, text);
         leat_map_reject(map, row, self->input, "%s %s %s", text,
-                        r == -ERANGE ? "does not fit" : "is not whole, as is",
+                        r == -ERANGE ? "does not fit"
+                        : r == -EDOM ? "would be rounded by"
+                                     : "is not whole, as is",
                         leat_dtype_name((enum leat_dtype)self->dtype));
     }
 }

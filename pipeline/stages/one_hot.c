@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "pipeline/stages/shared_key.h"
+#include "pipeline/stages/shared_numbers.h"
 #include "pipeline/stages/shared_text_index.h"
 
 enum { UNKNOWN_FAIL, UNKNOWN_ZEROS };
@@ -29,9 +30,6 @@ struct one_hot {
 };
 
 static const char *const unknowns[] = {"fail", "zeros", NULL};
-static const char *const dtypes[] = {"float32", "float16", "bfloat16", "uint8", "bool",
-                                     "uint16",  "int32",   "int64",    NULL};
-
 static const struct leat_arg args[] = {
     {.name = "input",
      .type = LEAT_ARG_FIELD,
@@ -66,7 +64,7 @@ static const struct leat_arg args[] = {
      .type = LEAT_ARG_DTYPE,
      .offset = offsetof(struct one_hot, dtype),
      .fallback = "float32",
-     .choices = dtypes,
+     .choices = leat_numbers_dtypes,
      .help = "dtype of the result"},
     LEAT_ARGS_END,
 };

@@ -8,9 +8,11 @@
 
 const char *const leat_numbers_nans[] = {"keep", "fail", "default", NULL};
 const char *const leat_numbers_floats[] = {"float32", "float64", "float16", "bfloat16", NULL};
-const char *const leat_numbers_integers[] = {"int32", "int64", "uint16", "uint8", NULL};
-const char *const leat_numbers_dtypes[] = {"float32", "float64", "float16", "bfloat16", "int32",
-                                           "int64",   "uint16",  "uint8",   "bool",     NULL};
+const char *const leat_numbers_integers[] = {"int32",  "int64", "int16", "int8",
+                                             "uint16", "uint8", NULL};
+const char *const leat_numbers_dtypes[] = {"float32", "float64", "float16", "bfloat16",
+                                           "int32",   "int64",   "int16",   "int8",
+                                           "uint16",  "uint8",   "bool",    NULL};
 
 int leat_numbers_check(const struct leat_config *config, const struct leat_numbers *numbers,
                        struct leat_error *err) {

@@ -15,6 +15,7 @@ struct stack {
 
     uint32_t *columns; /* [inputs.n_items] */
     uint64_t width;
+    bool chose_dtype; /* whoever names float32 knows that it rounds */
 };
 
 static const struct leat_arg args[] = {
@@ -45,6 +46,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
         r = leat_numbers_check_default(config, &self->numbers, err);
     if (r < 0)
         return r;
+    self->chose_dtype = leat_config_given(config, "dtype");
     self->columns = calloc(self->inputs.n_items, sizeof(*self->columns));
     return self->columns ? 0 : leat_error_oom(err);
 }
@@ -94,15 +96,21 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     return r;
 }
 
-/* Whole numbers go to whole numbers as such, since a double does not hold all of int64. */
-static void put(const struct leat_numbers *numbers, struct leat_map *map, uint32_t row, size_t from,
-                size_t to) {
+/* Whole numbers go to whole numbers as such, since a double does not hold all of int64. float32 by
+ * default must not round them. */
+static void put(const struct stack *self, const struct leat_numbers *numbers, struct leat_map *map,
+                uint32_t row, size_t from, size_t to) {
     const void *values = leat_map_column(map, numbers->from)->values;
     enum leat_dtype dtype = map->fields[numbers->from].dtype;
     double x;
 
     if (leat_dtype_is_integer(dtype)) {
-        leat_numbers_put_int(numbers, map, row, to, leat_scalar_int(values, dtype, from));
+        int64_t number = leat_scalar_int(values, dtype, from);
+
+        leat_numbers_put_int(numbers, map, row, to, number);
+        if (!self->chose_dtype && leat_scalar_rounds((enum leat_dtype)numbers->dtype, number))
+            leat_map_reject(map, row, numbers->input, "%lld would be rounded by %s; say `dtype`",
+                            (long long)number, leat_dtype_name((enum leat_dtype)numbers->dtype));
         return;
     }
     x = leat_scalar_double(values, dtype, from);
@@ -120,7 +128,7 @@ static void put_row(const struct stack *self, struct leat_map *map, uint32_t row
         numbers.from = self->columns[i];
         numbers.input = self->inputs.items[i];
         for (size_t k = 0; k < n; k++)
-            put(&numbers, map, row, first + k, at++);
+            put(self, &numbers, map, row, first + k, at++);
     }
 }
 

@@ -112,6 +112,8 @@ static size_t saved(struct made *made, const char *name, int compression, uint8_
 static const uint8_t bools[] = {1, 0};
 static const uint8_t bytes[] = {0, 255};
 static const uint16_t shorts[] = {7, 65535};
+static const int8_t signed_bytes[] = {-128, 127};
+static const int16_t signed_shorts[] = {-32768, 32767};
 static const int32_t ints[] = {-1, INT32_MIN, 3, INT32_MAX};
 static const int64_t longs[] = {INT64_MIN, INT64_MAX};
 static const uint16_t halves[] = {0x3c00, 0x0001};  /* 1, 2^-24 */
@@ -131,6 +133,8 @@ static void make_all(struct made *made) {
     add(made, "bf16", LEAT_BFLOAT16, bfloats, 1, 2, 0);
     add(made, "f32", LEAT_FLOAT32, floats, 1, 2, 0);
     add(made, "f64", LEAT_FLOAT64, doubles, 1, 2, 0);
+    add(made, "i8", LEAT_INT8, signed_bytes, 1, 2, 0);
+    add(made, "i16", LEAT_INT16, signed_shorts, 1, 2, 0);
 }
 
 /* ---- JSONL ---- */
@@ -152,11 +156,12 @@ static void test_lines(void **state) {
     assert_lines(&made,
                  "{\"_epoch\": 2, \"_step\": 17, \"_row\": 0, \"b\": true, \"u8\": 0, \"u16\": "
                  "7, \"i32\": [-1, -2147483648], \"i64\": -9223372036854775808, \"f16\": "
-                 "1.0, \"bf16\": 0.100097656, \"f32\": 0.1, \"f64\": 1e+300}\n"
+                 "1.0, \"bf16\": 0.100097656, \"f32\": 0.1, \"f64\": 1e+300, \"i8\": -128, "
+                 "\"i16\": -32768}\n"
                  "{\"_epoch\": 2, \"_step\": 17, \"_row\": 1, \"b\": false, \"u8\": 255, "
                  "\"u16\": 65535, \"i32\": [3, 2147483647], \"i64\": 9223372036854775807, "
                  "\"f16\": 5.9604645e-08, \"bf16\": null, \"f32\": -0.0, \"f64\": "
-                 "0.3333333333333333}\n");
+                 "0.3333333333333333, \"i8\": 127, \"i16\": 32767}\n");
 }
 
 /* Tensors without rows, streams without batches, names of the place. */

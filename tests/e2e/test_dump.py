@@ -20,12 +20,12 @@ import leat_harness
 from leat_harness import BIN, HANG_S, Daemon, Skip, children, ctl, run_digest, wait_until
 
 N_ROWS = 500
-SIZES = {"bool": 1, "uint8": 1, "uint16": 2, "int32": 4, "int64": 8, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
-OF_SAFETENSORS = {"BOOL": "bool", "U8": "uint8", "U16": "uint16", "I32": "int32", "I64": "int64", "F16": "float16",
+SIZES = {"bool": 1, "uint8": 1, "uint16": 2, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+OF_SAFETENSORS = {"BOOL": "bool", "U8": "uint8", "U16": "uint16", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "F16": "float16",
                   "BF16": "bfloat16", "F32": "float32", "F64": "float64"}
-OF_NUMPY = {"|b1": "bool", "|u1": "uint8", "<u2": "uint16", "<i4": "int32", "<i8": "int64", "<f2": "float16",
+OF_NUMPY = {"|b1": "bool", "|u1": "uint8", "<u2": "uint16", "|i1": "int8", "<i2": "int16", "<i4": "int32", "<i8": "int64", "<f2": "float16",
             "<V2": "bfloat16", "<f4": "float32", "<f8": "float64"}
-CODES = {"bool": "?", "uint8": "B", "uint16": "H", "int32": "i", "int64": "q", "float16": "e", "float32": "f", "float64": "d"}
+CODES = {"bool": "?", "uint8": "B", "uint16": "H", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "float16": "e", "float32": "f", "float64": "d"}
 
 
 def config(folder, **options):
@@ -33,7 +33,7 @@ def config(folder, **options):
     stream = data.titanic_stream(data.titanic(folder, N_ROWS), block_bytes=8192, **options)
     casts = [{"cast": {"input": "Fare", "output": dtype, "dtype": dtype}} for dtype in ("float16", "bfloat16", "float32")]
     casts += [{"normalize": {"input": "float32", "output": "float64", "dtype": "float64", "std": 3}}]
-    casts += [{"cast": {"input": "SibSp", "output": dtype, "dtype": dtype}} for dtype in ("uint8", "uint16", "int32")]
+    casts += [{"cast": {"input": "SibSp", "output": dtype, "dtype": dtype}} for dtype in ("uint8", "uint16", "int8", "int16", "int32")]
     fields = [next(iter(cast.values()))["output"] for cast in casts]
     stages = [stage for stage in stream["stages"] if "select" not in stage]
     at = next(i for i, stage in enumerate(stages) if "shuffle" in stage)

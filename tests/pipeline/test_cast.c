@@ -26,6 +26,8 @@ static void test_bad_texts(void **state) {
         {"int32", "2147483648", "2147483648 does not fit int32"},
         {"uint8", "-1", "-1 does not fit uint8"},
         {"uint8", "256", "256 does not fit uint8"},
+        {"int8", "128", "128 does not fit int8"},
+        {"int16", "-32769", "-32769 does not fit int16"},
         {"uint16", "65536", "65536 does not fit uint16"},
         {"int64", "9223372036854775808", "9223372036854775808 does not fit int64"},
         {"bool", "2", "2 does not fit bool"},
@@ -97,11 +99,40 @@ static void test_numbers_and_lists(void **state) {
                "in.jsonl:1: cast.x: -1 does not fit uint16\n");
 }
 
+/* Floats may round fractions, but with `exact` no whole number. */
+static void test_exact(void **state) {
+    (void)state;
+    check_rows("a\n16777217\n", "- cast: {input: a, dtype: float32}", "{\"a\": 16777216.0}\n");
+    check_rows("a\n16777217\n", "- cast: {input: a, dtype: float32, exact: true}",
+               "in.csv:2: cast.a: 16777217 would be rounded by float32\n");
+    check_rows("a\n1e39\n", "- cast: {input: a, dtype: float32, exact: true}",
+               "in.csv:2: cast.a: 1e39 does not fit float32\n");
+    check_rows("a\n16777216\n0.1\n-1e30\n", "- cast: {input: a, dtype: float32, exact: true}",
+               "{\"a\": 16777216.0}\n{\"a\": 0.10000000149011612}\n"
+               "{\"a\": -1.0000000150474662e+30}\n");
+    check_rows("{\"a\": 9007199254740993}\n", "- cast: {input: a, dtype: float64, exact: true}",
+               "in.jsonl:1: cast.a: 9007199254740993 would be rounded by float64\n");
+    check_rows("{\"x\": [0.5, 16777217.0]}\n", "- cast: {input: x, dtype: float32, exact: true}",
+               "in.jsonl:1: cast.x: 16777217.0 would be rounded by float32\n");
+    check_rows("a\n9007199254740993\n", "- cast: {input: a, dtype: int64, exact: true}",
+               "{\"a\": 9007199254740993}\n");
+}
+
+static void test_every_dtype(void **state) {
+    (void)state;
+    check_rows("a\n-128\n",
+               "- cast: {input: a, output: b, dtype: int8}\n"
+               "- cast: {input: a, output: c, dtype: int16}\n"
+               "- cast: {input: a, dtype: float64}",
+               "{\"a\": -128.0, \"b\": -128, \"c\": -128}\n");
+    check_rows("a\n0.1\n", "- cast: {input: a, dtype: float64}", "{\"a\": 0.1}\n");
+}
+
 static void test_refused(void **state) {
     (void)state;
-    check_refused("a\n1\n", "- cast: {input: a, dtype: int8}",
-                  "x.yaml:5:33: streams.x.stages[0].cast.dtype: \"int8\" is none of int32, int64, "
-                  "uint16, uint8, float32, float16, bfloat16, bool");
+    check_refused("a\n1\n", "- cast: {input: a, dtype: int7}",
+                  "x.yaml:5:33: streams.x.stages[0].cast.dtype: \"int7\" is none of float32, "
+                  "float64, float16, bfloat16, int32, int64, int16, int8, uint16, uint8, bool");
     check_refused("a\n1\n", "- cast: {input: a, dtype: uint8, default: -1}",
                   "x.yaml:5:49: streams.x.stages[0].cast.default: \"-1\" is no uint8");
     check_refused("a\n1\n", "- cast: {input: a, dtype: uint8, map: {x: 256}}",
@@ -121,6 +152,8 @@ int main(void) {
         cmocka_unit_test(test_default_and_map),
         cmocka_unit_test(test_large_map),
         cmocka_unit_test(test_numbers_and_lists),
+        cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_every_dtype),
         cmocka_unit_test(test_refused),
     };
 

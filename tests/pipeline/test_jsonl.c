@@ -75,6 +75,12 @@ static void declared(void **state) {
          "! 3:0 a: 3000000000 does not fit in int32\n"
          "! 4:0 a: the value is an integer; list<int32> was expected\n"
          "! 5:0 t: the value is an integer; text was expected\na=9|t=\n"},
+        {"fields: {x: float64}",
+         "{\"x\":9007199254740992}\n{\"x\":9007199254740993}\n{\"x\":18446744073709551615}\n"
+         "{\"x\":9223372036854775808}\n",
+         "x:float64",
+         "x=9007199254740992.0\n! 2:0 x: 9007199254740993 does not fit in float64\n"
+         "! 3:0 x: 18446744073709551615 does not fit in float64\nx=9.223372036854776e+18\n"},
         {"fields: {b: bool, l: list<bool>}", "{\"b\":false,\"l\":[true,false]}\n{\"b\":0}\n",
          "b:bool l:list<bool>",
          "b=false|l=true false\n! 2:0 b: the value is an integer; bool was expected\n"},

@@ -146,15 +146,14 @@ static void test_stores(void **state) {
         enum leat_dtype dtype;
         double min, max;
     } ranges[] = {
-        {LEAT_DTYPE_BOOL, 0, 1},
-        {LEAT_DTYPE_UINT8, 0, 255},
-        {LEAT_DTYPE_UINT16, 0, 65535},
-        {LEAT_DTYPE_INT32, -2147483648.0, 2147483647.0},
+        {LEAT_DTYPE_BOOL, 0, 1},       {LEAT_DTYPE_UINT8, 0, 255},
+        {LEAT_DTYPE_UINT16, 0, 65535}, {LEAT_DTYPE_INT32, -2147483648.0, 2147483647.0},
+        {LEAT_DTYPE_INT8, -128, 127},  {LEAT_DTYPE_INT16, -32768, 32767},
     };
     uint64_t element[2];
 
     (void)state;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
         enum leat_dtype dtype = ranges[i].dtype;
         double edges[] = {ranges[i].min, ranges[i].max};
 

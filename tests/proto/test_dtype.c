@@ -13,8 +13,9 @@ static const struct {
     int number;
     size_t size;
 } expected[] = {
-    {"bool", 1, 1},    {"uint8", 2, 1},    {"uint16", 3, 2},  {"int32", 4, 4},   {"int64", 5, 8},
-    {"float16", 6, 2}, {"bfloat16", 7, 2}, {"float32", 8, 4}, {"float64", 9, 8}, {"text", 10, 1},
+    {"bool", 1, 1},    {"uint8", 2, 1},   {"uint16", 3, 2},   {"int32", 4, 4},
+    {"int64", 5, 8},   {"float16", 6, 2}, {"bfloat16", 7, 2}, {"float32", 8, 4},
+    {"float64", 9, 8}, {"text", 10, 1},   {"int8", 11, 1},    {"int16", 12, 2},
 };
 
 static void test_names_and_sizes(void **state) {

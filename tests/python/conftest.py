@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 START_S = 120
 N_ROWS = 100
 BATCH = 8
-DTYPES = ["bool", "uint8", "uint16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+DTYPES = ["bool", "uint8", "uint16", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
 
 # Where leat, and what it is tested against, keep something for later.
 KEPT_IN = {

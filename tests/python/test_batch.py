@@ -17,7 +17,7 @@ import leat
 from leat import _leat
 
 CPU = (1, 0)
-ITEM_BYTES = {"bool": 1, "uint8": 1, "uint16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "float32": 4}
+ITEM_BYTES = {"bool": 1, "uint8": 1, "uint16": 2, "int8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "float32": 4}
 N_STEPS = -(-N_ROWS // BATCH)
 
 
@@ -77,7 +77,7 @@ class TestMapping:
 
 class TestBuffers:
     def test_formats(self, numbers: Leatd) -> None:
-        formats = {"bool": "?", "uint8": "B", "uint16": "H", "int32": "i", "int64": "l", "float16": "e", "float32": "f"}
+        formats = {"bool": "?", "uint8": "B", "uint16": "H", "int8": "b", "int16": "h", "int32": "i", "int64": "l", "float16": "e", "float32": "f"}
         with numbers.open("rows") as stream, take(stream) as batch:
             for dtype in DTYPES:
                 if dtype == "bfloat16":

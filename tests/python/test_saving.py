@@ -17,7 +17,7 @@ np = pytest.importorskip("numpy")
 import leat  # noqa: E402
 from leat import saving  # noqa: E402
 
-DTYPES = ("bool", "uint8", "uint16", "int32", "int64", "float16", "bfloat16", "float32")
+DTYPES = ("bool", "uint8", "uint16", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 N_ROWS = 50
 
 
@@ -27,7 +27,6 @@ def pipeline(folder: pathlib.Path, batch_size: int = 8) -> leat.Pipeline:
     found = leat.csv(str(path))
     for dtype in DTYPES:
         found = found.cast(input="y" if "float" in dtype else "x", output=dtype, dtype=dtype)
-    found = found.normalize(input="float32", output="float64", dtype="float64", std=3.0)
     found = found.stack(inputs=["float32", "int32"], output="matrix")
     return found.batch(batch_size)
 

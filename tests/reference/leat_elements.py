@@ -7,8 +7,9 @@ import re
 import struct
 
 INTEGERS = {"bool": (0, 1), "uint8": (0, 2**8 - 1), "uint16": (0, 2**16 - 1),
+            "int8": (-2**7, 2**7 - 1), "int16": (-2**15, 2**15 - 1),
             "int32": (-2**31, 2**31 - 1), "int64": (-2**63, 2**63 - 1)}
-FORMATS = {"bool": "B", "uint8": "B", "uint16": "H", "int32": "i", "int64": "q", "float32": "f",
+FORMATS = {"bool": "B", "uint8": "B", "uint16": "H", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "float32": "f",
            "float64": "d", "float16": "e"}
 TRUTHS = {"true": 1, "True": 1, "TRUE": 1, "yes": 1, "on": 1,
           "false": 0, "False": 0, "FALSE": 0, "no": 0, "off": 0}

@@ -183,9 +183,11 @@ def test_filters(folder):
 def test_dtypes(folder):
     casts = [{"cast": {"input": "number", "output": dtype, "dtype": dtype, "default": 0.3}}
              for dtype in ("float32", "float16", "bfloat16")]
-    casts += [{"cast": {"input": "id", "output": dtype, "dtype": dtype}} for dtype in ("int32", "int64", "uint16", "uint8")]
+    whole = ["int32", "int64", "uint16", "uint8", "int16", "float64"]
+    casts += [{"cast": {"input": "id", "output": dtype, "dtype": dtype}} for dtype in whole]
     casts += [{"cast": {"input": "label", "output": "bool", "dtype": "bool", "default": "false", "map": {"cat": "true"}}}]
-    names = ["bool", "float32", "uint8", "bfloat16", "int64", "float16", "uint16", "int32"]
+    casts += [{"cast": {"input": "bool", "output": "int8", "dtype": "int8"}}]
+    names = ["bool", "float32", "uint8", "bfloat16", "int64", "float16", "uint16", "int32", "int8", "int16", "float64"]
     check(folder, csv_stream(*casts, {"select": {"fields": names}}, {"rename": {"fields": {"int64": "wide", "bool": "is_cat"}}}))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -117,7 +118,7 @@ def _arrow_number(kind: Any) -> str:
 
     if types.is_boolean(kind):
         return "bool"
-    if types.is_integer(kind):
+    if types.is_integer(kind) or types.is_decimal(kind) and kind.scale <= 0:
         return "int64"
     if types.is_float16(kind) or types.is_float32(kind):
         return "float32"
@@ -177,7 +178,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, (datetime.date, datetime.time)) and type(value).__name__ != "NaTType":
         return value.isoformat()
     if isinstance(value, decimal.Decimal):
-        return float(value)
+        return int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     if hasattr(value, "tolist") and not isinstance(value, (bytes, memoryview)):  # arrays, and scalars of NumPy
@@ -234,6 +235,41 @@ def of_rows(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
     return {name: merge(name, kinds) for name, kinds in seen.items()}
 
 
+_INT = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(nan|inf)", re.IGNORECASE)
+_BOOLS = frozenset(["true", "false", "True", "False", "TRUE", "FALSE"])
+
+
+def _kind_of_text(text: str) -> str:
+    """The kind of what a field of CSV spells."""
+    if _INT.fullmatch(text) and len(text) <= 20:
+        return "int64" if INT64_MIN <= int(text) <= INT64_MAX else "text"
+    if _NUMBER.fullmatch(text):
+        return "float64"
+    return "bool" if text in _BOOLS else "text"
+
+
+def spells_number(text: str) -> bool:
+    return _kind_of_text(text) != "text"
+
+
+def of_spelled(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
+    """The columns of some rows of CSV, where numbers are texts: a column whose values all spell numbers holds numbers."""
+    seen: dict[str, set[str]] = {}
+    for row in rows:
+        for name, text in row.items():
+            kinds = seen.setdefault(name, set())
+            if text != "":
+                kinds.add(_kind_of_text(text))
+    return {name: Column(name, _spelled(kinds)) for name, kinds in seen.items()}
+
+
+def _spelled(kinds: set[str]) -> str:
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return "float64" if kinds == {"int64", "float64"} else "text"
+
+
 def python_values(column: Column, values: Sequence[Any], first_row: int) -> list[Any]:
     """Values of some rows as the column's kind has them, None where there is none. DataError: one does not fit."""
     return [_fit(column, plain(value), first_row + at) for at, value in enumerate(values)]
@@ -249,11 +285,9 @@ def _fit(column: Column, value: Any, row: int) -> Any:
         return value
     if merge(column.name, [(kind, refusal), (column.kind, "")]).kind != column.kind:
         raise DataError(f"the column {column.name!r} of row {row:,} is {kind or refusal}, those before are {column.kind}")
-    if column.kind == "int64" and not INT64_MIN <= value <= INT64_MAX:
-        raise DataError(f"the column {column.name!r} of row {row:,} is {value}, which is no 64-bit integer")
     if column.kind == "text" and not value.isascii():
         _check_utf8(column.name, value, row)
-    return _converted(column.kind, value)
+    return _converted(column, value, row)
 
 
 def _check_utf8(name: str, value: str, row: int) -> None:
@@ -263,12 +297,28 @@ def _check_utf8(name: str, value: str, row: int) -> None:
         raise DataError(f"the column {name!r} of row {row:,} is no Unicode text: {error.reason} at {error.start:,}") from error
 
 
-def _converted(kind: str, value: Any) -> Any:
-    if kind.startswith("list<float"):
-        return [float(item) for item in value]
-    if kind == "list<int64>":
-        return [int(item) for item in value]
-    return float(value) if kind.startswith("float") else int(value) if kind == "int64" else value
+def _converted(column: Column, value: Any, row: int) -> Any:
+    if column.kind.startswith("list<float"):
+        return [_float(column, item, row) for item in value]
+    if column.kind == "list<int64>":
+        return [_int(column, item, row) for item in value]
+    if column.kind.startswith("float"):
+        return _float(column, value, row)
+    return _int(column, value, row) if column.kind == "int64" else value
+
+
+def _int(column: Column, value: Any, row: int) -> int:
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise DataError(f"the column {column.name!r} of row {row:,} is {value}, which is no 64-bit integer")
+    return int(value)
+
+
+def _float(column: Column, value: Any, row: int) -> float:
+    """DataError: it is a whole number, beyond 2^53, that a float would round."""
+    if isinstance(value, int) and abs(value) > 1 << 53 and int(float(value)) != value:
+        where = f"the column {column.name!r} of row {row:,}"
+        raise DataError(f"{where} is {value}, which float64 would round, and other rows of it are fractions")
+    return float(value)
 
 
 def _json_text(value: Any) -> str | None:

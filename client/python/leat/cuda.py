@@ -22,7 +22,10 @@ _log = logging.getLogger("leat")
 
 MAX_UNDER_WAY = 2  # transfers that hold slots, at most, and fewer where the stream's window is small
 _CUDA = 2  # DLPack's device types
-_CODES = {"bool": 6, "uint8": 1, "uint16": 1, "int32": 0, "int64": 0, "float16": 2, "bfloat16": 4, "float32": 2, "float64": 2}
+_CODES = {
+    "bool": 6, "uint8": 1, "uint16": 1, "int8": 0, "int16": 0, "int32": 0, "int64": 0,
+    "float16": 2, "bfloat16": 4, "float32": 2, "float64": 2,
+}
 
 _feeders: dict[tuple[int, int], Feeder] = {}  # by process and device
 
@@ -183,4 +186,5 @@ def _wait_for_all(array: Any) -> None:
 
 
 def _itemsize(dtype: str) -> int:
-    return {"bool": 1, "uint8": 1, "uint16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "float32": 4}.get(dtype, 8)
+    sizes = {"bool": 1, "uint8": 1, "int8": 1, "uint16": 2, "int16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "float32": 4}
+    return sizes.get(dtype, 8)

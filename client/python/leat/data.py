@@ -49,11 +49,11 @@ def as_source(data: Any, columns: Sequence[str] | None = None, *, json: Sequence
 
 
 def look(thing: Held) -> Held:
-    """With its columns: of files the first 100 records are read by leat."""
+    """With its columns: of files leat reads the first 100 records. Those of CSV that spell numbers count as numbers."""
     if not isinstance(thing, Files) or thing.columns is not None:
         return thing
     rows = thing.pipeline().head(N_LOOK_ROWS)
-    columns = kinds.of_rows(rows)
+    columns = kinds.of_spelled(rows) if thing.is_untyped else kinds.of_rows(rows)
     if not columns:
         raise DataError("there is no record to tell the columns from", file=", ".join(thing.paths))
     return replace(thing, columns={name: column if column.kind else Column(name, "text") for name, column in columns.items()})

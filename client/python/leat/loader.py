@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from . import _leat, data_store, held, model_tokenizer
 from . import columns as kinds
 from . import data as data_module
+from . import spec as specs
 from .columns import Column
 from .errors import DataError, Error, SpecError
 from .held import Files
@@ -58,9 +59,9 @@ def dataloader(
     batch_size: int = 32,
     text: str | tuple[str, str] | None = None,
     labels: Labels = None,
-    labels_dtype: str | None = None,
+    labels_dtype: Any = None,
     classes: Sequence[str] | None = None,
-    columns: Sequence[str] = (),
+    columns: str | Sequence[str] | Mapping[str, Any] = (),
     max_length: int | None = None,
     padding: Literal["longest", "max_length"] = "longest",
     pad_to_multiple_of: int | None = None,
@@ -85,7 +86,9 @@ def dataloader(
         none. Whole numbers and booleans come as int64, others as float32, or as `labels_dtype` says; those of categoricals are
         their codes; texts need `classes`, the names in the order of their numbers. Lists are padded with -100 (whole numbers),
         to the longest of the batch, on the tokenizer's padding_side.
-    columns: of numbers that are in the batches besides, as they are (float64 as float32); lists are padded with 0.
+    columns: of numbers that are in the batches besides: whole numbers as int64, fractions as float32, booleans as bool; or
+        {column: dtype}, as {"price": "float64"}. Lists are padded with 0. A whole number that float32 would round is an error
+        unless a dtype was given. The first 100 rows of a CSV tell whether a column holds whole numbers, fractions or texts.
     max_length: ids of a row at most, special tokens included; None: the tokenizer's model_max_length, if it has one;
         else as its file says.
     padding: to the longest row of the batch (a multiple of `pad_to_multiple_of`), or to max_length.
@@ -103,7 +106,10 @@ def dataloader(
     """
     thing = data_module.look(data_module.recognise(data))
     data_module.require_rows(thing)
-    wanted = _choose(thing.columns or {}, tokenizer is not None, text, labels, columns)
+    dtypes = {name: specs.dtype_name(dtype) for name, dtype in columns.items()} if isinstance(columns, Mapping) else {}
+    names_of_numbers = [columns] if isinstance(columns, str) else list(columns)
+    is_untyped = isinstance(thing, Files) and thing.is_untyped
+    wanted = _choose(thing.columns or {}, tokenizer is not None, text, labels, names_of_numbers, is_untyped)
     files = data_module.keep(thing, wanted.columns, {name: "codes" for name in wanted.labels if not classes})
     data_module.require_rows(files)
     model = model_tokenizer.resolve(tokenizer) if tokenizer is not None else None
@@ -117,9 +123,9 @@ def dataloader(
         if column.name in wanted.labels:
             side = "right" if model is None else model.padding_side
             pipeline = _labelled(pipeline, column, wanted.labels[column.name], labels_dtype, classes, files.is_untyped, side)
-        else:
-            pipeline = _numbered(pipeline, column, files.is_untyped)
-    pipeline = pipeline.stage("select", {"fields": [*names, *wanted.labels.values(), *wanted.numbers]})
+        if column.name in wanted.numbers:
+            pipeline = _numbered(pipeline, column, dtypes.get(column.name), files.is_untyped)
+    pipeline = pipeline.stage("select", {"fields": list(dict.fromkeys([*names, *wanted.labels.values(), *wanted.numbers]))})
     pipeline = _shuffled(pipeline, shuffle, seed).stage("batch", {"batch_size": batch_size, "drop_last": drop_last})
     pipeline = pipeline.with_options({**(options or {}), "cache": _cache(cache, files)})
     loader = DataLoader(
@@ -140,6 +146,7 @@ def _choose(
     text: str | tuple[str, str] | None,
     labels: Labels,
     numbers: Sequence[str],
+    is_untyped: bool,
 ) -> _Wanted:
     named = _labels_of(columns, labels)
     if not has_texts:
@@ -154,7 +161,7 @@ def _choose(
         if len(text) != 2:
             raise SpecError(f"`text` is a column, or a pair of columns, and not {len(text)}: a text with braces takes more")
         return _Wanted(tuple(text), (), named, tuple(numbers))
-    return _Wanted((text or _only_text(columns, named),), (), named, tuple(numbers))
+    return _Wanted((text or _only_text(columns, named, is_untyped),), (), named, tuple(numbers))
 
 
 def _labels_of(columns: Mapping[str, Column], labels: Labels) -> dict[str, str]:
@@ -177,8 +184,11 @@ def _has_values(column: Column) -> bool:
     raise SpecError(f"the labels in {column.name!r} cannot be read: they are {column.refusal}; labels=False leaves them out")
 
 
-def _only_text(columns: Mapping[str, Column], labels: Mapping[str, str]) -> str:
-    texts = [column.name for column in columns.values() if column.is_text and column.name not in labels]
+def _only_text(columns: Mapping[str, Column], labels: Mapping[str, str], is_untyped: bool) -> str:
+    others = [column for column in columns.values() if column.name not in labels]
+    texts = [column.name for column in others if column.is_text or is_untyped and column.name == "text"]
+    if not texts and is_untyped:  # a text of CSV may spell a number
+        texts = [column.name for column in others]
     if len(texts) == 1 or "text" in texts:
         return texts[0] if len(texts) == 1 else "text"
     if not texts:
@@ -255,30 +265,37 @@ def _labelled(
     pipeline: Pipeline,
     column: Column,
     name: str,
-    dtype: str | None,
+    dtype: Any,
     classes: Sequence[str] | None,
     is_untyped: bool,
     side: str,
 ) -> Pipeline:
     """`side`: where lists are padded, so that labels of tokens stay beside theirs."""
-    dtype = dtype or ("float32" if "float" in column.kind else "int64")
-    cast: dict[str, Any] = {"input": column.name, "output": name, "dtype": dtype}
-    if column.is_text and classes:
-        cast["map"] = {text: str(number) for number, text in enumerate(classes)}
-    elif column.is_text and not is_untyped:
+    given = None if dtype is None else specs.dtype_name(dtype)
+    are_texts = column.is_text or is_untyped and all(kinds.spells_number(text) for text in classes or ())
+    texts = {text: str(number) for number, text in enumerate(classes or ())} if are_texts else {}
+    if column.is_text and not texts and not is_untyped:
         raise SpecError(f"the labels in {column.name!r} are texts: give `classes`, their names in the order of their numbers")
-    pipeline = pipeline.stage("cast", cast)
+    if is_untyped and column.kind == "bool" and not texts:
+        pipeline = pipeline.stage("cast", {"input": column.name, "dtype": "bool"})
+    dtype = given or ("float32" if "float" in column.kind and not texts else "int64")
+    cast: dict[str, Any] = {"input": column.name, "output": name, "dtype": dtype, "map": texts or None}
+    pipeline = pipeline.stage("cast", {**cast, "exact": given is None and "float" in dtype or None})
     if not column.is_list:
         return pipeline
     value = _IGNORED if dtype.startswith("int") else 0
     return pipeline.stage("pad", {"input": name, "longest": True, "value": value, "side": side})
 
 
-def _numbered(pipeline: Pipeline, column: Column, is_untyped: bool) -> Pipeline:
-    if column.is_text and not is_untyped:
-        raise SpecError(f"the column {column.name!r} holds texts, which cannot be in a batch")
-    if column.is_text or "float64" in column.kind:
-        pipeline = pipeline.stage("cast", {"input": column.name, "dtype": "float32"})
+def _numbered(pipeline: Pipeline, column: Column, given: str | None, is_untyped: bool) -> Pipeline:
+    """`given`: the dtype that the caller named."""
+    if column.is_text and not (is_untyped and given):
+        hint = f"; columns={{{column.name!r}: 'float32'}} reads numbers that its first rows do not have" if is_untyped else ""
+        raise SpecError(f"the column {column.name!r} holds texts, which cannot be in a batch{hint}")
+    dtype = given or ("float32" if "float64" in column.kind else column.kind if is_untyped else None)
+    if dtype:
+        exact = given is None and dtype == "float32" or None
+        pipeline = pipeline.stage("cast", {"input": column.name, "dtype": dtype, "exact": exact})
     return pipeline.stage("pad", {"input": column.name, "longest": True, "value": 0}) if column.is_list else pipeline
 
 
@@ -307,8 +324,12 @@ def _with_advice(batches: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     try:
         yield from batches
     except DataError as error:
-        if "is empty; give `default`" in error.message or "the value is missing or null" in error.message:
-            name = (error.path or "").removeprefix("streams.pipeline.").removeprefix("cast.")
+        name = (error.path or "").removeprefix("streams.pipeline.").removeprefix("cast.")
+        if "would be rounded by float32" in error.message:
+            error.message += f": columns={{{name!r}: 'float64'}} keeps it, 'float32' there rounds it (labels have labels_dtype)"
+        elif " is no int64" in error.message or "is not whole, as is int64" in error.message:
+            error.message += f": columns={{{name!r}: 'float32'}} takes fractions, too; labels have labels_dtype and `classes`"
+        elif "is empty; give `default`" in error.message or "the value is missing or null" in error.message:
             error.message = (
                 f"the column {name!r} has no value in this row: fill it before, as data[{name!r}].fillna(0) of pandas does, or "
                 'leave such rows out with options={"on_error": "skip"}'

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,13 +20,39 @@ Arguments = dict[str, Any]
 Stage = tuple[str, Arguments]
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./*-]*")
+_PYTHON_TYPES = {bool: "bool", int: "int64", float: "float64", str: "text"}
 _WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 
+def dtype_name(given: Any) -> str:
+    """The name of a dtype: "int64" of torch.int64, numpy.int64, numpy.dtype("int64"), jax.numpy.int64, mlx.core.int64, int.
+    SpecError: it is no dtype."""
+    name = given if isinstance(given, str) else _dtype(given)
+    if name is None:
+        raise SpecError(f'{given!r} is no dtype: expected a name, as "int64", or a dtype of torch, NumPy, JAX or MLX', path="dtype")
+    return name
+
+
+def _dtype(given: Any) -> str | None:
+    """None: it is no dtype."""
+    if isinstance(given, type) and given in _PYTHON_TYPES:
+        return _PYTHON_TYPES[given]
+    origin = type(given) if not isinstance(given, type) else given
+    package, kind = origin.__module__.partition(".")[0], type(given).__name__
+    if package in ("torch", "mlx") and kind in ("dtype", "Dtype"):
+        return str(given).rpartition(".")[2]
+    if package == "numpy" and hasattr(given, "newbyteorder") or package in ("numpy", "ml_dtypes") and isinstance(given, type):
+        return str(sys.modules["numpy"].dtype(given).name)
+    return str(given.dtype.name) if kind == "_ScalarMeta" else None  # of JAX
+
+
 def value(given: Any, where: str) -> Any:
-    """A number, a text, a list or a map of these."""
+    """A number, a text, a list or a map of these; a dtype is its name."""
     if isinstance(given, (bool, int, float, str)) or given is None:
         return given
+    dtype = _dtype(given)
+    if dtype is not None:
+        return dtype
     if isinstance(given, os.PathLike):
         return os.fspath(given)
     if isinstance(given, Mapping):

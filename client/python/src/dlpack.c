@@ -48,6 +48,8 @@ static uint8_t code_of(enum leat_element dtype) {
     case LEAT_UINT8:
     case LEAT_UINT16:
         return DLPACK_UINT;
+    case LEAT_INT8:
+    case LEAT_INT16:
     case LEAT_INT32:
     case LEAT_INT64:
         return DLPACK_INT;

@@ -40,6 +40,12 @@ static PyObject *element(enum leat_element dtype, const char *place) {
         READ(uint16_t);
         return PyLong_FromUnsignedLong(value);
     }
+    case LEAT_INT8:
+        return PyLong_FromLong((int8_t)*place);
+    case LEAT_INT16: {
+        READ(int16_t);
+        return PyLong_FromLong(value);
+    }
     case LEAT_INT32: {
         READ(int32_t);
         return PyLong_FromLong(value);

@@ -20,6 +20,7 @@ static const struct element {
     [LEAT_BOOL] = {"?", 1},      [LEAT_UINT8] = {"B", 1},   [LEAT_UINT16] = {"H", 2},
     [LEAT_INT32] = {"i", 4},     [LEAT_INT64] = {"l", 8},   [LEAT_FLOAT16] = {"e", 2},
     [LEAT_BFLOAT16] = {NULL, 2}, [LEAT_FLOAT32] = {"f", 4}, [LEAT_FLOAT64] = {"d", 8},
+    [LEAT_INT8] = {"b", 1},      [LEAT_INT16] = {"h", 2},
 };
 
 _Static_assert(sizeof(long) == 8, "\"l\" is int64");

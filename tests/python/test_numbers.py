@@ -1,0 +1,100 @@
+"""Numbers arrive as they are in the data: whole numbers as int64, fractions as float32, and what would be rounded is told."""
+
+from __future__ import annotations
+
+import decimal
+import json
+import pathlib
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy")
+
+from test_loader import word_piece  # noqa: E402
+
+import leat  # noqa: E402
+from leat import columns, data, errors  # noqa: E402
+
+BIG = 2**24 + 1  # which float32 rounds
+HUGE = 2**53 + 1  # which float64 rounds
+
+
+def load(source: Any, tokenizer: Any = None, **options: Any) -> dict[str, Any]:
+    """The only batch."""
+    with leat.dataloader(source, tokenizer, framework="numpy", cache=False, **options) as batches:
+        (batch,) = batches
+    return batch
+
+
+@pytest.fixture
+def csv(tmp_path: pathlib.Path) -> str:
+    path = tmp_path / "ids.csv"
+    path.write_text(f"id,price,sold,name\n{BIG},0.5,true,ann\n-{HUGE},2,false,7\n")
+    return str(path)
+
+
+def of(batch: dict[str, Any]) -> dict[str, Any]:
+    return {name: (array.dtype.name, array.tolist()) for name, array in batch.items()}
+
+
+def test_numbers_of_csv_keep_their_values(csv: str) -> None:
+    whole = {"id": ("int64", [BIG, -HUGE])}
+    assert of(load(csv, columns=["id"])) == whole
+    assert of(load(csv)) == {**whole, "price": ("float32", [0.5, 2.0]), "sold": ("bool", [True, False])}
+    assert of(load(csv, columns={"id": np.float64, "price": "float64"})) == {
+        "id": ("float64", [BIG, -HUGE + 1]), "price": ("float64", [0.5, 2.0]),
+    }
+    with pytest.raises(errors.SpecError, match="'name' holds texts"):
+        load(csv, columns=["name"])
+
+
+@pytest.mark.parametrize(("label", "wanted"), [
+    ("id", ("int64", [BIG, -HUGE])), ("price", ("float32", [0.5, 2.0])), ("sold", ("int64", [1, 0])),
+])
+def test_labels_of_csv(csv: str, label: str, wanted: Any) -> None:
+    assert of(load(csv, labels=label, columns=[label]))["labels"] == wanted
+
+
+def test_what_would_be_rounded_is_refused(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "mixed.csv").write_text(f"x\n0.5\n{BIG}\n")
+    (tmp_path / "late.csv").write_text("x\n" + "1\n" * 120 + "0.5\n")
+    (tmp_path / "huge.csv").write_text(f"x\n{2**63}\n")
+    rows = [{"x": 0.5}, {"x": float(BIG)}]
+    for source, line in ((tmp_path / "mixed.csv", 3), (rows, 2)):
+        with pytest.raises(errors.DataError, match=r"would be rounded by float32: columns=\{'x': 'float64'\} keeps it") as caught:
+            load(source)
+        assert caught.value.line == line
+        assert of(load(source, columns={"x": "float64"})) == {"x": ("float64", [0.5, float(BIG)])}
+        assert of(load(source, columns={"x": "float32"})) == {"x": ("float32", [0.5, float(BIG - 1)])}
+    with pytest.raises(errors.DataError, match=r'late.csv:122: .*"0.5" is no int64: columns=\{\'x\': \'float32\'\} takes fractions'):
+        load(tmp_path / "late.csv", batch_size=200)
+    with pytest.raises(errors.SpecError, match="'x' holds texts.*float32"):
+        load(tmp_path / "huge.csv", columns=["x"])
+
+
+def test_integers_beside_fractions_of_python() -> None:
+    with pytest.raises(errors.DataError, match=f"row 1 is {HUGE}, which float64 would round"):
+        load([{"x": 0.5}, {"x": HUGE}])
+    with pytest.raises(errors.DataError, match=f"row 0 is {2**63}, which is no 64-bit integer"):
+        load([{"x": [1, 2**63]}])
+    assert of(load([{"x": decimal.Decimal(HUGE)}])) == {"x": ("int64", [HUGE])}
+
+
+def test_decimals_of_arrow_without_fractions_are_integers() -> None:
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"id": pa.array([decimal.Decimal(HUGE)], pa.decimal128(20, 0))})
+    assert of(load(table)) == {"id": ("int64", [HUGE])}
+    assert columns.of_arrow_type("x", pa.decimal128(20, 2)).kind == "float64"
+
+
+def test_a_text_of_digits_is_a_text(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("text,label\n1984,0\n2001,1\n")
+    assert data_columns(path) == {"text": "int64", "label": "int64"}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(word_piece()))
+    assert list(load(path, str(tmp_path / "tokenizer.json"), token_type_ids=False)) == ["input_ids", "attention_mask", "labels"]
+
+
+def data_columns(path: pathlib.Path) -> dict[str, str]:
+    return {name: column.kind for name, column in (data.look(data.recognise(str(path))).columns or {}).items()}
