@@ -20,9 +20,9 @@ BIG = 2**24 + 1  # which float32 rounds
 HUGE = 2**53 + 1  # which float64 rounds
 
 
-def load(source: Any, tokenizer: Any = None, **options: Any) -> dict[str, Any]:
+def load(source: Any, framework: Any = "numpy", tokenizer: Any = None, **options: Any) -> dict[str, Any]:
     """The only batch."""
-    with leat.dataloader(source, tokenizer, framework="numpy", cache=False, **options) as batches:
+    with leat.dataloader(source, tokenizer, framework=framework, cache=False, **options) as batches:
         (batch,) = batches
     return batch
 
@@ -88,12 +88,21 @@ def test_decimals_of_arrow_without_fractions_are_integers() -> None:
     assert columns.of_arrow_type("x", pa.decimal128(20, 2)).kind == "float64"
 
 
+def test_jax_wraps_no_number_around() -> None:
+    jax = pytest.importorskip("jax")
+    if jax.config.jax_enable_x64:
+        pytest.skip("JAX has int64 here")
+    assert load([{"x": 2**31 - 1}], "jax")["x"].tolist() == [2**31 - 1]
+    with pytest.raises(errors.DataError, match=f"x: {2**31} is no int32.*jax_enable_x64"):
+        load([{"x": 2**31}], "jax")
+
+
 def test_a_text_of_digits_is_a_text(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("text,label\n1984,0\n2001,1\n")
     assert data_columns(path) == {"text": "int64", "label": "int64"}
     (tmp_path / "tokenizer.json").write_text(json.dumps(word_piece()))
-    assert list(load(path, str(tmp_path / "tokenizer.json"), token_type_ids=False)) == ["input_ids", "attention_mask", "labels"]
+    assert list(load(path, tokenizer=str(tmp_path / "tokenizer.json"), token_type_ids=False)) == ["input_ids", "attention_mask", "labels"]
 
 
 def data_columns(path: pathlib.Path) -> dict[str, str]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from . import _leat
-from .errors import HeldError, SpecError, TimedOutError
+from .errors import DataError, HeldError, SpecError, TimedOutError
 from .stream import settle_copies
 
 FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
@@ -136,6 +136,7 @@ def _torch_copy(tensor: _leat.Tensor) -> Any:
 
 def _begin_jax(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[], dict[str, Any]]:
     place = _jax_place(device)
+    _check_narrowed(batch)
     if getattr(place, "platform", None) in ("gpu", "cuda"):
         if copy is False:
             raise SpecError(f"on {place} batches are copied: copy=False is for the CPU")
@@ -144,6 +145,18 @@ def _begin_jax(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[
         return Jax(batch, place).finish
     arrays = {name: _jax_array(tensor, place, copy) for name, tensor in batch.items()}
     return lambda: arrays
+
+
+def _check_narrowed(batch: _leat.Batch) -> None:
+    """DataError: JAX, which makes int32 of int64, would wrap a number around."""
+    if module("jax").config.jax_enable_x64:
+        return
+    for tensor in batch.values():
+        if tensor.dtype == "int64" and tensor.nbytes:
+            numbers = module("numpy").asarray(tensor)
+            worst = max(int(numbers.max()), int(numbers.min()), key=abs)
+            if not -(1 << 31) <= worst < 1 << 31:
+                raise DataError(f"{tensor.name}: {worst} is no int32, which JAX makes of int64 unless jax_enable_x64 is set")
 
 
 def _jax_place(device: Any) -> Any:
