@@ -248,8 +248,7 @@ static int too_wide(const struct leat_input *input, const char *reason, struct l
                           (unsigned long long)input->limits.max_window_bytes, reason);
 }
 
-/* A bomb: the bytes up to the limit are good, what follows is not asked for. */
-static int check_expansion(struct leat_input *input, size_t *n_made, struct leat_error *err) {
+int leat_input_check_expansion(struct leat_input *input, size_t *n_made, struct leat_error *err) {
     uint64_t ratio = input->limits.max_expansion, limit;
 
     if (ratio == 0 || input->file_bytes == 0 ||
@@ -320,7 +319,7 @@ static int decode_piece(struct leat_input *input, uint8_t *out, size_t n_piece, 
         return n_piece > 0           ? damaged(input, "nothing comes of it", err)
                : input->in_has_ended ? cut_short(input, err)
                                      : LEAT_INPUT_WAITING;
-    return check_expansion(input, ret_n, err);
+    return leat_input_check_expansion(input, ret_n, err);
 }
 
 int leat_input_step(struct leat_input *input, uint8_t *out, size_t *ret_n, struct leat_error *err) {
@@ -373,11 +372,6 @@ static void drop(struct leat_input_bytes *bytes) {
     *bytes = (struct leat_input_bytes){.data = NULL};
 }
 
-static int set_fault(struct leat_input *input, const struct leat_error *fault) {
-    input->fault = *fault;
-    return fault->code;
-}
-
 static int read_plain(struct leat_input *input, void *data, size_t size, size_t *ret_n,
                       struct leat_error *err) {
     int r = 0;
@@ -403,17 +397,18 @@ static bool tells_boundary(struct leat_input *input) {
     return true;
 }
 
-static int read_decoded(struct leat_input *input, uint8_t *data, size_t size, size_t *ret_n) {
-    struct leat_error fault = LEAT_ERROR_INIT;
+/* An error that follows decoded bytes stays in `fault` until they are taken. */
+static int read_decoded(struct leat_input *input, uint8_t *data, size_t size, size_t *ret_n,
+                        struct leat_error *err) {
     bool is_direct = size >= LEAT_INPUT_STEP;
-    int r = is_direct ? 0 : leat_input_grow(&input->spare, LEAT_INPUT_STEP, &fault);
+    int r = is_direct ? 0 : leat_input_grow(&input->spare, LEAT_INPUT_STEP, err);
 
     while (r == 0 && *ret_n == 0 && !input->has_ended) {
         size_t n;
 
         if (tells_boundary(input))
             return LEAT_INPUT_BOUNDARY;
-        r = leat_input_step(input, is_direct ? data : input->spare.data, &n, &fault);
+        r = leat_input_step(input, is_direct ? data : input->spare.data, &n, err);
         if (is_direct) {
             *ret_n = n;
         } else {
@@ -422,32 +417,34 @@ static int read_decoded(struct leat_input *input, uint8_t *data, size_t size, si
             *ret_n = take(&input->spare, data, size);
         }
     }
-    if (r < 0)
-        set_fault(input, &fault);
     return r < 0 && *ret_n > 0 ? 0 : r;
 }
 
-static int read_on(struct leat_input *input, void *data, size_t size, size_t *ret_n,
-                   struct leat_error *err) {
+static int read_more(struct leat_input *input, void *data, size_t size, size_t *ret_n,
+                     struct leat_error *err) {
     int r;
 
     if (input->lens)
         return input->lens_ops->read(input->lens, data, size, ret_n, err);
+    r = leat_input_look(input, err);
+    if (r != 0 || input->has_ended)
+        return r;
+    return input->codec ? read_decoded(input, data, size, ret_n, err)
+                        : read_plain(input, data, size, ret_n, err);
+}
+
+/* The first error of an input is final. */
+static int read_on(struct leat_input *input, void *data, size_t size, size_t *ret_n,
+                   struct leat_error *err) {
+    int r = input->fault.code;
+
     *ret_n = take(&input->spare, data, size);
     if (*ret_n > 0)
         return 0;
     if (input->spare.capacity > LEAT_INPUT_STEP)
         drop(&input->spare);
-    if (input->fault.code) {
-        *err = input->fault;
-        return err->code;
-    }
-    r = leat_input_look(input, err);
-    if (r != 0 || input->has_ended)
-        return r;
-    if (!input->codec)
-        return read_plain(input, data, size, ret_n, err);
-    r = read_decoded(input, data, size, ret_n);
+    if (r == 0)
+        r = read_more(input, data, size, ret_n, &input->fault);
     if (r < 0)
         *err = input->fault;
     return r;
@@ -476,6 +473,8 @@ int leat_input_seek(struct leat_input *input, uint64_t *n, struct leat_error *er
 }
 
 bool leat_input_jump(struct leat_input *input, uint64_t offset) {
+    if (input->fault.code)
+        return false;
     if (input->lens) {
         if (!input->file->is_known || input->file->codec || input->is_one_pass)
             return false;

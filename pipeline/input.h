@@ -52,7 +52,8 @@ struct leat_input *leat_input_close(struct leat_input *input);
 
 /* Up to `size` (> 0) bytes. 0: *ret_n of them, none at the end; BOUNDARY, WAITING: none yet.
  * -EBADMSG: the file is damaged or goes beyond a limit; what could be read was read before. Other
- * errors are of the environment. Messages name no file. */
+ * errors are of the environment. The first error is final: nothing more is read, and every later
+ * call gives it again. Messages name no file. */
 int leat_input_read(struct leat_input *input, void *data, size_t size, size_t *ret_n,
                     struct leat_error *err);
 
@@ -60,8 +61,8 @@ int leat_input_read(struct leat_input *input, void *data, size_t size, size_t *r
  * of a compressed file nothing is changed. 0, LEAT_INPUT_WAITING, or as read. */
 int leat_input_seek(struct leat_input *input, uint64_t *n, struct leat_error *err);
 
-/* At any time: goes to that byte of a file that is as it is. False: it is none, or not known to be.
- */
+/* At any time: goes to that byte of a file that is as it is. False: it is none, or not known to be,
+ * or reading it has failed. */
 bool leat_input_jump(struct leat_input *input, uint64_t offset);
 
 /* Reads the first bytes of the file up to `size`, fewer only at its end; they are read again later.

@@ -144,5 +144,6 @@ bool leat_input_adopt(struct leat_input *ahead, struct leat_input *input) {
     if (input->codec->adopt && !input->codec->adopt(ahead->state, input->state))
         return false;
     ahead->n_decoded += input->n_decoded;
+    (void)leat_input_check_expansion(ahead, &ahead->spare.n_bytes, &ahead->fault);
     return true;
 }

@@ -41,7 +41,7 @@ struct leat_input {
     bool has_ended;       /* all is decoded */
     uint64_t n_decoded;   /* from the start of the file */
     uint64_t n_garbage;
-    struct leat_error fault; /* comes behind what is in `spare` */
+    struct leat_error fault; /* final; comes behind what is in `spare` */
 
     const struct leat_lens_ops *lens_ops; /* not NULL: it is `file`, seen through the lens */
     void *lens;
@@ -58,6 +58,8 @@ int leat_input_read_file(struct leat_input *input, void *data, size_t size, uint
 /* Finds out what it is: 0, WAITING. */
 int leat_input_look(struct leat_input *input, struct leat_error *err);
 int leat_input_grow(struct leat_input_bytes *bytes, size_t capacity, struct leat_error *err);
+/* Of n_made bytes, decoded last: leaves those within `max_expansion`. -EBADMSG: not all are. */
+int leat_input_check_expansion(struct leat_input *input, size_t *n_made, struct leat_error *err);
 /* One step: *ret_n bytes at `out`, where there is room for LEAT_INPUT_STEP. 0; PAUSE, WAITING;
  * -errno, which comes behind those bytes. */
 int leat_input_step(struct leat_input *input, uint8_t *out, size_t *ret_n, struct leat_error *err);

@@ -81,6 +81,13 @@ static struct result read_file(const char *path, const struct leat_input_limits 
         }
     } while (r == LEAT_INPUT_BOUNDARY || (r == 0 && n > 0));
     assert_int_equal(r, result.err.code);
+    for (int i = 0; r < 0 && i < 3; i++) { /* an error is final */
+        struct leat_error again = LEAT_ERROR_INIT;
+
+        assert_int_equal(leat_input_read(input, buffer, READ_MAX, &n, &again), r);
+        assert_int_equal(n, 0);
+        assert_string_equal(again.message, result.err.message);
+    }
     result.n_garbage = leat_input_n_garbage(input);
     leat_input_close(input);
     return result;
@@ -322,6 +329,36 @@ static void a_bomb_goes_off_at_its_limit(void **state) {
     blob_free(&text);
 }
 
+/* What was decoded ahead counts too, once it is taken up. */
+static void a_bomb_in_parts_goes_off_at_its_limit(void **state) {
+    struct leat_input_limits limits = {.max_window_bytes = 128 << 20, .max_expansion = 1};
+    struct blob zeros = {.data = calloc(1, 60 << 20), .n_bytes = 60 << 20}, noise, file, frame;
+    uint64_t limit;
+
+    (void)state;
+    assert_non_null(zeros.data);
+    noise = make_noise(LEAT_INPUT_RANGE + 5);
+    file = compress_text(ZSTD, zeros.data, zeros.n_bytes, 0);
+    for (int i = 0; i < 3; i++) {
+        frame = i == 0 ? compress_text(ZSTD, noise.data, noise.n_bytes, 0)
+                       : compress_text(ZSTD, zeros.data, zeros.n_bytes, 0);
+        blob_add(&file, frame.data, frame.n_bytes);
+        blob_free(&frame);
+    }
+    folder_write("in", file.data, file.n_bytes);
+    limit = file.n_bytes + LEAT_INPUT_EXPANSION_FREE;
+    for (int i = 0; i < 6; i++) {
+        struct result result = read_file(folder_path("in"), &limits, i > 0);
+
+        assert_int_equal(result.text.n_bytes, limit);
+        assert_int_equal(result.err.code, -EBADMSG);
+        result_free(&result);
+    }
+    blob_free(&zeros);
+    blob_free(&noise);
+    blob_free(&file);
+}
+
 static struct blob wide(enum format format, const struct blob *text) {
     struct blob blob = {.data = malloc(text->n_bytes + 4096)};
     size_t size = text->n_bytes + 4096;
@@ -482,6 +519,7 @@ int main(void) {
         cmocka_unit_test(every_cut_is_seen),
         cmocka_unit_test(damage_is_at_the_same_place),
         cmocka_unit_test(a_bomb_goes_off_at_its_limit),
+        cmocka_unit_test(a_bomb_in_parts_goes_off_at_its_limit),
         cmocka_unit_test(a_wide_window_is_refused),
         cmocka_unit_test(lz4s_legacy_format_is_told_apart),
         cmocka_unit_test(a_fifo_is_waited_for),
