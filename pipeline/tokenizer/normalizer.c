@@ -48,8 +48,10 @@ static const struct {
 void *leat_step_allocate(size_t n_bytes) {
     struct leat_step *step = calloc(1, n_bytes);
 
-    if (step)
+    if (step) {
         step->n_bytes = n_bytes;
+        step->growth = LEAT_STEP_GROWTH;
+    }
     return step;
 }
 
@@ -210,6 +212,21 @@ leat_normalizer_context_free(struct leat_normalizer_context *context) {
     return NULL;
 }
 
+/* Measures a result that may be too long before it is made. */
+static int run_step(const struct leat_step *step, struct leat_step_memory *memory,
+                    struct leat_text *text, struct leat_error *err) {
+    uint64_t n_most = ((uint64_t)text->n_bytes + 1) * step->growth;
+    int r = 0;
+
+    memory->writer.n_measured = 0;
+    if (n_most > LEAT_TEXT_BYTES_MAX) {
+        memory->writer.measures = true;
+        r = step->kind->run(step, memory, text, err);
+        memory->writer.measures = false;
+    }
+    return r < 0 ? r : step->kind->run(step, memory, text, err);
+}
+
 int leat_normalizer_run(const struct leat_normalizer *normalizer,
                         struct leat_normalizer_context *context, const struct leat_text *source,
                         struct leat_text *ret_text, struct leat_error *err) {
@@ -219,7 +236,7 @@ int leat_normalizer_run(const struct leat_normalizer *normalizer,
     context->memory.writer.start =
         source->origins && source->n_bytes > 0 ? source->origins[0].start : 0;
     for (size_t i = 0; i < normalizer->n_steps && r == 0; i++)
-        r = normalizer->steps[i]->kind->run(normalizer->steps[i], &context->memory, ret_text, err);
+        r = run_step(normalizer->steps[i], &context->memory, ret_text, err);
     return r;
 }
 

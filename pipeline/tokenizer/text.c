@@ -39,6 +39,8 @@ int leat_text_buffer_reserve(struct leat_text_buffer *buffer, size_t n_more, boo
     if (need > LEAT_TEXT_BYTES_MAX)
         return -E2BIG;
     half_more = buffer->capacity + (size_t)buffer->capacity / 2;
+    if (half_more > LEAT_TEXT_BYTES_MAX)
+        half_more = LEAT_TEXT_BYTES_MAX;
     if (!buffer->bytes || need > buffer->capacity)
         r = grow_bytes(buffer, (uint32_t)(need > half_more ? need + 256 : half_more));
     if (r == 0 && wants_origins && need > buffer->origins_capacity)

@@ -66,8 +66,8 @@ static int read_byte_level(const struct leat_component *component, struct leat_d
     return r < 0 ? r : leat_component_bool(component, "trim_offsets", -1, &value, err);
 }
 
-const struct leat_decode_ops leat_decode_byte_level = {"ByteLevel", read_byte_level,
-                                                       run_byte_level};
+const struct leat_decode_ops leat_decode_byte_level = {"ByteLevel", read_byte_level, run_byte_level,
+                                                       false};
 
 /* ---- ByteFallback: "<0x61>" stands for a byte */
 
@@ -146,4 +146,4 @@ static int read_nothing(const struct leat_component *component, struct leat_deco
 }
 
 const struct leat_decode_ops leat_decode_byte_fallback = {"ByteFallback", read_nothing,
-                                                          run_byte_fallback};
+                                                          run_byte_fallback, false};

@@ -162,6 +162,24 @@ static int join(const struct leat_decoder_token *tokens, size_t n_tokens, bool h
     return r;
 }
 
+/* Refuses what would be too long before it takes memory. Only the steps that put strings in the
+ * place of others make more bytes of a token. */
+static int check_length(const struct leat_decode_step *step,
+                        const struct leat_decoder_token *tokens, size_t n_tokens,
+                        struct leat_error *err) {
+    struct leat_pieces counter = {.only_counts = true};
+    uint64_t n_bytes = 0;
+
+    for (size_t i = 0; i < n_tokens; i++)
+        n_bytes += tokens[i].n_bytes;
+    if (n_bytes > LEAT_TEXT_BYTES_MAX)
+        return -E2BIG;
+    if (!step->ops->grows ||
+        (n_bytes + n_tokens) * (2 + (uint64_t)step->content.n_bytes) <= LEAT_TEXT_BYTES_MAX)
+        return 0;
+    return step->ops->run(step, tokens, n_tokens, &counter, err);
+}
+
 int leat_decoder_run(const struct leat_decoder *decoder, const struct leat_decoder_token *tokens,
                      size_t n_tokens, struct leat_text_buffer *text, struct leat_error *err) {
     struct leat_pieces lists[2] = {{.n = 0}, {.n = 0}};
@@ -170,7 +188,9 @@ int leat_decoder_run(const struct leat_decoder *decoder, const struct leat_decod
     for (size_t i = 0; i < decoder->n_steps && r == 0; i++) {
         struct leat_pieces *out = &lists[i % 2];
         leat_pieces_clear(out);
-        r = decoder->steps[i].ops->run(&decoder->steps[i], tokens, n_tokens, out, err);
+        r = check_length(&decoder->steps[i], tokens, n_tokens, err);
+        if (r == 0)
+            r = decoder->steps[i].ops->run(&decoder->steps[i], tokens, n_tokens, out, err);
         tokens = leat_pieces_view(out);
         n_tokens = out->n;
     }

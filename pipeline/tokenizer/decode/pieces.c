@@ -21,6 +21,10 @@ int leat_pieces_put(struct leat_pieces *pieces, const void *bytes, size_t n) {
 
     if (n > LEAT_TEXT_BYTES_MAX)
         return -E2BIG;
+    if (pieces->only_counts) {
+        pieces->n_counted += n;
+        return pieces->n_counted > LEAT_TEXT_BYTES_MAX ? -E2BIG : 0;
+    }
     r = leat_text_buffer_reserve(&pieces->text, n, false);
     if (r < 0)
         return r;
@@ -31,6 +35,8 @@ int leat_pieces_put(struct leat_pieces *pieces, const void *bytes, size_t n) {
 }
 
 int leat_pieces_end(struct leat_pieces *pieces) {
+    if (pieces->only_counts)
+        return 0;
     if (pieces->n == pieces->capacity) {
         size_t capacity = pieces->capacity ? 2 * pieces->capacity : 64;
         struct leat_decoder_token *grown = reallocarray(pieces->pieces, capacity, sizeof(*grown));

@@ -7,7 +7,9 @@ struct leat_pieces {
     struct leat_text_buffer text;      /* all of them, one behind the other */
     struct leat_decoder_token *pieces; /* [n]; bytes are set by leat_pieces_view */
     size_t n, capacity;
-    uint32_t start; /* of the piece that is being written */
+    uint32_t start;   /* of the piece that is being written */
+    bool only_counts; /* nothing is written, */
+    size_t n_counted; /* but the bytes are counted */
 };
 
 void leat_pieces_deinit(struct leat_pieces *pieces); /* of zeroed ones too */

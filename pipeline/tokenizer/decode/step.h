@@ -24,6 +24,7 @@ struct leat_decode_ops {
     /* Appends to empty `out`. 0, -ENOMEM, -E2BIG, or another errno with err set. */
     int (*run)(const struct leat_decode_step *step, const struct leat_decoder_token *tokens,
                size_t n_tokens, struct leat_pieces *out, struct leat_error *err);
+    bool grows; /* it may write more bytes than it reads; then `out` may only count */
 };
 
 struct leat_decode_step {

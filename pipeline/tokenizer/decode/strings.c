@@ -76,7 +76,7 @@ static int run_replace(const struct leat_decode_step *step, const struct leat_de
     return r;
 }
 
-const struct leat_decode_ops leat_decode_replace = {"Replace", read_replace, run_replace};
+const struct leat_decode_ops leat_decode_replace = {"Replace", read_replace, run_replace, true};
 
 /* ---- Fuse: all tokens become one */
 
@@ -96,7 +96,7 @@ static int run_fuse(const struct leat_decode_step *step, const struct leat_decod
     return r < 0 ? r : leat_pieces_end(out);
 }
 
-const struct leat_decode_ops leat_decode_fuse = {"Fuse", read_fuse, run_fuse};
+const struct leat_decode_ops leat_decode_fuse = {"Fuse", read_fuse, run_fuse, false};
 
 /* ---- Strip: takes a character off both ends of each token, so many times at most */
 
@@ -135,4 +135,4 @@ static int run_strip(const struct leat_decode_step *step, const struct leat_deco
     return r;
 }
 
-const struct leat_decode_ops leat_decode_strip = {"Strip", read_strip, run_strip};
+const struct leat_decode_ops leat_decode_strip = {"Strip", read_strip, run_strip, false};

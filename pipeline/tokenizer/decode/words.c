@@ -39,7 +39,8 @@ static int run_wordpiece(const struct leat_decode_step *step,
     return r;
 }
 
-const struct leat_decode_ops leat_decode_wordpiece = {"WordPiece", read_wordpiece, run_wordpiece};
+const struct leat_decode_ops leat_decode_wordpiece = {"WordPiece", read_wordpiece, run_wordpiece,
+                                                      false};
 
 /* ---- BPEDecoder: the suffix of words becomes a blank, that of the last token nothing */
 
@@ -61,7 +62,7 @@ static int run_bpe(const struct leat_decode_step *step, const struct leat_decode
     return r;
 }
 
-const struct leat_decode_ops leat_decode_bpe = {"BPEDecoder", read_bpe, run_bpe};
+const struct leat_decode_ops leat_decode_bpe = {"BPEDecoder", read_bpe, run_bpe, true};
 
 /* ---- CTC: of equal tokens in a row one counts, without padding; empty ones vanish */
 
@@ -110,7 +111,7 @@ static int run_ctc(const struct leat_decode_step *step, const struct leat_decode
     return r;
 }
 
-const struct leat_decode_ops leat_decode_ctc = {"CTC", read_ctc, run_ctc};
+const struct leat_decode_ops leat_decode_ctc = {"CTC", read_ctc, run_ctc, true};
 
 /* ---- Metaspace: the replacement becomes a blank, and in the first token nothing */
 
@@ -153,4 +154,5 @@ static int run_metaspace(const struct leat_decode_step *step,
     return r;
 }
 
-const struct leat_decode_ops leat_decode_metaspace = {"Metaspace", read_metaspace, run_metaspace};
+const struct leat_decode_ops leat_decode_metaspace = {"Metaspace", read_metaspace, run_metaspace,
+                                                      false};

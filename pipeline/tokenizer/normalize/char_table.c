@@ -279,13 +279,16 @@ static uint32_t put_char(const struct leat_char_table *table, const uint8_t *tex
 }
 
 static int rewrite(const struct leat_char_table *table, const struct leat_text *text,
-                   struct leat_text_buffer *target, uint32_t at) {
+                   struct leat_writer *writer) {
+    struct leat_text_buffer *target = writer->target;
+    uint32_t at = writer->at;
+
     while (at < text->n_bytes) {
         uint32_t n, n_source;
         int r;
 
         /* Room for all of the rest if it gets no longer, and for one character that does. */
-        r = leat_text_buffer_reserve(target, text->n_bytes - at + BYTES_MAX, false);
+        r = leat_writer_flush(writer, text->n_bytes - at + BYTES_MAX);
         if (r < 0)
             return r;
         n = n_source = 0;
@@ -299,6 +302,7 @@ static int rewrite(const struct leat_char_table *table, const struct leat_text *
         target->n_bytes += n;
         at += n_source;
     }
+    writer->at = writer->kept = at;
     return 1;
 }
 
@@ -312,10 +316,9 @@ int leat_char_table_run(const struct leat_char_table *table, struct leat_step_me
         return 1;
     leat_writer_begin(&writer, &memory->writer, text);
     leat_writer_keep(&writer, at);
-    r = leat_writer_flush(&writer, BYTES_MAX);
-    if (r == 0)
-        r = rewrite(table, text, writer.target, at);
-    if (r > 0)
-        *text = leat_text_buffer_view(writer.target, false);
-    return r;
+    r = rewrite(table, text, &writer);
+    if (r <= 0)
+        return r;
+    r = leat_writer_end(&writer, text);
+    return r < 0 ? r : 1;
 }

@@ -157,6 +157,18 @@ const uint8_t *leat_charsmap_find(const struct leat_charsmap *map, const uint8_t
     return NULL;
 }
 
+uint32_t leat_charsmap_longest(const struct leat_charsmap *map) {
+    uint32_t longest = 0;
+
+    for (uint32_t at = 0; at < map->n_replacements; at++) {
+        uint32_t n = (uint32_t)strlen((const char *)map->replacements + at);
+
+        longest = n > longest ? n : longest;
+        at += n;
+    }
+    return longest;
+}
+
 bool leat_charsmap_is_apart(const struct leat_charsmap *map, const uint8_t *bytes,
                             uint32_t n_bytes) {
     uint32_t at = offset_of(map->units[0]);

@@ -35,6 +35,9 @@ void leat_charsmap_deinit(struct leat_charsmap *map);
 const uint8_t *leat_charsmap_find(const struct leat_charsmap *map, const uint8_t *bytes,
                                   uint32_t n_bytes);
 
+/* No replacement has more bytes than these. */
+uint32_t leat_charsmap_longest(const struct leat_charsmap *map);
+
 /* Whether some bytes neither hold an entry as a prefix nor are the beginning of one. */
 bool leat_charsmap_is_apart(const struct leat_charsmap *map, const uint8_t *bytes,
                             uint32_t n_bytes);

@@ -129,7 +129,7 @@ static int run_bytes(const struct byte_level *byte_level, struct leat_step_memor
 
     leat_writer_begin(&writer, &memory->writer, text);
     r = leat_writer_flush(&writer, text->n_bytes);
-    if (r < 0)
+    if (r < 0 || memory->writer.measures)
         return r;
     target = writer.target->bytes;
     for (uint32_t i = 0; i < text->n_bytes; i++) {

@@ -283,6 +283,7 @@ static int load_precompiled(const struct leat_component *component, struct leat_
     }
     precompiled->table.ascii.blanks[2] = LEAT_ASCII_NONE; /* "\r\n" is one cluster */
     precompiled->table.maps_ascii &= keeps_line_end(&precompiled->map);
+    precompiled->base.growth = leat_charsmap_longest(&precompiled->map) + 1;
     precompiled->base.n_bytes += 4 * (size_t)precompiled->map.n_units +
                                  precompiled->map.n_replacements + precompiled->table.n_bytes;
     *ret_step = &precompiled->base;

@@ -222,7 +222,7 @@ static int run_replace(const struct leat_step *step, struct leat_step_memory *me
     int r;
 
     if (replace->n_pattern == 1 && replace->n_content <= 16 && !text->origins &&
-        !replace->run_min && !replace->regex)
+        !replace->run_min && !replace->regex && !memory->writer.measures)
         return replace_byte(replace, memory, text);
     leat_writer_begin(&writer, &memory->writer, text);
     if (replace->regex)
@@ -313,6 +313,7 @@ static int load_into(struct replace *replace, const struct leat_component *compo
         r = leat_component_string(component, "content", NULL, &text, &n_bytes, err);
     if (r == 0)
         r = copy(text, n_bytes, &replace->content, &replace->n_content);
+    replace->base.growth = replace->n_content + 1;
     if (r == 0 && is_regex)
         r = compile(replace, &regex, err);
     if (r < 0)

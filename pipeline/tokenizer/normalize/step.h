@@ -21,9 +21,14 @@ struct leat_step_memory {
     struct leat_regex_context *regex; /* NULL before the first search */
 };
 
+/* No case, form or alphabet of Unicode makes more bytes than these of one. */
+#define LEAT_STEP_GROWTH 16
+
 struct leat_step {
     const struct leat_step_kind *kind;
-    size_t n_bytes; /* of memory */
+    size_t n_bytes;  /* of memory */
+    uint32_t growth; /* bytes that it makes of one at most, and of nothing; LEAT_STEP_GROWTH if the
+                        step says nothing else */
     char description[LEAT_STEP_DESCRIPTION_MAX];
 };
 

@@ -1,6 +1,8 @@
 /* writer.c: see writer.h. */
 #include "pipeline/tokenizer/normalize/writer.h"
 
+#include <errno.h>
+
 #include "pipeline/tokenizer/unicode/unicode.h"
 
 void leat_writer_memory_deinit(struct leat_writer_memory *memory) {
@@ -14,9 +16,33 @@ void leat_writer_begin(struct leat_writer *writer, struct leat_writer_memory *me
     uintptr_t at = (uintptr_t)source->bytes, start = (uintptr_t)first->bytes;
     bool is_first = first->bytes && at >= start && at <= start + first->capacity;
 
-    *writer = (struct leat_writer){
-        .source = *source, .target = &memory->buffers[is_first ? 1 : 0], .start = memory->start};
+    *writer = (struct leat_writer){.source = *source,
+                                   .memory = memory,
+                                   .target = &memory->buffers[is_first ? 1 : 0],
+                                   .start = memory->start};
     writer->target->n_bytes = 0;
+    if (memory->measures)
+        memory->n_measured = 0;
+}
+
+/* What stays, and what was written since the last time, is counted and dropped. */
+static int measure_flush(struct leat_writer *writer, size_t n_more) {
+    size_t *n_measured = &writer->memory->n_measured;
+
+    *n_measured += writer->at - writer->kept + (size_t)writer->target->n_bytes;
+    writer->kept = writer->at;
+    writer->target->n_bytes = 0;
+    writer->has_changed = true;
+    if (*n_measured > LEAT_TEXT_BYTES_MAX)
+        return -E2BIG;
+    return leat_text_buffer_reserve(writer->target, n_more, writer->source.origins != NULL);
+}
+
+/* Bytes of the whole result, as far as they are known. */
+static size_t expected(const struct leat_writer *writer, size_t n_more) {
+    size_t n = writer->source.n_bytes + n_more;
+
+    return n > writer->memory->n_measured ? n : writer->memory->n_measured;
 }
 
 int leat_writer_flush(struct leat_writer *writer, size_t n_more) {
@@ -25,8 +51,10 @@ int leat_writer_flush(struct leat_writer *writer, size_t n_more) {
     uint32_t n = writer->at - writer->kept;
     int r;
 
+    if (writer->memory->measures)
+        return measure_flush(writer, n_more);
     r = leat_text_buffer_reserve(target,
-                                 writer->has_changed ? n + n_more : source->n_bytes + n_more,
+                                 writer->has_changed ? n + n_more : expected(writer, n_more),
                                  source->origins != NULL);
     if (r < 0)
         return r;
@@ -43,10 +71,14 @@ int leat_writer_flush(struct leat_writer *writer, size_t n_more) {
 static int put(struct leat_writer *writer, const void *bytes, uint32_t n_bytes,
                struct leat_range origin) {
     struct leat_text_buffer *target = writer->target;
-    int r = leat_writer_flush(writer, n_bytes);
+    int r = leat_writer_flush(writer, writer->memory->measures ? 0 : n_bytes);
 
     if (r < 0)
         return r;
+    if (writer->memory->measures) {
+        writer->memory->n_measured += n_bytes;
+        return 0;
+    }
     memcpy(target->bytes + target->n_bytes, bytes, n_bytes);
     if (writer->source.origins)
         for (uint32_t i = 0; i < n_bytes; i++)
@@ -83,7 +115,7 @@ int leat_writer_replace(struct leat_writer *writer, uint32_t n_source, const voi
 }
 
 /* Bytes of the next n characters of the source, as far as it goes. */
-static uint32_t measure(const struct leat_writer *writer, uint32_t at, uint32_t n) {
+static uint32_t n_bytes_of(const struct leat_writer *writer, uint32_t at, uint32_t n) {
     uint32_t start = at, n_bytes;
 
     for (; n > 0 && at < writer->source.n_bytes; n--) {
@@ -101,14 +133,14 @@ int leat_writer_put(struct leat_writer *writer, uint32_t code_point, int32_t cha
     n = leat_unicode_encode(code_point, bytes);
     if (change > 0)
         return leat_writer_insert(writer, bytes, n);
-    n_next = measure(writer, at, 1);
+    n_next = n_bytes_of(writer, at, 1);
     if (n_next == n && memcmp(writer->source.bytes + at, bytes, n) == 0)
         leat_writer_keep(writer, n);
     else
         r = leat_writer_replace(writer, n_next, bytes, n);
     if (change == 0 || r < 0)
         return r;
-    return leat_writer_skip(writer, measure(writer, writer->at, (uint32_t)-change));
+    return leat_writer_skip(writer, n_bytes_of(writer, writer->at, (uint32_t)-change));
 }
 
 int leat_writer_end(struct leat_writer *writer, struct leat_text *text) {
@@ -117,6 +149,7 @@ int leat_writer_end(struct leat_writer *writer, struct leat_text *text) {
     if (!writer->has_changed && writer->at == writer->source.n_bytes)
         return 0;
     r = leat_writer_flush(writer, 0);
-    *text = leat_text_buffer_view(writer->target, writer->source.origins != NULL);
+    if (!writer->memory->measures)
+        *text = leat_text_buffer_view(writer->target, writer->source.origins != NULL);
     return r;
 }

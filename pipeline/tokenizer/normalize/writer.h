@@ -10,6 +10,9 @@
  * The place in the source is moved by changes alone: a stream of them may run behind its
  * characters, and the origins with it.
  *
+ * A writer can also measure: it goes through the source alike, but what it writes is counted and
+ * dropped, and *text stays. So a result that is too long is refused before it takes memory.
+ *
  * Owner: the job.
  */
 #pragma once
@@ -19,10 +22,13 @@
 struct leat_writer_memory {
     struct leat_text_buffer buffers[2]; /* one holds the source, the other the target */
     uint32_t start;                     /* of the text's origins, before the first rewriting */
+    bool measures;                      /* writers that begin now only measure */
+    size_t n_measured;                  /* bytes of the result, where one has; else 0 */
 };
 
 struct leat_writer {
     struct leat_text source;
+    struct leat_writer_memory *memory;
     struct leat_text_buffer *target;
     uint32_t start;
     uint32_t kept; /* bytes kept..at - 1 of the source stay, and are not copied yet */
