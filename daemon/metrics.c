@@ -4,6 +4,7 @@
 #include "daemon/metrics.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -29,22 +30,20 @@ static void announce(struct leat_text *text, const char *name, const char *unit,
         leat_text_add(text, "# UNIT %s%s %s\n", name, unit, unit + 1);
 }
 
-/* What a trainer called its stream may be anything. */
+/* What a trainer called its stream may be anything: it is labelled as it is shown. */
 static void add_label(struct leat_text *text, const char *name, const char *value) {
-    bool is_utf8 = leat_text_is_utf8((const uint8_t *)value, strlen(value));
+    struct leat_text shown = {.data = NULL};
 
     leat_text_add(text, "%s=\"", name);
-    for (; *value; value++) {
-        unsigned char byte = (unsigned char)*value;
-
-        if (byte == '\\' || byte == '"')
-            leat_text_add(text, "\\%c", byte);
-        else if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !is_utf8))
-            leat_text_add(text, "?");
-        else
-            leat_text_add_bytes(text, value, 1);
+    leat_text_add_shown(&shown, value);
+    for (const char *at = shown.data; at && *at; at++) {
+        if (*at == '\\' || *at == '"')
+            leat_text_add(text, "\\");
+        leat_text_add_bytes(text, at, 1);
     }
     leat_text_add(text, "\"");
+    text->failed |= shown.failed;
+    free(shown.data);
 }
 
 static void add_stream_labels(struct leat_text *text, const struct leat_stream_reading *stream) {

@@ -21,8 +21,8 @@ static const char *stage_name(const struct leat_verdict *verdict) {
 
 static void add_stage(const struct leat_verdict *verdict, struct leat_text *text) {
     if (verdict->stage)
-        leat_text_add(text, "  Of all work %s is %.0f %%.\n", stage_name(verdict),
-                      percent(verdict->stage_share));
+        leat_text_add_line(text, "  Of all work %s is %.0f %%.", stage_name(verdict),
+                           percent(verdict->stage_share));
 }
 
 static void say_idle(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
@@ -44,7 +44,7 @@ static void say_trainer(const struct leat_verdict_facts *facts, const struct lea
 
 static void say_stage(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
                       struct leat_text *text) {
-    leat_text_add(text, "bounded by %s.\n", stage_name(verdict));
+    leat_text_add_line(text, "bounded by %s.", stage_name(verdict));
     if (verdict->scan > verdict->workers)
         leat_text_add(text,
                       "  One thread reads and cuts at a time, and that does it %.0f %% of the time "
@@ -221,7 +221,8 @@ static void add_gains(const struct leat_verdict *verdict, struct leat_text *text
 
 void leat_verdict_text(const char *stream, const struct leat_verdict_facts *facts,
                        const struct leat_verdict *verdict, struct leat_text *text) {
-    leat_text_add(text, "%s: ", stream);
+    leat_text_add_shown(text, stream);
+    leat_text_add(text, ": ");
     add_bound(facts, verdict, text);
     if (verdict->bound == LEAT_BOUND_IDLE)
         return;

@@ -27,8 +27,14 @@ static void add_row(struct leat_text *text, const struct leat_described_column *
     const struct leat_column_stats *stats = &column->stats;
     char type[TYPE_MAX];
 
-    leat_text_add(text, "  %-20s %-14s %8llu", column->name, type_of(column, type),
-                  (unsigned long long)stats->n_empty);
+    size_t start;
+
+    leat_text_add(text, "  ");
+    start = text->n_bytes;
+    leat_text_add_shown(text, column->name);
+    leat_text_add(text, "%*s %-14s %8llu",
+                  text->n_bytes - start < 20 ? 20 - (int)(text->n_bytes - start) : 0, "",
+                  type_of(column, type), (unsigned long long)stats->n_empty);
     if (column->field->is_list && stats->n_rows > 0)
         leat_text_add(text, " %8u %8.1f %8u", stats->lengths.min, mean_length(&stats->lengths),
                       stats->lengths.max);
@@ -93,10 +99,11 @@ static void add_tokens(struct leat_text *text, const struct leat_described_colum
 
     if (lengths->n == 0)
         return;
-    leat_text_add(
+    leat_text_add(text, "\n");
+    leat_text_add_line(
         text,
-        "\n%s: %llu tokens; a record has %u to %u, %.1f on average; of 100 records, 50 have "
-        "no more than %u, 90 %u, 99 %u\n",
+        "%s: %llu tokens; a record has %u to %u, %.1f on average; of 100 records, 50 have "
+        "no more than %u, 90 %u, 99 %u",
         column->name, (unsigned long long)lengths->sum, lengths->min, lengths->max,
         mean_length(lengths), leat_lengths_percentile(lengths, 50),
         leat_lengths_percentile(lengths, 90), leat_lengths_percentile(lengths, 99));
@@ -106,12 +113,12 @@ static void add_tokens(struct leat_text *text, const struct leat_described_colum
 static void print_text(const struct leat_description *description, struct leat_text *text) {
     char bad[LEAT_ERROR_PRINT_MAX];
 
-    leat_text_add(text, "stream %s: %llu records, %llu bad\n", description->plan->spec->name,
-                  (unsigned long long)description->n_records,
-                  (unsigned long long)description->n_bad);
+    leat_text_add_line(text, "stream %s: %llu records, %llu bad", description->plan->spec->name,
+                       (unsigned long long)description->n_records,
+                       (unsigned long long)description->n_bad);
     if (description->first_bad.code) {
         (void)leat_error_print(&description->first_bad, bad, sizeof(bad));
-        leat_text_add(text, "the first bad one: %s\n", bad);
+        leat_text_add_line(text, "the first bad one: %s", bad);
     }
     leat_text_add(text, "  %-20s %-14s %8s %8s %8s %8s %11s %11s %11s %11s\n", "column", "type",
                   "empty", "shortest", "length", "longest", "min", "mean", "std", "max");

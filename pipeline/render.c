@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pipeline/scalar.h"
+#include "proto/shown.h"
 
 bool leat_text_reserve(struct leat_text *text, size_t n_more) {
     size_t capacity = text->capacity ? text->capacity : 256;
@@ -52,37 +53,35 @@ void leat_text_add(struct leat_text *text, const char *format, ...) {
     va_end(again);
 }
 
-/* Length of the well-formed UTF-8 character at `bytes` (Unicode 15, table 3-7); 0: none. */
-static size_t character(const uint8_t *bytes, size_t n) {
-    uint8_t lead = bytes[0], low = 0x80, high = 0xbf;
-    size_t length;
+void leat_text_add_shown(struct leat_text *text, const char *value) {
+    size_t n = leat_show(NULL, 0, value);
 
-    if (lead < 0x80)
-        return 1;
-    if (lead < 0xc2 || lead > 0xf4)
-        return 0;
-    length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if (n < length)
-        return 0;
-    if (lead == 0xe0)
-        low = 0xa0;
-    if (lead == 0xed)
-        high = 0x9f;
-    if (lead == 0xf0)
-        low = 0x90;
-    if (lead == 0xf4)
-        high = 0x8f;
-    if (bytes[1] < low || bytes[1] > high)
-        return 0;
-    for (size_t i = 2; i < length; i++)
-        if ((bytes[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
+    if (!leat_text_reserve(text, n))
+        return;
+    (void)leat_show(text->data + text->n_bytes, n + 1, value);
+    text->n_bytes += n;
+}
+
+void leat_text_add_line(struct leat_text *text, const char *format, ...) {
+    char *line = NULL;
+    va_list ap;
+    int n;
+
+    va_start(ap, format);
+    n = vasprintf(&line, format, ap);
+    va_end(ap);
+    if (n < 0) {
+        text->failed = 1;
+        return;
+    }
+    leat_text_add_shown(text, line);
+    leat_text_add_bytes(text, "\n", 1);
+    free(line);
 }
 
 bool leat_text_is_utf8(const uint8_t *bytes, size_t n_bytes) {
     for (size_t i = 0; i < n_bytes;) {
-        size_t n = character(bytes + i, n_bytes - i);
+        size_t n = leat_utf8_character(bytes + i, n_bytes - i);
 
         if (n == 0)
             return false;
@@ -106,7 +105,7 @@ void leat_text_add_json(struct leat_text *text, const void *bytes, size_t n_byte
 
     leat_text_add_bytes(text, "\"", 1);
     while (at < end) {
-        size_t n = character(at, (size_t)(end - at));
+        size_t n = leat_utf8_character(at, (size_t)(end - at));
 
         bool is_c1 = n == 2 && at[0] == 0xc2 && at[1] < 0xa0; /* terminals obey these, too */
 

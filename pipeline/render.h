@@ -15,6 +15,11 @@ void leat_text_add_bytes(struct leat_text *text, const void *bytes, size_t n_byt
 /* Room for n_more bytes at text->data + text->n_bytes, to be written there and counted by the
  * caller. False: memory ran out. */
 bool leat_text_reserve(struct leat_text *text, size_t n_more);
+/* As it is shown to people: see proto/shown.h. */
+void leat_text_add_shown(struct leat_text *text, const char *value);
+/* One line: all that the format makes as it is shown, and a line end. */
+__attribute__((format(printf, 2, 3))) void leat_text_add_line(struct leat_text *text,
+                                                              const char *format, ...);
 /* As a JSON string with quotes: control characters and invalid UTF-8 are escaped (bytes as U+FFFD).
  */
 void leat_text_add_json(struct leat_text *text, const void *bytes, size_t n_bytes);

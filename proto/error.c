@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proto/control_char.h"
+#include "proto/shown.h"
 
 static void copy_text(char *target, size_t size, const char *text) {
     size_t n = strnlen(text, size - 1);
@@ -66,31 +66,6 @@ void leat_error_prefix(struct leat_error *err, const char *format, ...) {
     copy_text(err->path, sizeof(err->path), whole);
 }
 
-/* What a message shows of the data may hold anything: control bytes would reach a terminal. */
-static size_t copy_shown(char *target, size_t size, const char *text) {
-    static const char digits[] = "0123456789abcdef";
-    size_t n = 0;
-
-    for (size_t n_left = 0; *text && n + 1 < size; text++) {
-        unsigned char byte = (unsigned char)*text;
-
-        n_left = n_left > 0 ? n_left : leat_control_char(text);
-        if (n_left == 0) {
-            target[n++] = *text;
-            continue;
-        }
-        n_left--;
-        if (n + 4 >= size)
-            break;
-        target[n++] = '\\';
-        target[n++] = 'x';
-        target[n++] = digits[byte >> 4];
-        target[n++] = digits[byte & 15];
-    }
-    target[n] = '\0';
-    return n;
-}
-
 size_t leat_error_print(const struct leat_error *err, char *buffer, size_t size) {
     char where[LEAT_ERROR_FILE_MAX + 32] = "", whole[LEAT_ERROR_PRINT_MAX];
 
@@ -104,5 +79,6 @@ size_t leat_error_print(const struct leat_error *err, char *buffer, size_t size)
         (void)snprintf(where, sizeof(where), "%s: ", err->file);
     (void)snprintf(whole, sizeof(whole), "%s%s%s%s", where, err->path, err->path[0] ? ": " : "",
                    err->message);
-    return copy_shown(buffer, size, whole);
+    (void)leat_show(buffer, size, whole);
+    return strlen(buffer);
 }

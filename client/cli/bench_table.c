@@ -55,8 +55,12 @@ static void add_head(const struct leat_bench *bench, struct leat_text *text) {
     const struct leat_bench_machine *machine = &bench->machine;
     char memory[LEAT_CLI_UNIT_MAX];
 
-    if (bench->file && bench->n_cases > 0)
-        leat_text_add(text, "%s, stream %s: ", bench->file, bench->cases[0]->stream);
+    if (bench->file && bench->n_cases > 0) {
+        leat_text_add_shown(text, bench->file);
+        leat_text_add(text, ", stream ");
+        leat_text_add_shown(text, bench->cases[0]->stream);
+        leat_text_add(text, ": ");
+    }
     leat_text_add(text, "%" PRIu64 " run%s ", bench->n_repeat, bench->n_repeat == 1 ? "" : "s");
     add_length(bench, text);
     leat_text_add(text, "\nleat %s; %s, %u CPU%s, %s, %s\n\n", leat_version(), machine->cpu,

@@ -35,7 +35,8 @@ static void add_none(struct leat_text *text, const struct leat_cli_caches *cache
     for (size_t i = 0; i < caches->n_folders; i++) {
         size_t n = leat_cache_merge_count(caches->folders[i]);
 
-        leat_text_add(text, "%s: no caches", caches->folders[i]);
+        leat_text_add_shown(text, caches->folders[i]);
+        leat_text_add(text, ": no caches");
         if (n > 0)
             leat_text_add(text, ", but %zu shard%s, which `leatctl cache merge` joins", n,
                           n == 1 ? "" : "s");
@@ -261,13 +262,13 @@ static bool verify(struct verification *verification, const struct leat_cli_cach
         leat_text_add_json(text, verdict.error.message, strlen(verdict.error.message));
         leat_text_add(text, "}");
     } else {
-        leat_text_add(text, "%.*s: %s blocks, %s: %s\n", KEY_DIGITS, cache->entry.name,
-                      leat_cli_count(verdict.n_blocks, count),
-                      leat_cli_bytes(verdict.n_bytes, bytes),
-                      verdict.error.code      ? verdict.error.message
-                      : is_good               ? "good"
-                      : verdict.n_damaged > 0 ? "damaged blocks; runs make them again"
-                                              : "its index is damaged; a run makes it again");
+        leat_text_add_line(text, "%.*s: %s blocks, %s: %s", KEY_DIGITS, cache->entry.name,
+                           leat_cli_count(verdict.n_blocks, count),
+                           leat_cli_bytes(verdict.n_bytes, bytes),
+                           verdict.error.code      ? verdict.error.message
+                           : is_good               ? "good"
+                           : verdict.n_damaged > 0 ? "damaged blocks; runs make them again"
+                                                   : "its index is damaged; a run makes it again");
         leat_text_add(text, "%s", verdict.told.data ? verdict.told.data : "");
     }
     free(verdict.told.data);
@@ -317,7 +318,7 @@ static void tell_removed(struct leat_text *text, const struct leat_cli_cache *ca
         leat_text_add_json(text, err->message, strlen(err->message));
         leat_text_add(text, "}");
     } else if (err->code) {
-        leat_text_add(text, "%s\n", err->message);
+        leat_text_add_line(text, "%s", err->message);
     } else {
         leat_text_add(text, "%.*s: removed, %s\n", KEY_DIGITS, cache->entry.name,
                       leat_cli_bytes(cache->entry.n_bytes, bytes));

@@ -9,6 +9,7 @@
 #include "client/cli/build_run.h"
 #include "client/cli/commands.h"
 #include "client/cli/error_json.h"
+#include "client/cli/members.h"
 #include "client/cli/progress.h"
 #include "client/cli/stream_file.h"
 #include "client/cli/units.h"
@@ -42,7 +43,11 @@ static void print_built(const struct leat_cli_built *built, const char *folder) 
     char count[LEAT_CLI_UNIT_MAX], bytes[LEAT_CLI_UNIT_MAX], source[LEAT_CLI_UNIT_MAX];
     char made[LEAT_CLI_UNIT_MAX], time[LEAT_CLI_UNIT_MAX];
 
-    printf("%s/%s: %s\n", folder, built->name, built->is_complete ? "complete" : "not complete");
+    struct leat_text text = {.data = NULL};
+
+    leat_text_add_line(&text, "%s/%s: %s", folder, built->name,
+                       built->is_complete ? "complete" : "not complete");
+    leat_cli_print(&text);
     printf("  %s records, %s of %s (%.2f)\n", leat_cli_count(built->n_records, count),
            leat_cli_bytes(built->n_bytes, bytes),
            leat_cli_bytes(built->stats.n_cache_total_bytes, source),
@@ -200,9 +205,11 @@ static void print_merged(const struct leat_cache_merged *merged, const char *fol
     struct leat_text text = {.data = NULL};
 
     if (!as_json) {
-        printf("%s/%s: %s\n  %s records, %s\n", folder, merged->name,
-               merged->was_there ? "was there before" : "complete",
-               leat_cli_count(merged->n_records, count), leat_cli_bytes(merged->n_bytes, bytes));
+        leat_text_add_line(&text, "%s/%s: %s", folder, merged->name,
+                           merged->was_there ? "was there before" : "complete");
+        leat_text_add(&text, "  %s records, %s\n", leat_cli_count(merged->n_records, count),
+                      leat_cli_bytes(merged->n_bytes, bytes));
+        leat_cli_print(&text);
         return;
     }
     leat_text_add(&text, "{\"folder\": ");

@@ -29,7 +29,7 @@ static void tell(struct check *check, const char *what, const char *name, const 
         else
             (void)snprintf(line, sizeof(line), "%s %s: ok%s%s", what, name, well[0] ? ", " : "",
                            well);
-        leat_text_add(&check->text, "%s\n", line);
+        leat_text_add_line(&check->text, "%s", line);
         return;
     }
     leat_text_add(&check->text, "%s{\"%s\": ", check->n_told++ ? ", " : "", what);

@@ -16,7 +16,7 @@
 #include "client/cli/help.h"
 #include "client/cli/stream_file.h"
 #include "pipeline/plan.h"
-#include "proto/control_char.h"
+#include "proto/shown.h"
 
 struct completer {
     struct leat_cli_completion *completion;
@@ -28,19 +28,11 @@ struct completer {
     size_t n_operands;
 };
 
-/* Control characters, which names of streams may have, would end a line. */
-static bool is_printable(const char *word) {
-    for (; *word; word++)
-        if (leat_control_char(word) > 0)
-            return false;
-    return true;
-}
-
 static void add(struct completer *self, const char *word, const char *what) {
     struct leat_text *text = &self->completion->text;
     size_t n = strcspn(what, "\n\t");
 
-    if (strncmp(word, self->prefix, strlen(self->prefix)) != 0 || !is_printable(word))
+    if (strncmp(word, self->prefix, strlen(self->prefix)) != 0 || !leat_is_shown_as_is(word))
         return;
     leat_text_add(text, "%.*s%s\t%.*s\n", (int)self->n_lead, self->lead, word, (int)n, what);
 }

@@ -70,12 +70,12 @@ static void print_finding(const struct leat_doctor_finding *finding, bool has_co
 
     leat_text_add(text, "  %s%-6s%s  %-16s ", has_colour ? states[finding->state].colour : "", word,
                   has_colour ? "\033[0m" : "", finding->name);
-    leat_cli_add_printable(text, finding->text);
+    leat_text_add_shown(text, finding->text);
     leat_text_add(text, "\n");
     if (!finding->mend[0])
         return;
     leat_text_add(text, "          mend: ");
-    leat_cli_add_printable(text, finding->mend);
+    leat_text_add_shown(text, finding->mend);
     leat_text_add(text, "\n");
 }
 

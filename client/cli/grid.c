@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/shown.h"
+
 void leat_cli_grid_init(struct leat_cli_grid *grid, size_t n_columns) {
     *grid = (struct leat_cli_grid){.n_columns = n_columns};
 }
@@ -25,7 +27,7 @@ void leat_cli_grid_add(struct leat_cli_grid *grid, const char *text) {
         grid->failed = true;
         return;
     }
-    (void)snprintf(grid->cells[grid->n_cells++], sizeof(grid->cells[0]), "%s", text);
+    (void)leat_show(grid->cells[grid->n_cells++], sizeof(grid->cells[0]), text);
 }
 
 static void print_row(const struct leat_cli_grid *grid, size_t first, const int *widths,

@@ -9,6 +9,7 @@
 
 #include "client/cli/checkpoint.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/members.h"
 #include "client/cli/profile.h"
 #include "pipeline/run.h"
 
@@ -88,15 +89,17 @@ static int take_outputs(struct leat_run *run, struct slots *slots, struct leat_v
 }
 
 static void print_notes(struct leat_run *run) {
+    struct leat_text text = {.data = NULL};
     char *note;
 
     while ((note = leat_run_take_note(run))) {
-        (void)fprintf(stderr, "leatctl: %s\n", note);
+        leat_text_add_line(&text, "leatctl: %s", note);
         free(note);
     }
     note = leat_run_take_replay(run);
     if (note)
-        (void)fprintf(stderr, "leatctl: %s\n", note);
+        leat_text_add_line(&text, "leatctl: %s", note);
+    leat_cli_print_to(&text, stderr);
     free(note);
 }
 

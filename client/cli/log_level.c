@@ -13,7 +13,7 @@ static void add_levels(struct leat_text *text, const Leat__LogLevelReply *levels
         if (as_json)
             leat_text_add(text, "%s\"%s\": \"%s\"", i ? ", " : "{", of->room, of->level);
         else
-            leat_text_add(text, "  %-14s %s\n", of->room, of->level);
+            leat_text_add_line(text, "  %-14s %s", of->room, of->level);
     }
     leat_text_add(text, as_json ? "}\n" : "");
 }

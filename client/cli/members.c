@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "client/cli/units.h"
-#include "proto/control_char.h"
+#include "proto/shown.h"
 
 static uint64_t number_of(const void *message, const struct leat_cli_member *member) {
     const char *at = (const char *)message + member->offset;
@@ -53,20 +53,11 @@ static const char *readable(const void *message, const struct leat_cli_member *m
     return leat_cli_count(number_of(message, member), buffer);
 }
 
-/* What a client called itself may hold anything: shown without control characters. */
-void leat_cli_add_printable(struct leat_text *text, const char *value) {
-    while (*value) {
-        size_t n = leat_control_char(value);
-
-        leat_text_add_bytes(text, n > 0 ? "?" : value, 1);
-        value += n > 0 ? n : 1;
-    }
-}
-
 static void add_cell(struct leat_text *text, const char *value, size_t width) {
-    size_t n = strlen(value);
+    size_t start = text->n_bytes, n;
 
-    leat_cli_add_printable(text, value);
+    leat_text_add_shown(text, value);
+    n = text->n_bytes - start;
     leat_text_add(text, "%*s", (int)(n < width ? width - n : 0), "");
 }
 
@@ -111,7 +102,7 @@ void leat_cli_members_table(struct leat_text *text, const struct leat_cli_member
             size_t width = strlen(member->label);
 
             for (size_t i = 0; i < n_messages; i++) {
-                size_t n = strlen(readable(messages[i], member, buffer));
+                size_t n = leat_show(NULL, 0, readable(messages[i], member, buffer));
 
                 width = n > width ? n : width;
             }

@@ -31,8 +31,6 @@ struct leat_cli_member {
 
 extern const struct leat_cli_member leat_cli_session_members[]; /* of Leat__Session */
 
-/* What a client called itself may hold anything: without control characters. */
-void leat_cli_add_printable(struct leat_text *text, const char *value);
 /* {"name": value, ... without the closing brace. */
 void leat_cli_members_json(struct leat_text *text, const struct leat_cli_member *members,
                            const void *message);

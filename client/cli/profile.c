@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/cli/units.h"
+#include "proto/shown.h"
 
 #define MIN_LIFETIME_NS 1000000 /* shorter ones tell nothing of who waits for whom */
 #define MOST            0.5     /* of the time: then it is clear who is slow */
@@ -180,9 +181,12 @@ static bool is_shown(const Leat__StageStats *stage) {
 }
 
 static void add_cell(struct leat_text *text, const char *value, size_t width, bool is_left) {
-    int n_blanks = (int)(strlen(value) < width ? width - strlen(value) : 0);
+    size_t n = leat_show(NULL, 0, value);
+    int n_blanks = (int)(n < width ? width - n : 0);
 
-    leat_text_add(text, "%*s%s%*s", is_left ? 0 : n_blanks, "", value, is_left ? n_blanks : 0, "");
+    leat_text_add(text, "%*s", is_left ? 0 : n_blanks, "");
+    leat_text_add_shown(text, value);
+    leat_text_add(text, "%*s", is_left ? n_blanks : 0, "");
 }
 
 static size_t width_of(const Leat__StreamStats *stats, size_t column, uint64_t all_ns) {
@@ -190,7 +194,7 @@ static size_t width_of(const Leat__StreamStats *stats, size_t column, uint64_t a
     char buffer[LEAT_CLI_UNIT_MAX];
 
     for (size_t i = 0; i < stats->n_stages; i++) {
-        size_t n = strlen(columns[column].cell(stats->stages[i], all_ns, buffer));
+        size_t n = leat_show(NULL, 0, columns[column].cell(stats->stages[i], all_ns, buffer));
 
         if (is_shown(stats->stages[i]) && n > width)
             width = n;
@@ -232,7 +236,7 @@ void leat_cli_profile_text(struct leat_text *text, const Leat__StreamStats *stat
 
     add_verdict(&verdict, stats);
     if (verdict.n_bytes > 0)
-        leat_text_add(text, "  %s\n", verdict.data);
+        leat_text_add_line(text, "  %s", verdict.data);
     free(verdict.data);
     add_table(text, stats);
 }

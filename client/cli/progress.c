@@ -75,7 +75,7 @@ void leat_cli_progress_line(struct leat_text *text, enum leat_progress_unit unit
         add_rate(text, unit, n_done, n_total, elapsed_ns);
     if (about[0]) {
         leat_text_add(text, "  ");
-        leat_cli_add_printable(text, about);
+        leat_text_add_shown(text, about);
     }
     if (text->n_bytes - start > n_columns)
         text->n_bytes = start + n_columns; /* as bytes: names may be cut short, never too late */

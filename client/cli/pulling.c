@@ -7,6 +7,7 @@
 #include "client/cli/checkpoint.h"
 #include "client/cli/error_json.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/members.h"
 
 /* As given; the rest is the launcher's. */
 static struct leat_ranks given_ranks(const struct leat_cli_arguments *arguments) {
@@ -41,14 +42,16 @@ int leat_cli_pulling_check(struct leat_cli_pulling *pulling, struct leat_error *
 
 static void on_reconnect(void *user, const struct leat_reconnect_event *event) {
     struct leat_cli_pulling *pulling = user;
+    struct leat_text text = {.data = NULL};
 
     pulling->was_lost = true;
     if (event->kind == LEAT_RECONNECT_LOST)
-        fprintf(stderr, "leatctl: the connection is lost, and tried for again: %s\n",
-                event->reason);
+        leat_text_add_line(&text, "leatctl: the connection is lost, and tried for again: %s",
+                           event->reason);
     else if (event->kind == LEAT_RECONNECT_BACK)
-        fprintf(stderr, "leatctl: connected again after %.1f s (attempt %u)\n",
-                (double)event->waited_ns / 1e9, event->attempt);
+        leat_text_add_line(&text, "leatctl: connected again after %.1f s (attempt %u)",
+                           (double)event->waited_ns / 1e9, event->attempt);
+    leat_cli_print_to(&text, stderr);
 }
 
 static int32_t reconnect_timeout_ms(const struct leat_cli_pulling *pulling) {

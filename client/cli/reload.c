@@ -12,8 +12,11 @@
 #define TIMEOUT_S 600
 
 static void add_names(struct leat_text *text, const char *words, char *const *names, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        leat_text_add(text, "%s%s%s", i == 0 ? words : ", ", names[i], i + 1 == n ? "\n" : "");
+    for (size_t i = 0; i < n; i++) {
+        leat_text_add(text, "%s", i == 0 ? words : ", ");
+        leat_text_add_shown(text, names[i]);
+        leat_text_add(text, i + 1 == n ? "\n" : "");
+    }
 }
 
 static void add_text(struct leat_text *text, const Leat__ReloadReply *reply, bool only_checks) {
@@ -25,8 +28,8 @@ static void add_text(struct leat_text *text, const Leat__ReloadReply *reply, boo
         if (strcmp(stream->change, "unchanged") == 0)
             n_same++;
         else
-            leat_text_add(text, "%-10s %s%s%s\n", stream->change, stream->name,
-                          stream->what[0] ? ": " : "", stream->what);
+            leat_text_add_line(text, "%-10s %s%s%s", stream->change, stream->name,
+                               stream->what[0] ? ": " : "", stream->what);
     }
     if (n_same > 0)
         leat_text_add(text, "%-10s %zu stream%s\n", "unchanged", n_same, n_same == 1 ? "" : "s");

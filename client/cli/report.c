@@ -10,6 +10,7 @@
 #include "client/cli/profile.h"
 #include "client/cli/units.h"
 #include "pipeline/scalar.h"
+#include "proto/shown.h"
 
 #define MAX_VALUES 12 /* that are shown of a tensor */
 
@@ -112,15 +113,18 @@ static void print_first_batch(const struct leat_cli_report *report, const struct
     int width = 0;
 
     for (size_t i = 0; i < view->header.n_tensors; i++)
-        if ((int)strlen(view->tensors[i].name) > width)
-            width = (int)strlen(view->tensors[i].name);
-    leat_text_add(&text, "%s, first batch: epoch %" PRIu64 ", step %" PRIu64 ", %u rows\n",
-                  report->stream, view->header.epoch, view->header.step, view->header.n_rows);
+        if ((int)leat_show(NULL, 0, view->tensors[i].name) > width)
+            width = (int)leat_show(NULL, 0, view->tensors[i].name);
+    leat_text_add_line(&text, "%s, first batch: epoch %" PRIu64 ", step %" PRIu64 ", %u rows",
+                       report->stream, view->header.epoch, view->header.step, view->header.n_rows);
     for (size_t i = 0; i < view->header.n_tensors; i++) {
         const struct leat_tensor *tensor = &view->tensors[i];
         size_t start;
 
-        leat_text_add(&text, "  %-*s  %-8s  ", width, tensor->name, tensor->dtype_name);
+        leat_text_add(&text, "  ");
+        leat_text_add_shown(&text, tensor->name);
+        leat_text_add(&text, "%*s  %-8s  ", width - (int)leat_show(NULL, 0, tensor->name), "",
+                      tensor->dtype_name);
         start = text.n_bytes;
         add_shape(&text, tensor);
         leat_text_add(&text, "%*s ",
@@ -213,9 +217,10 @@ static void add_text_summary(const struct leat_cli_report *report, const char *d
                       leat_cli_count(per_second(report->n_tokens, ns), buffer));
     leat_text_add(text, "\n");
     if (report->n_bad_records > 0)
-        leat_text_add(text, "%s bad record%s%s%s\n", leat_cli_count(report->n_bad_records, buffer),
-                      report->n_bad_records == 1 ? "" : "s",
-                      report->last_bad[0] ? "; the last: " : "", report->last_bad);
+        leat_text_add_line(text, "%s bad record%s%s%s",
+                           leat_cli_count(report->n_bad_records, buffer),
+                           report->n_bad_records == 1 ? "" : "s",
+                           report->last_bad[0] ? "; the last: " : "", report->last_bad);
     if (digest)
         leat_text_add(text, "digest %s\n", digest);
     if (report->profile.data)

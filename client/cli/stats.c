@@ -46,7 +46,7 @@ static const struct leat_cli_member pool_members[] = {
 
 static void add_stats(struct leat_text *text, const Leat__StreamStats *stats, bool as_json) {
     if (!as_json) {
-        leat_cli_add_printable(text, stats->name);
+        leat_text_add_shown(text, stats->name);
         leat_text_add(text, "\n");
         leat_cli_members_list(text, stats_members, stats);
         leat_cli_profile_text(text, stats);

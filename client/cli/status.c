@@ -130,12 +130,18 @@ static void add_stream_json(struct leat_text *text, const Leat__Stream *stream) 
 }
 
 static void add_stream_text(struct leat_text *text, const Leat__Stream *stream) {
-    leat_cli_add_printable(text, stream->name);
-    leat_text_add(text, ": %s", stream->source);
-    for (size_t i = 0; i < stream->n_stages; i++)
-        leat_text_add(text, " > %s", stream->stages[i]);
-    if (stream->file[0])
-        leat_text_add(text, "  (%s:%u)", stream->file, stream->line);
+    leat_text_add_shown(text, stream->name);
+    leat_text_add(text, ": ");
+    leat_text_add_shown(text, stream->source);
+    for (size_t i = 0; i < stream->n_stages; i++) {
+        leat_text_add(text, " > ");
+        leat_text_add_shown(text, stream->stages[i]);
+    }
+    if (stream->file[0]) {
+        leat_text_add(text, "  (");
+        leat_text_add_shown(text, stream->file);
+        leat_text_add(text, ":%u)", stream->line);
+    }
     if (stream->stalled_ns > 0)
         leat_text_add(text, "  STALLED: a worker is at one task for %.0f s",
                       (double)stream->stalled_ns / 1e9);

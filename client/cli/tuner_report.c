@@ -21,8 +21,8 @@ void leat_cli_tuner_text(struct leat_text *text, const Leat__StreamStats *stats)
             add_knob_text(text, tuner->knobs[k]);
         leat_text_add(text, "\n");
         for (size_t k = 0; k < tuner->n_decisions; k++)
-            leat_text_add(text, "    %8.1f s  %s\n", (double)tuner->decisions[k]->at_ns / 1e9,
-                          tuner->decisions[k]->reason);
+            leat_text_add_line(text, "    %8.1f s  %s", (double)tuner->decisions[k]->at_ns / 1e9,
+                               tuner->decisions[k]->reason);
     }
 }
 

@@ -61,6 +61,9 @@ static bool is_asked(const struct leat_cli_arguments *arguments, const struct le
 }
 
 static void print_place(const struct leat_plan *plan, const struct leat_place *place) {
+    struct leat_text path = {.data = NULL};
+
+    leat_text_add_shown(&path, plan->source->files.paths[place->file]);
     printf("%6u", place->row);
     if (place->length == LEAT_PLACE_WHOLE)
         printf("  %-15s", "");
@@ -68,7 +71,8 @@ static void print_place(const struct leat_plan *plan, const struct leat_place *p
         printf("  %6u..%-7u", place->start, place->start + place->length);
     printf("  %10llu  %llu-%llu  %s:%llu", (unsigned long long)place->record,
            (unsigned long long)place->offset, (unsigned long long)(place->offset + place->n_bytes),
-           plan->source->files.paths[place->file], (unsigned long long)place->line);
+           path.data ? path.data : "", (unsigned long long)place->line);
+    free(path.data);
     if (place->n_lines > 1)
         printf("-%llu", (unsigned long long)(place->line + place->n_lines - 1));
     printf("\n");

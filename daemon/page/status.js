@@ -87,10 +87,15 @@ const CHARTS = [
 const SVG = "http://www.w3.org/2000/svg";
 const byId = (id) => document.getElementById(id);
 
+// Names of clients may hold anything: control characters are told by their numbers.
+const shown = (text) =>
+  // eslint-disable-next-line no-control-regex
+  String(text).replace(/[\u0000-\u001f\u007f-\u009f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
+
 function make(name, attributes = {}, text = null) {
   const element = name.startsWith("svg:") ? document.createElementNS(SVG, name.slice(4)) : document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  if (text !== null) element.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, shown(value));
+  if (text !== null) element.textContent = shown(text);
   return element;
 }
 

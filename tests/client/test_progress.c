@@ -36,7 +36,8 @@ static void test_lines(void **state) {
     expect(line(LEAT_PROGRESS_RUNS, 0, 10, 0, "", 100),
            "[------------------------]   0 %  0 of 10 runs");
     expect(line(LEAT_PROGRESS_RECORDS, 3000, 0, 2 * SECOND_NS, "", 5), "3,000");
-    expect(line(LEAT_PROGRESS_RECORDS, 1, 0, 1, "a\033[2J\n\xc2\x9b", 100), "1 records  a?[2J??");
+    expect(line(LEAT_PROGRESS_RECORDS, 1, 0, 1, "a\033[2J\n\xc2\x9b", 100),
+           "1 records  a\\x1b[2J\\x0a\\xc2\\x9b");
 }
 
 /* More than there should be, and nothing for very long. */

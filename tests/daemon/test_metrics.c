@@ -70,9 +70,12 @@ static void test_names(void **state) {
     static const struct {
         const char *name, *label;
     } cases[] = {
-        {"say \"x\"\\", "say \\\"x\\\"\\\\"}, {"two\nlines\r", "two?lines?"},
-        {"M\xc3\xbcller", "M\xc3\xbcller"},   {"\xff\xc3", "??"},
-        {"\x1b[31m\x7f", "?[31m?"},           {"\"} 1\nleat_draining 1", "\\\"} 1?leat_draining 1"},
+        {"say \"x\"\\", "say \\\"x\\\"\\\\"},
+        {"two\nlines\r", "two\\\\x0alines\\\\x0d"},
+        {"M\xc3\xbcller", "M\xc3\xbcller"},
+        {"\xff\xc3", "\\\\xff\\\\xc3"},
+        {"\x1b[31m\x7f", "\\\\x1b[31m\\\\x7f"},
+        {"\"} 1\nleat_draining 1", "\\\"} 1\\\\x0aleat_draining 1"},
     };
 
     (void)state;

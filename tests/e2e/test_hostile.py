@@ -5,7 +5,9 @@
 """
 import contextlib
 import os
+import pathlib
 import random
+import re
 import shutil
 import socket
 import struct
@@ -39,17 +41,11 @@ def unharmed(folder, **settings):
         wait_until(lambda: daemon.status()["n_slots"] == daemon.status()["n_slots_free"], "every slot is free")
 
 
-def cpu_s(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def is_idle_second(pid):
-    """Whether it rests for most of one: a loop that turns for nothing never does."""
-    before = cpu_s(pid)
-    time.sleep(1)
-    return cpu_s(pid) - before < 0.5
+def rests(pid):
+    """True if the loop sleeps whenever it is looked at: one that turns for nothing never does."""
+    def sleeps():
+        return pathlib.Path(f"/proc/{pid}/task/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+    return all(sleeps() and time.sleep(0.005) is None for _ in range(40))
 
 
 def test_garbage(folder):
@@ -61,6 +57,37 @@ def test_garbage(folder):
                 if not client.send(rng.randbytes(rng.choice([1, 7, 8, 63, 64, 65, 200, 4096, 65600]))):
                     break
             client.close()
+
+
+def test_names(folder):
+    """What clients and files call things is shown without what a terminal obeys, and forges no line."""
+    nasty = b"a\x1b[2Jb\x07\nfake\r\x7f\xc2\x9bc\x9bd\xc3\xa4"
+    bad = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|^fake", re.MULTILINE)
+    (folder / "n.csv").write_bytes(b'id,"k\x1b[2J\nfake\xc2\x9b"\n' + b"".join(b"%d,7\n" % i for i in range(200)))
+    name = "s\x1b[2J\nfake\u009b"
+    stages = [{"cast": {"input": "id", "dtype": "int64"}}, {"cast": {"input": "k\x1b[2J\nfake\u009b", "dtype": "int64"}}]
+    stream = {"source": {"csv": {"paths": [str(folder / "n.csv")]}}, "stages": [*stages, {"batch": {"batch_size": 10}}]}
+    with Daemon(folder, data.yaml_text({name: stream}, log_level="info")) as daemon:
+        client = RawClient(daemon)
+        client.send(raw_client.hello())
+        client.receive_kind(raw_client.WELCOME)
+        texts = b"".join(raw_client.varint(n << 3 | 2) + raw_client.varint(len(value)) + value
+                         for n, value in ((1, name.encode()), (10, nasty), (22, nasty)))
+        client.send(raw_client.packet(raw_client.OPEN, payload=texts + raw_client.field(7, 2)))
+        client.batch()
+        for words in (["status"], ["streams"], ["trainers"], ["stats"], ["top", "--once"], ["quota"], ["metrics"], ["why", name],
+                      ["explain", name], ["why", "x" + name], ["explain", "x" + name], ["pull", name, "--epochs", "1"],
+                      ["where", daemon.config, "--epoch", "0", "--step", "0"], ["check", daemon.config], ["describe", daemon.config],
+                      ["head", daemon.config], ["run", daemon.config, "--stats"], ["reload", "--check"], ["cache", "ls"], ["log-level"],
+                      ["stats", "--json"], ["streams", "--json"], ["trainers", "--json"], ["explain", name, "--json"]):
+            done = daemon.ctl(*words, check=False)
+            for text in (done.stdout, done.stderr):
+                assert not bad.search(text), (words, text)
+                text.decode()
+        assert b"a\\x1b[2Jb\\x07\\x0afake" in daemon.ctl("streams").stdout, daemon.ctl("streams").stdout
+        assert b"\\xc2\\x9bc\\x9bd\xc3\xa4" in daemon.ctl("trainers").stdout, daemon.ctl("trainers").stdout
+        assert "event=opened" in daemon.log and not bad.search(daemon.log.encode()), daemon.log
+        client.close()
 
 
 def test_wrong_packets(folder):
@@ -227,7 +254,7 @@ def test_500_connections_at_few_descriptors(folder):
                 continue
             clients.append(client)
         assert len(clients) > 60, f"only {len(clients)} could connect"
-        wait_until(lambda: is_idle_second(daemon.pid), "a second without work")
+        wait_until(lambda: rests(daemon.pid), "the loop rests")
         assert daemon.status()["pid"] == daemon.pid, "operators always get in"
         first = served.batch()
         served.send(raw_client.release(*first))

@@ -1,0 +1,20 @@
+/* shown.h: text of clients, files and daemons, as it is shown to people.
+ *
+ * Such text may hold anything. A terminal obeys control characters in place of showing them (those
+ * of ASCII and U+0080 to U+009F), line ends forge lines, and bytes that are no UTF-8 are one or the
+ * other, depending on the terminal. Each byte of these is shown as \xNN.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of the well-formed UTF-8 character at `bytes` (Unicode 15, table 3-7); 0: none. n > 0. */
+size_t leat_utf8_character(const uint8_t *bytes, size_t n);
+
+/* Copies the text as it is shown, cut to the size and terminated. Returns the bytes that all of it
+ * takes, as snprintf does. */
+size_t leat_show(char *target, size_t size, const char *text);
+/* True if the text is shown as it is. */
+bool leat_is_shown_as_is(const char *text);
