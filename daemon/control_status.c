@@ -36,6 +36,8 @@ void leat_control_describe_status(struct leat_daemon *daemon, Leat__StatusReply 
     status->n_batches = daemon->n_batches;
     status->n_rows = daemon->n_rows;
     status->loop_busy_ns = uptime_ns - uv_metrics_idle_time(&daemon->loop);
+    status->loop_longest_ns = daemon->turns.longest_ns;
+    status->loop_longest_cpu_ns = daemon->turns.longest_cpu_ns;
     status->cpu_ns = process.cpu_ns;
     status->rss_bytes = process.rss_bytes;
     status->hwm_bytes = process.hwm_bytes;

@@ -160,8 +160,25 @@ static void drive(struct leat_daemon *daemon) {
     settle(daemon);
 }
 
+/* A turn goes from one wait for events to the next. */
+static void time_turn(struct leat_daemon *daemon) {
+    struct leat_turns *turns = &daemon->turns;
+    uint64_t at_ns = leat_daemon_now_ns(), idle_ns = uv_metrics_idle_time(&daemon->loop);
+    uint64_t cpu_ns = leat_control_pace_now_ns();
+    uint64_t taken_ns = at_ns - turns->at_ns - (idle_ns - turns->idle_ns);
+
+    if (turns->at_ns > 0 && taken_ns > turns->longest_ns)
+        turns->longest_ns = taken_ns;
+    if (turns->at_ns > 0 && cpu_ns - turns->cpu_ns > turns->longest_cpu_ns)
+        turns->longest_cpu_ns = cpu_ns - turns->cpu_ns;
+    turns->at_ns = at_ns;
+    turns->idle_ns = idle_ns;
+    turns->cpu_ns = cpu_ns;
+}
+
 static void on_prepare(uv_prepare_t *prepare) {
     drive(prepare->data);
+    time_turn(prepare->data);
 }
 
 static void on_check(uv_check_t *check) {

@@ -48,6 +48,13 @@ struct leat_daemon_options {
     struct leat_settings_overrides overrides;
 };
 
+/* How long the loop was busy with one turn, in which nobody else was heard. */
+struct leat_turns {
+    uint64_t at_ns, idle_ns, cpu_ns; /* at the beginning of this one */
+    uint64_t longest_ns;             /* by the clock on the wall */
+    uint64_t longest_cpu_ns;         /* of processor time: what other processes take is not in it */
+};
+
 struct leat_session;
 struct leat_share;
 struct leat_feed;
@@ -88,6 +95,7 @@ struct leat_daemon {
     struct leat_memory_wait *memory_waits;
     struct leat_control *controls;
     struct leat_control_pace pace;
+    struct leat_turns turns;
     struct leat_packed_answer answer;
     struct leat_reload *reloads; /* under way, and those that wait for it */
     uint64_t n_reloads, last_reload_ns;

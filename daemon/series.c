@@ -314,6 +314,7 @@ static void read_process(struct leat_daemon_figures *figures, const struct leat_
     figures->start_unix_ns = daemon->start_unix_ns;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
         figures->max_fds = limit.rlim_cur;
+    figures->loop_longest_ns = daemon->turns.longest_ns;
     figures->loop_busy_ns =
         reading->at_ns - daemon->start_ns - uv_metrics_idle_time((uv_loop_t *)&daemon->loop);
 }
