@@ -141,10 +141,19 @@ static uint64_t copy_rows(uint8_t *target, const struct leat_batch_refs *batch,
     return n_copied;
 }
 
+/* Integers to a dtype that holds them all. */
+static void copy_widened(uint8_t *target, enum leat_dtype dtype, const uint8_t *from,
+                         enum leat_dtype from_dtype, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        (void)leat_scalar_store_int(target, dtype, i, leat_scalar_int(from, from_dtype, i));
+}
+
 /* Rows of several documents, end to end, padded on the right. */
-static uint64_t copy_documents(uint8_t *target, const struct leat_batch_refs *batch,
-                               const struct leat_field *field, uint32_t column, size_t size,
-                               size_t length) {
+static uint64_t copy_documents(uint8_t *target, const struct leat_plan *plan,
+                               const struct leat_batch_refs *batch, const struct leat_field *field,
+                               uint32_t column, size_t size, size_t length) {
+    enum leat_dtype dtype =
+        plan->fields[field->made == LEAT_MADE_OF_RECORDS ? column : field->of].dtype;
     uint64_t n_copied = 0;
     uint8_t padding[8] = {0};
 
@@ -155,9 +164,12 @@ static uint64_t copy_documents(uint8_t *target, const struct leat_batch_refs *ba
         size_t at = 0, n = 0;
 
         for (uint32_t k = 0; k < n_documents; k++, at += n) {
-            const uint8_t *from = elements_of(&refs[k], field, column, size, &n);
+            const uint8_t *from = elements_of(&refs[k], field, column, leat_dtype_size(dtype), &n);
 
-            memcpy(target + at * size, from, n * size);
+            if (dtype == field->dtype)
+                memcpy(target + at * size, from, n * size);
+            else
+                copy_widened(target + at * size, field->dtype, from, dtype, n);
             if (field->made == LEAT_MADE_AS_LABELS)
                 memcpy(target + at * size, padding, size);
         }
@@ -283,7 +295,7 @@ static uint64_t write_tensor(uint8_t *target, const struct leat_plan *plan,
         if (!field->is_list)
             copy_scalars(target, batch, tensor->column, size);
         else if (batch->refs[0].row == LEAT_REF_BUNDLE)
-            n = copy_documents(target, batch, field, tensor->column, size, length);
+            n = copy_documents(target, plan, batch, field, tensor->column, size, length);
         else
             n = copy_rows(target, batch, field, tensor->column, size, length);
         break;

@@ -190,6 +190,14 @@ static void write_contents(struct writer *writer, const struct leat_config *conf
     }
 }
 
+static void write_revision(struct writer *writer, const struct leat_config *config,
+                           const char *prefix) {
+    unsigned revision = config->ops->revision ? config->ops->revision(config) : 0;
+
+    if (revision > 0)
+        leat_text_add(&writer->text, "=%s revision\t%u\n", prefix, revision);
+}
+
 /* ---- stages ---- */
 
 static bool is_all_aside(const struct leat_stage_ops *ops) {
@@ -209,6 +217,7 @@ static void write_stage(struct writer *writer, const struct leat_config *config,
     writer->hides_paths = config->ops->digest != NULL;
     write_config(writer, config, prefix);
     write_contents(writer, config, prefix);
+    write_revision(writer, config, prefix);
 }
 
 /* Those that a source is composed of, as the planner has them: in one line. */

@@ -37,7 +37,8 @@ enum leat_making {
     LEAT_MADE_OF_RECORDS, /* none of these: its values stand in the block */
     LEAT_MADE_AS_MASK,    /* int32: 1 for elements of `of`, 0 for padding */
     LEAT_MADE_OF_PARTS,   /* of the elements of `of` that the reference means (chunk, pack) */
-    LEAT_MADE_AS_LABELS,  /* the same; pad_value in place of the first element of each document */
+    LEAT_MADE_AS_LABELS,  /* the same, of a wider dtype if need be; pad_value in place of the first
+                             element of each document */
     LEAT_MADE_AS_START,   /* int32: where in the list `of` the part starts */
     /* these have the shape of `of`, a column of parts */
     LEAT_MADE_AS_POSITIONS, /* int32, of a row of `of`: 0, 1, .. in each document */
@@ -55,6 +56,7 @@ struct leat_field {
     bool has_pad_value;  /* the stage that made it knows what it is padded with (a tokenizer) */
     double pad_value;
     bool is_annotation; /* of a list: says something of each token of another one (labels, types) */
+    bool is_labels; /* and is what a model is to say; it is padded with what is not to be said */
     /* Of a text or of token ids: the hidden column that says on what there may be loss, see
      * stages/shared_loss.h; -1: none */
     int32_t loss_column;
@@ -310,6 +312,10 @@ struct leat_stage_ops {
     /* Adds the contents of the files that load has read, other than data, to the digest of the
      * spec: with another vocabulary it is another stream. May be NULL. */
     void (*digest)(const struct leat_config *config, struct leat_blake2b *state);
+    /* Greater than 0 where the stage makes other batches of these arguments than an earlier leat
+     * did: it counts in the digest of the spec, so that no position is taken for one of the other
+     * batches. Asked when the stage was planned. NULL: always 0. */
+    unsigned (*revision)(const struct leat_config *config);
     /* These files one by one, to say which of them has changed. May be NULL. */
     const struct leat_contents *(*contents)(const struct leat_config *config);
     int (*plan)(struct leat_config *config, struct leat_planner *planner, struct leat_error *err);

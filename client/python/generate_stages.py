@@ -57,6 +57,7 @@ Path = str | os.PathLike[str]
 Paths = Path | Sequence[Path]
 Names = str | Sequence[str]
 Scalars = str | float | Sequence[str | float]
+DType = Any  # a name, as "int64", or a dtype of torch, NumPy, JAX or MLX
 '''
 
 BEGIN = '''
@@ -89,10 +90,10 @@ def python_name(name: str) -> str:
 
 
 def type_of(argument: Entry) -> str:
+    if argument["type"] == "dtype":
+        return "DType"
     if "choices" in argument:
         return f"Literal[{', '.join(json.dumps(choice) for choice in argument['choices'])}]"
-    if argument["type"] == "dtype":
-        return "str"
     return "Path | Mapping[str, Any]" if "arguments" in argument else TYPES[argument["type"]]
 
 
@@ -127,7 +128,8 @@ def range_of(argument: Entry) -> str:
 def help_of(argument: Entry, prefix: str = "") -> list[str]:
     """The lines of an argument, and of those of its group."""
     default = f"default: {argument['default'] or repr('')}" if argument["default"] is not None else ""
-    notes = "; ".join(note for note in (range_of(argument), default) if note)
+    names = " or ".join(argument["choices"]) if argument["type"] == "dtype" and "choices" in argument else ""
+    notes = "; ".join(note for note in (names, range_of(argument), default) if note)
     text = f"{prefix}{python_name(argument['name'])}: {argument['help']}{f' ({notes})' if notes else ''}"
     lines = textwrap.wrap(text, WIDTH - 12, subsequent_indent="    ")
     for inner in argument.get("arguments", []):

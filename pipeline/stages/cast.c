@@ -161,6 +161,7 @@ static int plan_padding(const struct leat_config *config, const struct leat_fiel
     to->has_pad_value = from->has_pad_value;
     to->pad_value = from->pad_value;
     to->is_annotation = from->is_annotation;
+    to->is_labels = from->is_labels;
     to->pad_length = from->pad_length;
     to->pad_multiple = from->pad_multiple;
     to->pad_left = from->pad_left;

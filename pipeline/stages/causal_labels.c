@@ -3,11 +3,12 @@
  * shifted here.
  *
  * What the model is to say is known from the stage that wrote the text: shared_loss.h. Labels are
- * padded as the ids are, with ignore_index.
+ * padded as the ids are, with ignore_index. Behind chunk and pack, which cut what a record has, the
+ * labels of the whole record are made and cut in step with the ids.
  */
 #include <errno.h>
 
-#include "pipeline/stage.h"
+#include "pipeline/planner.h"
 #include "pipeline/stages/shared_loss.h"
 
 enum { ALL, COMPLETION, ASSISTANT };
@@ -22,7 +23,7 @@ struct causal_labels {
     int dtype;
     int without;
 
-    uint32_t ids, loss, labels;
+    uint32_t ids, loss, labels; /* of records */
 };
 
 static const char *const places[] = {"all", "completion", "assistant", NULL};
@@ -70,15 +71,23 @@ static const struct leat_arg args[] = {
     LEAT_ARGS_END,
 };
 
-/* The ids, and what says where there is loss. */
-static int find(struct causal_labels *self, struct leat_planner *planner, struct leat_error *err) {
+/* The ids as they are here (*ret_here) and as records have them, and what says where there is loss.
+ */
+static int find(struct causal_labels *self, struct leat_planner *planner, uint32_t *ret_here,
+                struct leat_error *err) {
     const struct leat_config *config = &self->base;
-    int r = leat_planner_find(planner, config, "input", self->input, &self->ids, err);
+    int r = leat_planner_find_made(planner, config, "input", self->input, ret_here, err);
     const struct leat_field *ids;
 
     if (r < 0)
         return r;
-    ids = leat_planner_field(planner, self->ids);
+    ids = leat_planner_field(planner, *ret_here);
+    self->ids = ids->made == LEAT_MADE_OF_PARTS ? ids->of : *ret_here;
+    if (ids->made != LEAT_MADE_OF_PARTS && ids->made != LEAT_MADE_OF_RECORDS)
+        return leat_config_error(config, "input", err, "\"%s\" is made with the batch",
+                                 self->input);
+    if (leat_planner_use(planner, self->ids) < 0)
+        return leat_error_oom(err);
     if (ids->dtype != LEAT_DTYPE_INT32 || !ids->is_list)
         return leat_config_error(config, "input", err,
                                  "\"%s\" is %s%s%s, not the list<int32> that `tokenize` gives",
@@ -98,21 +107,35 @@ static int find(struct causal_labels *self, struct leat_planner *planner, struct
 
 static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
     struct causal_labels *self = (struct causal_labels *)config;
+    enum leat_dtype dtype = (enum leat_dtype)self->dtype;
     const struct leat_field *ids;
     struct leat_field *field;
-    int r = find(self, planner, err);
+    uint32_t here, output;
+    bool is_cut;
+    int r = find(self, planner, &here, err);
 
-    if (r == 0)
-        r = leat_planner_add(planner, config, "output", self->output, (enum leat_dtype)self->dtype,
-                             true, &self->labels, &field, err);
     if (r < 0)
         return r;
-    ids = leat_planner_field(planner, self->ids);
+    is_cut = here != self->ids;
+    if (is_cut)
+        r = leat_planner_add_hidden(planner, config, "(labels)", dtype, true, &self->labels, err);
+    if (r == 0)
+        r = leat_planner_add(planner, config, "output", self->output, dtype, true, &output, &field,
+                             err);
+    if (r < 0)
+        return r;
+    if (is_cut) {
+        field->made = planner->is_packed ? LEAT_MADE_AS_LABELS : LEAT_MADE_OF_PARTS;
+        field->of = self->labels;
+    } else {
+        self->labels = output;
+    }
+    ids = leat_planner_field(planner, here);
     field->max_length = ids->max_length;
     field->width = ids->width;
     field->has_pad_value = true;
     field->pad_value = (double)self->ignore_index;
-    field->is_annotation = true;
+    field->is_annotation = field->is_labels = true;
     field->is_padded = ids->is_padded;
     field->pad_length = ids->pad_length;
     field->pad_multiple = ids->pad_multiple;

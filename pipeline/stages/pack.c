@@ -30,6 +30,7 @@ struct pack {
     struct leat_parts parts;
     struct leat_packing packing;
     bool has_long_rows; /* there may be documents that fit no row */
+    bool has_labels;
 };
 
 static const char *const hows[] = {"concat", "first_fit", "best_fit", NULL};
@@ -77,15 +78,18 @@ static const struct leat_arg args[] = {
     {.name = "labels",
      .type = LEAT_ARG_FIELD,
      .offset = offsetof(struct pack, labels),
-     .help = "one of the fields, or the name of a copy of the first: the first element of each "
-             "document, which no other may predict, and padding are `ignore_index`"},
+     .help =
+         "one of the fields, or the name of a copy of the first, as int64: the first element of "
+         "each document, which no other may predict, and padding are `ignore_index`; so they "
+         "are in the labels of `causal_labels`, named or not"},
     {.name = "ignore_index",
      .type = LEAT_ARG_INT,
      .offset = offsetof(struct pack, ignore_index),
      .fallback = "-100",
      .min = -9e15,
      .max = 9e15,
-     .help = "what labels have where there is nothing to learn"},
+     .help = "what labels have where there is nothing to learn; left out: -100, or what "
+             "`causal_labels` was given"},
     {.name = "mask",
      .type = LEAT_ARG_FIELD,
      .offset = offsetof(struct pack, mask),
@@ -113,8 +117,6 @@ static int check(struct leat_config *config, struct leat_error *err) {
     if (self->how == LEAT_PACK_CONCAT && leat_config_given(config, "window"))
         return leat_config_error(config, "window", err,
                                  "has an effect only with first_fit and best_fit");
-    if (!self->labels && leat_config_given(config, "ignore_index"))
-        return leat_config_error(config, "ignore_index", err, "has an effect only with `labels`");
     return 0;
 }
 
@@ -128,8 +130,13 @@ static int finish_field(struct pack *self, struct leat_field *field, bool are_la
     field->is_padded = true;
     field->max_length = field->pad_length = (uint64_t)self->length;
     if (are_labels) {
+        self->has_labels = true;
         field->made = LEAT_MADE_AS_LABELS;
-        field->pad_value = (double)self->ignore_index;
+        if (!field->is_labels && leat_dtype_is_integer(field->dtype))
+            field->dtype = LEAT_DTYPE_INT64;
+        if (!field->is_labels || leat_config_given(&self->base, "ignore_index"))
+            field->pad_value = (double)self->ignore_index;
+        field->is_annotation = field->is_labels = true;
     } else if (!field->has_pad_value && leat_config_given(&self->base, "value")) {
         field->pad_value = self->value;
     } else if (!field->has_pad_value) {
@@ -146,11 +153,12 @@ static int finish_field(struct pack *self, struct leat_field *field, bool are_la
     return 0;
 }
 
-static int plan_fields(struct pack *self, struct leat_planner *planner, bool *has_labels,
+/* The field that is named `labels` is one of those that are packed: *ret_is_among. */
+static int plan_fields(struct pack *self, struct leat_planner *planner, bool *ret_is_among,
                        struct leat_error *err) {
     int r = 0;
 
-    *has_labels = false;
+    *ret_is_among = false;
     for (size_t i = 0; r == 0 && i < self->parts.n; i++) {
         bool are_labels = self->labels && strcmp(self->fields.items[i], self->labels) == 0;
         struct leat_field *field = NULL;
@@ -162,8 +170,8 @@ static int plan_fields(struct pack *self, struct leat_planner *planner, bool *ha
                                   "copy under another name",
                                   self->labels);
         if (r == 0)
-            r = finish_field(self, field, are_labels, err);
-        *has_labels |= are_labels;
+            r = finish_field(self, field, are_labels || field->is_labels, err);
+        *ret_is_among |= are_labels;
     }
     return r;
 }
@@ -198,9 +206,9 @@ static int add_made(struct pack *self, struct leat_planner *planner, const char 
 }
 
 /* Only what was packed goes on. */
-static int leave_others(struct pack *self, struct leat_planner *planner, bool has_labels,
+static int leave_others(struct pack *self, struct leat_planner *planner, bool is_among,
                         struct leat_error *err) {
-    const char *made[] = {has_labels ? NULL : self->labels, self->mask, self->position_ids,
+    const char *made[] = {is_among ? NULL : self->labels, self->mask, self->position_ids,
                           self->segment_ids, self->cu_seqlens};
     char *names[LEAT_PARTS_MAX + 5];
     struct leat_texts texts = {.items = names};
@@ -213,10 +221,10 @@ static int leave_others(struct pack *self, struct leat_planner *planner, bool ha
     return leat_planner_select(planner, &self->base, NULL, &texts, err);
 }
 
-static int plan_made(struct pack *self, struct leat_planner *planner, bool has_labels,
+static int plan_made(struct pack *self, struct leat_planner *planner, bool is_among,
                      struct leat_error *err) {
-    int r = add_made(self, planner, "labels", has_labels ? NULL : self->labels, LEAT_MADE_AS_LABELS,
-                     err);
+    int r =
+        add_made(self, planner, "labels", is_among ? NULL : self->labels, LEAT_MADE_AS_LABELS, err);
 
     if (r == 0)
         r = add_made(self, planner, "mask", self->mask, LEAT_MADE_AS_MASK, err);
@@ -227,7 +235,7 @@ static int plan_made(struct pack *self, struct leat_planner *planner, bool has_l
         r = add_made(self, planner, "segment_ids", self->segment_ids, LEAT_MADE_AS_SEGMENTS, err);
     if (r == 0)
         r = add_made(self, planner, "cu_seqlens", self->cu_seqlens, LEAT_MADE_AS_CU_SEQLENS, err);
-    return r < 0 ? r : leave_others(self, planner, has_labels, err);
+    return r < 0 ? r : leave_others(self, planner, is_among, err);
 }
 
 /* Windows of chunk have a known length; documents are looked at in the pass. */
@@ -246,7 +254,7 @@ static int plan_lengths(struct pack *self, const struct leat_planner *planner,
 
 static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
     struct pack *self = (struct pack *)config;
-    bool has_labels;
+    bool is_among;
     int r;
 
     if (planner->is_packed)
@@ -255,9 +263,11 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     if (r == 0)
         r = plan_lengths(self, planner, err);
     if (r == 0)
-        r = plan_fields(self, planner, &has_labels, err);
+        r = plan_fields(self, planner, &is_among, err);
     if (r == 0)
-        r = plan_made(self, planner, has_labels, err);
+        r = plan_made(self, planner, is_among, err);
+    if (r == 0 && !self->has_labels && leat_config_given(config, "ignore_index"))
+        r = leat_config_error(config, "ignore_index", err, "has an effect only with labels");
     self->packing = (struct leat_packing){
         .how = (enum leat_packing_how)self->how,
         .column = self->parts.of[0],
@@ -267,6 +277,11 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     };
     planner->is_packed = true;
     return r;
+}
+
+/* Labels were of the dtype of the ids once, and those of causal_labels were packed as any list. */
+static unsigned revision(const struct leat_config *config) {
+    return ((const struct pack *)config)->has_labels ? 1 : 0;
 }
 
 /* ---- the half in the pass ---- */
@@ -330,6 +345,7 @@ const struct leat_stage_ops leat_stage_pack = {
     .config_size = sizeof(struct pack),
     .check = check,
     .plan = plan,
+    .revision = revision,
     .map = map_rows,
     .has_windows = true,
     .state_size = sizeof(struct leat_packer),

@@ -55,6 +55,8 @@ int leat_parts_add(struct leat_parts *parts, struct leat_planner *planner,
     (*ret_field)->has_pad_value = from.has_pad_value;
     (*ret_field)->pad_value = from.pad_value;
     (*ret_field)->is_annotation = from.is_annotation;
+    (*ret_field)->is_labels = from.is_labels;
+    (*ret_field)->loss_column = from.loss_column;
     return 0;
 }
 

@@ -83,6 +83,11 @@ static void test_around(void **state) {
                  "in.jsonl:1: causal_labels.ids: there is no token with loss among 4");
 }
 
+struct packed_labels {
+    int64_t labels[64];
+    uint64_t n;
+};
+
 struct tensors {
     int64_t labels[32];
     int32_t ids[32], masks[32];
@@ -127,6 +132,13 @@ static void check_padding(const char *pads) {
     assert_memory_equal(tensors.ids, ids, sizeof(ids));
     assert_memory_equal(tensors.masks, masks, sizeof(masks));
     assert_int_equal(driven.stats.n_elements, 11); /* ids; labels and masks are no tokens */
+}
+
+static void take_packed(const struct leat_output *output, void *user) {
+    struct packed_labels *packed = user;
+    const int64_t *labels = batch_tensor(output, "labels", LEAT_DTYPE_INT64, &packed->n);
+
+    memcpy(packed->labels, labels, packed->n * sizeof(int64_t));
 }
 
 #define LABELS "- causal_labels: {input: ids, loss_on: assistant, ignore_index: -7}\n"
@@ -195,11 +207,69 @@ static void test_bos(void **state) {
     check_error(stages, "bos: \"text\" begins with [CLS] already");
 }
 
+/* ---- with pack and chunk ---- */
+
+#define IDS "- tokenize: {input: text, output: ids, tokenizer: t.json, add_special_tokens: false}\n"
+
+static void check_packed(const char *stages, const int64_t *expected, size_t n) {
+    struct leat_text all = {.data = NULL};
+    struct packed_labels packed = {.n = 0};
+    struct driven driven;
+
+    leat_text_add(&all, "%s- select: {fields: [ids, labels]}\n- batch: {batch_size: 4}", stages);
+    driven = drive_stream(
+        SOURCE, "", all.data,
+        &(struct drive){.options = {.n_epochs = 1}, .on_batch = take_packed, .user = &packed});
+    free(all.data);
+    if (driven.error.code)
+        fail_msg("%s: %s", stages, driven.error.message);
+    assert_int_equal(packed.n, n);
+    for (size_t i = 0; i < n; i++)
+        if (packed.labels[i] != expected[i])
+            fail_msg("%s: label %zu is %lld", stages, i, (long long)packed.labels[i]);
+}
+
+/* The first token of a document has nothing in its row to be predicted from, whichever of the
+ * stages stands first; what is not said has no loss either. */
+static void test_pack(void **state) {
+    static const int64_t all[] = {-100, 11, 12, -100, 12, -100, -100, -100};
+    static const int64_t other[] = {-7, 11, 12, -7, 12, -7, -7, -7};
+    static const int64_t said[] = {-100, -100, 12, 3,    -100, 10,   12,   3,
+                                   -100, 12,   3,  -100, -100, -100, -100, -100};
+
+    (void)state;
+    write_tokenizer("t.json", "null");
+    folder_print("in.jsonl", "{\"text\": \"a b c\"}\n{\"text\": \"d c\"}\n");
+    check_packed(IDS "- causal_labels: {input: ids}\n"
+                     "- pack: {fields: [ids, labels], length: 8, value: 0, how: concat}\n",
+                 all, 8);
+    check_packed(IDS "- pack: {fields: ids, length: 8, value: 0, how: concat}\n"
+                     "- causal_labels: {input: ids}\n",
+                 all, 8);
+    check_packed(IDS "- pack: {fields: ids, length: 8, value: 0, how: concat, labels: labels}\n",
+                 all, 8);
+    check_packed(IDS "- causal_labels: {input: ids, ignore_index: -7}\n- cast: {input: labels, "
+                     "dtype: int64}\n- rename: {fields: {labels: b}}\n"
+                     "- pack: {fields: [ids, b], length: 8, value: 0, how: concat}\n"
+                     "- rename: {fields: {b: labels}}\n",
+                 other, 8);
+    check_packed(IDS "- chunk: {fields: ids, length: 8}\n- causal_labels: {input: ids}\n"
+                     "- pack: {fields: [ids, labels], length: 8, value: 0, how: concat}\n",
+                 all, 8);
+    folder_print("in.jsonl", TALK "{\"messages\": [{\"role\":\"u\",\"content\":\"d\"},{\"role\":"
+                                  "\"assistant\",\"content\":\"c\"}]}\n");
+    check_packed(CHAT IDS "- pack: {fields: ids, length: 16, value: 0, how: concat}\n"
+                          "- causal_labels: {input: ids, loss_on: assistant}\n",
+                 said, 16);
+    check_packed(CHAT IDS "- causal_labels: {input: ids, loss_on: assistant}\n"
+                          "- pack: {fields: [ids, labels], length: 16, value: 0, how: concat}\n",
+                 said, 16);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loss),    cmocka_unit_test(test_around),
-        cmocka_unit_test(test_padding), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bos),
+        cmocka_unit_test(test_loss),    cmocka_unit_test(test_around),  cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_padding), cmocka_unit_test(test_refused), cmocka_unit_test(test_bos),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

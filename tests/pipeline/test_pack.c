@@ -321,7 +321,7 @@ static void test_refused(void **state) {
          "x.yaml:5:71: streams.x.stages[0].pack.window: has an effect only with first_fit and "
          "best_fit"},
         {"- pack: {fields: [x], length: 5, value: 0, ignore_index: 1}",
-         "x.yaml:5:64: streams.x.stages[0].pack.ignore_index: has an effect only with `labels`"},
+         "x.yaml:5:64: streams.x.stages[0].pack.ignore_index: has an effect only with labels"},
         {"- pack: {fields: [x], length: 5, value: 0, labels: x}",
          "x.yaml:5:58: streams.x.stages[0].pack.labels: \"x\" comes first in `fields`: labels are "
          "another one, or a copy under another name"},

@@ -108,6 +108,23 @@ static void test_stages(void **state) {
            "stages[2] was take, is skip; stages[3] was skip, is take");
 }
 
+/* Other batches of the same words than an earlier version made: positions of those do not fit. */
+static void test_revision(void **state) {
+    struct stream packed = {"jsonl: {paths: [ids.jsonl]}", "",
+                            "- pack: {fields: [x], length: 4, value: 0, labels: y}\n" BATCH};
+    struct leat_plan *plan;
+
+    (void)state;
+    folder_print("ids.jsonl", "{\"x\": [1]}\n");
+    plan = plan_of(&packed);
+    assert_non_null(strstr(plan->spec_text, "=stages[0].pack revision\t1\n"));
+    leat_plan_unref(plan);
+    packed.stages = "- pack: {fields: [x], length: 4, value: 0}\n" BATCH;
+    plan = plan_of(&packed);
+    assert_null(strstr(plan->spec_text, "revision"));
+    leat_plan_unref(plan);
+}
+
 /* Written otherwise, faster, elsewhere: the same. */
 static void test_same(void **state) {
     (void)state;
@@ -188,9 +205,9 @@ static void test_limits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arguments), cmocka_unit_test(test_long_values),
-        cmocka_unit_test(test_stages),    cmocka_unit_test(test_same),
-        cmocka_unit_test(test_files),     cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_stages),    cmocka_unit_test(test_revision),
+        cmocka_unit_test(test_same),      cmocka_unit_test(test_files),
+        cmocka_unit_test(test_sources),   cmocka_unit_test(test_limits),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

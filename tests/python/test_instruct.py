@@ -210,6 +210,7 @@ def test_stages_behind_it(tmp_path: pathlib.Path) -> None:
     packed = instructions(write(tmp_path, ASKED), GPT2).pack(128, value=0).batch(2)
     batch = next(iter(packed))
     assert np.asarray(batch["input_ids"]).shape == np.asarray(batch["labels"]).shape == (2, 128)
+    assert batch["labels"].dtype == "int64"
     records = list(instructions(write(tmp_path, ASKED), GPT2))
     assert len(records) == len(ASKED) and set(records[0]) == {"input_ids", "labels"}
 

@@ -107,3 +107,23 @@ def test_a_text_of_digits_is_a_text(tmp_path: pathlib.Path) -> None:
 
 def data_columns(path: pathlib.Path) -> dict[str, str]:
     return {name: column.kind for name, column in (data.look(data.recognise(str(path))).columns or {}).items()}
+
+
+@pytest.mark.parametrize("order", ["labels of pack", "causal_labels, pack", "pack, causal_labels"])
+def test_a_loss_takes_packed_labels(tmp_path: pathlib.Path, order: str) -> None:
+    torch = pytest.importorskip("torch")
+    (tmp_path / "tokenizer.json").write_text(json.dumps(word_piece()))
+    (tmp_path / "texts.jsonl").write_text('{"text": "a cat sat"}\n{"text": "a dog"}\n{"text": "the tree"}\n')
+    ids = leat.jsonl(tmp_path / "texts.jsonl").tokenize(tmp_path / "tokenizer.json", add_special_tokens=False)
+    packed = {
+        "labels of pack": lambda: ids.pack(8, value=0, how="concat", labels="labels", segment_ids="documents"),
+        "causal_labels, pack": lambda: ids.causal_labels().pack(8, value=0, how="concat", segment_ids="documents"),
+        "pack, causal_labels": lambda: ids.pack(8, value=0, how="concat", segment_ids="documents").causal_labels(),
+    }[order]()
+    with packed.batch(1) as batches:
+        (batch,) = batches.to("torch")
+    tokens, labels, documents = batch["input_ids"][0], batch["labels"][0], batch["documents"][0]
+    starts = torch.cat([torch.ones(1, dtype=torch.bool), documents[1:] != documents[:-1]])
+    assert labels.dtype == torch.int64
+    assert labels.tolist() == torch.where(starts | (documents == 0), -100, tokens).tolist()
+    torch.nn.functional.cross_entropy(torch.randn(8, 100), labels)

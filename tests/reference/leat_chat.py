@@ -171,7 +171,7 @@ def stage_causal_labels(plan, args):
     source = plan.columns[args.get("input", "input_ids")]
     output = plan.columns[args.get("output", "labels")] = plan.new_column(args.get("dtype", "int64"), True)
     ignored = args.get("ignore_index", -100)
-    output.pad_value = ignored
+    output.pad_value, output.are_labels = ignored, True
     if source.pad:
         output.pad = dict(source.pad, value=ignored)
     on = {"all": lambda _turn: True, "completion": lambda turn: turn == 1, "assistant": lambda turn: turn > 0}[args.get("loss_on", "all")]

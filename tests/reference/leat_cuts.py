@@ -99,6 +99,8 @@ def pack(rows, args, _key):
         row = {}
         for i, (_, column) in enumerate(args["cut"]):
             row[column] = [x for document in documents for x in document[i]]
+            if column.are_labels:
+                row[column] = [x for document in documents for x in [column.pad["value"]] + document[i][1:]]
         if "labels" in made:
             column, i = made["labels"]
             row[column] = [x for document in documents

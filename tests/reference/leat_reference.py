@@ -39,6 +39,7 @@ class Column:
         self.pad = None
         self.pad_value = None  # if nothing else is said
         self.mask_of = None
+        self.are_labels = False
         self.said = None  # where a row has what the model is to say
         self.of_records = True
         self.shaped_by = None  # made with the batch, in the shape of that column
@@ -240,8 +241,9 @@ class Plan:
             if len({len(row[whole]) for whole in wholes}) > 1:
                 raise BadRecord("lists that are cut in step differ in length")
         self.steps.append(step)
-        for name, (_, part) in zip(names, pairs):
+        for name, (whole, part) in zip(names, pairs):
             self.columns[name], part.of_records = part, False
+            part.are_labels, part.pad_value = whole.are_labels, whole.pad_value
         return pairs
 
     def cut_chunk(self, args):
@@ -256,12 +258,16 @@ class Plan:
         names = args["fields"] if isinstance(args["fields"], list) else [args["fields"]]
         made, length = {}, args["length"]
         for _, column in cut:
-            column.pad = {"length": length, "left": False, "value": args.get("value")}
+            value = args.get("ignore_index", column.pad_value) if column.are_labels else args.get("value")
+            column.pad = {"length": length, "left": False, "value": value}
         self.columns = {name: self.columns[name] for name in names}
         if "labels" in args:
             i = names.index(args["labels"]) if args["labels"] in names else 0
             column = cut[i][1] if i else Column(cut[0][0].dtype, True)
-            column.pad = {"length": length, "left": False, "value": args.get("ignore_index", -100)}
+            if column.dtype in INTEGERS and not column.are_labels:
+                column.dtype = "int64"
+            value = args.get("ignore_index", column.pad_value if column.are_labels else -100)
+            column.pad = {"length": length, "left": False, "value": value}
             self.columns[args["labels"]] = column
             made["labels"] = (column, i)
         if "mask" in args:

@@ -489,6 +489,10 @@ def test_chat(folder):
     check(folder, talk_stream({"chat": chat}, "assistant", tokenize={"max_length": 6, "truncation_side": "left"},
                               labels={"dtype": "int32", "ignore_index": -1}))
     check(folder, talk_stream({"chat": chat}, "completion", tokenize={"max_length": 6}, labels={"without_loss": "fail"}))
+    for labels in ({}, {"dtype": "int32", "ignore_index": -7}):
+        stream = talk_stream({"chat": chat}, "assistant", labels=labels)
+        stream["stages"][3:] = [{"pack": {"fields": ["ids", "labels"], "length": 256, "value": 3}}, *END]
+        check(folder, stream)
 
 
 def test_instruction(folder):
