@@ -53,6 +53,7 @@ static bool is_same_value(const struct leat_arg *arg, const void *a, const void 
                is_same_list(texts_a->items, texts_b->items, texts_a->n_items);
     case LEAT_ARG_MAP:
         return is_same_map(a, b);
+    case LEAT_ARG_TOKEN:
     case LEAT_ARG_GROUP:
     case LEAT_ARG_SOURCES: /* no setting is one */
         break;

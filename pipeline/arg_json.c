@@ -7,6 +7,7 @@ static const char *const type_names[] = {
     [LEAT_ARG_BOOL] = "bool",
     [LEAT_ARG_INT] = "int",
     [LEAT_ARG_FLOAT] = "float",
+    [LEAT_ARG_TOKEN] = "number or token",
     [LEAT_ARG_TEXT] = "text",
     [LEAT_ARG_CHOICE] = "choice",
     [LEAT_ARG_DTYPE] = "dtype",

@@ -105,6 +105,23 @@ static int bind_float(const struct leat_arg *arg, const struct leat_value *value
     return 0;
 }
 
+static int bind_text(const struct leat_value *value, const char **target, struct leat_error *err);
+
+static int bind_token(const struct leat_value *value, struct leat_token_value *target,
+                      struct leat_error *err) {
+    const char *name = NULL;
+    int r;
+
+    if (value->kind == LEAT_VALUE_SCALAR && !value->is_quoted &&
+        leat_parse_float(value->text, strlen(value->text), &target->number) == 0)
+        return 0;
+    if (value->kind != LEAT_VALUE_SCALAR)
+        return expected(value, "a number, or a token's name in quotes,", err);
+    r = bind_text(value, &name, err);
+    target->name = (char *)(uintptr_t)name;
+    return r;
+}
+
 static int bind_text(const struct leat_value *value, const char **target, struct leat_error *err) {
     char *copy;
 
@@ -280,6 +297,8 @@ static int bind_arg(struct leat_config *config, const struct leat_arg *arg,
         return bind_int(arg, value, target, err);
     case LEAT_ARG_FLOAT:
         return bind_float(arg, value, target, err);
+    case LEAT_ARG_TOKEN:
+        return bind_token(value, target, err);
     case LEAT_ARG_FIELD:
         return bind_name(value, target, err);
     case LEAT_ARG_TEXT:
@@ -434,6 +453,10 @@ void leat_config_deinit(struct leat_config *config) {
             break;
         case LEAT_ARG_MAP:
             free_map(target);
+            break;
+        case LEAT_ARG_TOKEN:
+            free(((struct leat_token_value *)target)->name);
+            ((struct leat_token_value *)target)->name = NULL;
             break;
         case LEAT_ARG_GROUP:
             leat_config_deinit(target);

@@ -41,6 +41,7 @@ enum leat_arg_type {
     LEAT_ARG_PATHS,
     LEAT_ARG_MAP,     /* text -> text */
     LEAT_ARG_SOURCES, /* a list of sources: a name with its arguments, and stages of its own */
+    LEAT_ARG_TOKEN,   /* struct leat_token_value: a number, or the name of a token */
     LEAT_ARG_GROUP,   /* a map with a table of its own, `group`; all zero if it is not given */
 };
 
@@ -72,6 +73,11 @@ struct leat_text_map {
     char **keys;
     char **values;
     size_t n_items;
+};
+
+struct leat_token_value {
+    double number;
+    char *name; /* NULL: the number is meant */
 };
 
 struct leat_stage_ops;

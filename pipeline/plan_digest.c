@@ -31,6 +31,7 @@ static void hash_arg(struct leat_blake2b *state, const struct leat_config *confi
                      const struct leat_arg *arg) {
     const void *value = (const char *)config + arg->offset;
     const char *text;
+    const struct leat_token_value *token = value;
     uint64_t bits;
 
     leat_blake2b_text(state, arg->name);
@@ -46,6 +47,12 @@ static void hash_arg(struct leat_blake2b *state, const struct leat_config *confi
     case LEAT_ARG_FLOAT:
         memcpy(&bits, value, sizeof(bits));
         leat_blake2b_u64(state, bits);
+        break;
+    case LEAT_ARG_TOKEN:
+        memcpy(&bits, &token->number, sizeof(bits));
+        leat_blake2b_u64(state, bits);
+        if (token->name)
+            leat_blake2b_text(state, token->name);
         break;
     case LEAT_ARG_CHOICE:
     case LEAT_ARG_DTYPE:

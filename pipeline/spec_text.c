@@ -55,6 +55,7 @@ static void add_map(struct leat_text *text, const struct leat_text_map *map) {
 static void add_value(struct leat_text *text, const struct leat_config *config,
                       const struct leat_arg *arg) {
     const void *value = (const char *)config + arg->offset;
+    const struct leat_token_value *token = value;
 
     switch (arg->type) {
     case LEAT_ARG_BOOL:
@@ -67,6 +68,12 @@ static void add_value(struct leat_text *text, const struct leat_config *config,
         break;
     case LEAT_ARG_FLOAT:
         leat_text_add(text, "%.17g", *(const double *)value);
+        break;
+    case LEAT_ARG_TOKEN:
+        if (token->name)
+            add_text(text, token->name);
+        else
+            leat_text_add(text, "%.17g", token->number);
         break;
     case LEAT_ARG_CHOICE:
         leat_text_add(text, "%s", arg->choices[*(const int *)value]);
@@ -101,6 +108,7 @@ static void add_fallback(struct leat_text *text, const struct leat_arg *arg) {
         union {
             int64_t number;
             double real;
+            struct leat_token_value token;
             struct leat_texts texts;
             struct leat_text_map map;
         } value;

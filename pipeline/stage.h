@@ -60,6 +60,9 @@ struct leat_field {
     /* Of a text or of token ids: the hidden column that says on what there may be loss, see
      * stages/shared_loss.h; -1: none */
     int32_t loss_column;
+    /* Of token ids: the stage tokenize that made them, which knows the names of tokens; NULL: none
+     */
+    const struct leat_config *tokenizer;
     bool has_special_tokens; /* of a text: the stage that made it put in those that it needs */
     const char *bos;         /* and this one in front; NULL: none */
     /* set by `pad`, used by collation */

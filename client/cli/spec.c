@@ -17,14 +17,15 @@ static void add_text(struct leat_text *text, const char *value) {
 
 static bool is_number(const struct leat_arg *arg, const char *value) {
     size_t n = strlen(value);
+    bool may_be_real = arg && (arg->type == LEAT_ARG_FLOAT || arg->type == LEAT_ARG_TOKEN);
     int64_t whole;
     double real;
 
-    if (!arg || (arg->type != LEAT_ARG_INT && arg->type != LEAT_ARG_FLOAT))
+    if (!may_be_real && (!arg || arg->type != LEAT_ARG_INT))
         return false;
     if (leat_parse_int(value, n, &whole) == 0)
         return true;
-    return arg->type == LEAT_ARG_FLOAT && leat_parse_float(value, n, &real) == 0;
+    return may_be_real && leat_parse_float(value, n, &real) == 0;
 }
 
 static void add_number(struct leat_text *text, const char *value) {

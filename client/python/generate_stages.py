@@ -23,6 +23,7 @@ TYPES = {
     "bool": "bool",
     "int": "int",
     "float": "float",
+    "number or token": "float | str",
     "text": "str",
     "field": "str",
     "path": "Path",

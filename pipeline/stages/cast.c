@@ -162,6 +162,7 @@ static int plan_padding(const struct leat_config *config, const struct leat_fiel
     to->pad_value = from->pad_value;
     to->is_annotation = from->is_annotation;
     to->is_labels = from->is_labels;
+    to->tokenizer = from->tokenizer;
     to->pad_length = from->pad_length;
     to->pad_multiple = from->pad_multiple;
     to->pad_left = from->pad_left;

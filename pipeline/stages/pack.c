@@ -6,10 +6,12 @@
  * `split` is set. Only the fields that are packed go on: a row of several documents has no one
  * number that is true of all.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/scalar.h"
+#include "pipeline/stages/shared_fill.h"
 #include "pipeline/stages/shared_packing.h"
 
 struct pack {
@@ -19,7 +21,7 @@ struct pack {
     int how;
     int64_t window;
     bool split;
-    double value;
+    struct leat_token_value value;
     const char *labels;
     int64_t ignore_index;
     const char *mask;
@@ -31,6 +33,7 @@ struct pack {
     struct leat_packing packing;
     bool has_long_rows; /* there may be documents that fit no row */
     bool has_labels;
+    bool overrules; /* `value` stands where the tokenizer says another */
 };
 
 static const char *const hows[] = {"concat", "first_fit", "best_fit", NULL};
@@ -72,9 +75,10 @@ static const struct leat_arg args[] = {
      .help = "documents may be cut: by concat where a row ends, else where they are longer than "
              "one"},
     {.name = "value",
-     .type = LEAT_ARG_FLOAT,
+     .type = LEAT_ARG_TOKEN,
      .offset = offsetof(struct pack, value),
-     .help = "what follows the last document of a row, in lists whose tokenizer does not say it"},
+     .help = "what follows the last document of a row: a number, or a token of the tokenizer, as "
+             "\"[PAD]\"; may be left out if the tokenizer says it"},
     {.name = "labels",
      .type = LEAT_ARG_FIELD,
      .offset = offsetof(struct pack, labels),
@@ -137,12 +141,18 @@ static int finish_field(struct pack *self, struct leat_field *field, bool are_la
         if (!field->is_labels || leat_config_given(&self->base, "ignore_index"))
             field->pad_value = (double)self->ignore_index;
         field->is_annotation = field->is_labels = true;
-    } else if (!field->has_pad_value && leat_config_given(&self->base, "value")) {
-        field->pad_value = self->value;
+    } else if (leat_config_given(&self->base, "value") &&
+               !(field->is_annotation && field->has_pad_value)) {
+        double own = field->has_pad_value ? field->pad_value : (double)NAN;
+        int r = leat_fill_number(&self->base, "value", &self->value, field, &field->pad_value, err);
+
+        if (r < 0)
+            return r;
+        self->overrules |= own == own && own != field->pad_value;
     } else if (!field->has_pad_value) {
         return leat_config_error(&self->base, NULL, err,
-                                 "nothing says what to pad \"%s\" with: give `value` (0 is rarely "
-                                 "right)",
+                                 "nothing says what to pad \"%s\" with: give `value`, a number or "
+                                 "a token as \"[PAD]\" (0 is rarely right)",
                                  field->name);
     }
     field->has_pad_value = true;
@@ -279,9 +289,12 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     return r;
 }
 
-/* Labels were of the dtype of the ids once, and those of causal_labels were packed as any list. */
+/* Labels were of the dtype of the ids once, those of causal_labels were packed as any list, and
+ * `value` gave way to what the tokenizer says. */
 static unsigned revision(const struct leat_config *config) {
-    return ((const struct pack *)config)->has_labels ? 1 : 0;
+    const struct pack *self = (const struct pack *)config;
+
+    return self->has_labels || self->overrules ? 1 : 0;
 }
 
 /* ---- the half in the pass ---- */

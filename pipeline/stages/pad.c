@@ -2,7 +2,7 @@
  * filled up there; here are only the schema and the check that no row is longer than `length`.
  */
 #include "pipeline/scalar.h"
-#include "pipeline/stage.h"
+#include "pipeline/stages/shared_fill.h"
 
 struct pad {
     struct leat_config base;
@@ -11,7 +11,7 @@ struct pad {
     bool longest;
     int64_t multiple_of;
     int side;
-    double value;
+    struct leat_token_value value;
     const char *mask;
 
     uint32_t column;
@@ -51,9 +51,10 @@ static const struct leat_arg args[] = {
      .choices = sides,
      .help = "where the padding goes"},
     {.name = "value",
-     .type = LEAT_ARG_FLOAT,
+     .type = LEAT_ARG_TOKEN,
      .offset = offsetof(struct pad, value),
-     .help = "what it is padded with; may be left out if the tokenizer says it"},
+     .help = "what it is padded with: a number, or a token of the tokenizer, as \"[PAD]\"; may be "
+             "left out if the tokenizer says it"},
     {.name = "mask",
      .type = LEAT_ARG_FIELD,
      .offset = offsetof(struct pad, mask),
@@ -78,14 +79,17 @@ static int plan_value(struct leat_config *config, struct leat_field *field,
                       struct leat_error *err) {
     const struct pad *self = (const struct pad *)config;
     uint64_t element;
+    int r = 0;
 
     if (leat_config_given(config, "value"))
-        field->pad_value = self->value;
+        r = leat_fill_number(config, "value", &self->value, field, &field->pad_value, err);
     else if (!field->has_pad_value)
         return leat_config_error(config, NULL, err,
                                  "the tokenizer of \"%s\" does not say what to pad with: give "
-                                 "`value` (0 is rarely right)",
+                                 "`value`, a number or a token as \"[PAD]\" (0 is rarely right)",
                                  self->input);
+    if (r < 0)
+        return r;
     if (leat_scalar_store_double(&element, field->dtype, 0, field->pad_value) < 0)
         return leat_config_error(config, "value", err, "%g is no %s, as is \"%s\"",
                                  field->pad_value, leat_dtype_name(field->dtype), self->input);

@@ -57,6 +57,7 @@ int leat_parts_add(struct leat_parts *parts, struct leat_planner *planner,
     (*ret_field)->is_annotation = from.is_annotation;
     (*ret_field)->is_labels = from.is_labels;
     (*ret_field)->loss_column = from.loss_column;
+    (*ret_field)->tokenizer = from.tokenizer;
     return 0;
 }
 

@@ -245,6 +245,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
                              &self->output_column, &field, err);
     if (r < 0)
         return r;
+    field->tokenizer = config;
     field->has_pad_value = self->pad_id >= 0;
     field->pad_value = (double)self->pad_id;
     r = side_of(self)->plan ? side_of(self)->plan(self, planner, err) : 0;

@@ -11,6 +11,7 @@
 #include "pipeline/tokenizer/files.h"
 #include "pipeline/tokenizer/model/word_cache.h"
 #include "pipeline/tokenizer/tokenizer_plan.h"
+#include "pipeline/tokenizer/vocab.h"
 
 static const struct leat_model_ops *const models[] = {&leat_model_bpe, &leat_model_wordpiece,
                                                       &leat_model_wordlevel, &leat_model_unigram};
@@ -149,6 +150,22 @@ static int load(struct leat_tokenizer *tokenizer, struct leat_json *json,
     return r;
 }
 
+/* config_pad: of tokenizer_config.json, or NULL. */
+static int32_t find_pad(const struct leat_tokenizer *tokenizer, const char *config_pad) {
+    int32_t id = -1;
+
+    if (tokenizer->padding.is_on)
+        return tokenizer->padding.pad_id;
+    if (config_pad)
+        id = leat_tokenizer_id(tokenizer, config_pad, strlen(config_pad));
+    for (const char *const *name = leat_vocab_pads; id < 0 && *name; name++) {
+        id = leat_tokenizer_id(tokenizer, *name, strlen(*name));
+        if (id >= 0 && !leat_tokenizer_is_special(tokenizer, id))
+            id = -1;
+    }
+    return id;
+}
+
 int leat_tokenizer_new(const char *data, size_t n_bytes, const char *file,
                        struct leat_tokenizer **ret_tokenizer, struct leat_error *err) {
     struct leat_document document = {.data = data, .n_bytes = n_bytes, .file = file};
@@ -177,7 +194,7 @@ int leat_tokenizer_new(const char *data, size_t n_bytes, const char *file,
         leat_tokenizer_free(tokenizer);
         return r;
     }
-    tokenizer->pad_id = tokenizer->padding.is_on ? tokenizer->padding.pad_id : -1;
+    tokenizer->pad_id = find_pad(tokenizer, NULL);
     tokenizer->file_bytes = n_bytes;
     tokenizer->load_seconds = seconds() - start;
     *ret_tokenizer = tokenizer;
@@ -192,9 +209,8 @@ int leat_tokenizer_open(const char *path, const struct leat_tokenizer_reader *re
     if (r < 0)
         return r;
     r = leat_tokenizer_new(files.json, files.n, files.file, ret_tokenizer, err);
-    if (r == 0 && files.pad_token && (*ret_tokenizer)->pad_id < 0)
-        (*ret_tokenizer)->pad_id =
-            leat_tokenizer_id(*ret_tokenizer, files.pad_token, strlen(files.pad_token));
+    if (r == 0)
+        (*ret_tokenizer)->pad_id = find_pad(*ret_tokenizer, files.pad_token);
     leat_tokenizer_files_deinit(&files);
     return r;
 }

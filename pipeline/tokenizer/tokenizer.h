@@ -76,7 +76,7 @@ LEAT_API const uint8_t *leat_tokenizer_entry(const struct leat_tokenizer *tokeni
                                              uint32_t *ret_n_bytes);
 LEAT_API bool leat_tokenizer_is_special(const struct leat_tokenizer *tokenizer, int32_t id);
 /* The id to pad with: `padding.pad_id` of the file, else `pad_token` of tokenizer_config.json, else
- * -1. */
+ * the special token of the file that is spelled as such, [PAD] or <pad>; else -1. */
 LEAT_API int32_t leat_tokenizer_pad_id(const struct leat_tokenizer *tokenizer);
 LEAT_API const struct leat_truncation *
 leat_tokenizer_truncation(const struct leat_tokenizer *tokenizer);

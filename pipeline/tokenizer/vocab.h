@@ -70,5 +70,8 @@ struct leat_vocab *leat_vocab_free(struct leat_vocab *vocab);
 int leat_vocab_read_costs(struct leat_vocab *vocab, const char *data, size_t n_bytes,
                           const char *file, struct leat_error *err);
 
+/* How padding tokens are spelled, NULL-terminated, the usual one first. */
+extern const char *const leat_vocab_pads[];
+
 /* The token of that id, or NULL. Of two tokens with one id, the one that did not give way. */
 const struct leat_vocab_token *leat_vocab_find(const struct leat_vocab *vocab, int64_t id);

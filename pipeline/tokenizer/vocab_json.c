@@ -74,11 +74,11 @@ static int read_pieces(struct leat_vocab_builder *builder, struct leat_json_node
     return r;
 }
 
-static bool is_pad(const char *text, size_t n) {
-    static const char *const names[] = {"[PAD]", "<pad>", "<PAD>", "<|pad|>", "<|padding|>"};
+const char *const leat_vocab_pads[] = {"[PAD]", "<pad>", "<PAD>", "<|pad|>", "<|padding|>", NULL};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strlen(names[i]) == n && memcmp(names[i], text, n) == 0)
+static bool is_pad(const char *text, size_t n) {
+    for (const char *const *name = leat_vocab_pads; *name; name++)
+        if (strlen(*name) == n && memcmp(*name, text, n) == 0)
             return true;
     return false;
 }

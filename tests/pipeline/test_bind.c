@@ -17,6 +17,7 @@ struct all {
     struct leat_texts texts, fields;
     struct leat_text_map map;
     int64_t size, age;
+    struct leat_token_value token, other_token;
     struct part {
         struct leat_config base;
         const char *name;
@@ -64,6 +65,8 @@ static const struct leat_arg args[] = {
     {ARG(map, LEAT_ARG_MAP), .min = 1, .max = 2, .help = "-"},
     {ARG(size, LEAT_ARG_BYTES), .fallback = "2KiB", .min = 0, .max = 1 << 20, .help = "-"},
     {ARG(age, LEAT_ARG_SECONDS), .help = "-"},
+    {ARG(token, LEAT_ARG_TOKEN), .help = "-"},
+    {ARG(other_token, LEAT_ARG_TOKEN), .help = "-"},
     {ARG(part, LEAT_ARG_GROUP), .group = part_args, .help = "-"},
     LEAT_ARGS_END,
 };
@@ -117,7 +120,8 @@ static void test_all_types(void **state) {
     assert_int_equal(bind("truth: no\nwhole: -9223372036854775808\nbounded: -3\nreal: 1e3\n"
                           "share: 1\ntext: \"1 \\t\"\nfield: Age\npath: a/b\nchoice: red\n"
                           "dtype: float32\ntexts: one\nfields: [a, b]\nmap: {x: 1, \"\": \"\"}\n"
-                          "size: \"1MiB\"\nage: 2d\npart: {name: p, list: [x, y]}\n",
+                          "size: \"1MiB\"\nage: 2d\ntoken: 1.5\nother_token: \"0\"\npart: {name: "
+                          "p, list: [x, y]}\n",
                           &value, &all, &err),
                      0);
     assert_false(all.truth);
@@ -138,12 +142,14 @@ static void test_all_types(void **state) {
     assert_string_equal(all.map.values[0], "1");
     assert_int_equal(all.size, 1 << 20);
     assert_int_equal(all.age, 172800);
+    assert_true(all.token.number == 1.5 && !all.token.name);
+    assert_string_equal(all.other_token.name, "0"); /* in quotes it is a name */
     assert_string_equal(all.part.name, "p");
     assert_int_equal(all.part.n, 9);
     assert_int_equal(all.part.list.n_items, 2);
     assert_int_equal(leat_config_error(&all.part.base, "name", &err, "no"), -EINVAL);
     assert_string_equal(err.path, "part.name");
-    assert_int_equal(err.line, 16);
+    assert_int_equal(err.line, 18);
     release(&value, &all);
 }
 

@@ -313,8 +313,11 @@ static void test_refused(void **state) {
         const char *stages, *error;
     } cases[] = {
         {"- pack: {fields: [x], length: 5}",
-         "x.yaml:5:9: streams.x.stages[0].pack: nothing says what to pad \"x\" with: give `value` "
-         "(0 is rarely right)"},
+         "x.yaml:5:9: streams.x.stages[0].pack: nothing says what to pad \"x\" with: give `value`, "
+         "a number or a token as \"[PAD]\" (0 is rarely right)"},
+        {"- pack: {fields: [x], length: 5, value: '<pad>'}",
+         "x.yaml:5:47: streams.x.stages[0].pack.value: \"<pad>\" is a token's name, but no "
+         "`tokenizer` made \"x\": give a number"},
         {"- pack: {fields: [x], length: 5, value: 0.5}",
          "x.yaml:5:47: streams.x.stages[0].pack.value: 0.5 is no int64, as is \"x\""},
         {"- pack: {fields: [x], length: 5, value: 0, how: concat, window: 5}",

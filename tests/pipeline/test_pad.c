@@ -81,7 +81,10 @@ static void test_refused(void **state) {
     check_refused(
         data, "- pad: {input: x, length: 3}",
         "x.yaml:5:9: streams.x.stages[0].pad: the tokenizer of \"x\" does not say what to "
-        "pad with: give `value` (0 is rarely right)");
+        "pad with: give `value`, a number or a token as \"[PAD]\" (0 is rarely right)");
+    check_refused(data, "- pad: {input: x, length: 3, value: '[PAD]'}",
+                  "x.yaml:5:43: streams.x.stages[0].pad.value: \"[PAD]\" is a token's name, but no "
+                  "`tokenizer` made \"x\": give a number");
     check_refused(data, "- pad: {input: a, length: 3, value: 0}",
                   "x.yaml:5:22: streams.x.stages[0].pad.input: \"a\" is one number a record, not a "
                   "list");

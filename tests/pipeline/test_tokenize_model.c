@@ -213,6 +213,55 @@ static void test_padding(void **state) {
                  "offset_mapping", zeros, 24);
 }
 
+/* The ids of all records, filled up by that stage. */
+static void check_filled(const char *fill, const int32_t *expected, size_t n) {
+    struct tensor tensor = {.name = "ids"};
+    char stages[512];
+    struct driven driven;
+
+    (void)snprintf(stages, sizeof(stages),
+                   "- tokenize: {input: text, output: ids, tokenizer: named.json}\n"
+                   "- select: {fields: [ids]}\n%s\n- batch: {batch_size: 3}",
+                   fill);
+    driven = drive_stream(
+        SOURCE, "", stages,
+        &(struct drive){.options = {.n_epochs = 1}, .on_batch = take_tensor, .user = &tensor});
+    assert_string_equal(driven.error.message, "");
+    assert_int_equal(tensor.n, n);
+    assert_memory_equal(tensor.values, expected, n * sizeof(*expected));
+}
+
+/* The token that the file itself names, and any of its tokens by name. */
+static void test_named_tokens(void **state) {
+    static const int32_t pads[] = {10, 11, 12, 13, 5, 5, 5, 5, 14, 10, 5, 5},
+                         named[] = {10, 11, 12, 13, 9, 9, 9, 9, 14, 10, 9, 9},
+                         packed[] = {10, 11, 12, 13, 14, 10, 9};
+
+    (void)state;
+    write_files();
+    folder_print(
+        "named.json",
+        "{\"added_tokens\": [{\"id\": 5, \"content\": \"<pad>\", \"special\": true},"
+        " {\"id\": 9, \"content\": \"[PAD]\", \"special\": false}],"
+        " \"pre_tokenizer\": {\"type\": \"WhitespaceSplit\"},"
+        " \"model\": {\"type\": \"WordLevel\", \"unk_token\": \"u\", \"vocab\": {\"u\": 0, "
+        "\"<pad>\": 5, \"[PAD]\": 9, \"a\": 10, \"b\": 11, \"c\": 12, \"d\": 13, "
+        "\"\xc3\xa9t\xc3\xa9\": 14}}}");
+    check_filled("- pad: {input: ids, longest: true}", pads, 12);
+    check_filled("- pad: {input: ids, longest: true, value: 9}", named, 12);
+    check_filled("- pad: {input: ids, longest: true, value: '[PAD]'}", named, 12);
+    check_filled("- cast: {input: ids, dtype: int32}\n"
+                 "- pad: {input: ids, longest: true, value: '[PAD]'}",
+                 named, 12);
+    check_filled("- pack: {fields: ids, length: 7, value: '[PAD]', how: concat}", packed, 7);
+    check_filled("- pack: {fields: ids, length: 7, value: 9, how: concat}", packed, 7);
+    assert_non_null(strstr(stream_error(SOURCE, "",
+                                        "- tokenize: {input: text, output: ids, tokenizer: "
+                                        "named.json}\n- select: {fields: [ids]}\n"
+                                        "- pad: {input: ids, longest: true, value: '<eos>'}"),
+                           "pad.value: the tokenizer of \"ids\" has no token \"<eos>\""));
+}
+
 /* `pad` needs to be told, unless the file or the one beside it says. */
 static void test_pad_token(void **state) {
     static const int32_t ids[] = {1, 10, 11, 12, 13, 2, 1, 2, 3, 3, 3, 3, 1, 14, 10, 2, 3, 3};
@@ -365,12 +414,13 @@ static void test_any_order(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids),        cmocka_unit_test(test_truncation),
-        cmocka_unit_test(test_ends),       cmocka_unit_test(test_more_fields),
-        cmocka_unit_test(test_refused),    cmocka_unit_test(test_padding),
-        cmocka_unit_test(test_pad_token),  cmocka_unit_test(test_opener),
-        cmocka_unit_test(test_bad_record), cmocka_unit_test(test_digest),
-        cmocka_unit_test(test_explain),    cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_ids),          cmocka_unit_test(test_truncation),
+        cmocka_unit_test(test_ends),         cmocka_unit_test(test_more_fields),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_named_tokens), cmocka_unit_test(test_pad_token),
+        cmocka_unit_test(test_opener),       cmocka_unit_test(test_bad_record),
+        cmocka_unit_test(test_digest),       cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_any_order),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

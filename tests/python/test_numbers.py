@@ -127,3 +127,60 @@ def test_a_loss_takes_packed_labels(tmp_path: pathlib.Path, order: str) -> None:
     assert labels.dtype == torch.int64
     assert labels.tolist() == torch.where(starts | (documents == 0), -100, tokens).tolist()
     torch.nn.functional.cross_entropy(torch.randn(8, 100), labels)
+
+
+# ---- what is padded with ----
+
+
+def only(pipeline: Any) -> list[list[int]]:
+    with pipeline.batch(8) as batches:
+        (batch,) = batches
+        return batch["input_ids"].tolist()  # type: ignore[no-any-return]
+
+
+def test_a_tokenizer_has_one_padding_token(tmp_path: pathlib.Path) -> None:
+    file, texts = tmp_path / "tokenizer.json", tmp_path / "texts.jsonl"
+    model = word_piece()
+    texts.write_text('{"text": "a cat"}\n')
+    ids = leat.jsonl(texts).tokenize(file, add_special_tokens=False)
+
+    def check(text: str, wanted: str) -> None:
+        file.write_text(text)
+        tokenizer = leat.Tokenizer.from_file(file)
+        assert tokenizer.pad_token == wanted and tokenizer.pad_token_id == tokenizer.native.pad_id
+        assert only(ids.pad(3))[0][2] == only(ids.pack(3))[0][2] == tokenizer.pad_token_id
+
+    check(json.dumps(model), "[PAD]")
+    padding = {"strategy": "BatchLongest", "direction": "Right", "pad_to_multiple_of": None, "pad_type_id": 0}
+    check(json.dumps({**model, "padding": {**padding, "pad_id": 3, "pad_token": "[SEP]"}}), "[SEP]")
+    (tmp_path / "tokenizer_config.json").write_text('{"pad_token": "[CLS]"}')
+    check(json.dumps(model), "[CLS]")
+    (tmp_path / "tokenizer_config.json").write_text('{"cls_token": "[CLS]"}')
+    check(json.dumps(model), "[PAD]")
+    model["added_tokens"] = [token for token in model["added_tokens"] if token["content"] != "[PAD]"]
+    file.write_text(json.dumps(model))
+    assert leat.Tokenizer.from_file(file).pad_token is None
+    with pytest.raises(errors.SpecError, match=r'does not say what to pad with: give `value`, a number or a token as "\[PAD\]"'):
+        ids.pad(3).batch(1).check()
+
+
+def test_a_token_is_named(tmp_path: pathlib.Path) -> None:
+    file, texts = tmp_path / "tokenizer.json", tmp_path / "texts.jsonl"
+    file.write_text(json.dumps(word_piece()))
+    texts.write_text('{"text": "a cat"}\n')
+    source = leat.jsonl(texts)
+    tokenizer = leat.Tokenizer.from_file(file)
+    ids, end = source.tokenize(file, add_special_tokens=False), tokenizer.convert_tokens_to_ids("[SEP]")
+    assert only(ids.pad(3, value="[SEP]"))[0][2] == only(ids.pack(3, value="[SEP]"))[0][2] == end
+    with leat.from_yaml(write(tmp_path, ids.pad(3, value="[SEP]").batch(1))) as again:
+        assert next(iter(again))["input_ids"].tolist()[0][2] == end
+    tokenizer.pad_token = "[SEP]"
+    assert only(source.tokenize(tokenizer, add_special_tokens=False).pad(3))[0][2] == end
+    with pytest.raises(errors.SpecError, match='the tokenizer of "input_ids" has no token "<eos>"'):
+        ids.pad(3, value="<eos>").batch(1).check()
+
+
+def write(folder: pathlib.Path, pipeline: Any) -> pathlib.Path:
+    path = folder / "stream.yaml"
+    path.write_text(pipeline.to_yaml())
+    return path

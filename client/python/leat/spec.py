@@ -21,7 +21,7 @@ Stage = tuple[str, Arguments]
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./*-]*")
 _PYTHON_TYPES = {bool: "bool", int: "int64", float: "float64", str: "text"}
-_WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
+_WORDS = {"nan", "inf", "infinity", "true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 
 def dtype_name(given: Any) -> str:

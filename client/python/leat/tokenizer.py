@@ -102,7 +102,7 @@ class Tokenizer:
         place = Path(path).expanduser()
         native = _leat.Tokenizer(os.fspath(place), threads=threads)
         found = tokenizer_files.read_config(tokenizer_files.folder_of(place))
-        config = {**tokenizer_files.usual_names(found, native), **found, **settings}
+        config = {**tokenizer_files.usual_names(found, native), **found, **tokenizer_files.pad_name(native), **settings}
         return cls(native, path=place.absolute(), text=None, config=config)
 
     @classmethod
@@ -129,7 +129,7 @@ class Tokenizer:
         """Of the text of a tokenizer.json; `name` is what errors call it."""
         data = text.encode() if isinstance(text, str) else text
         native = _leat.Tokenizer(name, json=data, threads=threads)
-        config = {**tokenizer_files.usual_names({}, native), **settings}
+        config = {**tokenizer_files.usual_names({}, native), **tokenizer_files.pad_name(native), **settings}
         return cls(native, path=None, text=data.decode("utf-8", "replace"), config=config)
 
     @classmethod
@@ -589,6 +589,8 @@ def path_of(tokenizer: Any) -> str:
     if isinstance(tokenizer, (str, os.PathLike)):
         return str(find(tokenizer).absolute())
     if isinstance(tokenizer, Tokenizer):
+        if tokenizer.pad_token_id not in (None, tokenizer.native.pad_id):
+            return str(tokenizer_files.cached(_with_own_padding(tokenizer), tokenizer.config))
         if tokenizer.path is not None:
             return str(tokenizer.path)
         return str(tokenizer_files.cached(tokenizer._text or "", tokenizer.config))
@@ -599,6 +601,19 @@ def path_of(tokenizer: Any) -> str:
     content = json.loads(backend.to_str())
     content["truncation"] = content["padding"] = None
     return str(tokenizer_files.cached(json.dumps(content, ensure_ascii=False), _config_of(tokenizer)))
+
+
+def _with_own_padding(tokenizer: Tokenizer) -> str:
+    """The text of its tokenizer.json without the padding of the file, in place of which a token was named."""
+    text, path = tokenizer._text, tokenizer.path
+    if text is None and path is not None:
+        file = path / "tokenizer.json" if path.is_dir() else path
+        if file.suffix != ".json" or file.name == "vocab.json" or not file.exists():
+            raise SpecError(f"{path} is no tokenizer.json: say the token in the pipeline, pad(.., value={tokenizer.pad_token!r})")
+        text = file.read_text(encoding="utf-8")
+    content = json.loads(text or "{}")
+    content["padding"] = None
+    return json.dumps(content, ensure_ascii=False)
 
 
 def _config_of(tokenizer: Any) -> dict[str, Any]:

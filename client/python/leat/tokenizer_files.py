@@ -40,7 +40,6 @@ _SPELLINGS = {
     "eos_token": ("</s>", "<eos>", "<|end_of_text|>", "<|endoftext|>"),
     "unk_token": ("[UNK]", "<unk>"),
     "sep_token": ("[SEP]",),
-    "pad_token": ("[PAD]", "<pad>"),
     "cls_token": ("[CLS]",),
     "mask_token": ("[MASK]", "<mask>"),
 }
@@ -80,11 +79,14 @@ def usual_names(config: Mapping[str, Any], native: _leat.Tokenizer) -> dict[str,
     return {name: _usual(spellings, native) for name, spellings in _SPELLINGS.items()}
 
 
+def pad_name(native: _leat.Tokenizer) -> dict[str, str | None]:
+    """The pad_token that the stage `pad` takes, too: see leat_tokenizer_pad_id() in tokenizer.h."""
+    return {} if native.pad_id is None else {"pad_token": native.token(native.pad_id)}
+
+
 def token_names(config: Mapping[str, Any], native: _leat.Tokenizer) -> dict[str, str]:
     """bos_token, pad_token, ... to tokens, as far as the tokenizer has them."""
     names = {name: spelling(config.get(name)) for name in TOKEN_NAMES}
-    if names["pad_token"] is None and native.pad_id is not None:
-        names["pad_token"] = native.token(native.pad_id)
     return {name: token for name, token in names.items() if token is not None and native.id(token) is not None}
 
 
