@@ -113,8 +113,18 @@ static void as_the_wheel(void **state) {
 
 static void refused(void **state) {
     static const char *const cases[][2] = {
-        {"(a)\\1", "byte 3 of the regex: backreferences"},
-        {"\\k<n>", "backreferences"},
+        {"(?i)(a)\\1", "byte 8 of the regex: backreferences under (?i)"},
+        {"(a|b\\1)+", "a backreference within its own group"},
+        {"(a)\\9", "a backreference is to group 9 of 1"},
+        {"(a)\\k<0>", "a backreference refers to no group"},
+        {"(a)\\k<-2>", "a backreference refers to no group"},
+        {"(a)\\k<1+0>", "backreferences with a level"},
+        {"(?<n>a)\\1", "must be by name where a group has one"},
+        {"\\k<n>(?<n>a)", "there is no group <n> before its backreference"},
+        {"\\k<n", "the name of a backreference is not closed"},
+        {"(a?)\\1+", "what is repeated can be empty"},
+        {"(\\2)(\\1)*\\1+", "what is repeated can be empty"},
+        {"(?:\\2a)+(?:(?:\\2)+)(b(?:\\2)*)", "what is repeated can be empty"},
         {"\\g<n>", "calls of groups"},
         {"a\\Kb", "\\K (keep)"},
         {"\\X", "text segments"},

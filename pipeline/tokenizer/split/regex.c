@@ -1,5 +1,6 @@
 /* regex.c: see regex.h. The parts: a parser (regex_parse.c), the characters that the regex tells
- * apart (regex_alphabet.c), the pattern over these (regex_emit.c), and PCRE2. */
+ * apart (regex_alphabet.c), the pattern over these (regex_emit.c), and PCRE2. A backreference
+ * compares characters, so a regex with one is written with code points and sees the UTF-8. */
 #include "pipeline/tokenizer/split/regex.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@ struct leat_regex {
     struct leat_regex_alphabet alphabet;
     pcre2_code *code;
     bool is_jit;
+    bool is_utf; /* it is matched with the text itself, not with letters */
 };
 
 /* Owner: the job. */
@@ -40,7 +42,8 @@ static int compile(struct leat_regex *regex, const char *pattern, size_t n_bytes
 
     regex->code =
         pcre2_compile((PCRE2_SPTR)pattern, n_bytes,
-                      PCRE2_DOTALL | PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_UTF | PCRE2_NEVER_UCP,
+                      PCRE2_DOTALL | PCRE2_NEVER_UCP |
+                          (regex->is_utf ? PCRE2_UTF : PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_UTF),
                       &code, &place, NULL);
     if (!regex->code) {
         if (code == PCRE2_ERROR_NOMEMORY)
@@ -57,10 +60,13 @@ static int build(struct leat_regex *regex, const struct leat_regex_tree *tree,
                  struct leat_error *err) {
     char *pattern = NULL;
     size_t n_bytes = 0;
-    int r = leat_regex_alphabet_init(&regex->alphabet, tree, err);
+    int r = 0;
 
+    regex->is_utf = tree->has_references;
+    if (!regex->is_utf)
+        r = leat_regex_alphabet_init(&regex->alphabet, tree, err);
     if (r == 0)
-        r = leat_regex_emit(tree, &regex->alphabet, &pattern, &n_bytes, err);
+        r = leat_regex_emit(tree, regex->is_utf ? NULL : &regex->alphabet, &pattern, &n_bytes, err);
     if (r == 0)
         r = compile(regex, pattern, n_bytes, err);
     free(pattern);
@@ -132,6 +138,11 @@ struct leat_regex_context *leat_regex_context_free(struct leat_regex_context *co
 
 static int begin(const struct leat_regex *regex, struct leat_regex_context *context,
                  struct leat_regex_search *search) {
+    if (regex->is_utf) {
+        search->n_letters = search->n_bytes;
+        search->has_begun = true;
+        return 0;
+    }
     if (search->n_bytes > context->capacity || !context->letters) {
         size_t capacity = (size_t)search->n_bytes + search->n_bytes / 2 + LETTERS_MIN_BYTES;
         free(context->letters);
@@ -162,11 +173,22 @@ static void move_to(struct leat_regex_search *search, uint32_t letter) {
 
 static int match(const struct leat_regex *regex, struct leat_regex_context *context,
                  const struct leat_regex_search *search, uint32_t start) {
+    const uint8_t *text = search->n_bytes ? search->text : (const uint8_t *)"";
+    const uint8_t *letters = regex->is_utf ? text : context->letters;
+
     if (regex->is_jit)
-        return pcre2_jit_match(regex->code, context->letters, search->n_letters, start, 0,
-                               context->data, context->match);
-    return pcre2_match(regex->code, context->letters, search->n_letters, start, 0, context->data,
-                       context->match);
+        return pcre2_jit_match(regex->code, letters, search->n_letters, start, 0, context->data,
+                               context->match);
+    return pcre2_match(regex->code, letters, search->n_letters, start, PCRE2_NO_UTF_CHECK,
+                       context->data, context->match);
+}
+
+/* Where the character at `at` has its last byte, if letters are bytes. */
+static uint32_t end_of_character(const struct leat_regex *regex,
+                                 const struct leat_regex_search *search, uint32_t at) {
+    while (regex->is_utf && at + 1 < search->n_letters && (search->text[at + 1] & 0xc0) == 0x80)
+        at++;
+    return at;
 }
 
 static int fail(int code, uint32_t at, struct leat_error *err) {
@@ -195,7 +217,7 @@ int leat_regex_next(const struct leat_regex *regex, struct leat_regex_context *c
         if (r < 0)
             return fail(r, search->at, err);
         if (found[0] == found[1] && search->has_match && search->last_letter == found[1]) {
-            start = (uint32_t)found[1];
+            start = end_of_character(regex, search, (uint32_t)found[1]);
             continue;
         }
         search->next_letter = search->last_letter = (uint32_t)found[1];

@@ -3,8 +3,9 @@
  * They are written in Ruby's syntax, for Oniguruma with the tables of Unicode 16. Here they run on
  * PCRE2 with JIT, but with neither its syntax nor its tables: the pattern is parsed, every class,
  * shorthand and letter without case becomes a set of code points from our tables, and what is
- * matched are strings of the few kinds of characters that these sets tell apart. Constructs that
- * cannot be had alike are refused at load, with the reason.
+ * matched are strings of the few kinds of characters that these sets tell apart, or, for a regex
+ * with backreferences, the text itself. Constructs that cannot be had alike are refused at load,
+ * with the reason.
  *
  * A regex is immutable: any thread. A context is one job's memory.
  */

@@ -16,7 +16,30 @@ static void emit_letter(struct emitter *emitter, uint32_t letter) {
     (void)fprintf(emitter->out, "\\x%02x", (unsigned)letter);
 }
 
-static void emit_set(struct emitter *emitter, uint32_t set) {
+/* UTF-8 has no surrogates, and PCRE2 takes none; `step` leads out of them. */
+static uint32_t avoid_surrogates(uint32_t code, int step) {
+    if (code < 0xd800 || code > 0xdfff)
+        return code;
+    return step > 0 ? 0xe000 : 0xd7ff;
+}
+
+static void emit_codes(struct emitter *emitter, const struct leat_code_set *set) {
+    bool is_empty = true;
+
+    for (uint32_t i = 0; i < set->n_ranges; i++) {
+        uint32_t first = avoid_surrogates(set->ranges[i].first, 1);
+        uint32_t last = avoid_surrogates(set->ranges[i].last, -1);
+
+        if (first > last)
+            continue;
+        (void)fprintf(emitter->out, "%s\\x{%x}-\\x{%x}", is_empty ? "[" : "", (unsigned)first,
+                      (unsigned)last);
+        is_empty = false;
+    }
+    (void)fputs(is_empty ? "(?!)" : "]", emitter->out);
+}
+
+static void emit_letters(struct emitter *emitter, uint32_t set) {
     uint32_t n = emitter->alphabet->n_letters, n_in = 0, first = 0;
 
     for (uint32_t i = 0; i < n; i++)
@@ -44,6 +67,13 @@ static void emit_set(struct emitter *emitter, uint32_t set) {
         }
     }
     (void)fputc(']', emitter->out);
+}
+
+static void emit_set(struct emitter *emitter, uint32_t set) {
+    if (emitter->alphabet)
+        emit_letters(emitter, set);
+    else
+        emit_codes(emitter, &emitter->tree->sets[set]);
 }
 
 /* Text in which `@` is the set. */
@@ -136,6 +166,12 @@ static void emit(struct emitter *emitter, const struct leat_regex_node *node) {
         break;
     case LEAT_REGEX_REPEAT:
         emit_repeat(emitter, node);
+        break;
+    case LEAT_REGEX_CAPTURE:
+        emit_group(emitter, "(", node);
+        break;
+    case LEAT_REGEX_REFERENCE:
+        (void)fprintf(emitter->out, "\\g{%u}", (unsigned)node->group);
         break;
     case LEAT_REGEX_ATOMIC:
         emit_group(emitter, "(?>", node);

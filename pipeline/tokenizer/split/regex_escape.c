@@ -174,7 +174,7 @@ static int take_letter(struct leat_regex_reader *reader, uint8_t letter, bool is
     case '0':
         return take_octal(reader, 2, &escape->code);
     }
-    if (is_bracket && letter >= '1' && letter <= '7') {
+    if (letter >= '1' && letter <= '7') { /* a backreference is taken elsewhere */
         reader->at--;
         return take_octal(reader, 3, &escape->code);
     }

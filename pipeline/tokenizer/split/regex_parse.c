@@ -2,8 +2,7 @@
  * options, repeats, assertions. Escapes and brackets have files of their own.
  *
  * An option that stands alone, (?i), holds to the end of the group around it and takes all of its
- * alternatives along: a(?i)b|c is a(?i:b|c). Every group is a plain one here; what would refer to a
- * group is refused.
+ * alternatives along: a(?i)b|c is a(?i:b|c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +12,8 @@
 
 /* ---- nodes and sets */
 
-static int add_node(struct leat_regex_reader *reader, enum leat_regex_kind kind, uint32_t *ret) {
+int leat_regex_add_node(struct leat_regex_reader *reader, enum leat_regex_kind kind,
+                        uint32_t *ret) {
     struct leat_regex_tree *tree = reader->tree;
 
     if (tree->n_nodes == LEAT_REGEX_NODES_MAX)
@@ -38,7 +38,7 @@ static struct leat_regex_node *node_of(struct leat_regex_reader *reader, uint32_
 
 static int add_parent(struct leat_regex_reader *reader, enum leat_regex_kind kind, uint32_t child,
                       uint32_t *ret) {
-    int r = add_node(reader, kind, ret);
+    int r = leat_regex_add_node(reader, kind, ret);
 
     if (r == 0)
         node_of(reader, *ret)->first = child;
@@ -74,7 +74,7 @@ static int add_set(struct leat_regex_reader *reader, struct leat_code_set *take_
     int r = intern(reader, take_set, &set);
 
     if (r == 0)
-        r = add_node(reader, LEAT_REGEX_SET, ret);
+        r = leat_regex_add_node(reader, LEAT_REGEX_SET, ret);
     if (r == 0)
         node_of(reader, *ret)->set = set;
     return r;
@@ -180,7 +180,7 @@ static int add_assertion(struct leat_regex_reader *reader, enum leat_regex_kind 
     else if (kind == LEAT_REGEX_LINE_START || kind == LEAT_REGEX_LINE_END ||
              kind == LEAT_REGEX_LAST_LINE_END)
         r = need_set(reader, false, &reader->tree->newline_set);
-    return r == 0 ? add_node(reader, kind, &ret->node) : r;
+    return r == 0 ? leat_regex_add_node(reader, kind, &ret->node) : r;
 }
 
 /* The assertion that a letter behind a backslash names, or EMPTY. */
@@ -203,11 +203,7 @@ static enum leat_regex_kind assertion_of(uint8_t letter) {
 }
 
 static const char *reason_against(uint8_t letter) {
-    if (letter >= '1' && letter <= '9')
-        return "backreferences";
     switch (letter) {
-    case 'k':
-        return "backreferences";
     case 'g':
         return "calls of groups";
     case 'K':
@@ -218,6 +214,19 @@ static const char *reason_against(uint8_t letter) {
         return "text segments (\\X, \\y, \\Y)";
     }
     return NULL;
+}
+
+/* 1: a backreference was taken, 0: there is none. */
+static int take_reference(struct leat_regex_reader *reader, uint8_t letter, struct item *ret) {
+    uint8_t next = leat_regex_peek(reader, 1);
+    int r;
+
+    if (letter >= '1' && letter <= '9')
+        return leat_regex_take_number_reference(reader, &ret->node);
+    if (letter != 'k' || (next != '<' && next != '\''))
+        return 0;
+    r = leat_regex_take_name_reference(reader, &ret->node);
+    return r < 0 ? r : 1;
 }
 
 static int take_backslash(struct leat_regex_reader *reader, struct item *ret) {
@@ -238,6 +247,9 @@ static int take_backslash(struct leat_regex_reader *reader, struct item *ret) {
             return add_any(reader, letter == 'O', &ret->node);
         return add_assertion(reader, kind, ret);
     }
+    r = take_reference(reader, letter, ret);
+    if (r != 0)
+        return r < 0 ? r : 0;
     r = leat_regex_take_escape(reader, false, &escape);
     if (r == 0)
         return escape.is_set ? add_set(reader, &escape.set, &ret->node)
@@ -340,10 +352,23 @@ static int take_name(struct leat_regex_reader *reader, uint8_t close) {
     return 0;
 }
 
-static int take_named(struct leat_regex_reader *reader, uint8_t close, uint32_t *ret) {
-    int r = take_name(reader, close);
+/* A group that can be referred to; the place is behind its opening. name: NULL for none. */
+static int take_capture(struct leat_regex_reader *reader, const uint8_t *name, uint32_t n_bytes,
+                        uint32_t *ret) {
+    uint32_t group, body;
+    int r = leat_regex_open_group(reader, name, n_bytes, &group);
 
-    return r == 0 ? take_body(reader, LEAT_REGEX_EMPTY, ret) : r;
+    if (r == 0)
+        r = take_body(reader, LEAT_REGEX_EMPTY, &body);
+    return r == 0 ? leat_regex_close_group(reader, group, body, ret) : r;
+}
+
+static int take_named(struct leat_regex_reader *reader, uint8_t close, uint32_t *ret) {
+    const uint8_t *name = reader->pattern + reader->at;
+    int r = take_name(reader, close);
+    uint32_t n = (uint32_t)(reader->pattern + reader->at - name);
+
+    return r == 0 ? take_capture(reader, name, n - 1, ret) : r;
 }
 
 struct opening {
@@ -363,7 +388,7 @@ static int take_group(struct leat_regex_reader *reader, struct item *ret) {
         if (leat_regex_peek(reader, 1) == '*')
             return leat_regex_fail(reader, "(* (a callout) is not supported");
         reader->at++;
-        return take_body(reader, LEAT_REGEX_EMPTY, &ret->node);
+        return take_capture(reader, NULL, 0, &ret->node);
     }
     for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++)
         if (leat_regex_looks_at(reader, openings[i].text)) {
@@ -507,24 +532,6 @@ static int take_repeat(struct leat_regex_reader *reader, struct repeat *ret) {
     return 1;
 }
 
-/* Whether something can match nothing. */
-static bool is_nullable(const struct leat_regex_tree *tree, uint32_t node) {
-    const struct leat_regex_node *at = &tree->nodes[node];
-    bool is_any = at->kind == LEAT_REGEX_ALTERNATION;
-
-    if (at->kind == LEAT_REGEX_SET)
-        return false;
-    if (at->kind == LEAT_REGEX_REPEAT && at->min == 0)
-        return true;
-    if (at->kind != LEAT_REGEX_SEQUENCE && at->kind != LEAT_REGEX_ALTERNATION &&
-        at->kind != LEAT_REGEX_REPEAT && at->kind != LEAT_REGEX_ATOMIC)
-        return true;
-    for (uint32_t child = at->first; child != LEAT_REGEX_NO_NODE; child = tree->nodes[child].next)
-        if (is_nullable(tree, child) == is_any)
-            return is_any;
-    return !is_any;
-}
-
 static int take_repeats(struct leat_regex_reader *reader, struct item *item) {
     struct repeat repeat = {0};
     uint32_t child;
@@ -540,7 +547,7 @@ static int take_repeats(struct leat_regex_reader *reader, struct item *item) {
             return leat_regex_fail(reader, "an assertion is repeated");
         /* When the loop ends that a round without progress would make endless is where matchers
          * differ. */
-        if (repeat.max > 1 && is_nullable(reader->tree, item->node))
+        if (repeat.max > 1 && leat_regex_is_nullable(reader->tree, item->node))
             return leat_regex_fail(reader, "what is repeated can be empty; that is not supported");
         if (++n > 8)
             return leat_regex_fail(reader, "repeats are repeated more than 8 times");
@@ -586,7 +593,7 @@ static int check_long_case(struct leat_regex_reader *reader, uint32_t before, ui
 static int take_sequence(struct leat_regex_reader *reader, uint32_t *ret) {
     struct leat_regex_ends ends = {0};
     uint32_t last = LEAT_REGEX_NO_NODE;
-    int r = add_node(reader, LEAT_REGEX_SEQUENCE, ret);
+    int r = leat_regex_add_node(reader, LEAT_REGEX_SEQUENCE, ret);
 
     while (r == 0) {
         struct item item = {0};
@@ -652,6 +659,9 @@ int leat_regex_parse(const char *pattern, size_t n_bytes, struct leat_regex_tree
     r = take_alternatives(&reader, &ret_tree->root);
     if (r == 0 && !leat_regex_is_done(&reader))
         r = leat_regex_fail(&reader, "a `)` closes nothing");
+    if (r == 0)
+        r = leat_regex_settle_groups(&reader);
+    free(reader.groups);
     return r;
 }
 

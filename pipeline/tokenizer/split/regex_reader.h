@@ -13,6 +13,15 @@ struct leat_regex_ends {
     uint32_t first, last;
 };
 
+/* A group that a backreference may refer to. */
+struct leat_regex_group {
+    const uint8_t *name; /* in the pattern, of n_name_bytes; NULL: it has none */
+    uint32_t n_name_bytes;
+    uint32_t node;   /* NO_NODE: it is open */
+    uint32_t number; /* among those that are referred to, from 1 */
+    bool is_referenced, is_nullable;
+};
+
 struct leat_regex_reader {
     const uint8_t *pattern;
     uint32_t n_bytes;
@@ -20,7 +29,10 @@ struct leat_regex_reader {
     uint32_t depth; /* of groups */
     uint32_t bracket_depth;
     bool ignores_case, dot_is_all, is_extended;
-    struct leat_regex_ends ends; /* of the group that was taken last */
+    struct leat_regex_ends ends;     /* of the group that was taken last */
+    struct leat_regex_group *groups; /* in the order in which they open */
+    uint32_t n_groups, groups_capacity;
+    bool has_names, has_numbers; /* groups with names; backreferences by number */
     struct leat_regex_tree *tree;
     struct leat_error *err;
 };
@@ -48,6 +60,9 @@ static inline bool leat_regex_looks_at(const struct leat_regex_reader *reader, c
 __attribute__((format(printf, 2, 3))) int leat_regex_fail(struct leat_regex_reader *reader,
                                                           const char *format, ...);
 
+/* A new node without children; its number. 0, -ENOMEM, -EINVAL. */
+int leat_regex_add_node(struct leat_regex_reader *reader, enum leat_regex_kind kind, uint32_t *ret);
+
 uint32_t leat_regex_take_code(struct leat_regex_reader *reader); /* one character of the pattern */
 
 /* An escape: a code point, or a set of them. What only means something outside of brackets
@@ -64,6 +79,22 @@ int leat_regex_take_escape(struct leat_regex_reader *reader, bool is_bracket,
 
 /* Takes a bracket expression; the place is at its `[`. 0, -ENOMEM, -EINVAL. */
 int leat_regex_take_bracket(struct leat_regex_reader *reader, struct leat_code_set *ret_set);
+
+/* ---- groups and backreferences (regex_group.c); each 0, -ENOMEM or -EINVAL */
+
+/* name: NULL for a group without one. */
+int leat_regex_open_group(struct leat_regex_reader *reader, const uint8_t *name, uint32_t n_bytes,
+                          uint32_t *ret_group);
+int leat_regex_close_group(struct leat_regex_reader *reader, uint32_t group, uint32_t body,
+                           uint32_t *ret_node);
+/* The place is at a digit behind a backslash. 1: it was taken; 0: it is no backreference. */
+int leat_regex_take_number_reference(struct leat_regex_reader *reader, uint32_t *ret_node);
+/* The place is at the `k` of \k<name> or \k'name'. */
+int leat_regex_take_name_reference(struct leat_regex_reader *reader, uint32_t *ret_node);
+/* Whether something can match nothing. */
+bool leat_regex_is_nullable(const struct leat_regex_tree *tree, uint32_t node);
+/* When all of the pattern is taken. */
+int leat_regex_settle_groups(struct leat_regex_reader *reader);
 
 /* ---- named sets of code points (regex_property.c) */
 

@@ -2,11 +2,13 @@
  * sibling, and the sets of code points that its leaves match.
  *
  * The tree has no options any more: case, line breaks and layout are resolved into sets. Groups
- * only group, since nothing refers to what they matched.
+ * only group, but for those that a backreference refers to.
  *
  * Owner: the thread that loads.
  */
 #pragma once
+
+#include <stdbool.h>
 
 #include "pipeline/tokenizer/split/code_set.h"
 #include "proto/error.h"
@@ -24,6 +26,8 @@ enum leat_regex_kind {
     LEAT_REGEX_SEQUENCE,    /* of the children */
     LEAT_REGEX_ALTERNATION, /* of the children */
     LEAT_REGEX_REPEAT,      /* of the only child */
+    LEAT_REGEX_CAPTURE,     /* the only child, and what it matched is kept */
+    LEAT_REGEX_REFERENCE,   /* what the group matched last */
     LEAT_REGEX_ATOMIC,
     LEAT_REGEX_AHEAD,
     LEAT_REGEX_NOT_AHEAD,
@@ -48,8 +52,10 @@ enum leat_regex_greed {
 struct leat_regex_node {
     enum leat_regex_kind kind;
     enum leat_regex_greed greed; /* of a REPEAT, and */
-    uint32_t min, max;           /* its bounds; max may be FOREVER */
+    uint32_t min, max;           /* its bounds; max may be FOREVER; of a REFERENCE the characters
+                                    that it matches at least: 0 or 1 */
     uint32_t set;                /* of a SET */
+    uint32_t group;              /* of a CAPTURE or REFERENCE, from 1 in the order of the text */
     uint32_t first, next;        /* NO_NODE: none */
 };
 
@@ -60,6 +66,7 @@ struct leat_regex_tree {
     uint32_t n_sets;
     uint32_t root;
     uint32_t newline_set, word_set; /* that assertions need */
+    bool has_references;
 };
 
 /* Parses a pattern in Ruby's syntax. 0, -ENOMEM, or -EINVAL with err set. The tree is to be freed
