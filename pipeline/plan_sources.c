@@ -295,6 +295,7 @@ static void widen(struct leat_field *common, const struct leat_field *own) {
     if (!own->has_pad_value || own->pad_value != common->pad_value)
         common->has_pad_value = false;
     common->is_annotation &= own->is_annotation;
+    common->is_labels &= own->is_labels;
 }
 
 /* Whether a tokenizer adds special tokens depends on what is known of the text. */
@@ -350,9 +351,12 @@ static int add_common(struct leat_plan *plan, struct leat_planner *planner,
     const struct leat_field first = planner->fields[find_name(&schemas[0], name)->column];
     struct leat_field *field;
     uint32_t column;
-    int r = leat_planner_add(planner, &plan->source->base, NULL, name, first.dtype, first.is_list,
-                             &column, &field, err);
+    int r;
 
+    planner->stage = leat_planner_maker(planner, find_name(&schemas[0], name)->column);
+    r = leat_planner_add(planner, &plan->source->base, NULL, name, first.dtype, first.is_list,
+                         &column, &field, err);
+    planner->stage = 0;
     if (r < 0)
         return r;
     field->max_length = first.max_length;
@@ -360,6 +364,7 @@ static int add_common(struct leat_plan *plan, struct leat_planner *planner,
     field->has_pad_value = first.has_pad_value;
     field->pad_value = first.pad_value;
     field->is_annotation = first.is_annotation;
+    field->is_labels = first.is_labels;
     field->has_special_tokens = first.has_special_tokens;
     field->bos = first.bos;
     for (size_t i = 0; i < plan->n_sources; i++) {

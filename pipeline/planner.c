@@ -246,11 +246,11 @@ uint32_t leat_planner_column(const struct leat_planner *planner, size_t i) {
     return planner->names[i].column;
 }
 
-static bool is_made_by_source(const struct leat_planner *planner, uint32_t column) {
+uint32_t leat_planner_maker(const struct leat_planner *planner, uint32_t column) {
     for (size_t i = 0; i < planner->n_makes; i++)
         if (planner->makes[i].column == column)
-            return planner->makes[i].stage == 0;
-    return true;
+            return planner->makes[i].stage;
+    return 0;
 }
 
 int leat_planner_default_text(const struct leat_planner *planner, const struct leat_config *config,
@@ -264,7 +264,7 @@ int leat_planner_default_text(const struct leat_planner *planner, const struct l
 
         if (planner->fields[entry->column].dtype != LEAT_DTYPE_TEXT)
             continue;
-        if (!is_made_by_source(planner, entry->column))
+        if (leat_planner_maker(planner, entry->column) > 0)
             made = made && made->column > entry->column ? made : entry;
         else if (n_given++ == 0)
             given = entry;

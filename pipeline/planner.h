@@ -49,6 +49,8 @@ struct leat_planner {
 
 int leat_planner_init(struct leat_planner *planner);
 void leat_planner_deinit(struct leat_planner *planner);
+/* The stage that makes the column, by its position in planning order; 0: the source. */
+uint32_t leat_planner_maker(const struct leat_planner *planner, uint32_t column);
 int leat_planner_add_lack(struct leat_planner *planner, const char *name, const char *why);
 /* Why the field is not there; NULL: nobody has it. */
 const char *leat_planner_lacks(const struct leat_planner *planner, const char *name);

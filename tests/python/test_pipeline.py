@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import math
 import os
 import pathlib
@@ -396,6 +397,25 @@ def test_sources_with_stages(tmp_path: pathlib.Path) -> None:
     mixed = leat.mix(tokens, weights=[1, 1])
     batch = next(iter(mixed.select(["input_ids", "id"]).pad(64).batch(4)))
     assert set(batch) == {"input_ids", "attention_mask", "id"} and batch["input_ids"].shape == (4, 64)
+
+
+def test_sources_with_tokens(tmp_path: pathlib.Path) -> None:
+    """What a stage says of its field (labels, where there is loss, special tokens) holds behind the sources, too."""
+    for name, answers in (("a", "abc"), ("b", "de")):
+        lines = [[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": text * 3}] for text in answers]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"messages": line}) + "\n" for line in lines))
+    sources = [leat.jsonl(f"{name}.jsonl", fields={"messages": "json"}) for name in "ab"]
+    chats = [each.chat(messages="messages", template="chatml") for each in sources]
+    tokens = [each.tokenize("./modernbert") for each in chats]
+    labels = [each.causal_labels(loss_on="assistant") for each in tokens]
+    behind = [
+        leat.concat(sources).chat(messages="messages", template="chatml").tokenize("./modernbert"),
+        leat.concat(chats).tokenize("./modernbert"),
+        leat.concat(tokens),
+    ]
+    every = [each.causal_labels(loss_on="assistant") for each in behind] + [leat.concat(labels)]
+    digests = [digest_of(each.pack(128, fields=["input_ids", "labels"], value=0).batch(2)) for each in every]
+    assert digests == digests[:1] * 4
 
 
 def test_asyncio() -> None:
