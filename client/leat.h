@@ -157,13 +157,13 @@ struct leat_open_options {
     const uint8_t *expect_digest; /* 32 bytes: fail with -ESTALE if the stream's spec has another
                                      digest; NULL: whatever it has */
     int32_t open_timeout_ms;      /* for connecting and opening; 0: 120 s; -1: no limit */
-    int32_t reconnect_timeout_ms; /* how long to look for a daemon that is gone: 0:
-                                     LEAT_RECONNECT_DEFAULT_MS; -1: for ever; LEAT_NO_RECONNECT:
-                                     not at all */
+    int32_t reconnect_timeout_ms; /* how long to look for a daemon that is gone, or goes while the
+                                     stream is opened: 0: LEAT_RECONNECT_DEFAULT_MS; -1: for ever;
+                                     LEAT_NO_RECONNECT: not at all */
     uint32_t local_rank;          /* among the ranks on this machine, */
     uint32_t local_world_size;    /* of which there are so many; 0: the launcher's, or unknown */
-    /* Called from within leat_stream_next() when a connection is lost, tried for, and back; must
-     * not call anything on the stream. NULL: nothing is told. */
+    /* Called from within leat_stream_next(), and the call that opens the stream, when a connection
+     * is lost, tried for, and back; must not call anything on the stream. NULL: nothing is told. */
     void (*on_reconnect)(void *user, const struct leat_reconnect_event *event);
     void *on_reconnect_user;
     const char *position; /* go on there: a text of leat_stream_position(), in place of first_epoch

@@ -34,9 +34,34 @@ static int wait_for_session(struct leat_stream *stream, const struct leat_open_o
     return r < 0 ? r : 0;
 }
 
-int leat_stream_attach(int take_fd, const Leat__OpenRequest *message,
-                       const struct leat_open_options *options, struct leat_stream **ret_stream,
-                       struct leat_error *err) {
+/* A daemon that is restarted hangs up on those who come, or tells them that it goes. */
+static bool is_restarting(int code) {
+    return code == -ESHUTDOWN || code == -ECONNRESET;
+}
+
+/* The next daemon is looked for as for a stream that lost its connection. */
+static int wait_for_daemon(struct leat_stream *stream, const struct leat_open_options *options,
+                           struct leat_error *err) {
+    int r;
+
+    stream->error = *err;
+    r = leat_reconnect_lose(stream);
+    while (r == 0 && (r = leat_reconnect_step(stream)) == 0) {
+        r = leat_wire_wait(&stream->wire, POLLIN, -1, leat_reconnect_wake_ns(stream));
+        if (r == -EINTR && !goes_on(options))
+            return leat_error_set(err, r, "waiting for the daemon: %s", strerror(-r));
+        r = 0;
+    }
+    if (r > 0)
+        leat_reconnect_over(stream);
+    else
+        *err = stream->error;
+    return r < 0 ? r : 0;
+}
+
+int leat_stream_attach(int take_fd, const struct sockaddr_un *place,
+                       const Leat__OpenRequest *message, const struct leat_open_options *options,
+                       struct leat_stream **ret_stream, struct leat_error *err) {
     struct leat_stream *stream = calloc(1, sizeof(*stream));
     int r;
 
@@ -57,10 +82,14 @@ int leat_stream_attach(int take_fd, const Leat__OpenRequest *message,
         r = leat_error_set(err, -errno, "eventfd: %s", strerror(errno));
     else
         r = leat_request_init(&stream->request, message, options, err);
-    if (r == 0)
+    if (r == 0) {
+        stream->request.place = *place;
         r = leat_session_begin(stream, take_fd, err);
+    }
     if (r == 0)
         r = wait_for_session(stream, options, err);
+    if (is_restarting(r))
+        r = wait_for_daemon(stream, options, err);
     if (r < 0) {
         leat_stream_free(stream);
         return r;
@@ -79,9 +108,5 @@ int leat_stream_open(const char *address, const Leat__OpenRequest *message,
                                  is_copy ? SOCK_STREAM : SOCK_SEQPACKET, options->open_timeout_ms,
                                  &fd, &place, err);
 
-    if (r == 0)
-        r = leat_stream_attach(fd, message, options, ret_stream, err);
-    if (r == 0)
-        (*ret_stream)->request.place = place;
-    return r;
+    return r < 0 ? r : leat_stream_attach(fd, &place, message, options, ret_stream, err);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include "client/batch.h"
 #include "client/reconnect.h"
@@ -68,10 +69,10 @@ int leat_stream_open(const char *address, const Leat__OpenRequest *message,
                      const struct leat_open_options *options, struct leat_stream **ret_stream,
                      struct leat_error *err);
 
-/* The same on a connected socket, which it takes. */
-int leat_stream_attach(int take_fd, const Leat__OpenRequest *message,
-                       const struct leat_open_options *options, struct leat_stream **ret_stream,
-                       struct leat_error *err);
+/* The same on a socket that is connected to that place, and which it takes. */
+int leat_stream_attach(int take_fd, const struct sockaddr_un *place,
+                       const Leat__OpenRequest *message, const struct leat_open_options *options,
+                       struct leat_stream **ret_stream, struct leat_error *err);
 
 /* -EPERM with a message in a forked child. */
 int leat_stream_check_process(struct leat_stream *stream);

@@ -133,7 +133,9 @@ int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err) {
     for (int i = 0; i < LEAT_N_ENDPOINTS && r == 0; i++)
         if (is_wanted(daemon, i, n_passed))
             r = bind_one(daemon, i, err);
-    if (r == 0 && daemon->settings->http_listen && !leat_http_is_open(&daemon->http))
+    /* a daemon that belongs to a process may share its file with the machine's */
+    if (r == 0 && daemon->settings->http_listen && !daemon->options.end_with &&
+        !leat_http_is_open(&daemon->http))
         r = leat_http_bind(&daemon->http, daemon->settings->http_listen, HTTP_GROUP, err);
     return r;
 }

@@ -66,8 +66,9 @@ const struct leat_arg leat_settings_args[] = {
     {.name = "http_listen",
      .type = LEAT_ARG_TEXT,
      .offset = MEMBER(http_listen),
-     .help = "Where metrics and a status page are to be had over HTTP: 127.0.0.1:PORT, [::1]:PORT, "
-             "or unix:PATH. If not given, nowhere."},
+     .help =
+         "Where metrics and a status page are to be had over HTTP: 127.0.0.1:PORT, [::1]:PORT, "
+         "or unix:PATH. If not given, nowhere. A private daemon (leatctl run, Python) has none."},
     {.name = "roots",
      .type = LEAT_ARG_PATHS,
      .offset = MEMBER(roots),

@@ -116,6 +116,7 @@ struct launch {
     struct words words;
     const char *notify;
     pid_t parent;
+    char self[16]; /* in words: our process, which the daemon belongs to */
 };
 
 /* In the child. */
@@ -234,6 +235,8 @@ int leat_cli_daemon_start_with(struct leat_cli_daemon *daemon, const char *file,
         return r;
     add_words(&launch.words, "leatd", NULL);
     add_words(&launch.words, "--config", file);
+    (void)snprintf(launch.self, sizeof(launch.self), "%d", (int)getpid());
+    add_words(&launch.words, "--end-with", launch.self);
     add_words(&launch.words, "--socket-dir", daemon->directory);
     if (is_unfused)
         add_words(&launch.words, "--no-fuse", NULL);

@@ -65,12 +65,14 @@ static void run(struct fake_script *script, uint64_t seed) {
     fake_trainer_close(&trainer);
 }
 
-/* The first session is opened, then breaks behind each number of packets, and so does the next. */
+/* The first session breaks behind each number of packets, also while it is opened (but for a
+ * shortage, which is an answer then), and so does the next. */
 static void test_every_point(void **state) {
     (void)state;
     for (int is_copy = 0; is_copy < 2; is_copy++)
         for (int how = 0; how < (is_copy ? FAKE_REFUSE : FAKE_N_HOWS); how++)
-            for (int first = 3; first < 18; first += how == FAKE_CLOSE ? 1 : 2)
+            for (int first = how == FAKE_SHORTAGE ? 3 : 0; first < 18;
+                 first += how == FAKE_CLOSE ? 1 : 2)
                 for (int second = 0; second < 6; second += how == FAKE_CLOSE ? 2 : 5) {
                     struct fake_script script = {.is_copy = is_copy,
                                                  .n_breaks = 2,

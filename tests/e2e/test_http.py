@@ -21,7 +21,7 @@ import urllib.request
 
 import browser
 import data
-from leat_harness import BIN, HANG_S, ROOT, Daemon, main, require, wait_until
+from leat_harness import BIN, HANG_S, ROOT, Daemon, main, require, run_digest, wait_until
 
 MAX_CONNECTIONS = 24
 AT_ONCE, PER_SECOND = 1024, 200  # connections of a user
@@ -429,6 +429,12 @@ def test_memory_is_claimed(folder):
         with Daemon(folder, configuration(folder, 10, **listen), wrapper=wrapper) as daemon:
             claimed.append(daemon.status()["memory_claimed_bytes"])
     assert min(claimed[1:]) - claimed[0] > 6 << 20, claimed  # 8 MiB, and the process differs a little
+
+
+def test_private_daemons_do_not_listen(folder):
+    """leatctl starts one of the same file while the machine's daemon has the port."""
+    with Daemon(folder, configuration(folder, 50, http_listen=f"127.0.0.1:{free_port()}")) as daemon:
+        assert run_digest(daemon.config, "--stream", "titanic", "--epochs", 1) == daemon.digest("titanic", "--epochs", 1)
 
 
 def test_cannot_listen(folder):

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "client/leat.h"
@@ -109,6 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     Leat__OpenRequest message = LEAT__OPEN_REQUEST__INIT;
     Leat__Position start = LEAT__POSITION__INIT;
     struct leat_error err = LEAT_ERROR_INIT;
+    const struct sockaddr_un nowhere = {.sun_family = AF_UNIX};
     struct leat_stream *stream = NULL;
     int ends[2];
     int is_copy;
@@ -126,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     options.delivery = is_copy ? LEAT_DELIVERY_COPY : LEAT_DELIVERY_SHARED;
     message.world_size = 1;
     message.start = &start;
-    if (leat_stream_attach(ends[0], &message, &options, &stream, &err) == 0)
+    if (leat_stream_attach(ends[0], &nowhere, &message, &options, &stream, &err) == 0)
         pull(stream);
     (void)close(ends[1]);
     return 0;
