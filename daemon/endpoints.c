@@ -157,7 +157,7 @@ static void log_refusal(struct leat_daemon *daemon, uid_t uid, const struct leat
         leat_daemon_log_client(daemon, uid, LEAT_EVENT_REFUSED,
                                (struct leat_log_field[]){
                                    LEAT_LOG_N("uid", uid),
-                                   LEAT_LOG_F("error", err->message),
+                                   LEAT_LOG_T("error", err->message),
                                    LEAT_LOG_FIELDS_END,
                                });
 }

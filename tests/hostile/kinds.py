@@ -2,6 +2,7 @@
 import contextlib
 import os
 import random
+import shutil
 import signal
 import socket
 import struct
@@ -303,11 +304,21 @@ def flood(world, rng):
 
 # ---- daemons of their own ----
 
+def complaints(log):
+    """What sanitizers and the daemon itself say of what must not be."""
+    words = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error:", "Assertion", "event=stuck")
+    return [line for line in log.split("\n") if any(word in line for word in words)][:20]
+
+
+@contextlib.contextmanager
 def own_daemon(world, rng, **settings):
     folder = world.folder / f"own-{os.getpid()}-{rng.randrange(10**9)}"
     folder.mkdir()
     (folder / "n.csv").write_text("id\n" + "".join(f"{i}\n" for i in range(3000)))
-    return Daemon(folder, data.yaml_text({"s": data.numbers_stream([str(folder / "n.csv")])}, workers=2, **settings))
+    with Daemon(folder, data.yaml_text({"s": data.numbers_stream([str(folder / "n.csv")])}, workers=2, **settings)) as daemon:
+        yield daemon
+    assert not complaints(daemon.log), complaints(daemon.log)
+    shutil.rmtree(folder)
 
 
 def end_well(daemon):
