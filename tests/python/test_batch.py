@@ -91,8 +91,31 @@ class TestBuffers:
         with numbers.open("rows") as stream, take(stream) as batch:
             with pytest.raises(BufferError, match="bfloat16 is bfloat16"):
                 memoryview(batch["bfloat16"])
-            with pytest.raises(TypeError, match="NumPy has not"):
-                numpy.asarray(batch["bfloat16"])
+            pytest.importorskip("ml_dtypes")
+            assert numpy.asarray(batch["bfloat16"]).tolist() == expected("bfloat16", 0)
+            with pytest.raises(ValueError, match="only by a copy"):
+                batch["bfloat16"].__array__(copy=False)
+
+    def test_it_is_used_as_an_array(self, numbers: Leatd) -> None:
+        numpy = pytest.importorskip("numpy")
+        with numbers.open("rows") as stream, take(stream) as batch:
+            tensor = batch["int32"]
+            looking = tensor.numpy()
+            assert looking.ctypes.data == tensor.data_ptr and not looking.flags.writeable
+            assert looking.dtype == numpy.int32 and tensor[0] == looking[0] and tensor[-1] == expected("int32", 0)[-1]
+            assert tensor[1:3].tolist() == expected("int32", 0)[1:3] and [int(n) for n in tensor] == expected("int32", 0)
+            with pytest.raises(IndexError):
+                tensor[BATCH]
+            assert numpy.asarray(tensor, dtype="float64").dtype == numpy.float64
+            assert batch.release() is False  # `looking` holds the slot
+            with pytest.raises(ValueError, match="released"):
+                tensor[0]
+
+    def test_jax_takes_it(self, numbers: Leatd) -> None:
+        jnp = pytest.importorskip("jax.numpy")
+        with numbers.open("rows") as stream, take(stream) as batch:
+            for name in ("int32", "float32", "uint8", "bool"):
+                assert jnp.asarray(batch[name]).tolist() == expected(name, 0)
 
     def test_numpy_looks_in_and_cannot_write(self, numbers: Leatd) -> None:
         numpy = pytest.importorskip("numpy")

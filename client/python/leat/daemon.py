@@ -39,6 +39,10 @@ _LEVELS = {
     "debug": logging.DEBUG,
 }
 
+# What keeps the users of one daemon from each other; a daemon of one process needs none of it.
+_SHARED_LIMITS = ("max_streams", "max_user_streams", "max_sessions", "max_user_sessions")
+_UNLIMITED = 16384  # the most that the settings take
+
 _RAISED = ("refused", "stream-failed")  # events that whoever asked is told as an exception
 
 _log = logging.getLogger("leat.daemon")
@@ -148,6 +152,8 @@ class Embedded:
         environment = {name: value for name, value in os.environ.items() if name not in hidden}
         command = [programs.find("leatd"), "--end-with", str(os.getpid()), "--socket-dir", self.folder]
         command += ["--set", "exec=trainers", "--set", "log=json"]
+        for limit in _SHARED_LIMITS:
+            command += ["--set", f"{limit}={_UNLIMITED}"]
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

@@ -84,6 +84,16 @@ def _numpy_array(tensor: _leat.Tensor, copy: bool | None) -> Any:
     return array
 
 
+def array_of(tensor: _leat.Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    """What Tensor.numpy(), tensor[..] and tensor.__array__() look at: the slot, if that can be. ValueError: copy=False, and
+    it cannot."""
+    needs_copy = tensor.dtype == "bfloat16" or dtype is not None and module("numpy").dtype(dtype).name != tensor.dtype
+    if needs_copy and copy is False:
+        raise ValueError(f"{tensor.name}: {tensor.dtype} becomes {dtype or 'an array of NumPy'} only by a copy")
+    array = _numpy_array(tensor, bool(copy) or tensor.dtype == "bfloat16")
+    return array if dtype is None else array.astype(dtype, copy=False)
+
+
 def _copy_to(address: int, tensor: _leat.Tensor) -> None:
     """Its bytes, to memory of this process. What is exported meanwhile keeps the slot from going back."""
     hold = tensor.__dlpack__() if tensor.dtype == "bfloat16" else memoryview(tensor)
@@ -136,7 +146,7 @@ def _torch_copy(tensor: _leat.Tensor) -> Any:
 
 def _begin_jax(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[], dict[str, Any]]:
     place = _jax_place(device)
-    _check_narrowed(batch)
+    _check_narrowed(batch.values())
     if getattr(place, "platform", None) in ("gpu", "cuda"):
         if copy is False:
             raise SpecError(f"on {place} batches are copied: copy=False is for the CPU")
@@ -147,11 +157,17 @@ def _begin_jax(batch: _leat.Batch, device: Any, copy: bool | None) -> Callable[[
     return lambda: arrays
 
 
-def _check_narrowed(batch: _leat.Batch) -> None:
+def jax_array_of(tensor: _leat.Tensor) -> Any:
+    """What jax.numpy takes of Tensor.__jax_array__(): a copy, where JAX puts arrays."""
+    _check_narrowed([tensor])
+    return _jax_array(tensor, _jax_place(None), None)
+
+
+def _check_narrowed(tensors: Iterable[_leat.Tensor]) -> None:
     """DataError: JAX, which makes int32 of int64, would wrap a number around."""
     if module("jax").config.jax_enable_x64:
         return
-    for tensor in batch.values():
+    for tensor in tensors:
         if tensor.dtype == "int64" and tensor.nbytes:
             numbers = module("numpy").asarray(tensor)
             worst = max(int(numbers.max()), int(numbers.min()), key=abs)

@@ -372,6 +372,7 @@ class DataLoader:
         self._goes_on = False  # at a position that was loaded
         self._loop: object | None = None  # the `for` that is gone through
         self._batches: Converted | None = None  # its, which may be ahead of what was given
+        self._batches_of: Stream | None = None
         self._n_batches: int | None = None  # of the last epoch that was seen whole
 
     @property
@@ -384,7 +385,8 @@ class DataLoader:
             self._begin()
         self._goes_on = False
         self._loop = loop = object()
-        self._batches = batches = self.stream.to(self.framework, device=self.device)
+        self._batches_of = self.stream
+        self._batches = batches = self._batches_of.to(self.framework, device=self.device)
         while self._epochs_left:
             is_whole, n_batches = self._is_at_start(), 0
             for batch in _with_advice(batches):
@@ -418,12 +420,14 @@ class DataLoader:
         return epoch, step
 
     def _position(self) -> dict[str, Any]:
-        return self.pipeline.state_dict() if self._batches is None else self._batches.state_dict()
+        if self._batches is None or self._batches_of is not self.stream:  # a forked child has a stream of its own
+            return self.pipeline.state_dict()
+        return self._batches.state_dict()
 
     def _drop_batches(self) -> None:
         """Before the stream goes elsewhere."""
         batches, self._batches = self._batches, None
-        if batches is not None:
+        if batches is not None and self._batches_of is self.stream:
             batches.drop_ahead()
 
     def __len__(self) -> int:

@@ -43,7 +43,7 @@ class Pipeline(_stages.Stages):
     texts, numbers for scalars, and NumPy arrays (which are the caller's own) for lists.
     """
 
-    __slots__ = ("_source", "_stages_", "_options", "_name", "_open_options", "_stream", "__weakref__")
+    __slots__ = ("_source", "_stages_", "_options", "_name", "_open_options", "_stream", "_pid", "__weakref__")
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class Pipeline(_stages.Stages):
         self._name = name
         self._open_options: OpenOptions = {}
         self._stream: Stream | None = None
+        self._pid = 0  # of the process that opened it
 
     @classmethod
     def begin(cls, kind: str, arguments: Mapping[str, Any]) -> Self:
@@ -236,10 +237,15 @@ class Pipeline(_stages.Stages):
 
     @property
     def stream(self) -> Stream:
-        """The one that iteration, len() and positions are of; opened when it is first needed."""
-        if self._stream is None:
-            self._stream = self.open()
-        return self._stream
+        """The one that iteration, len() and positions are of; opened when it is first needed. A forked child has its own."""
+        return self._own_stream() or self._keep(self.open())
+
+    def _own_stream(self) -> Stream | None:
+        return self._stream if self._pid == os.getpid() else None
+
+    def _keep(self, stream: Stream) -> Stream:
+        self._stream, self._pid = stream, os.getpid()
+        return stream
 
     @property
     def schema(self) -> dict[str, tuple[str, tuple[int, ...]]]:
@@ -292,10 +298,11 @@ class Pipeline(_stages.Stages):
         """Goes on where `state_dict` was taken. PositionError: pipeline or data are others, and in what."""
         from .stream import position_of
 
-        if self._stream is None:
-            self._stream = self.open(position=position_of(state))
+        stream = self._own_stream()
+        if stream is None:
+            self._keep(self.open(position=position_of(state)))
         else:
-            self.stream.load_state_dict(state)
+            stream.load_state_dict(state)
 
     def set_epoch(self, epoch: int) -> None:
         """The next loop is that epoch, from its first batch."""
@@ -303,7 +310,7 @@ class Pipeline(_stages.Stages):
 
     def close(self) -> None:
         """Closes its stream; the next loop opens it anew, from the beginning."""
-        stream, self._stream = self._stream, None
+        stream, self._stream = self._own_stream(), None
         if stream is not None:
             stream.close()
 

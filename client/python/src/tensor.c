@@ -176,17 +176,67 @@ static PyObject *tensor_repr(PyObject *object) {
     return text;
 }
 
-/* NumPy asks for this where the buffer was refused, and would make an array of one object. */
-static PyObject *tensor_array(PyObject *object, PyObject *args, PyObject *kwargs) {
-    struct leat_py_tensor *self = (struct leat_py_tensor *)object;
+/* ---- as an array of NumPy ---- */
 
+/* What a function of leat.frameworks makes of the tensor. */
+static PyObject *convert(PyObject *object, const char *name, PyObject *kwargs) {
+    PyObject *module = PyImport_ImportModule("leat.frameworks"), *function = NULL, *args = NULL,
+             *array = NULL;
+
+    if (module && leat_py_tensor_check((struct leat_py_tensor *)object) == 0)
+        function = PyObject_GetAttrString(module, name);
+    if (function)
+        args = PyTuple_Pack(1, object);
+    if (args)
+        array = PyObject_Call(function, args, kwargs);
+    Py_XDECREF(args);
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return array;
+}
+
+/* It looks into the slot, and holds it. */
+static PyObject *array_of(PyObject *object, PyObject *kwargs) {
+    return convert(object, "array_of", kwargs);
+}
+
+/* JAX asks for the dtype of what is no array, and ours is a text. */
+static PyObject *tensor_jax_array(PyObject *object, PyObject *args) {
     (void)args;
-    (void)kwargs;
-    if (leat_py_tensor_check(self) == 0)
-        PyErr_Format(PyExc_TypeError,
-                     "%U is %s, which NumPy has not: take it by DLPack, or cast it in the pipeline",
-                     self->name, self->dtype_name);
-    return NULL;
+    return convert(object, "jax_array_of", NULL);
+}
+
+static PyObject *tensor_numpy(PyObject *object, PyObject *args) {
+    (void)args;
+    return array_of(object, NULL);
+}
+
+static PyObject *tensor_array(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"dtype", "copy", NULL};
+    PyObject *dtype = Py_None, *copy = Py_None, *options, *array;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", names, &dtype, &copy))
+        return NULL;
+    options = Py_BuildValue("{sOsO}", "dtype", dtype, "copy", copy);
+    array = options ? array_of(object, options) : NULL;
+    Py_XDECREF(options);
+    return array;
+}
+
+static PyObject *tensor_subscript(PyObject *object, PyObject *key) {
+    PyObject *array = array_of(object, NULL);
+    PyObject *item = array ? PyObject_GetItem(array, key) : NULL;
+
+    Py_XDECREF(array);
+    return item;
+}
+
+static PyObject *tensor_iterate(PyObject *object) {
+    PyObject *array = array_of(object, NULL);
+    PyObject *iterator = array ? PyObject_GetIter(array) : NULL;
+
+    Py_XDECREF(array);
+    return iterator;
 }
 
 static PyMethodDef methods[] = {
@@ -198,6 +248,10 @@ static PyMethodDef methods[] = {
     {"__dlpack_device__", leat_py_tensor_dlpack_device, METH_NOARGS,
      PyDoc_STR("__dlpack_device__($self)\n--\n\n(1, 0): the CPU.")},
     {"__array__", (PyCFunction)(void (*)(void))tensor_array, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"__jax_array__", tensor_jax_array, METH_NOARGS, NULL},
+    {"numpy", tensor_numpy, METH_NOARGS,
+     PyDoc_STR("numpy($self)\n--\n\n"
+               "An array of NumPy that looks into the slot, read-only; of bfloat16 a copy.")},
     {"tolist", leat_py_tensor_tolist, METH_NOARGS,
      PyDoc_STR("tolist($self)\n--\n\nThe elements as nested lists of numbers.")},
     {NULL, NULL, 0, NULL},
@@ -205,17 +259,6 @@ static PyMethodDef methods[] = {
 
 #define MEMBER(name, type, member, text)                                                           \
     { name, type, offsetof(struct leat_py_tensor, member), READONLY, PyDoc_STR(text) }
-
-/* Who takes it for an array is told how to get one. */
-static PyObject *tensor_subscript(PyObject *object, PyObject *key) {
-    const struct leat_py_tensor *self = (const struct leat_py_tensor *)object;
-
-    (void)key;
-    return PyErr_Format(PyExc_TypeError,
-                        "%U: a Tensor is not indexed itself: numpy.asarray(tensor)[..] and "
-                        "torch.from_dlpack(tensor)[..] look into it, batch.to(\"torch\") copies",
-                        self->name);
-}
 
 static PyMemberDef members[] = {
     MEMBER("name", T_OBJECT_EX, name, "In the batch."),
@@ -247,6 +290,7 @@ static PyType_Slot slots[] = {
     {Py_tp_getset, getters},
     {Py_sq_length, tensor_length},
     {Py_mp_subscript, tensor_subscript},
+    {Py_tp_iter, tensor_iterate},
     {Py_bf_getbuffer, tensor_getbuffer},
     {Py_bf_releasebuffer, tensor_releasebuffer},
     {0, NULL},
