@@ -71,6 +71,10 @@ def _begin(kind: str, arguments: dict[str, Any]) -> Pipeline:
 
 STAGES = '''
 
+def _names(first: Names, more: tuple[str, ...]) -> Names:
+    return [*([first] if isinstance(first, str) else first), *more] if more else first
+
+
 class Stages:
     """A method for each stage, which returns a pipeline with that stage behind all others."""
 
@@ -108,12 +112,20 @@ def parameter(kind: str, argument: Entry) -> str:
     return f"{name}: {annotation}" if is_required(kind, argument) else f"{name}: {annotation} | None = None"
 
 
+def is_list_alone(entry: Entry) -> bool:
+    """The fields are all that it is given: they may come one by one, as select("a", "b")."""
+    [first, *others] = entry["arguments"] or [{"type": ""}]
+    return not others and first["type"] == "list of fields" and bool(first.get("positional"))
+
+
 def parameters(entry: Entry) -> list[str]:
     """Positional ones first, in the order of the table; then those by name, what is required before what is not."""
     kind, arguments = entry["name"], entry["arguments"]
     places = [argument for argument in arguments if argument.get("positional")]
     names = [argument for argument in arguments if not argument.get("positional")]
     names.sort(key=lambda argument: not is_required(kind, argument))
+    if is_list_alone(entry):
+        return [parameter(kind, places[0]), "*more: str"]
     return [parameter(kind, argument) for argument in places] + ["*"] * bool(names) + [
         parameter(kind, argument) for argument in names
     ]
@@ -148,6 +160,8 @@ def docstring(entry: Entry, indent: str) -> list[str]:
 
 def call(entry: Entry, before: str, indent: str) -> str:
     pairs = [f"{json.dumps(argument['name'])}: {python_name(argument['name'])}" for argument in entry["arguments"]]
+    if is_list_alone(entry):
+        pairs = [f"{pair.partition(':')[0]}: _names({pair.partition(': ')[2]}, more)" for pair in pairs]
     text = f"{before}{{{', '.join(pairs)}}})"
     if len(indent + text) + 11 <= WIDTH:
         return text

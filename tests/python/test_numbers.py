@@ -184,3 +184,36 @@ def write(folder: pathlib.Path, pipeline: Any) -> pathlib.Path:
     path = folder / "stream.yaml"
     path.write_text(pipeline.to_yaml())
     return path
+
+
+# ---- dtypes and names as people write them ----
+
+
+def test_dtypes_of_frameworks(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "n.csv"
+    path.write_text("n\n7\n")
+    given: list[Any] = ["int64", np.int64, np.dtype("int64"), np.dtype(">i8"), int]
+    for package in ("torch", "jax.numpy", "mlx.core"):
+        try:
+            given.append(__import__("importlib").import_module(package).int64)
+        except ImportError:
+            continue
+    for dtype in given:
+        made = leat.csv(path).cast("n", dtype=dtype)
+        assert made.stages[0][1]["dtype"] == "int64", dtype
+    pipeline = leat.csv(path)
+    for dtype in ("float64", "int8", "int16"):
+        pipeline = pipeline.cast("n", dtype, dtype=dtype)
+    with pipeline.batch(1) as batches:
+        (batch,) = batches
+        assert {name: (tensor.dtype, tensor.tolist()) for name, tensor in batch.items()} == {
+            "float64": ("float64", [7.0]), "int8": ("int8", [7]), "int16": ("int16", [7]),
+        }
+    with pytest.raises(errors.SpecError, match='"float8" is none of'):
+        leat.csv(path).cast("n", dtype="float8").batch(1).check()
+
+
+def test_fields_one_by_one() -> None:
+    source = leat.csv("x.csv")
+    wanted = source.select(["a", "b"]).spec
+    assert source.select("a", "b").spec == source.select(["a"], "b").spec == source.select(fields=["a", "b"]).spec == wanted

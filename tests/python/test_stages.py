@@ -29,6 +29,7 @@ def parameters(entry: dict[str, Any]) -> dict[str, inspect.Parameter]:
     home: Any = _stages if entry["kind"] == "source" else Pipeline
     found = dict(inspect.signature(getattr(home, entry["name"])).parameters)
     found.pop("self", None)
+    found.pop("more", None)  # select("a", "b")
     return found
 
 
