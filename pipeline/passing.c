@@ -14,7 +14,7 @@ static const char *find_look(const struct leat_plan *plan) {
 /* The first by which a record may be no row; NULL: none. */
 static const char *find_drop(const struct leat_plan *plan) {
     for (size_t i = 0; i < plan->n_map; i++)
-        if (plan->map[i]->ops->is_filter && plan->map[i]->filter_column < 0)
+        if (leat_stage_filters(plan->map[i]->config) && plan->map[i]->filter_column < 0)
             return plan->map[i]->ops->name;
     return plan->options.on_error == LEAT_ON_ERROR_FAIL ? NULL : "on_error";
 }

@@ -157,7 +157,7 @@ static int plan_stage(struct leat_plan *plan, struct leat_plan_stage *stage,
 
     planner->stage = (uint32_t)stage->index + 1;
     planner->kind_index = stage->kind_index;
-    r = planner->is_packed && stage->ops->is_filter
+    r = planner->is_packed && leat_stage_filters(stage->config)
             ? leat_config_error(stage->config, NULL, err,
                                 "goes by records: it must stand before pack")
             : 0;

@@ -40,7 +40,7 @@ static bool is_alive(const struct leat_plan *plan, const struct leat_planner *pl
                      uint32_t stage) {
     bool makes_values = false;
 
-    if (plan->stages[stage - 1].ops->is_filter)
+    if (leat_stage_filters(plan->stages[stage - 1].config))
         return true;
     for (size_t i = 0; i < planner->n_makes; i++) {
         uint32_t column = planner->makes[i].column;
@@ -104,7 +104,7 @@ static void place_stages(struct leat_plan *plan, const bool *is_stage_alive) {
     for (size_t i = 0; i < plan->n_stages; i++) {
         struct leat_plan_stage *stage = &plan->stages[i];
 
-        if (stage->ops->is_filter && plan->n_order > 0) {
+        if (leat_stage_filters(stage->config) && plan->n_order > 0) {
             add_filter_column(plan, stage);
             plan->order[plan->n_order++] = stage;
         }

@@ -349,7 +349,10 @@ struct leat_stage_ops {
      * such a stream cannot be cached. NULL: never. */
     bool (*varies)(const struct leat_config *config);
 
-    bool is_filter; /* MAP that drops rows: evaluated where it stands, even behind ORDER stages */
+    /* MAP that drops rows: evaluated where it stands, even behind ORDER stages. `filters`: it does
+     * so with these arguments; NULL: as is_filter says. */
+    bool is_filter;
+    bool (*filters)(const struct leat_config *config);
 
     /* ORDER */
     bool is_blind; /* it looks at no column: rows without values may go through it */
@@ -405,6 +408,11 @@ struct leat_stage_ops {
     /* Fills the needed columns from map->block->source and its record_starts/ends. */
     int (*parse)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
 };
+
+/* True if the stage drops rows. */
+static inline bool leat_stage_filters(const struct leat_config *config) {
+    return config->ops->is_filter || (config->ops->filters && config->ops->filters(config));
+}
 
 /* The common beginning of every source's config. */
 struct leat_source_config {

@@ -22,6 +22,7 @@ struct exec {
     struct leat_texts command;
     struct leat_texts inputs;
     struct leat_text_map schema;
+    bool drops;
     int64_t processes;
     double deadline;
     double warm_up;
@@ -66,6 +67,11 @@ static const struct leat_arg args[] = {
      .min = 1,
      .max = 256,
      .help = "the fields that the program is given; left out: all there are"},
+    {.name = "drops",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct exec, drops),
+     .fallback = "false",
+     .help = "an answer {\"_leat\": .., \"_drop\": true} leaves the record out, as `filter` does"},
     {.name = "processes",
      .is_aside = true,
      .type = LEAT_ARG_INT,
@@ -159,6 +165,7 @@ static int check(struct leat_config *config, struct leat_error *err) {
                                      self->environment.keys[i]);
     if (!self->command.items[0][0])
         return leat_config_error(config, "command", err, "the program's name is empty");
+    self->rules.drops = self->drops;
     self->rules.n_processes = (uint32_t)self->processes;
     self->rules.n_ahead = (uint32_t)self->ahead + 1;
     self->rules.max_restarts = (uint32_t)self->max_restarts;
@@ -385,6 +392,10 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
     return leat_exec_schema_plan(&self->rules.schema, config, &self->inputs, planner, err);
 }
 
+static bool filters(const struct leat_config *config) {
+    return ((const struct exec *)config)->drops;
+}
+
 static uint32_t max_jobs(const struct leat_config *config) {
     return ((const struct exec *)config)->rules.n_processes;
 }
@@ -426,6 +437,7 @@ const struct leat_stage_ops leat_stage_exec = {
     .unload = unload,
     .digest = digest,
     .plan = plan,
+    .filters = filters,
     .map = map_rows,
     .max_jobs = max_jobs,
     .workspace_new = workspace_new,

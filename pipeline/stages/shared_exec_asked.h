@@ -13,6 +13,7 @@
 
 #define LEAT_EXEC_TAG       "_leat"
 #define LEAT_EXEC_TAG_BYTES 8
+#define LEAT_EXEC_DROP      "_drop"    /* true in an answer: the record is left out */
 #define LEAT_EXEC_PROBE     UINT32_MAX /* a question that is asked for its answer's place only */
 
 struct leat_exec_question {

@@ -230,6 +230,14 @@ static int store(struct leat_exec_crew *crew, uint32_t row, struct leat_json_nod
         leat_map_reject(crew->map, row, NULL, "%s", reason);
         return keep_probe(crew, row, true);
     }
+    if (leat_exec_schema_says_drop(answer)) {
+        if (crew->rules->drops)
+            leat_map_drop(crew->map, row);
+        else
+            leat_map_reject(crew->map, row, NULL,
+                            "the program leaves it out, which `drops: true` would let it do");
+        return keep_probe(crew, row, false);
+    }
     r = leat_exec_schema_store(&crew->rules->schema, crew->map, crew->values, row, answer, &fault);
     if (r == -EINVAL)
         leat_map_reject(crew->map, row, fault.path[0] ? fault.path : NULL, "%s", fault.message);

@@ -25,6 +25,7 @@ struct leat_exec_rules {
     struct leat_exec_schema schema;
     uint32_t n_processes;  /* of a stream */
     uint32_t n_ahead;      /* records that one is asked, the one it is at included */
+    bool drops;            /* answers may leave records out */
     uint32_t max_restarts; /* in a row without an answer */
     uint64_t deadline_ns, warm_up_ns, idle_ns;
 };

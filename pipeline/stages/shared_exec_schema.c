@@ -69,9 +69,11 @@ int leat_exec_schema_declare(struct leat_exec_schema *schema, const struct leat_
         struct leat_exec_field *field = &schema->fields[schema->n_fields++];
 
         field->name = declared->keys[i];
-        if (strcmp(field->name, LEAT_EXEC_TAG) == 0)
-            return leat_config_error(config, arg, err,
-                                     "\"" LEAT_EXEC_TAG "\" is the tag of an answer, no field");
+        if (strcmp(field->name, LEAT_EXEC_TAG) == 0 || strcmp(field->name, LEAT_EXEC_DROP) == 0)
+            return leat_config_error(config, arg, err, "\"%s\" is %s, no field", field->name,
+                                     strcmp(field->name, LEAT_EXEC_TAG) == 0
+                                         ? "the tag of an answer"
+                                         : "what leaves a record out");
         if (!field->name[0] || strlen(field->name) > LEAT_NAME_MAX)
             return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
                                      LEAT_NAME_MAX, strlen(field->name));
@@ -210,6 +212,13 @@ bool leat_exec_schema_says_error(const struct leat_exec_schema *schema,
         return false;
     *ret_reason = leat_json_string(reason, &n);
     return true;
+}
+
+bool leat_exec_schema_says_drop(struct leat_json_node answer) {
+    struct leat_json_node drop;
+
+    return leat_json_find(answer, LEAT_EXEC_DROP, sizeof(LEAT_EXEC_DROP) - 1, &drop) &&
+           leat_json_kind(drop) == LEAT_JSON_BOOL && leat_json_bool(drop);
 }
 
 bool leat_exec_schema_is_answer(const struct leat_exec_schema *schema, struct leat_json_node line) {

@@ -61,6 +61,9 @@ bool leat_exec_schema_is_answer(const struct leat_exec_schema *schema, struct le
 bool leat_exec_schema_says_error(const struct leat_exec_schema *schema,
                                  struct leat_json_node answer, const char **ret_reason);
 
+/* {"_drop": true}: the record is to be left out. */
+bool leat_exec_schema_says_drop(struct leat_json_node answer);
+
 /* Memory for the columns that are needed, all of them empty; values: [n_fields]. 0 or -ENOMEM. */
 int leat_exec_schema_begin(const struct leat_exec_schema *schema, struct leat_map *map,
                            struct leat_exec_values *values);

@@ -1,38 +1,37 @@
 """Python functions in a pipeline: `Pipeline.map` makes an `exec` stage of one, whose helpers are run by this very file.
 
-A helper is `python -m leat.callables PAYLOAD`: a record comes as a line of JSON on its standard input, and is answered by one.
-The payload is the function. What can be imported is named (module and name); a lambda, a function within another, or one of
-`__main__`, is taken along
-by value: its code, what it closes over, and the globals that it uses. A digest of its source stands beside it, so that a
-    stream whose function has changed is another stream.
+A helper is `python -m leat.callables PAYLOAD [--batched N]`: a record comes as a line of JSON on its standard input, and is
+answered by one. The payload is the function (see `carried`). With --batched the function is given what waits at the moment, up
+to N records; which of them come together is a matter of timing, so what it does with a row must depend on that row alone.
 """
 
 from __future__ import annotations
 
-import base64
 import dis
-import hashlib
-import importlib
-import inspect
+import functools
 import json
-import marshal
 import os
-import pickle
+import subprocess
 import sys
 import types
 import warnings
-import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from . import carried
+from . import spec as specs
 from .errors import SpecError
 
 if TYPE_CHECKING:
     from .pipeline import Pipeline
 
-Function = Callable[[dict[str, Any]], Mapping[str, Any]]
+Function = Callable[[Any], "Mapping[str, Any] | None"]
 
-_PAYLOAD_MAX = 40 << 10  # a stream is described in one packet of 64 KiB
+ROW = "_row"  # of the columns that a batched function is given: which row it is
+_LOOK_RECORDS = 16  # of which the function's answers tell the types
+_START_S = 300.0
+_BATCH_MAX = 4096
+_PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR")  # as `exec` does, beside LC_*
 _COST = (
     "a Python function costs some 10 to 100 us a record, as each goes to another process and back as JSON; stages of leat "
     "cost about 1 us. Where there is a stage that does it, take that; else raise `processes`. (warn=False: not this warning)"
@@ -43,171 +42,135 @@ class CostWarning(UserWarning):
     """What was asked for works, and is slow."""
 
 
-# ---- a function as text ----
+# ---- types ----
 
 
-_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+def _type_of(name: str, value: Any) -> tuple[str, int | None]:
+    """The type of an element in a schema, and how many there are; None: it is a scalar, -1: a list of any length."""
+    if hasattr(value, "dtype"):  # an array of NumPy, torch, JAX, MLX
+        dtype = specs.dtype_name(value.dtype)
+        dtype = {"uint32": "int64", "uint64": "int64"}.get(dtype, dtype)
+        shape = tuple(getattr(value, "shape", ()))
+        if len(shape) > 1:
+            hint = f"a field is a number or a list of them: flatten it, as {name}.reshape(-1)"
+            raise SpecError(f"an array of {len(shape)} dimensions is no field: {hint}", path=f"map.{name}")
+        if dtype not in ("object",) and not dtype.startswith("str"):
+            return dtype, shape[0] if shape else None
+    if isinstance(value, bool):
+        return "bool", None
+    if isinstance(value, int):
+        return "int64", None
+    if isinstance(value, float):
+        return "float32", None
+    if isinstance(value, str):
+        return "text", None
+    if isinstance(value, (list, tuple)) and value and not isinstance(value[0], str):
+        return _type_of(name, max(value, key=lambda item: isinstance(item, float)))[0], -1
+    raise SpecError(f"no type fits {value!r}: give `schema`, as schema={{{name!r}: \"int64[]\"}}", path=f"map.{name}")
 
 
-def _is_importable(function: Any) -> bool:
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
-    if not module or module == "__main__" or "<" in name:
+def _type_of_all(name: str, values: list[Any]) -> str:
+    """Of the values of some records: arrays that are equally long have that length."""
+    found = [_type_of(name, value) for value in values]
+    types_, sizes = {dtype for dtype, _ in found}, {size for _, size in found}
+    dtype = "float32" if types_ == {"int64", "float32"} else found[0][0]
+    if None in sizes:
+        return dtype
+    size = sizes.pop() if len(sizes) == 1 else -1
+    return f"{dtype}[{size if size > 0 else ''}]"
+
+
+def _sample(pipeline: Pipeline, function: Function, inputs: list[str] | None, batch_size: int) -> list[Mapping[str, Any]]:
+    """What the function answers to the first records, without those that it leaves out."""
+    records = pipeline.head(_LOOK_RECORDS)
+    if not records:
+        raise SpecError("there is no record to find out what the function returns: give `schema`", path="map.schema")
+    given = [dict(record) if inputs is None else {name: record[name] for name in inputs} for record in records]
+    answers: list[Any] = [] if batch_size else [function(record) for record in given]
+    for first in range(0, len(given), batch_size) if batch_size else ():
+        answers += _answer_batch(function, given[first : first + batch_size])
+    found = [answer for answer in answers if answer is not None]
+    wrong = next((answer for answer in found if not isinstance(answer, Mapping) or not answer), None)
+    if wrong is not None or not found:
+        raise SpecError(f"the function returned {wrong!r}: expected a dict of the fields that it makes", path="map")
+    return found
+
+
+def _find_schema(pipeline: Pipeline, function: Function, inputs: list[str] | None, batch_size: int) -> dict[str, str]:
+    """batch_size: 0: it takes records one by one."""
+    answers = _sample(pipeline, function, inputs, batch_size)
+    return {str(name): _type_of_all(str(name), [answer[name] for answer in answers]) for name in answers[0]}
+
+
+def _may_return_none(function: Any) -> bool:
+    """Whether its code has a way to return None, as far as that can be seen."""
+    if isinstance(function, functools.partial):
+        return _may_return_none(function.func)
+    if not hasattr(function, "__code__"):
+        function = getattr(type(function), "__call__", None)
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, types.CodeType):
         return False
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found is function
-
-
-def _names_of(code: types.CodeType) -> set[str]:
-    """Of globals: co_names has those of attributes, too."""
-    names = {str(each.argval) for each in dis.get_instructions(code) if each.opname in _LOADS}
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _names_of(constant)
-    return names
-
-
-def _pack(item: Any, within: tuple[types.FunctionType, ...]) -> tuple[str, Any]:
-    """An object that a function uses, as something that can be pickled."""
-    if isinstance(item, types.ModuleType):
-        return "module", item.__name__
-    if not isinstance(item, types.FunctionType) or _is_importable(item):
-        return "pickle", pickle.dumps(item)
-    if any(item is other for other in within):
-        raise SpecError(f"{item.__qualname__} comes back to itself through another function: put it into a module", path="map")
-    return "function", _pack_function(item, within)
-
-
-def _pack_function(function: types.FunctionType, within: tuple[types.FunctionType, ...] = ()) -> dict[str, Any]:
-    within = (*within, function)
-    wanted = _names_of(function.__code__)
-    uses = {name: item for name, item in function.__globals__.items() if name in wanted and item is not function}
-    return {
-        "code": marshal.dumps(function.__code__),
-        "name": function.__name__,
-        "recurs": function.__name__ in wanted and function.__globals__.get(function.__name__) is function,
-        "defaults": pickle.dumps((function.__defaults__, function.__kwdefaults__)),
-        "globals": {name: _pack(item, within) for name, item in uses.items()},
-        "closure": [_pack(cell.cell_contents, within) for cell in function.__closure__ or ()],
-    }
-
-
-def _unpack(kind: str, item: Any) -> Any:
-    if kind == "module":
-        return importlib.import_module(item)
-    return _unpack_function(item) if kind == "function" else pickle.loads(item)
-
-
-def _unpack_function(packed: dict[str, Any]) -> types.FunctionType:
-    names: dict[str, Any] = {"__builtins__": __builtins__, "__name__": "__leat_function__"}
-    names |= {name: _unpack(*item) for name, item in packed["globals"].items()}
-    closure = tuple(types.CellType(_unpack(*item)) for item in packed["closure"])
-    function = types.FunctionType(marshal.loads(packed["code"]), names, packed["name"], None, closure or None)
-    function.__defaults__, function.__kwdefaults__ = pickle.loads(packed["defaults"])
-    if packed["recurs"]:
-        names[packed["name"]] = function
-    return function
-
-
-def _digest(function: Any) -> str:
-    """Of its source, where there is one: a change there makes another stream."""
-    try:
-        source = inspect.getsource(inspect.getmodule(function) or function)
-    except (OSError, TypeError):
-        source = ""
-    return hashlib.sha256(source.encode()).hexdigest()[:16]
-
-
-def pack(function: Function) -> str:
-    """The function as a word of text, for a process of the same Python. SpecError: it uses what cannot be taken along."""
-    try:
-        if _is_importable(function):
-            content: Any = ("name", (function.__module__, function.__qualname__, _digest(function)))
-        elif isinstance(function, types.FunctionType):
-            content = ("function", _pack_function(function))
-        else:
-            content = ("pickle", pickle.dumps(function))
-        text = base64.urlsafe_b64encode(zlib.compress(pickle.dumps(content))).decode()
-    except SpecError:
-        raise
-    except Exception as error:
-        raise SpecError(f"{function!r} cannot be taken to another process: {error}", path="map") from error
-    if len(text) > _PAYLOAD_MAX:
-        raise SpecError(
-            f"{function!r} with all that it uses is {len(text)} bytes, more than {_PAYLOAD_MAX}: put it into a module, and "
-            "let that load what is large",
-            path="map",
-        )
-    return text
-
-
-def unpack(text: str) -> Function:
-    kind, content = pickle.loads(zlib.decompress(base64.urlsafe_b64decode(text)))
-    if kind == "name":
-        found: Any = importlib.import_module(content[0])
-        for part in content[1].split("."):
-            found = getattr(found, part)
-        return found  # type: ignore[no-any-return]
-    return _unpack(kind, content)  # type: ignore[no-any-return]
+    steps = list(dis.get_instructions(code))
+    return any(
+        step.opname == "RETURN_CONST" and step.argval is None
+        or step.opname == "RETURN_VALUE" and before.opname == "LOAD_CONST" and before.argval is None
+        for before, step in zip(steps, steps[1:])
+    )
 
 
 # ---- the stage ----
 
 
-def _type_of(name: str, value: Any) -> str:
-    """The type in a schema that the value of an answer has."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
-        return "int64"
-    if isinstance(value, float):
-        return "float32"
-    if isinstance(value, str):
-        return "text"
-    if hasattr(value, "dtype"):  # of NumPy
-        return str(value.dtype) + ("[]" if getattr(value, "ndim", 0) else "")
-    if isinstance(value, (list, tuple)) and value and not isinstance(value[0], str):
-        return f"{_type_of(name, max(value, key=lambda item: isinstance(item, float)))}[]"
-    raise SpecError(f"no type fits {value!r}: give `schema`, as schema={{{name!r}: \"int64[]\"}}", path=f"map.{name}")
-
-
-def _find_schema(pipeline: Pipeline, function: Function, inputs: list[str] | None) -> dict[str, str]:
-    records = pipeline.head(1)
-    if not records:
-        raise SpecError("there is no record to find out what the function returns: give `schema`", path="map.schema")
-    given = records[0] if inputs is None else {name: records[0][name] for name in inputs}
-    answer = function(dict(given))
-    if not isinstance(answer, Mapping) or not answer:
-        raise SpecError(f"the function returned {answer!r}: expected a dict of the fields that it makes", path="map")
-    return {str(name): _type_of(str(name), value) for name, value in answer.items()}
-
-
 def stage(
     pipeline: Pipeline,
     function: Function,
-    schema: Mapping[str, str] | None,
+    schema: Mapping[str, Any] | None,
     inputs: str | Iterable[str] | None,
     *,
     processes: int,
     deadline: float | None,
     warn: bool,
+    batched: bool = False,
+    batch_size: int = 256,
+    drops: bool | None = None,
 ) -> dict[str, Any]:
     """The arguments of the `exec` stage that runs the function."""
     if not callable(function):
         raise SpecError(f"map takes a function, not {function!r}", path="map")
+    if not 1 <= batch_size <= _BATCH_MAX:
+        raise SpecError(f"{batch_size} is outside 1..{_BATCH_MAX}", path="map.batch_size")
     names = None if inputs is None else [inputs] if isinstance(inputs, str) else list(inputs)
     if warn:
         warnings.warn(_COST, CostWarning, stacklevel=3)
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    path = os.pathsep.join([package, *(entry or os.getcwd() for entry in sys.path)])
+    how = ["--batched", str(batch_size)] if batched else []
+    command = [sys.executable, "-m", "leat.callables", carried.pack(function), *how]
+    _try(command, path)
+    given = {name: specs.dtype_name(kind) for name, kind in schema.items()} if schema is not None else None
     return {
-        "command": [sys.executable, "-m", "leat.callables", pack(function)],
-        "schema": dict(schema) if schema is not None else _find_schema(pipeline, function, names),
+        "command": command,
+        "schema": given or _find_schema(pipeline, function, names, batch_size if batched else 0),
         "inputs": names,
+        "drops": (batched or _may_return_none(function) if drops is None else drops) or None,
         "processes": processes,
+        "ahead": batch_size - 1 if batched and batch_size > 1 else None,
         "deadline": deadline,
-        "environment": {"PYTHONPATH": os.pathsep.join([package, *(entry or os.getcwd() for entry in sys.path)])},
+        "environment": {"PYTHONPATH": path},
     }
+
+
+def _try(command: list[str], path: str) -> None:
+    """SpecError: another process, in the environment that `exec` gives it, cannot load the function."""
+    known = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
+    done = subprocess.run(
+        [*command, "--try"], env={**known, "PYTHONPATH": path}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=_START_S,
+    )
+    if done.returncode != 0:
+        words = (done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
+        raise SpecError(f"the function cannot be loaded in another process: {words}", path="map")
 
 
 # ---- the helper ----
@@ -219,20 +182,130 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} is no value of a record")
 
 
+class _Column(list[Any]):
+    """Texts and lists of some rows: a list, of which arrays of indices or of truths choose, as of the numbers beside it."""
+
+    def __getitem__(self, key: Any) -> Any:
+        if not hasattr(key, "tolist") or not getattr(key, "ndim", 0):
+            return super().__getitem__(key)
+        keys = key.tolist()
+        if keys and isinstance(keys[0], bool):
+            return _Column(item for item, is_wanted in zip(self, keys) if is_wanted)
+        return _Column(super(_Column, self).__getitem__(at) for at in keys)
+
+
+def _column(values: list[Any]) -> Any:
+    """Numbers as an array of NumPy, where it is there."""
+    if not all(isinstance(value, (bool, int, float)) for value in values):
+        return _Column(values)
+    try:
+        import numpy
+    except ImportError:
+        return _Column(values)
+    return numpy.array(values)
+
+
+def _rows_of(answer: Mapping[str, Any], given: dict[str, list[Any]], n: int) -> list[int]:
+    """Which of the n rows those of the answer are. ValueError: that cannot be told."""
+    rows = [int(row) for row in answer.get(ROW, range(n))]
+    sizes = {name: len(value) for name, value in answer.items()}
+    if len(set(sizes.values())) > 1:
+        raise ValueError(f"the columns of the answer are not of one length: {sizes}")
+    m = next(iter(sizes.values()), 0)
+    if ROW in answer or m == n:
+        if len(set(rows)) != len(rows) or not all(0 <= row < n for row in rows):
+            raise ValueError(f"{ROW!r} names rows that it was not given, or one of them twice")
+        return rows
+    if m > n:
+        raise ValueError(f"the function returned {m} rows of {n}: it may return as many, or fewer")
+    return _rows_by_value(answer, given, m, n)
+
+
+def _rows_by_value(answer: Mapping[str, Any], given: dict[str, list[Any]], m: int, n: int) -> list[int]:
+    """By columns that came back as they were, if these tell the rows from each other."""
+    shared = [name for name in answer if name in given]
+    ours = [repr([given[name][row] for name in shared]) for row in range(n)]
+    theirs = [repr([_bare(answer[name][row]) for name in shared]) for row in range(m)]
+    kept = set(theirs)
+    rows = [row for row in range(n) if ours[row] in kept]
+    if not shared or [ours[row] for row in rows] != theirs:
+        raise ValueError(
+            f"the function returned {m} rows of {n}, and nothing tells which: return the column {ROW!r} of those that stay, too"
+        )
+    return rows
+
+
+def _bare(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _answer_batch(function: Function, records: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+    """What the function makes of each record, if it is given all of them at once; None: it leaves the record out."""
+    n = len(records)
+    given = {name: [record[name] for record in records] for name in records[0]}
+    answer = function({**{name: _column(values) for name, values in given.items()}, ROW: _column(list(range(n)))})
+    if answer is None:
+        return [None] * n
+    if not isinstance(answer, Mapping):
+        raise TypeError(f"the function returned {answer!r}: expected a dict of columns")
+    found: list[dict[str, Any] | None] = [None] * n
+    names = [name for name in answer if name != ROW]
+    for at, row in enumerate(_rows_of(answer, given, n)):
+        record = {name: answer[name][at] for name in names}
+        found[row] = None if all(value is None for value in record.values()) else record
+    return found
+
+
+def _line(tag: str, answer: Mapping[str, Any] | None) -> str:
+    if answer is None:
+        return json.dumps({"_leat": tag, "_drop": True})
+    try:
+        return json.dumps({**answer, "_leat": tag}, default=_plain, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        return _failed(tag, error)
+
+
+def _failed(tag: str, error: BaseException) -> str:
+    return json.dumps({"_leat": tag, "error": f"{type(error).__name__}: {error}"})
+
+
 def _answer(function: Function, line: str) -> str:
     record = json.loads(line)
     tag = record.pop("_leat")
     try:
-        answer = {**function(record), "_leat": tag}
-        return json.dumps(answer, default=_plain, allow_nan=False)
+        return _line(tag, function(record))
     except Exception as error:
-        return json.dumps({"_leat": tag, "error": f"{type(error).__name__}: {error}"})
+        return _failed(tag, error)
+
+
+def _answers(function: Function, lines: list[str]) -> list[str]:
+    records = [json.loads(line) for line in lines]
+    tags = [record.pop("_leat") for record in records]
+    try:
+        return [_line(tag, answer) for tag, answer in zip(tags, _answer_batch(function, records))]
+    except Exception as error:
+        return [_failed(tag, error) for tag in tags]
+
+
+def _waiting_lines(fd: int, most: int) -> Iterator[list[str]]:
+    """Lines as they come, those together that wait at the moment."""
+    rest = b""
+    while some := os.read(fd, 1 << 20):
+        *lines, rest = (rest + some).split(b"\n")
+        for first in range(0, len(lines), most):
+            yield [line.decode() for line in lines[first : first + most]]
 
 
 def main() -> None:
     """The helper: answers records until there are no more."""
     answers, sys.stdout = sys.stdout, sys.stderr  # what the function prints goes to the log
-    function = unpack(sys.argv[1])
+    function = carried.unpack(sys.argv[1])
+    if "--try" in sys.argv:
+        return
+    if "--batched" in sys.argv:
+        for lines in _waiting_lines(sys.stdin.fileno(), int(sys.argv[sys.argv.index("--batched") + 1])):
+            print("\n".join(_answers(function, lines)), file=answers, flush=True)
+        return
     for line in sys.stdin:
         print(_answer(function, line), file=answers, flush=True)
 

@@ -101,19 +101,28 @@ class Pipeline(_stages.Stages):
 
     def map(
         self,
-        function: Callable[[dict[str, Any]], Mapping[str, Any]],
+        function: Callable[[dict[str, Any]], Mapping[str, Any] | None],
         *,
-        schema: Mapping[str, str] | None = None,
+        schema: Mapping[str, Any] | None = None,
         inputs: _stages.Names | None = None,
+        batched: bool = False,
+        batch_size: int = 256,
+        drops: bool | None = None,
         processes: int = 1,
         deadline: float | None = None,
         warn: bool = True,
     ) -> Self:
         """Each record through a function in Python: it is given a dict of the fields `inputs` (left out: all), and returns one
-        of the fields that it makes or changes. What it raises makes the record a bad one.
+        of the fields that it makes or changes, or None, which leaves the record out. What it raises makes the record a bad
+        one. Lists and arrays of NumPy, torch, JAX and MLX are lists of their dtype.
 
-        schema: types of these fields: "text", "int64", "float32", "bool", "float32[8]", "int32[]", ..; left out: found out
-            from what it returns for the first record.
+        schema: types of these fields: "text", "int64", "float32", "bool", "float32[8]", "int32[]", torch.int64, ..; left out:
+            found out from what it returns for the first records, where arrays that are equally long have that length.
+        batched: it is given a dict of columns, up to `batch_size` rows of each, numbers as arrays of NumPy, and returns one of
+            columns with as many rows, or fewer. Which rows come together is a matter of timing. Of fewer rows the column
+            "_row", which it is given besides, says which they are, unless other columns that came back as they were tell.
+        drops: whether it may leave records out, so that nobody knows their number beforehand; left out: if it is batched,
+            or its code has a way to return None.
         processes: how many of them work at once; the function must depend on its record alone, so that their number does not
             show.
         deadline: seconds for a record.
@@ -121,7 +130,10 @@ class Pipeline(_stages.Stages):
         """
         from . import callables
 
-        stage = callables.stage(self, function, schema, inputs, processes=processes, deadline=deadline, warn=warn)
+        stage = callables.stage(
+            self, function, schema, inputs,
+            processes=processes, deadline=deadline, warn=warn, batched=batched, batch_size=batch_size, drops=drops,
+        )
         return self.stage("exec", stage)
 
     # ---- what it is ----
@@ -238,7 +250,8 @@ class Pipeline(_stages.Stages):
     @property
     def stream(self) -> Stream:
         """The one that iteration, len() and positions are of; opened when it is first needed. A forked child has its own."""
-        return self._own_stream() or self._keep(self.open())
+        stream = self._own_stream()
+        return self._keep(self.open()) if stream is None else stream
 
     def _own_stream(self) -> Stream | None:
         return self._stream if self._pid == os.getpid() else None
