@@ -12,6 +12,11 @@
 
 static void update_poll(struct leat_channel *channel);
 
+static void turn(struct leat_channel *channel, bool begins) {
+    if (channel->ops->on_turn)
+        channel->ops->on_turn(channel, begins);
+}
+
 static void end(struct leat_channel *channel, const struct leat_error *err) {
     if (channel->has_ended || channel->is_closing)
         return;
@@ -176,16 +181,16 @@ static void look_for_end(struct leat_channel *channel) {
 static void on_poll(uv_poll_t *poll, int status, int events) {
     struct leat_channel *channel = poll->data;
 
-    if (status < 0) {
+    turn(channel, true);
+    if (status < 0)
         fail(channel, status, "polling");
-        return;
-    }
-    if (events & UV_WRITABLE)
+    else if (events & UV_WRITABLE)
         flush(channel);
     if (events & UV_READABLE)
         on_readable(channel);
     if ((events & UV_DISCONNECT) && channel->watches_end && !channel->is_closing)
         look_for_end(channel);
+    turn(channel, false);
 }
 
 static void update_poll(struct leat_channel *channel) {
@@ -208,10 +213,12 @@ static void update_poll(struct leat_channel *channel) {
 static void on_later(uv_timer_t *timer) {
     struct leat_channel *channel = timer->data;
 
+    turn(channel, true);
     if (channel->failure)
         fail(channel, channel->failure, "sending");
     else
         deliver_frames(channel);
+    turn(channel, false);
 }
 
 static void do_later(struct leat_channel *channel) {
@@ -282,11 +289,13 @@ static void on_fd_closed(struct leat_reaper_item *item) {
 static void on_handles_closed(uv_handle_t *handle) {
     struct leat_channel *channel = handle->data;
 
+    turn(channel, true);
     while (channel->first)
         pop_outgoing(channel);
     channel->reaper_item.fd = channel->fd;
     channel->reaper_item.on_closed = on_fd_closed;
-    leat_reaper_close(channel->reaper, &channel->reaper_item);
+    if (!leat_reaper_close(channel->reaper, &channel->reaper_item))
+        turn(channel, false);
 }
 
 static void on_poll_closed(uv_handle_t *handle) {

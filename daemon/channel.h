@@ -33,6 +33,9 @@ struct leat_outgoing {
 struct leat_channel;
 
 struct leat_channel_ops {
+    /* The loop begins to work for the channel, or has done so: of what the owner did not call. The
+     * owner may pause the channel in it, and closes nothing. NULL: it does not want to know. */
+    void (*on_turn)(struct leat_channel *channel, bool begins);
     /* One whole frame; its bytes are valid during the call. */
     void (*on_frame)(struct leat_channel *channel, const uint8_t *frame, size_t n_bytes);
     /* No more will come, or nothing can be sent any more: err->code 0: end of file. The owner
@@ -40,6 +43,7 @@ struct leat_channel_ops {
     void (*on_end)(struct leat_channel *channel, const struct leat_error *err);
     /* The queue is empty (again). */
     void (*on_drained)(struct leat_channel *channel);
+    /* The last call of all; within a turn, or not. */
     void (*on_closed)(struct leat_channel *channel);
 };
 

@@ -28,9 +28,7 @@ static const struct {
 #include "proto/control_verbs.def"
 #undef LEAT_CONTROL_VERB
 };
-#define FRAME_NS  4000 /* about what it takes to receive a request, */
-#define PACKED_NS 2000 /* and to send what is there already */
-#define N_VERBS   (sizeof(verbs) / sizeof(verbs[0]))
+#define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
 /* ---- out ---- */
 
@@ -148,8 +146,8 @@ static bool is_for_all(Leat__ControlRequest__VerbCase verb) {
 static void handle(struct leat_control *control, const Leat__ControlRequest *request,
                    const uint8_t *frame, size_t n_bytes) {
     struct leat_error err = LEAT_ERROR_INIT;
-    uint64_t start_ns = leat_control_pace_now_ns();
     struct leat_arena arena;
+    uint64_t start_ns;
     size_t verb = 0;
 
     if (check(control, request, &verb, &err) < 0) {
@@ -158,30 +156,30 @@ static void handle(struct leat_control *control, const Leat__ControlRequest *req
     }
     control->request = is_for_all(verbs[verb].verb) ? frame : NULL;
     control->n_request = n_bytes;
+    start_ns = leat_control_pace_now_ns();
     leat_arena_init(&arena);
     verbs[verb].handle(control, request, &arena);
     leat_arena_deinit(&arena);
     control->request = NULL;
-    if (verbs[verb].right == LEAT_RIGHT_READ)
-        leat_control_spend(control, leat_control_pace_now_ns() - start_ns + FRAME_NS);
+    if (verbs[verb].right == LEAT_RIGHT_OPERATE)
+        leat_control_pace_waive(control, start_ns);
 }
 
 static struct leat_control *control_of(struct leat_channel *channel) {
     return (struct leat_control *)((char *)channel - offsetof(struct leat_control, channel));
 }
 
-static void on_frame(struct leat_channel *channel, const uint8_t *frame, size_t n_bytes) {
-    struct leat_control *control = control_of(channel);
+static void on_turn(struct leat_channel *channel, bool begins) {
+    if (begins)
+        leat_control_pace_begin(control_of(channel));
+    else
+        leat_control_pace_end(control_of(channel));
+}
+
+static void parse(struct leat_control *control, const uint8_t *frame, size_t n_bytes) {
     struct leat_error err = LEAT_ERROR_INIT;
     Leat__ControlRequest *request = NULL;
-    struct leat_packed *packed = leat_packed_find(control->daemon, frame, n_bytes);
 
-    if (packed) {
-        send_packed(control, packed);
-        leat_control_spend(control, FRAME_NS + PACKED_NS);
-        leat_control_rest_if_spent(control);
-        return;
-    }
     if (leat_message_check(&leat__control_request__descriptor, frame, n_bytes, &err) == 0) {
         request = leat__control_request__unpack(NULL, n_bytes, frame);
         if (!request)
@@ -192,7 +190,17 @@ static void on_frame(struct leat_channel *channel, const uint8_t *frame, size_t 
     else
         leat_control_fail(control, &err);
     leat__control_request__free_unpacked(request, NULL);
-    leat_control_rest_if_spent(control);
+}
+
+static void on_frame(struct leat_channel *channel, const uint8_t *frame, size_t n_bytes) {
+    struct leat_control *control = control_of(channel);
+    struct leat_packed *packed = leat_packed_find(control->daemon, frame, n_bytes);
+
+    if (packed)
+        send_packed(control, packed);
+    else
+        parse(control, frame, n_bytes);
+    leat_control_pace_served(control);
 }
 
 static void on_end(struct leat_channel *channel, const struct leat_error *err) {
@@ -216,6 +224,8 @@ static void on_closed(struct leat_channel *channel) {
     struct leat_control *control = control_of(channel);
     struct leat_daemon *daemon = control->daemon;
 
+    if (control->rest.since_ns > 0)
+        leat_control_pace_end(control);
     *control->link = control->next;
     if (control->next)
         control->next->link = control->link;
@@ -226,7 +236,12 @@ static void on_closed(struct leat_channel *channel) {
 }
 
 static const struct leat_channel_ops channel_ops = {
-    .on_frame = on_frame, .on_end = on_end, .on_drained = on_drained, .on_closed = on_closed};
+    .on_turn = on_turn,
+    .on_frame = on_frame,
+    .on_end = on_end,
+    .on_drained = on_drained,
+    .on_closed = on_closed,
+};
 
 void leat_control_close(struct leat_control *control) {
     if (control->is_closed)
@@ -303,6 +318,7 @@ void leat_control_turn_away(struct leat_daemon *daemon, int take_fd, const struc
 
 int leat_control_accept(struct leat_daemon *daemon, int take_fd) {
     struct leat_control *control = calloc(1, sizeof(*control));
+    uint64_t start_ns = leat_control_pace_now_ns();
     struct leat_error err = LEAT_ERROR_INIT;
 
     (void)leat_reaper_refuse_descriptors(take_fd);
@@ -311,10 +327,12 @@ int leat_control_accept(struct leat_daemon *daemon, int take_fd) {
     else
         leat_error_oom(&err);
     if (!control || start(control, take_fd, &err) < 0) {
+        leat_control_turn_away(daemon, take_fd, &err);
+        if (control && control->user)
+            leat_control_pace_charge(control->user, leat_control_pace_now_ns() - start_ns);
         if (control)
             leat_user_unref(control->user);
         free(control);
-        leat_control_turn_away(daemon, take_fd, &err);
         return 0;
     }
     control->next = daemon->controls;
@@ -322,6 +340,6 @@ int leat_control_accept(struct leat_daemon *daemon, int take_fd) {
     if (control->next)
         control->next->link = &control->next;
     daemon->controls = control;
-    leat_control_rest_if_spent(control);
+    leat_control_pace_accepted(control, start_ns);
     return 0;
 }

@@ -181,7 +181,10 @@ static void caches_done(struct leat_task *task) {
 
     if (control) {
         control->caches = NULL;
+        leat_control_pace_begin(control);
+        leat_control_pace_worked(control, caches->task.taken_ns);
         answer(caches);
+        leat_control_pace_end(control);
         if (!control->is_closed)
             leat_channel_pause(&control->channel, false);
     }

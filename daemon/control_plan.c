@@ -92,12 +92,16 @@ static void plan_done(struct leat_task *task) {
 
     if (control) {
         control->plan = NULL;
+        leat_control_pace_begin(control);
+        leat_control_pace_worked(control, plan->task.taken_ns);
         answer(plan);
         if (!control->is_closed)
             leat_channel_pause(&control->channel, false);
     }
     leat_loading_release(daemon, &plan->loading);
     plan_free(plan);
+    if (control)
+        leat_control_pace_end(control);
     leat_loading_next(daemon);
 }
 

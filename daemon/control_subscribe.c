@@ -72,7 +72,6 @@ static struct leat_packed *describe(struct leat_daemon *daemon, const char *stre
 /* The one that this moment's others got, or a new one. */
 static struct update *find(struct leat_control *control, struct update **updates) {
     const char *stream = control->subscription->stream;
-    uint64_t start_ns = leat_control_pace_now_ns();
     struct update *update;
 
     for (update = *updates; update; update = update->next)
@@ -83,7 +82,6 @@ static struct update *find(struct leat_control *control, struct update **updates
         return NULL;
     (void)snprintf(update->stream, sizeof(update->stream), "%s", stream);
     update->packed = describe(control->daemon, stream);
-    leat_control_spend(control, leat_control_pace_now_ns() - start_ns);
     if (!update->packed)
         return update_free(update);
     update->next = *updates;
@@ -142,7 +140,9 @@ static void on_tell(uv_timer_t *timer) {
         if (control->is_closed || !subscription || subscription->next_ns > now_ns)
             continue;
         subscription->next_ns = next_after(daemon, now_ns, subscription->interval_ns);
+        leat_control_pace_begin(control);
         tell(control, &updates);
+        leat_control_pace_end(control);
     }
     for (; updates; updates = next) {
         next = updates->next;

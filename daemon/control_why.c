@@ -113,7 +113,10 @@ static void on_tried(struct leat_task *task) {
     why->facts.tried_ns = why->tried_ns;
     if (control) {
         control->why = NULL;
+        leat_control_pace_begin(control);
+        leat_control_pace_worked(control, why->task.taken_ns);
         answer(why);
+        leat_control_pace_end(control);
         if (!control->is_closed)
             leat_channel_pause(&control->channel, false);
     }

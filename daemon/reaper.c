@@ -164,17 +164,18 @@ static int drain(int socket) {
     return -EPROTO;
 }
 
-void leat_reaper_close(struct leat_reaper *reaper, struct leat_reaper_item *item) {
+bool leat_reaper_close(struct leat_reaper *reaper, struct leat_reaper_item *item) {
     (void)shutdown(item->fd, SHUT_RDWR);
     if (drain(item->fd) == 0) {
         (void)close(item->fd);
         item->on_closed(item);
-        return;
+        return true;
     }
     item->next = NULL;
     *reaper->last = item;
     reaper->last = &item->next;
     hand_over(reaper);
+    return false;
 }
 
 static void on_disposed(struct leat_reaper_item *item) {
@@ -189,5 +190,5 @@ void leat_reaper_dispose(struct leat_reaper *reaper, int take_fd) {
         return;
     }
     *item = (struct leat_reaper_item){.fd = take_fd, .on_closed = on_disposed};
-    leat_reaper_close(reaper, item);
+    (void)leat_reaper_close(reaper, item);
 }

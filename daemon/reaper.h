@@ -36,7 +36,7 @@ void leat_reaper_deinit(struct leat_reaper *reaper);
 /* No descriptors are taken from this client, if the kernel can do that: whether it can. */
 bool leat_reaper_refuse_descriptors(int socket);
 
-/* Closes item->fd; on_closed is called then, perhaps before this returns. */
-void leat_reaper_close(struct leat_reaper *reaper, struct leat_reaper_item *item);
+/* Closes item->fd and calls on_closed then: true: it has done so, and item may be gone. */
+bool leat_reaper_close(struct leat_reaper *reaper, struct leat_reaper_item *item);
 /* The same where nobody waits for it. */
 void leat_reaper_dispose(struct leat_reaper *reaper, int take_fd);

@@ -116,9 +116,10 @@ static const char introduction[] =
     "right `read` are for\nmembers of `control_groups`, those of the right `operate` for members "
     "of `admin_groups`; the daemon's own user and\nroot may do all. Who may not is answered with "
     "-EACCES, and told which group it would take.\n\n"
-    "Requests of the right `read` take at most a hundredth of the loop's time, of all connections "
-    "of a user together;\nwhat is more waits. A user has at most 80 connections. A client that "
-    "does not read its replies is dropped.\n\n";
+    "All connections of a user together get at most a hundredth of the loop's time: accepting and "
+    "receiving, refusing\nand answering count, the work of verbs of the right `operate` does not. "
+    "What is more waits. A user has at most 80\nconnections. A client that does not read its "
+    "replies is dropped.\n\n";
 
 static void add_verbs(struct leat_text *text) {
     const ProtobufCMessageDescriptor *request = &leat__control_request__descriptor;

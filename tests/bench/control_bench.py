@@ -2,11 +2,11 @@
 """control_bench: what those who look cost those who train, as figures in JSON, one line a case.
 
     control_bench.py [--bin DIR] [--cases tokens,small] [--records N] [--epochs N] [--requests N] [--subscribers N]
-                     [--connections N] [--rounds N]
+                     [--connections N] [--rounds N] [--load stats,broken,refused,large,unknown]
 
 A trainer pulls epochs of a stream, in turns alone and beside `connections` connections that ask for the counters of all
 streams as fast as they are answered and `subscribers` subscribers (every 100 ms), until so many requests were answered,
-but at least `rounds` times each. `slowdown` is by how much less a second it gets beside them, of the medians.
+but at least `rounds` times each. A `load` other than stats floods the daemon with what it refuses: see control_load.c. `slowdown` is by how much less a second it gets beside them, of the medians.
 
 tokens   texts are tokenized, 32 a batch: the workers have the work
 small    numbers, 4 a batch: the daemon's one loop has it
@@ -81,38 +81,38 @@ class Daemon:
         self.process.wait()
 
 
-def beside(daemon: Daemon, options: argparse.Namespace, stream: str, epochs: int) -> tuple[float, dict[str, float]]:
+def beside(daemon: Daemon, options: argparse.Namespace, stream: str, kind: str) -> tuple[float, dict[str, float]]:
     """The rate beside a load, and what the load had."""
     load = subprocess.Popen([options.bin.parent / "tests/bench/control_load", daemon.folder, str(options.connections),
-                             str(options.subscribers), "100"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    rate = daemon.rate(stream, epochs)
+                             str(options.subscribers), "100", kind], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    rate = daemon.rate(stream, options.epochs)
     out, _ = load.communicate()
     if load.returncode:
         sys.exit("control_load failed")
     return rate, json.loads(out)
 
 
-def figures(daemon: Daemon, stream: str, alone: list[float], loaded: list[float], loads: list[dict[str, float]]) -> str:
+def figures(daemon: Daemon, stream: str, kind: str, alone: list[float], loaded: list[float], loads: list[dict[str, float]]) -> str:
     quiet, noisy = statistics.median(alone), statistics.median(loaded)
     return json.dumps({
-        "case": stream, "rounds": len(alone), "batches_per_s": round(quiet), "beside_per_s": round(noisy),
+        "case": stream, "load": kind, "rounds": len(alone), "batches_per_s": round(quiet), "beside_per_s": round(noisy),
         "slowdown": round(1 - noisy / quiet, 4), "spread": round(statistics.stdev(alone) / quiet, 4) if len(alone) > 1 else 0,
         "answers": sum(load["answers"] for load in loads), "updates": sum(load["updates"] for load in loads),
         "load_cpu_s": round(sum(load["cpu_s"] for load in loads), 2), "loop_busy_s": round(daemon.loop_busy_s(), 2)})
 
 
-def measure(daemon: Daemon, options: argparse.Namespace, stream: str, epochs: int) -> None:
+def measure(daemon: Daemon, options: argparse.Namespace, stream: str, kind: str) -> None:
     """Says on stderr how far it is, every now and then."""
-    daemon.rate(stream, epochs)
+    daemon.rate(stream, options.epochs)
     alone, loaded, loads = [], [], []
     while len(alone) < options.rounds or sum(load["answers"] for load in loads) < options.requests:
-        alone.append(daemon.rate(stream, epochs))
-        rate, load = beside(daemon, options, stream, epochs)
+        alone.append(daemon.rate(stream, options.epochs))
+        rate, load = beside(daemon, options, stream, kind)
         loaded.append(rate)
         loads.append(load)
         if len(alone) % 20 == 0:
-            print(figures(daemon, stream, alone, loaded, loads), file=sys.stderr, flush=True)
-    print(figures(daemon, stream, alone, loaded, loads), flush=True)
+            print(figures(daemon, stream, kind, alone, loaded, loads), file=sys.stderr, flush=True)
+    print(figures(daemon, stream, kind, alone, loaded, loads), flush=True)
 
 
 def main() -> None:
@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--subscribers", type=int, default=50)
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--load", default="stats")
     options = parser.parse_args()
     options.bin = options.bin.resolve()
     with tempfile.TemporaryDirectory() as name:
@@ -133,7 +134,8 @@ def main() -> None:
         daemon = Daemon(folder, options.bin)
         try:
             for stream in options.cases.split(","):
-                measure(daemon, options, stream, options.epochs)
+                for kind in options.load.split(","):
+                    measure(daemon, options, stream, kind)
         finally:
             daemon.end()
 
