@@ -246,9 +246,16 @@ static int pass_over(struct leat_scan_job *job, struct leat_buffer *buffer,
     return r;
 }
 
+/* A damaged span ends with the error that follows its bytes. */
+static bool ends_with_error(const struct leat_scan *scan) {
+    return scan->route.span && scan->route.span->place.is_damaged && scan->route.n_left == 0;
+}
+
 /* How much of it may be read now, of a span not more than is left. */
 static size_t n_readable(const struct leat_scan *scan, size_t n) {
-    return scan->route.span && n > scan->route.n_left ? (size_t)scan->route.n_left : n;
+    bool is_limited = scan->route.span && !ends_with_error(scan);
+
+    return is_limited && n > scan->route.n_left ? (size_t)scan->route.n_left : n;
 }
 
 /* After n bytes were read: whether there are no more. */
@@ -257,8 +264,10 @@ static int look_for_end(struct leat_scan *scan, size_t n, bool *at_end, struct l
         *at_end = n == 0;
         return 0;
     }
+    if (ends_with_error(scan))
+        return leat_error_set(err, -ESTALE, "is damaged no more");
     scan->route.n_left -= n;
-    *at_end = scan->route.n_left == 0;
+    *at_end = scan->route.n_left == 0 && !scan->route.span->place.is_damaged;
     return n > 0 || *at_end ? 0 : leat_error_set(err, -ESTALE, "has become shorter");
 }
 
@@ -474,6 +483,7 @@ static int end_damaged(struct leat_scan_job *job, size_t index, size_t n_filled,
     struct leat_cut rest = {.n_bytes = n_filled, .n_records = 1};
     struct leat_scan *scan = job->scan;
     struct leat_error fault = *err;
+    int r;
 
     if (fault.code != -EBADMSG || scan->plan->options.on_error == LEAT_ON_ERROR_FAIL)
         return fault.code;
@@ -481,8 +491,11 @@ static int end_damaged(struct leat_scan_job *job, size_t index, size_t n_filled,
     rest.n_lines = leat_cutter_lines(cutter_of(scan), job->buffers[index]->data, n_filled);
     set_piece(job, index, &rest);
     scan->record++;
+    r = set_damage(&job->pieces[index], fault.message, err);
+    if (r == 0 && scan->route.span)
+        return leat_route_leave(job, index, true, &rest, err);
     close_file(scan);
-    return set_damage(&job->pieces[index], fault.message, err);
+    return r;
 }
 
 /* ---- pieces ---- */
