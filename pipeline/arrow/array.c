@@ -181,11 +181,21 @@ static int get_offset(struct leat_arrow_array *array, const struct leat_arrow_bo
     return r;
 }
 
+static int check_items(const struct leat_arrow_array *array, uint64_t first, uint64_t end,
+                       struct leat_error *err) {
+    uint64_t n_there =
+        array->field->kind == LEAT_ARROW_TEXT ? array->values.n_bytes : array->children[0].n_rows;
+
+    return first <= end && end <= n_there
+               ? 0
+               : fault(array, "its offsets go down, or beyond what is there", err);
+}
+
 /* What the rows have in the text or the child. */
 static int find_items(struct leat_arrow_array *array, const struct leat_arrow_body *body,
                       uint64_t from, uint64_t n, uint64_t *ret_first, uint64_t *ret_n,
                       struct leat_error *err) {
-    uint64_t n_there, end = 0;
+    uint64_t end = 0;
     int r;
 
     if (array->field->kind == LEAT_ARROW_FIXED_LIST) {
@@ -196,14 +206,10 @@ static int find_items(struct leat_arrow_array *array, const struct leat_arrow_bo
     r = get_offset(array, body, from, ret_first, err);
     if (r == 0)
         r = get_offset(array, body, from + n, &end, err);
-    if (r < 0)
-        return r;
-    n_there =
-        array->field->kind == LEAT_ARROW_TEXT ? array->values.n_bytes : array->children[0].n_rows;
-    if (*ret_first > end || end > n_there)
-        return fault(array, "its offsets go down, or beyond what is there", err);
-    *ret_n = end - *ret_first;
-    return 0;
+    if (r == 0)
+        r = check_items(array, *ret_first, end, err);
+    *ret_n = r == 0 ? end - *ret_first : 0;
+    return r;
 }
 
 int leat_arrow_array_extent(struct leat_arrow_array *array, const struct leat_arrow_body *body,
@@ -235,8 +241,10 @@ int leat_arrow_array_extent(struct leat_arrow_array *array, const struct leat_ar
     return r;
 }
 
+/* The file may have changed since find_items() read two of them. */
 static int load_offsets(struct leat_arrow_array *array, const struct leat_arrow_body *body,
-                        uint64_t from, uint64_t n, struct leat_error *err) {
+                        uint64_t from, uint64_t n, uint64_t *ret_first, uint64_t *ret_n,
+                        struct leat_error *err) {
     uint8_t size = array->field->offset_bytes;
     int r =
         leat_arrow_bytes_get(&array->offsets, body, from * size, (n + 1) * size, &array->ends, err);
@@ -244,24 +252,40 @@ static int load_offsets(struct leat_arrow_array *array, const struct leat_arrow_
 
     if (r < 0)
         return r;
-    last = offset_at(array, array->ends);
+    *ret_first = last = offset_at(array, array->ends);
     for (uint64_t i = 1; i <= n; i++) {
         next = offset_at(array, array->ends + i * size);
         if (next < last)
             return fault(array, "its offsets go down", err);
         last = next;
     }
-    return 0;
+    *ret_n = last - *ret_first;
+    return check_items(array, *ret_first, last, err);
+}
+
+/* How many values an index of that type can reach: one of a signed type below 0 is damage. */
+static uint64_t reach(enum leat_arrow_number index) {
+    switch (index) {
+    case LEAT_ARROW_INT8:
+        return UINT64_C(1) << 7;
+    case LEAT_ARROW_INT16:
+        return UINT64_C(1) << 15;
+    case LEAT_ARROW_INT32:
+        return UINT64_C(1) << 31;
+    default:
+        return UINT64_C(1) << 63;
+    }
 }
 
 static int load_indices(struct leat_arrow_array *array, const struct leat_arrow_body *body,
                         uint64_t from, uint64_t n, struct leat_error *err) {
     size_t size = leat_arrow_number_size(array->field->index);
-    uint64_t n_values = array->dictionary->n_values;
+    uint64_t n_values = array->dictionary->n_values, n_reached = reach(array->field->index);
+    uint64_t limit = n_values < n_reached ? n_values : n_reached;
     int r = leat_arrow_bytes_get(&array->values, body, from * size, n * size, &array->data, err);
 
     for (uint64_t row = from; r == 0 && row < from + n; row++)
-        if (!leat_arrow_is_null(array, row) && leat_arrow_index(array, row) >= n_values)
+        if (!leat_arrow_is_null(array, row) && leat_arrow_index(array, row) >= limit)
             return leat_error_set(err, -EBADMSG,
                                   "column \"%.64s\" is damaged: a row has index %llu of a "
                                   "dictionary of %llu values",
@@ -274,10 +298,10 @@ static int load_indices(struct leat_arrow_array *array, const struct leat_arrow_
 static int load_items(struct leat_arrow_array *array, const struct leat_arrow_body *body,
                       uint64_t from, uint64_t n, struct leat_error *err) {
     uint64_t first = 0, n_items = 0;
-    int r = find_items(array, body, from, n, &first, &n_items, err);
+    int r = array->field->offset_bytes > 0
+                ? load_offsets(array, body, from, n, &first, &n_items, err)
+                : find_items(array, body, from, n, &first, &n_items, err);
 
-    if (r == 0 && array->field->offset_bytes > 0)
-        r = load_offsets(array, body, from, n, err);
     if (r < 0)
         return r;
     if (array->field->kind != LEAT_ARROW_TEXT)
@@ -286,18 +310,13 @@ static int load_items(struct leat_arrow_array *array, const struct leat_arrow_bo
     return leat_arrow_bytes_get(&array->values, body, first, n_items, &array->data, err);
 }
 
-int leat_arrow_array_load(struct leat_arrow_array *array, const struct leat_arrow_body *body,
-                          uint64_t from, uint64_t n, struct leat_error *err) {
+static int load_rows(struct leat_arrow_array *array, const struct leat_arrow_body *body,
+                     uint64_t from, uint64_t n, struct leat_error *err) {
     const struct leat_arrow_field *field = array->field;
     uint64_t first_byte = from / 8, end_byte = (from + n + 7) / 8;
     size_t size = leat_arrow_number_size(field->number);
     int r = 0;
 
-    array->from = from;
-    array->n_loaded = n;
-    array->bits = NULL;
-    if (n == 0)
-        return 0;
     if (array->has_nulls)
         r = leat_arrow_bytes_get(&array->validity, body, first_byte, end_byte - first_byte,
                                  &array->bits, err);
@@ -314,5 +333,21 @@ int leat_arrow_array_load(struct leat_arrow_array *array, const struct leat_arro
         return load_items(array, body, from, n, err);
     for (uint32_t i = 0; r == 0 && i < array->n_children; i++)
         r = leat_arrow_array_load(&array->children[i], body, from, n, err);
+    return r;
+}
+
+int leat_arrow_array_load(struct leat_arrow_array *array, const struct leat_arrow_body *body,
+                          uint64_t from, uint64_t n, struct leat_error *err) {
+    int r = 0;
+
+    array->from = from;
+    array->n_loaded = n;
+    array->bits = NULL;
+    if (from > array->n_rows || n > array->n_rows - from)
+        r = fault(array, "rows are wanted that it does not have", err);
+    else if (n > 0)
+        r = load_rows(array, body, from, n, err);
+    if (r < 0)
+        array->n_loaded = 0;
     return r;
 }

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <assert.h>
 #include <string.h>
 
 #include "pipeline/arrow/body.h"
@@ -76,6 +77,13 @@ int leat_arrow_array_load(struct leat_arrow_array *array, const struct leat_arro
 
 /* ---- of loaded rows; row: of the batch ---- */
 
+/* load() has checked all that is read here; builds with sanitizers check that the row is loaded. */
+#ifdef LEAT_SANITIZED
+#define LEAT_ARROW_EXPECT(condition) assert(condition)
+#else
+#define LEAT_ARROW_EXPECT(condition) ((void)0)
+#endif
+
 static inline bool leat_arrow_bit(const uint8_t *bits, uint64_t from, uint64_t row) {
     uint64_t i = row - (from & ~UINT64_C(7));
 
@@ -83,6 +91,7 @@ static inline bool leat_arrow_bit(const uint8_t *bits, uint64_t from, uint64_t r
 }
 
 static inline bool leat_arrow_is_null(const struct leat_arrow_array *array, uint64_t row) {
+    LEAT_ARROW_EXPECT(row >= array->from && row - array->from < array->n_loaded);
     return array->field->kind == LEAT_ARROW_NULL ||
            (array->bits && !leat_arrow_bit(array->bits, array->from, row));
 }
@@ -92,6 +101,7 @@ static inline uint64_t leat_arrow_offset(const struct leat_arrow_array *array, u
     uint64_t i = row - array->from, wide;
     uint32_t narrow;
 
+    LEAT_ARROW_EXPECT(i <= array->n_loaded && array->n_loaded > 0);
     if (array->field->offset_bytes == sizeof(narrow)) {
         memcpy(&narrow, array->ends + i * sizeof(narrow), sizeof(narrow));
         return narrow;
@@ -124,11 +134,13 @@ static inline uint64_t leat_arrow_index(const struct leat_arrow_array *array, ui
     size_t size = leat_arrow_number_size(array->field->index);
     uint64_t index = 0;
 
+    LEAT_ARROW_EXPECT(row >= array->from && row - array->from < array->n_loaded);
     memcpy(&index, array->data + (row - array->from) * size, size);
     return index;
 }
 
 static inline const uint8_t *leat_arrow_number_at(const struct leat_arrow_array *array,
                                                   uint64_t row) {
+    LEAT_ARROW_EXPECT(row >= array->from && row - array->from < array->n_loaded);
     return array->data + (row - array->from) * leat_arrow_number_size(array->field->number);
 }

@@ -78,36 +78,36 @@ static int too_much(const struct leat_arrow_body *body, uint64_t n_bytes, struct
 
 static int expand(struct leat_arrow_bytes *bytes, struct leat_arrow_body *body,
                   const uint8_t *stored, uint64_t n_stored, struct leat_error *err) {
-    int64_t n_bytes;
+    int64_t length;
+    uint64_t n_bytes;
     bool is_good;
     int r;
 
-    memcpy(&n_bytes, stored, sizeof(n_bytes));
+    memcpy(&length, stored, sizeof(length));
     stored += LENGTH_BYTES;
     n_stored -= LENGTH_BYTES;
-    if (n_bytes == -1)
-        n_bytes = (int64_t)n_stored;
-    if (n_bytes < 0)
+    if (length < -1)
         return leat_error_set(err, -EBADMSG, "a compressed buffer has an impossible length");
-    if ((uint64_t)n_bytes > body->max_memory - body->n_memory)
-        return too_much(body, body->n_memory + (uint64_t)n_bytes, err);
-    r = grow(bytes, (uint64_t)n_bytes, err);
+    n_bytes = length == -1 ? n_stored : (uint64_t)length;
+    if (n_bytes > body->max_memory - body->n_memory)
+        return too_much(body, body->n_memory + n_bytes, err);
+    r = grow(bytes, n_bytes, err);
     if (r < 0)
         return r;
-    body->n_memory += (uint64_t)n_bytes;
-    memcpy(&n_bytes, stored - LENGTH_BYTES, sizeof(n_bytes));
-    bytes->is_decompressed = true;
-    bytes->n_bytes = n_bytes == -1 ? n_stored : (uint64_t)n_bytes;
-    if (n_bytes == -1)
+    body->n_memory += n_bytes;
+    if (length == -1)
         is_good = memcpy(bytes->memory, stored, n_stored);
     else if (body->codec == LEAT_ARROW_LZ4)
-        is_good = expand_lz4(stored, n_stored, bytes->memory, bytes->n_bytes);
+        is_good = expand_lz4(stored, n_stored, bytes->memory, n_bytes);
     else
-        is_good = expand_zstd(stored, n_stored, bytes->memory, bytes->n_bytes);
-    return is_good ? 0
-                   : leat_error_set(err, -EBADMSG, "a buffer is no %s of %llu bytes of data",
-                                    body->codec == LEAT_ARROW_LZ4 ? "LZ4 frame" : "zstd frame",
-                                    (unsigned long long)bytes->n_bytes);
+        is_good = expand_zstd(stored, n_stored, bytes->memory, n_bytes);
+    if (!is_good)
+        return leat_error_set(err, -EBADMSG, "a buffer is no %s of %llu bytes of data",
+                              body->codec == LEAT_ARROW_LZ4 ? "LZ4 frame" : "zstd frame",
+                              (unsigned long long)n_bytes);
+    bytes->is_decompressed = true;
+    bytes->n_bytes = n_bytes;
+    return 0;
 }
 
 static int decompress(struct leat_arrow_bytes *bytes, struct leat_arrow_body *body,
@@ -134,13 +134,19 @@ static int decompress(struct leat_arrow_bytes *bytes, struct leat_arrow_body *bo
 
 int leat_arrow_bytes_set(struct leat_arrow_bytes *bytes, struct leat_arrow_body *body, uint64_t at,
                          uint64_t n_bytes, struct leat_error *err) {
+    int r = 0;
+
     if (bytes->capacity > KEEP_BYTES)
         leat_arrow_bytes_deinit(bytes);
     bytes->at = at;
     bytes->n_bytes = n_bytes;
     bytes->window_bytes = 0;
     bytes->is_decompressed = false;
-    return body->codec == LEAT_ARROW_RAW ? 0 : decompress(bytes, body, err);
+    if (body->codec != LEAT_ARROW_RAW)
+        r = decompress(bytes, body, err);
+    if (r < 0)
+        bytes->n_bytes = 0;
+    return r;
 }
 
 int leat_arrow_bytes_get(struct leat_arrow_bytes *bytes, const struct leat_arrow_body *body,
@@ -149,6 +155,10 @@ int leat_arrow_bytes_get(struct leat_arrow_bytes *bytes, const struct leat_arrow
     uint64_t n_wanted = n > body->window_bytes ? n : body->window_bytes;
     int r;
 
+    if (from > bytes->n_bytes || n > bytes->n_bytes - from)
+        return leat_error_set(
+            err, -EBADMSG, "a buffer of %llu bytes is read from byte %llu on for %llu bytes",
+            (unsigned long long)bytes->n_bytes, (unsigned long long)from, (unsigned long long)n);
     if (bytes->is_decompressed || body->whole) {
         *ret_data = (bytes->is_decompressed ? bytes->memory : body->whole + bytes->at) + from;
         return 0;

@@ -35,11 +35,12 @@ struct leat_arrow_bytes {
 void leat_arrow_bytes_deinit(struct leat_arrow_bytes *bytes);
 
 /* Another buffer, of another batch perhaps; the memory is used again. 0, -ENOMEM, -EBADMSG, or
- * another error of reading. */
+ * another error of reading, after which the buffer has no bytes. */
 int leat_arrow_bytes_set(struct leat_arrow_bytes *bytes, struct leat_arrow_body *body, uint64_t at,
                          uint64_t n_bytes, struct leat_error *err);
 
-/* n bytes from `from` on, which the buffer must have; good until the next call. */
+/* n bytes from `from` on; good until the next call. -EBADMSG: the buffer does not have them, or an
+ * error of reading. Arrow data is reached through this function only. */
 int leat_arrow_bytes_get(struct leat_arrow_bytes *bytes, const struct leat_arrow_body *body,
                          uint64_t from, uint64_t n, const uint8_t **ret_data,
                          struct leat_error *err);

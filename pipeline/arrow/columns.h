@@ -62,11 +62,15 @@ static inline bool leat_arrow_column_may_be_null(const struct leat_arrow_column 
 }
 
 static inline bool leat_arrow_column_is_null(const struct leat_arrow_column *column, uint64_t row) {
+    const struct leat_arrow_array *array = leat_arrow_leaf(column);
+
     for (uint32_t i = 0; i + 1 < column->n_chain; i++)
         if (leat_arrow_is_null(&column->chain[i], row))
             return true;
-    if (leat_arrow_is_null(leat_arrow_leaf(column), row))
+    if (leat_arrow_is_null(array, row))
         return true;
-    return leat_arrow_leaf(column)->dictionary &&
-           leat_arrow_is_null(leat_arrow_resolve(leat_arrow_leaf(column), &row), row);
+    if (!array->dictionary)
+        return false;
+    array = leat_arrow_resolve(array, &row);
+    return leat_arrow_is_null(array, row);
 }

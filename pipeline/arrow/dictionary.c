@@ -42,11 +42,14 @@ int leat_arrow_dictionaries_add(struct leat_arrow_dictionaries *dictionaries,
     return 0;
 }
 
+static void free_chunk(struct leat_arrow_chunk *chunk) {
+    leat_arrow_array_deinit(&chunk->values);
+    free(chunk->body);
+}
+
 void leat_arrow_dictionary_clear(struct leat_arrow_dictionary *dictionary) {
-    for (uint32_t i = 0; i < dictionary->n_chunks; i++) {
-        leat_arrow_array_deinit(&dictionary->chunks[i].values);
-        free(dictionary->chunks[i].body);
-    }
+    for (uint32_t i = 0; i < dictionary->n_chunks; i++)
+        free_chunk(&dictionary->chunks[i]);
     free(dictionary->chunks);
     *dictionary = (struct leat_arrow_dictionary){.field = dictionary->field};
 }
@@ -69,52 +72,57 @@ static int too_large(const struct leat_arrow_dictionary *dictionary, uint64_t ma
                           LEAT_ARROW_CHUNKS_MAX);
 }
 
-static int add_chunk(struct leat_arrow_dictionary *dictionary, uint8_t *take_body,
+static int add_chunk(struct leat_arrow_dictionary *dictionary, const struct leat_arrow_chunk *chunk,
                      struct leat_error *err) {
-    struct leat_arrow_dictionaries none = {.items = NULL};
     struct leat_arrow_chunk *chunks =
         reallocarray(dictionary->chunks, dictionary->n_chunks + 1, sizeof(*chunks));
 
-    if (!chunks) {
-        free(take_body);
+    if (!chunks)
         return leat_error_oom(err);
-    }
     dictionary->chunks = chunks;
-    chunks += dictionary->n_chunks++;
-    *chunks = (struct leat_arrow_chunk){.first = dictionary->n_values, .body = take_body};
-    return leat_arrow_array_init(&chunks->values, dictionary->field, LEAT_ARROW_VALUES, &none) < 0
-               ? leat_error_oom(err)
-               : 0;
+    chunks[dictionary->n_chunks++] = *chunk;
+    return 0;
+}
+
+static int load_chunk(struct leat_arrow_chunk *chunk, const struct leat_arrow_field *field,
+                      const struct leat_arrow_batch *batch, struct leat_arrow_body *body,
+                      struct leat_error *err) {
+    struct leat_arrow_binding binding = {.batch = batch, .body = body};
+    struct leat_arrow_dictionaries none = {.items = NULL};
+    struct leat_arrow_place place = {.node = 0};
+    int r = leat_arrow_array_init(&chunk->values, field, LEAT_ARROW_VALUES, &none);
+
+    if (r < 0)
+        return leat_error_oom(err);
+    r = leat_arrow_array_bind(&chunk->values, &binding, &place, batch->n_rows, err);
+    return r < 0 ? r : leat_arrow_array_load(&chunk->values, body, 0, batch->n_rows, err);
 }
 
 int leat_arrow_dictionary_put(struct leat_arrow_dictionary *dictionary,
                               const struct leat_arrow_batch *batch, uint8_t *take_body,
                               uint64_t n_bytes, uint64_t max_memory, struct leat_error *err) {
+    struct leat_arrow_chunk chunk = {.first = dictionary->n_values, .body = take_body};
     struct leat_arrow_body body = {.whole = take_body,
                                    .n_bytes = n_bytes,
                                    .codec = batch->codec,
                                    .max_memory = max_memory,
                                    .n_memory = dictionary->n_bytes + n_bytes};
-    struct leat_arrow_binding binding = {.batch = batch, .body = &body};
-    struct leat_arrow_place place = {.node = 0};
-    struct leat_arrow_array *values;
     int r;
 
     if (n_bytes > max_memory || dictionary->n_bytes > max_memory - n_bytes ||
-        dictionary->n_chunks == LEAT_ARROW_CHUNKS_MAX) {
-        free(take_body);
-        return too_large(dictionary, max_memory, err);
-    }
-    r = add_chunk(dictionary, take_body, err);
-    if (r < 0)
-        return r;
-    values = &dictionary->chunks[dictionary->n_chunks - 1].values;
-    r = leat_arrow_array_bind(values, &binding, &place, batch->n_rows, err);
+        dictionary->n_chunks == LEAT_ARROW_CHUNKS_MAX)
+        r = too_large(dictionary, max_memory, err);
+    else
+        r = load_chunk(&chunk, dictionary->field, batch, &body, err);
     if (r == 0)
-        r = leat_arrow_array_load(values, &body, 0, batch->n_rows, err);
+        r = add_chunk(dictionary, &chunk, err);
+    if (r < 0) {
+        free_chunk(&chunk);
+        return r;
+    }
     dictionary->n_values += batch->n_rows;
     dictionary->n_bytes = body.n_memory;
-    return r;
+    return 0;
 }
 
 const struct leat_arrow_array *leat_arrow_look_up(const struct leat_arrow_dictionary *dictionary,

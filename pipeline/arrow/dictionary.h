@@ -46,7 +46,7 @@ void leat_arrow_dictionaries_deinit(struct leat_arrow_dictionaries *dictionaries
 
 void leat_arrow_dictionary_clear(struct leat_arrow_dictionary *dictionary);
 /* Puts the values of a batch behind those that it has. Takes the body, which is in memory, also
- * when it fails. */
+ * when it fails; then the dictionary is as it was. */
 int leat_arrow_dictionary_put(struct leat_arrow_dictionary *dictionary,
                               const struct leat_arrow_batch *batch, uint8_t *take_body,
                               uint64_t n_bytes, uint64_t max_memory, struct leat_error *err);

@@ -83,6 +83,7 @@ static int begin(struct leat_arrow_index *index, struct leat_arrow_stream *strea
     if (index->is_begun)
         return 0;
     index->at = stream->footer_bytes ? 0 : stream->at;
+    index->n_dictionaries = 0;
     for (uint32_t i = 0; r == 0 && stream->footer_bytes && i < stream->footer.dictionaries.n_items;
          i++)
         r = look_at_block(index, stream, &stream->footer.dictionaries, i,
@@ -93,12 +94,16 @@ static int begin(struct leat_arrow_index *index, struct leat_arrow_stream *strea
 
 static int look_on_footer(struct leat_arrow_index *index, struct leat_arrow_stream *stream,
                           struct leat_error *err) {
+    int r;
+
     if (index->at == stream->footer.batches.n_items) {
         index->is_complete = true;
         return 0;
     }
-    return look_at_block(index, stream, &stream->footer.batches, (uint32_t)index->at++,
-                         LEAT_ARROW_RECORD_BATCH, err);
+    r = look_at_block(index, stream, &stream->footer.batches, (uint32_t)index->at,
+                      LEAT_ARROW_RECORD_BATCH, err);
+    index->at += r == 0;
+    return r;
 }
 
 /* The next message of the file. */
@@ -113,12 +118,13 @@ static int look_on(struct leat_arrow_index *index, struct leat_arrow_stream *str
     index->is_complete = r == LEAT_ARROW_END;
     if (r != 0)
         return r == LEAT_ARROW_END ? 0 : r;
-    index->at = stream->at;
     if (message->header == LEAT_ARROW_RECORD_BATCH)
-        return add_batch(index, stream->message_at, message->batch.n_rows, err);
-    if (message->header == LEAT_ARROW_DICTIONARY_BATCH)
-        return add_dictionary(index, stream->message_at, message, err);
-    return 0;
+        r = add_batch(index, stream->message_at, message->batch.n_rows, err);
+    else if (message->header == LEAT_ARROW_DICTIONARY_BATCH)
+        r = add_dictionary(index, stream->message_at, message, err);
+    if (r == 0)
+        index->at = stream->at;
+    return r;
 }
 
 /* ---- dictionaries ---- */
@@ -185,6 +191,8 @@ static int sync_one(const struct leat_arrow_index *index, struct leat_arrow_stre
         if (r == 0)
             r = put_dictionary(stream, dictionary, err);
     }
+    if (r < 0)
+        leat_arrow_dictionary_clear(dictionary);
     dictionary->base = base;
     dictionary->last = end;
     return r;
@@ -253,6 +261,8 @@ static int find_next(struct leat_arrow_index *index, struct leat_arrow_stream *s
             if (dictionary && !message->is_delta)
                 leat_arrow_dictionary_clear(dictionary);
             r = dictionary ? put_dictionary(stream, dictionary, err) : 0;
+            if (r < 0)
+                leat_arrow_dictionary_clear(dictionary);
         } else if (message->header == LEAT_ARROW_RECORD_BATCH) {
             *ret_first_row = index->n_rows;
             if (message->batch.n_rows > LEAT_ARROW_ROWS_MAX - index->n_rows)

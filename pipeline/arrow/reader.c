@@ -166,7 +166,14 @@ static int enter_batch(struct reader *self, struct leat_error *err) {
     self->has_batch = false;
     r = leat_arrow_index_find(&self->index, &self->stream, &self->columns.dictionaries, self->row,
                               &first_row, err);
-    return r == 0 ? bind_batch(self, first_row, err) : r;
+    if (r != 0)
+        return r;
+    if (self->row < first_row || self->row - first_row >= self->stream.message.batch.n_rows)
+        return leat_error_set(err, -EBADMSG,
+                              "its batch has rows %llu to %llu: the file was changed",
+                              (unsigned long long)first_row + 1,
+                              (unsigned long long)(first_row + self->stream.message.batch.n_rows));
+    return bind_batch(self, first_row, err);
 }
 
 /* ---- rows ---- */

@@ -297,22 +297,24 @@ static int put_rows(struct leat_arrow_rows *rows, uint64_t from, uint32_t n,
     const uint32_t *lengths = rows->lengths;
     int r = put_heads(rows, n, err);
 
-    for (uint32_t i = 0; r == 0 && i < layout->n_slots; i++) {
+    if (r < 0 || n == 0)
+        return r;
+    for (uint32_t i = 0; i < layout->n_slots; i++) {
         if (layout->slots[i].cell == LEAT_ARROW_CELL_NONE)
             continue;
         put_nulls(rows, i, from, n);
         if (layout->slots[i].cell == LEAT_ARROW_CELL_NUMBER)
             put_numbers(rows, i, from, n);
     }
-    for (uint32_t i = 0; r == 0 && i < n; i++)
+    for (uint32_t i = 0; i < n; i++)
         rows->ends[i] = rows->cursors[i] + layout->n_fixed;
-    for (uint32_t i = 0; r == 0 && i < layout->n_slots; i++) {
+    for (uint32_t i = 0; i < layout->n_slots; i++) {
         if (!leat_arrow_slot_is_variable(&layout->slots[i]))
             continue;
         put_variable(rows, i, from, n, lengths);
         lengths += rows->max_rows;
     }
-    return r;
+    return 0;
 }
 
 /* ---- some at a time ---- */

@@ -257,9 +257,13 @@ int leat_arrow_schema_parse(const struct leat_flat_table *message, int version,
     struct leat_flat_vector fields;
     int r;
 
-    *ret_schema = (struct leat_arrow_schema){.names = malloc(message->buffer->n_bytes)};
-    if (!ret_schema->names)
+    *ret_schema =
+        (struct leat_arrow_schema){.fields = malloc(sizeof(*ret_schema->fields)), /* if empty too */
+                                   .names = malloc(message->buffer->n_bytes)};
+    if (!ret_schema->fields || !ret_schema->names) {
+        leat_arrow_schema_deinit(ret_schema);
         return leat_error_oom(err);
+    }
     if (leat_flat_uint(message, SCHEMA_ENDIANNESS, 2, 0) != 0)
         r = leat_error_set(err, -EINVAL, "its numbers are big-endian, which leat does not read");
     else if (leat_flat_vector(message, SCHEMA_FIELDS, sizeof(uint32_t), &fields))

@@ -203,7 +203,7 @@ static int read_message(struct leat_arrow_stream *stream, size_t n_prefix, uint3
     return r;
 }
 
-int leat_arrow_stream_next(struct leat_arrow_stream *stream, struct leat_error *err) {
+static int next(struct leat_arrow_stream *stream, struct leat_error *err) {
     uint32_t head, n_metadata;
     size_t n_prefix = sizeof(head);
     int r = need(stream, sizeof(head), err);
@@ -230,6 +230,14 @@ int leat_arrow_stream_next(struct leat_arrow_stream *stream, struct leat_error *
         stream->at = stream->body_at + stream->message.body_bytes;
         stream->n_bytes = 0;
     }
+    return r;
+}
+
+int leat_arrow_stream_next(struct leat_arrow_stream *stream, struct leat_error *err) {
+    int r = next(stream, err);
+
+    if (r != 0)
+        stream->message.header = 0; /* its bytes may be gone */
     return r;
 }
 

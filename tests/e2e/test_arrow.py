@@ -175,5 +175,94 @@ def test_large_files_of_pyarrow(folder):
             assert run_digest(stream, "--workers", 2) == expected, name
 
 
+DAMAGED = """
+import struct, sys, pyarrow as pa, pyarrow.ipc as ipc
+FOLDER, MAGIC = sys.argv[1], {"zstd": b"\\x28\\xb5\\x2f\\xfd", "lz4": b"\\x04\\x22\\x4d\\x18"}
+def save(name, batches, new, damage, **options):
+    with new(FOLDER + "/" + name, batches[0].schema, options=ipc.IpcWriteOptions(**options)) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    with open(FOLDER + "/" + name, "r+b") as file:
+        data = file.read()
+        at, new_bytes = damage(data)
+        file.seek(at)
+        file.write(new_bytes)
+def frame(codec, index):
+    return lambda data: ([i for i in range(len(data)) if data[i:i + 4] == MAGIC[codec]][index], bytes(4))
+def words(first, indices, texts):
+    return pa.record_batch([pa.array(range(first, first + len(indices)), pa.int64()),
+                            pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(texts, pa.large_utf8()))], names=["id", "k"])
+def offsets(data):  # the text of index 1 would begin where environments are, if no value had an address of its own
+    old, new = struct.pack("<4q", 0, 8, 16, 18), struct.pack("<4q", 0, 0x7fffffffef00, 0x7fffffffefe0, 18)
+    assert data.count(old) == 1
+    return data.index(old), new
+texts = ["xxxxxxxx", "yyyyyyyy", "zz"]
+changed = [words(0, [0, 1] * 20, ["aa", "bb"]), words(40, [1] * 3, texts), words(43, [1] * 3, texts)]
+more = [words(0, [0, 1] * 20, ["aa", "bb"]), words(40, [3] * 3, ["aa", "bb"] + texts), words(43, [3] * 3, ["aa", "bb"] + texts)]
+save("changed.arrow", changed, ipc.new_stream, offsets)
+save("delta.arrow", more, ipc.new_stream, offsets, emit_dictionary_deltas=True)
+save("delta_file.arrow", more, ipc.new_file, offsets, emit_dictionary_deltas=True)
+numbers = [pa.record_batch([pa.array(range(i, i + 1000), pa.int64())], names=["id"]) for i in range(0, 5000, 1000)]
+for codec in MAGIC:
+    save(f"changed_{codec}.arrow", changed, ipc.new_stream, frame(codec, 4), compression=codec)
+    save(f"numbers_{codec}.arrow", numbers, ipc.new_stream, frame(codec, 1), compression=codec)
+    save(f"numbers_{codec}_file.arrow", numbers, ipc.new_file, frame(codec, 1), compression=codec)
+"""
+
+
+def damaged_stream(folder, file, on_error, order=()):
+    fields = {"id": "int64"} if "numbers" in file.name else {"id": "int64", "k": "text"}
+    stages = [{"hash_bucket": {"input": "k", "output": "h", "buckets": 1000003}}, {"select": {"fields": ["id", "h"]}}] if "k" in fields else []
+    options = {"on_error": on_error, **({"quarantine": str(folder / "bad.jsonl")} if on_error == "quarantine" else {})}
+    stream = folder / "damaged.yaml"
+    source = {"jsonl" if file.suffix == ".jsonl" else "arrow": {"paths": [str(file)], "fields": fields}}
+    stream.write_text(data.yaml_text({"s": {"source": source, **options, "stages": stages + list(order) + [{"batch": {"batch_size": 1}}]}}))
+    return stream
+
+
+def check_damaged(folder, file, n_rows):
+    """What is whole before the damage comes, and nothing behind it; the damage is told."""
+    failing = ctl("run", damaged_stream(folder, file, "fail"), "--no-daemon", "--format", "jsonl", check=False)
+    steps = [line for line in failing.stdout.splitlines() if b'"step"' in line]
+    assert failing.returncode == 3 and b"the record batch with row %d" % (n_rows + 1) in failing.stderr, failing
+    assert len(steps) == n_rows, len(steps)
+    if n_rows == 0:
+        told = ctl("run", damaged_stream(folder, file, "skip"), "--no-daemon", check=False).stderr
+        assert b"1 records were read, 1 of them were bad" in told, told
+        return
+    good = folder / ("numbers.jsonl" if "numbers" in file.name else "good.jsonl")
+    good.write_text("".join(json.dumps({"id": i, "k": ["aa", "bb"][i % 2]}) + "\n" for i in range(n_rows)))
+    expected = run_digest(damaged_stream(folder, good, "fail"), "--no-daemon")
+    for mode in ["--no-daemon"], ["--workers", 2]:
+        assert ctl("run", damaged_stream(folder, file, "fail"), *mode, check=False).returncode == 3
+        done = json.loads(ctl("run", damaged_stream(folder, file, "skip"), *mode, "--json", "--digest").stdout)
+        assert (done["rows"], done["bad_records"], done["digest"]) == (n_rows, 1, expected), done
+        (folder / "bad.jsonl").unlink(missing_ok=True)
+        done = json.loads(ctl("run", damaged_stream(folder, file, "quarantine"), *mode, "--json").stdout)
+        assert (done["rows"], done["bad_records"]) == (n_rows, 1), done
+        bad = [json.loads(line) for line in (folder / "bad.jsonl").read_text().splitlines()]
+        assert [(record["line"], record["raw"]) for record in bad] == [(n_rows + 1, "")], bad
+
+
+def test_damaged_files(folder):
+    python = python_with_pyarrow()
+    if not python:
+        print("skipped: neither this Python nor LEAT_ORACLE_PYTHON has pyarrow")
+        return
+    subprocess.run([python, "-c", DAMAGED, str(folder)], check=True)
+    for file in sorted(folder.glob("*.arrow")):
+        packed = file.with_suffix(".arrow.gz")
+        packed.write_bytes(gzip.compress(file.read_bytes()))
+        n_rows = 1000 if "numbers" in file.name else 40
+        check_damaged(folder, packed, n_rows)
+        # the footer of a file gives every batch all dictionaries
+        check_damaged(folder, file, 0 if file.name == "delta_file.arrow" else n_rows)
+    shuffle = [{"shuffle": {"buffer_size": 100, "blocks": True, "block_size": 64, "seed": 1}}]
+    for name in "numbers_zstd", "numbers_lz4_file":
+        file = folder / f"{name}.arrow"
+        done = json.loads(ctl("run", damaged_stream(folder, file, "skip", shuffle), "--epochs", 2, "--json").stdout)
+        assert (done["rows"], done["bad_records"]) == (2000, 2), done
+
+
 if __name__ == "__main__":
     leat_harness.main(globals())

@@ -1,6 +1,8 @@
 /* shared_arrow.c: see shared_arrow.h. */
 #include "tests/pipeline/shared_arrow.h"
 
+#include "pipeline/input_internal.h"
+
 #include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,7 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define READ_BYTES 7777 /* at a time: frames come in parts */
+#define READ_BYTES 7777       /* at a time: frames come in parts */
+#define LENS_BYTES (1U << 20) /* behind errors there may be millions of rows */
 
 const struct leat_input_limits arrow_limits = {
     .max_window_bytes = 8 << 20, .max_expansion = 1000, .max_record_bytes = 1 << 20};
@@ -68,6 +71,20 @@ static void follow(struct arrow_view *view, uint64_t place, size_t from, size_t 
     }
 }
 
+/* The first error of an input is final. */
+static void check_end(struct leat_input *input, const struct arrow_view *view) {
+    for (int i = 0; i < 3; i++) {
+        struct leat_error err = LEAT_ERROR_INIT;
+        uint8_t bytes[64];
+        size_t n;
+        int r = leat_input_read(input, bytes, sizeof(bytes), &n, &err);
+
+        if (r != view->r || n != 0 || strcmp(err.message, view->err.message) != 0 ||
+            leat_input_jump(input, 0))
+            abort();
+    }
+}
+
 static void read_all(struct leat_input *input, uint64_t place, struct arrow_view *view) {
     size_t capacity = 0, n = 1, from = 0, next = 0;
 
@@ -81,8 +98,10 @@ static void read_all(struct leat_input *input, uint64_t place, struct arrow_view
         view->r = leat_input_read(input, view->frames + view->n_bytes, READ_BYTES, &n, &view->err);
         view->n_bytes += n;
         follow(view, place, from, &next);
-        if (view->r < 0)
+        if (view->r < 0) {
+            check_end(input, view);
             return;
+        }
         if (view->r == LEAT_INPUT_HOLE) {
             assert(next == view->n_bytes); /* no record goes over a hole */
             place = leat_input_cross(input);
@@ -93,25 +112,81 @@ static void read_all(struct leat_input *input, uint64_t place, struct arrow_view
     }
 }
 
+static struct leat_input *open_input(const struct source *source, const void *bytes, size_t n_bytes,
+                                     enum arrow_how how, const struct leat_input_limits *limits) {
+    struct memory_opener opener = {.base = {.open_file = open_memory, .open_stream = open_memory},
+                                   .fd = make_fd(bytes, n_bytes, how)};
+    struct leat_input *file = NULL, *input = NULL;
+    struct leat_error err = LEAT_ERROR_INIT;
+    int r = leat_input_open(&opener.base, "in", limits, &file, &err);
+
+    assert(r == 0);
+    r = source->ops->look_into(source->config, limits, file, &input, &err);
+    assert(r == 0);
+    (void)close(opener.fd);
+    return input;
+}
+
 void arrow_see(const struct source *source, const void *bytes, size_t n_bytes, enum arrow_how how,
                const struct leat_input_limits *limits, uint64_t place,
                struct arrow_view *ret_view) {
-    struct memory_opener opener = {.base = {.open_file = open_memory, .open_stream = open_memory}};
-    struct leat_input *file = NULL, *input = NULL;
+    struct leat_input *input = open_input(source, bytes, n_bytes, how, limits);
     uint64_t n = place;
 
     *ret_view = (struct arrow_view){.r = 0};
-    opener.fd = make_fd(bytes, n_bytes, how);
-    ret_view->r = leat_input_open(&opener.base, "in", limits, &file, &ret_view->err);
-    assert(ret_view->r == 0);
-    ret_view->r = source->ops->look_into(source->config, limits, file, &input, &ret_view->err);
-    assert(ret_view->r == 0);
     if (place > 0)
         ret_view->r = leat_input_seek(input, &n, &ret_view->err);
     if (ret_view->r == 0)
         read_all(input, place, ret_view);
     leat_input_close(input);
-    (void)close(opener.fd);
+}
+
+/* ---- behind an error ---- */
+
+/* What the lens gives up to its end, or up to so many errors; of the first n_expected bytes it must
+ * be those, as far as there was no error. */
+static void read_lens(struct leat_input *input, int n_errors, const uint8_t *expected,
+                      size_t n_expected) {
+    uint8_t bytes[READ_BYTES];
+    size_t at = 0, n = 1;
+
+    while (n > 0 && at < LENS_BYTES) {
+        struct leat_error err = LEAT_ERROR_INIT;
+        int r;
+
+        n = 0;
+        r = input->lens_ops->read(input->lens, bytes, sizeof(bytes), &n, &err);
+        if (n > sizeof(bytes) || (r < 0 && (n > 0 || err.code != r)))
+            abort();
+        if (r < 0 && n_errors-- == 0)
+            return;
+        if (r < 0)
+            n_expected = at;
+        if (at < n_expected && n > 0 &&
+            memcmp(bytes, expected + at, n < n_expected - at ? n : n_expected - at) != 0)
+            abort();
+        at += n;
+        if (r == LEAT_INPUT_HOLE)
+            (void)leat_input_cross(input);
+        n += r != 0;
+    }
+}
+
+void arrow_go_on(const struct source *source, const void *bytes, size_t n_bytes, enum arrow_how how,
+                 const struct leat_input_limits *limits, const struct arrow_view *view) {
+    struct leat_input *input = open_input(source, bytes, n_bytes, how, limits);
+
+    read_lens(input, 8, NULL, 0);
+    for (size_t i = 0; how == ARROW_FILE && i < 4; i++) {
+        size_t frame = (view->n_frames - 1) * i / 3;
+
+        input->lens_ops->go(input->lens, view->places[frame]);
+        read_lens(input, 2, view->frames + view->starts[frame],
+                  view->n_bytes - view->starts[frame]);
+        input->lens_ops->go(input->lens, (uint64_t)(i + view->n_frames * i) << 32 | i);
+        read_lens(input, 2, NULL, 0);
+    }
+    leat_input_close(input);
 }
 
 void arrow_view_deinit(struct arrow_view *view) {

@@ -130,6 +130,14 @@ static void dictionaries_change(void **state) {
     check_rows("dictionaries.arrow", "", "k=a\nk=b\nk=a\nk=b\nk=c\nk=z\n");
 }
 
+/* Nulls among the values of a dictionary, which are not those of its indices. */
+static void dictionaries_have_nulls(void **state) {
+    (void)state;
+    check_rows("nulls.arrow", "", "k=\nk=d\nk=c\nk=\nk=a\nk=\n");
+    check_rows("nulls.arrow", "fields: {k: json}, missing: {k: none}",
+               "k=none\nk=d\nk=c\nk=none\nk=a\nk=none\n");
+}
+
 /* ---- places ---- */
 
 static void check_places(const struct source *source, const struct bytes *file, size_t n_tries) {
@@ -264,6 +272,80 @@ static void any_byte(void **state) {
     arrow_file_free(file);
 }
 
+/* What comes of a file of which some bytes are damaged: so many rows, and an error that is final
+ * (arrow_see aborts if not); the same if it is read on behind it. */
+static void check_damage(const char *name, size_t at, const void *damage, size_t n_damage,
+                         size_t n_rows, const char *message) {
+    struct bytes file = read_data(name);
+    struct source source;
+
+    assert_true(at + n_damage <= file.n_bytes);
+    memcpy(file.data + at, damage, n_damage);
+    init(&source, "");
+    for (int how = ARROW_FILE; how <= ARROW_PIPE; how++) {
+        struct arrow_view view;
+
+        arrow_see(&source, file.data, file.n_bytes, (enum arrow_how)how, &arrow_limits, 0, &view);
+        if (view.r != -EBADMSG || !strstr(view.err.message, message))
+            fail_msg("%s: \"%s\" is not in \"%s\"", name, message, view.err.message);
+        assert_int_equal(view.n_frames, 1 + n_rows);
+        arrow_go_on(&source, file.data, file.n_bytes, (enum arrow_how)how, &arrow_limits, &view);
+        arrow_view_deinit(&view);
+    }
+    source_deinit(&source);
+    free(file.data);
+}
+
+static size_t find_bytes(const char *name, const void *bytes, size_t n_bytes, unsigned n_passed) {
+    struct bytes file = read_data(name);
+    const uint8_t *found = file.data;
+    size_t at;
+
+    for (unsigned i = 0; i <= n_passed; i++) {
+        found = memmem(found + 1, file.n_bytes - (size_t)(found + 1 - file.data), bytes, n_bytes);
+        assert_non_null(found);
+    }
+    at = (size_t)(found - file.data);
+    free(file.data);
+    return at;
+}
+
+/* A dictionary that could not be read is gone: no row refers to what is left of it. */
+static void damaged_dictionaries(void **state) {
+    static const uint32_t down[] = {0, UINT32_MAX, 2}, beyond[] = {0, 2};
+    size_t start = find_bytes("dictionaries.arrow", "ab\0\0\0\0\0\0\xff\xff\xff\xff", 12, 0) - 16;
+    size_t delta = find_bytes("dictionaries.arrow", "c\0\0\0\0\0\0\0\xff\xff\xff\xff", 12, 0) - 8;
+    size_t other = find_bytes("dictionaries.arrow", "z\0\0\0\0\0\0\0\xff\xff\xff\xff", 12, 0) - 8;
+
+    (void)state;
+    check_damage("dictionaries.arrow", start, down, sizeof(down), 0, "its offsets go down");
+    check_damage("dictionaries.arrow", delta, beyond, sizeof(beyond), 2, "beyond what is there");
+    check_damage("dictionaries.arrow", other, beyond, sizeof(beyond), 5, "beyond what is there");
+}
+
+/* Of a batch with a damaged buffer no row is given, nor of those behind it. */
+static void damaged_compression(void **state) {
+    static const uint8_t lz4[] = {0x04, 0x22, 0x4d, 0x18}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+    static const uint8_t damage[4] = {0};
+    static const struct {
+        const char *name;
+        unsigned frame; /* the first two are of a dictionary */
+        size_t n_rows;
+    } cases[] = {
+        {"zstd.arrow", 0, 0}, {"zstd.arrow", 2, 0},  {"lz4.arrow", 0, 0},
+        {"lz4.arrow", 2, 0},  {"lz4.arrow", 40, 40}, {"lz4.arrow", 78, 80},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        bool is_lz4 = strcmp(cases[i].name, "lz4.arrow") == 0;
+        size_t at = find_bytes(cases[i].name, is_lz4 ? lz4 : zstd, 4, cases[i].frame);
+
+        check_damage(cases[i].name, at, damage, 4, cases[i].n_rows,
+                     is_lz4 ? "is no LZ4 frame of" : "is no zstd frame of");
+    }
+}
+
 /* ---- hostile batches ---- */
 
 static const uint8_t truth[8] = {0x05};
@@ -395,11 +477,14 @@ int main(void) {
         cmocka_unit_test(files_of_pyarrow),
         cmocka_unit_test(fields_are_declared),
         cmocka_unit_test(dictionaries_change),
+        cmocka_unit_test(dictionaries_have_nulls),
         cmocka_unit_test(a_place_is_entered),
         cmocka_unit_test(a_large_batch),
         cmocka_unit_test(refused),
         cmocka_unit_test(cut_short),
         cmocka_unit_test(any_byte),
+        cmocka_unit_test(damaged_dictionaries),
+        cmocka_unit_test(damaged_compression),
         cmocka_unit_test(hostile_batches),
         cmocka_unit_test(long_rows_are_bad),
         cmocka_unit_test(what_must_be_in_memory_is_limited),

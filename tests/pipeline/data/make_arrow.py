@@ -109,6 +109,8 @@ def main():
         for texts in values:
             array = pa.DictionaryArray.from_arrays(pa.array(range(len(texts)), pa.int16()), texts)
             writer.write_batch(pa.record_batch([array], schema=schema))
+    array = pa.DictionaryArray.from_arrays(pa.array([4, 3, 2, 1, 0, None], pa.int8()), ["a", None, "c", "d", None])
+    write("nulls", ipc.new_stream, 6, pa.table({"k": array}))
 
 
 if __name__ == "__main__":
