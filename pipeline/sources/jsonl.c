@@ -1,9 +1,10 @@
 /* jsonl.c: JSON Lines: one object a line.
  *
  * Each record is parsed whole and strictly (pipeline/tokenizer/json.h), so that a malformed line is
- * never half used. What a parser holds is gone with the next record, so texts and numbers are
- * copied into buffers of the block, whose sizes follow from the source's: a text is never longer
- * than its JSON, and an array has one comma less than items.
+ * never half used; a number that nothing holds, or half of a surrogate pair, is an error of its
+ * field alone. What a parser holds is gone with the next record, so texts and numbers are copied
+ * into buffers of the block, whose sizes follow from the source's: a text is never longer than its
+ * JSON, and an array has one comma less than items.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 
 #include "pipeline/json_scalar.h"
 #include "pipeline/sources/shared_jsonl_fields.h"
+#include "pipeline/tokenizer/json_locate.h"
 
 #define INFER_RECORDS 100
 #define INFER_BYTES   (1U << 20)
@@ -74,7 +76,7 @@ static int infer_record(struct jsonl *self, struct leat_json *json, const uint8_
                         uint32_t *n_good, struct leat_error *ret_fault, struct leat_error *err) {
     struct leat_error fault = LEAT_ERROR_INIT;
     struct leat_json_node root;
-    int r = leat_json_parse(json, record, n, n, &root, &fault);
+    int r = leat_json_parse_record(json, record, n, n, &root, &fault);
 
     if (r == -ENOMEM)
         return leat_error_oom(err);
@@ -203,9 +205,12 @@ struct rows {
     struct leat_json *json;
     struct leat_jsonl_values values;
     struct buffer texts[2], lists[2];
-    uint32_t *fallback_starts; /* [n_fields]: of text fallbacks in texts[] */
-    const uint8_t *record;     /* as it was parsed */
-    bool mends;                /* not all of the block is UTF-8, and it is to be replaced */
+    uint32_t *fallback_starts;        /* [n_fields]: of text fallbacks in texts[] */
+    struct leat_source_record record; /* as it was parsed */
+    struct leat_json_node root;
+    bool knows_block_zeros, has_minus_zero; /* the block may have one */
+    bool knows_zeros;                       /* of the record */
+    bool mends; /* not all of the block is UTF-8, and it is to be replaced */
 };
 
 static bool is_wanted(const struct rows *rows, const struct leat_jsonl_field *field) {
@@ -315,12 +320,41 @@ static const char *type_name(const struct leat_jsonl_field *field, char *buffer,
     return buffer;
 }
 
+/* What is wrong in the field's value itself, wherever it is read to; false: nothing. */
+static bool reject_odd(struct rows *rows, uint32_t row, uint32_t i) {
+    const struct leat_jsonl_field *field = &rows->self->fields.fields[i];
+    struct leat_range range =
+        leat_jsonl_values_locate(&rows->values, rows->root, rows->record.bytes, i);
+    const uint8_t *value = rows->record.bytes + range.start;
+    struct leat_json_fault fault;
+    uint32_t column, n;
+
+    if (!leat_json_locate(value, range.end - range.start, &fault))
+        return false;
+    column = range.start + fault.column;
+    value += fault.column - 1;
+    for (n = 0; strchr("+-.eE0123456789", value[n]) && value[n]; n++)
+        ;
+    if (n > 0)
+        leat_map_reject_value(rows->map, row, field->name, column, "%.*s%s does not fit in %s",
+                              n > 40 ? 37 : (int)n, (const char *)value, n > 40 ? "..." : "",
+                              leat_dtype_name(field->dtype));
+    else
+        leat_map_reject_value(rows->map, row, field->name, column,
+                              "%s; `invalid_utf8: replace` puts U+FFFD there", fault.message);
+    return true;
+}
+
 /* `r` as leat_json_scalar_store gave it. */
-static void reject_value(struct rows *rows, uint32_t row, const struct leat_jsonl_field *field,
-                         struct leat_json_node node, int r) {
+static void reject_value(struct rows *rows, uint32_t row, uint32_t i, struct leat_json_node node,
+                         int r) {
+    const struct leat_jsonl_field *field = &rows->self->fields.fields[i];
     enum leat_json_kind kind = leat_json_kind(node);
     char type[32];
 
+    if ((kind == LEAT_JSON_DOUBLE && r == -ERANGE && reject_odd(rows, row, i)) ||
+        (kind == LEAT_JSON_HALF_STRING && is_text(field) && reject_odd(rows, row, i)))
+        return;
     if (r != -ERANGE)
         leat_map_reject(rows->map, row, field->name, "the value is %s; %s was expected",
                         leat_json_kind_name(kind), type_name(field, type, sizeof(type)));
@@ -335,10 +369,37 @@ static void reject_value(struct rows *rows, uint32_t row, const struct leat_json
                         leat_json_double(node), leat_dtype_name(field->dtype));
 }
 
+/* Where a float is wanted there is an integer zero: whether zeros have a sign is looked for in the
+ * block, then in the record. */
+static void look_for_minus(struct rows *rows) {
+    const struct leat_block *block = rows->map->block;
+    const struct leat_source_record *record = &rows->record;
+
+    if (!rows->knows_block_zeros)
+        rows->has_minus_zero = leat_json_may_have_minus_zero(block->source, block->n_source_bytes);
+    rows->knows_block_zeros = true;
+    if (rows->has_minus_zero && !rows->knows_zeros &&
+        leat_json_may_have_minus_zero(record->bytes, record->n_bytes) &&
+        leat_json_mark_zeros(rows->json, record->bytes, record->n_bytes) < 0)
+        rows->map->is_out_of_memory = true;
+    rows->knows_zeros = true;
+}
+
+static int store_scalar(struct rows *rows, void *values, enum leat_dtype dtype, size_t index,
+                        struct leat_json_node node) {
+    int r = leat_json_scalar_store(values, dtype, index, node);
+
+    if (r != LEAT_JSON_SCALAR_ZERO)
+        return r;
+    look_for_minus(rows);
+    leat_json_scalar_sign(values, dtype, index, node);
+    return 0;
+}
+
 /* The next items of an array behind what the buffer holds. Rejects, and gives back what it took, if
  * one does not fit. */
-static void store_list(struct rows *rows, uint32_t row, const struct leat_jsonl_field *field,
-                       struct leat_json_node array) {
+static void store_list(struct rows *rows, uint32_t row, uint32_t i, struct leat_json_node array) {
+    const struct leat_jsonl_field *field = &rows->self->fields.fields[i];
     struct buffer *lists = &rows->lists[rows->map->is_kept[field->column]];
     struct leat_column *column = leat_map_column(rows->map, field->column);
     size_t size = leat_dtype_size(field->dtype);
@@ -348,9 +409,9 @@ static void store_list(struct rows *rows, uint32_t row, const struct leat_jsonl_
 
     leat_json_iterate(array, &iterator);
     while (leat_json_next(&iterator, &item)) {
-        int r = leat_json_scalar_store(lists->data, field->dtype, start + n, item);
+        int r = store_scalar(rows, lists->data, field->dtype, start + n, item);
         if (r == -ERANGE) {
-            reject_value(rows, row, field, item, r);
+            reject_value(rows, row, i, item, r);
             return;
         }
         if (r < 0) {
@@ -387,10 +448,15 @@ static void store_string(struct rows *rows, uint32_t row, const struct leat_json
 
 /* The value as it stands in the record. */
 static void store_json(struct rows *rows, uint32_t row, uint32_t i) {
+    struct buffer *texts = &rows->texts[rows->map->is_kept[rows->self->fields.fields[i].column]];
     struct leat_range range = rows->values.ranges[i];
+    size_t start = texts->n_bytes;
 
-    store_text(rows, row, &rows->self->fields.fields[i], rows->record + range.start,
+    store_text(rows, row, &rows->self->fields.fields[i], rows->record.bytes + range.start,
                range.end - range.start);
+    if (rows->self->source.invalid_utf8 == LEAT_INVALID_UTF8_REPLACE &&
+        leat_json_is_odd(rows->json))
+        leat_json_mend_pairs(texts->data + start, texts->n_bytes - start);
 }
 
 static void store_missing(struct rows *rows, uint32_t row, uint32_t i) {
@@ -421,19 +487,22 @@ static void store_value(struct rows *rows, uint32_t row, uint32_t i) {
         return;
     }
     kind = leat_json_kind(*value);
+    if (kind == LEAT_JSON_HALF_STRING &&
+        rows->self->source.invalid_utf8 == LEAT_INVALID_UTF8_REPLACE)
+        kind = LEAT_JSON_STRING;
     if (field->is_json) {
         store_json(rows, row, i);
     } else if (field->is_list && kind == LEAT_JSON_ARRAY) {
-        store_list(rows, row, field, *value);
+        store_list(rows, row, i, *value);
     } else if (is_text(field) && kind == LEAT_JSON_STRING) {
         store_string(rows, row, field, *value);
     } else if (is_text(field) || field->is_list) {
-        reject_value(rows, row, field, *value, -EINVAL);
+        reject_value(rows, row, i, *value, -EINVAL);
     } else {
         void *values = leat_map_column(rows->map, field->column)->values;
-        r = leat_json_scalar_store(values, field->dtype, row, *value);
+        r = store_scalar(rows, values, field->dtype, row, *value);
         if (r < 0)
-            reject_value(rows, row, field, *value, r);
+            reject_value(rows, row, i, *value, r);
     }
 }
 
@@ -483,7 +552,6 @@ static uint64_t count_members(struct leat_json_node node, uint64_t limit) {
 static int parse_row(struct rows *rows, uint32_t row, struct leat_error *err) {
     struct leat_source_record record = leat_source_record(rows->map, row);
     struct leat_error fault = LEAT_ERROR_INIT;
-    struct leat_json_node root;
     uint32_t line, column;
     const char *wrong =
         leat_cutter_check(rows->map->cutter, record.bytes, record.n_bytes, &line, &column);
@@ -496,23 +564,25 @@ static int parse_row(struct rows *rows, uint32_t row, struct leat_error *err) {
     }
     if (rows->mends && leat_source_mend(&rows->self->source, rows->map, row, &record) < 0)
         return leat_error_oom(err);
-    r = leat_json_parse(rows->json, record.bytes, record.n_bytes, record.n_readable, &root, &fault);
+    r = leat_json_parse_record(rows->json, record.bytes, record.n_bytes, record.n_readable,
+                               &rows->root, &fault);
     if (r < 0)
         return reject_malformed(rows, row, r, &fault, err);
-    if (leat_json_kind(root) != LEAT_JSON_OBJECT) {
+    if (leat_json_kind(rows->root) != LEAT_JSON_OBJECT) {
         leat_map_reject_at(rows->map, row, 0, 1, "the record is %s; an object was expected",
-                           leat_json_kind_name(leat_json_kind(root)));
+                           leat_json_kind_name(leat_json_kind(rows->root)));
         return 0;
     }
     if (rows->map->max_fields &&
-        count_members(root, rows->map->max_fields) > rows->map->max_fields) {
+        count_members(rows->root, rows->map->max_fields) > rows->map->max_fields) {
         leat_map_reject_at(rows->map, row, 0, 0,
                            "the record has more than max_fields (%llu) members",
                            (unsigned long long)rows->map->max_fields);
         return 0;
     }
-    rows->record = record.bytes;
-    leat_jsonl_values_find(&rows->values, root, record.bytes);
+    rows->record = record;
+    rows->knows_zeros = false;
+    leat_jsonl_values_find(&rows->values, rows->root, record.bytes);
     for (uint32_t i = 0; i < rows->self->fields.n_fields && !rows->map->is_dropped[row]; i++)
         if (is_wanted(rows, &rows->self->fields.fields[i]))
             store_value(rows, row, i);

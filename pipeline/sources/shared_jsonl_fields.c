@@ -218,7 +218,7 @@ bool leat_jsonl_field_fallback(const struct leat_jsonl_field *field, void *value
             return false;
         return leat_scalar_store_int(value, field->dtype, 0, flag) == 0;
     }
-    if (leat_parse_int(field->fallback, n, &integer) == 0)
+    if (leat_dtype_is_integer(field->dtype) && leat_parse_int(field->fallback, n, &integer) == 0)
         return leat_scalar_store_int(value, field->dtype, 0, integer) == 0;
     return leat_parse_float(field->fallback, n, &number) == 0 &&
            leat_scalar_store_double(value, field->dtype, 0, number) == 0;
@@ -261,6 +261,7 @@ static enum leat_dtype dtype_of(enum leat_json_kind kind) {
     case LEAT_JSON_DOUBLE:
         return LEAT_DTYPE_FLOAT64;
     case LEAT_JSON_STRING:
+    case LEAT_JSON_HALF_STRING:
         return LEAT_DTYPE_TEXT;
     default:
         return LEAT_DTYPE_NONE;
@@ -516,6 +517,15 @@ void leat_jsonl_values_find(struct leat_jsonl_values *values, struct leat_json_n
     if (values->fields->has_json)
         search.at = bytes;
     find_members(&search, 0, record);
+}
+
+struct leat_range leat_jsonl_values_locate(struct leat_jsonl_values *values,
+                                           struct leat_json_node record, const uint8_t *bytes,
+                                           uint32_t field) {
+    struct search search = {.values = values, .bytes = bytes, .at = bytes};
+
+    find_members(&search, 0, record);
+    return values->ranges[field];
 }
 
 const struct leat_json_node *leat_jsonl_values_get(const struct leat_jsonl_values *values,

@@ -78,6 +78,10 @@ int leat_jsonl_values_init(struct leat_jsonl_values *values, const struct leat_j
  * parsed from. */
 void leat_jsonl_values_find(struct leat_jsonl_values *values, struct leat_json_node record,
                             const uint8_t *bytes);
+/* Where the value of a field that was found stands in the bytes. */
+struct leat_range leat_jsonl_values_locate(struct leat_jsonl_values *values,
+                                           struct leat_json_node record, const uint8_t *bytes,
+                                           uint32_t field);
 /* The value of a field, or NULL: missing or null. */
 const struct leat_json_node *leat_jsonl_values_get(const struct leat_jsonl_values *values,
                                                    uint32_t field);

@@ -329,7 +329,9 @@ static int take_line(struct leat_exec_crew *crew, struct leat_exec_hand *hand, c
         leat_exec_hand_note_long(hand);
         return 0;
     }
-    r = leat_json_parse(crew->json, line, n_bytes, n_bytes, &root, &fault);
+    r = leat_json_parse_record(crew->json, line, n_bytes, n_bytes, &root, &fault);
+    if (r == 0 && leat_json_may_have_minus_zero(line, n_bytes))
+        r = leat_json_mark_zeros(crew->json, line, n_bytes);
     if (r == -ENOMEM)
         return leat_error_oom(crew->err);
     if (r == 0)

@@ -335,6 +335,8 @@ static int store_items(const struct leat_exec_field *field, struct leat_exec_val
     while (leat_json_next(&iterator, &item)) {
         int r = leat_json_scalar_store(values->data, field->dtype, start + n, item);
 
+        if (r == LEAT_JSON_SCALAR_ZERO)
+            leat_json_scalar_sign(values->data, field->dtype, start + n, item);
         if (r == -ERANGE)
             return too_large(err, field, item);
         if (r < 0)
@@ -378,6 +380,8 @@ static int store_field(const struct leat_exec_field *field, struct leat_column *
     if (field->is_list)
         return store_list(field, column, values, row, node, err);
     r = leat_json_scalar_store(column->values, field->dtype, row, node);
+    if (r == LEAT_JSON_SCALAR_ZERO)
+        leat_json_scalar_sign(column->values, field->dtype, row, node);
     if (r == -ERANGE)
         return too_large(err, field, node);
     return r < 0 ? wrong(err, field, node) : 0;

@@ -5,6 +5,7 @@
 #include "pipeline/tokenizer/json.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <type_traits>
@@ -17,6 +18,7 @@ using namespace simdjson;
 
 struct leat_json {
     dom::parser parser;
+    bool is_odd = false;
     leat_json() : parser(LEAT_JSON_BYTES_MAX) {
     }
 };
@@ -74,38 +76,177 @@ static error_code reserve(dom::parser &parser, size_t n_bytes) {
     return error ? error : parser.doc.allocate(capacity);
 }
 
+static int tell_fault(const struct leat_json_fault *fault, struct leat_error *err) {
+    int r = leat_error_set(err, -EINVAL, "%s", fault->message);
+
+    leat_error_locate(err, nullptr, fault->line, fault->column);
+    return r;
+}
+
 static int tell(error_code error, const void *data, size_t n_bytes, struct leat_error *err) {
     struct leat_json_fault fault;
-    int r;
 
     if (error == MEMALLOC)
         return leat_error_oom(err);
-    if (leat_json_locate(static_cast<const uint8_t *>(data), n_bytes, &fault)) {
-        r = leat_error_set(err, -EINVAL, "%s", fault.message);
-        leat_error_locate(err, nullptr, fault.line, fault.column);
-        return r;
-    }
+    if (leat_json_locate(static_cast<const uint8_t *>(data), n_bytes, &fault))
+        return tell_fault(&fault, err);
     return leat_error_set(err, -EINVAL, "is not valid JSON: %s", error_message(error));
+}
+
+static int too_long(size_t n_bytes, struct leat_error *err) {
+    return leat_error_set(err, -E2BIG, "is %zu bytes of JSON, above the limit of %u", n_bytes,
+                          LEAT_JSON_BYTES_MAX);
+}
+
+static error_code parse(struct leat_json *json, const void *data, size_t n_bytes, bool is_copied,
+                        struct leat_json_node *ret_root) {
+    dom::element root;
+    error_code error = reserve(json->parser, n_bytes);
+
+    if (!error)
+        error =
+            json->parser.parse(static_cast<const uint8_t *>(data), n_bytes, is_copied).get(root);
+    if (!error)
+        *ret_root = to_node(root);
+    return error;
 }
 
 int leat_json_parse(struct leat_json *json, const void *data, size_t n_bytes, size_t n_readable,
                     struct leat_json_node *ret_root, struct leat_error *err) {
     static_assert(LEAT_JSON_PADDING >= SIMDJSON_PADDING, "padding");
-    bool is_copied = n_readable - n_bytes < LEAT_JSON_PADDING;
-    dom::element root;
 
     if (n_bytes > LEAT_JSON_BYTES_MAX)
-        return leat_error_set(err, -E2BIG, "is %zu bytes of JSON, above the limit of %u", n_bytes,
-                              LEAT_JSON_BYTES_MAX);
-    error_code error = reserve(json->parser, n_bytes);
-    if (!error)
-        error =
-            json->parser.parse(static_cast<const uint8_t *>(data), n_bytes, is_copied).get(root);
-    if (error)
-        return tell(error, data, n_bytes, err);
-    *ret_root = to_node(root);
-    return 0;
+        return too_long(n_bytes, err);
+    error_code error =
+        parse(json, data, n_bytes, n_readable - n_bytes < LEAT_JSON_PADDING, ret_root);
+    return error ? tell(error, data, n_bytes, err) : 0;
 }
+
+// ---- oddities ----
+
+// simdjson's tape has a word for each scalar, its type in the upper byte, and behind those of
+// numbers the value. In the rest of the word strings have their place, numbers 0; with anything
+// else there simdjson still knows their type, but gives no value.
+static const unsigned type_shift = 56;
+static const uint64_t minus_zero = (uint64_t{'l'} << type_shift) | 1;
+static const uint64_t rounded = (uint64_t{'d'} << type_shift) | 1;
+static const char half_string = 'h'; // no type of simdjson's, which passes over it as over strings
+
+static void mark(uint64_t *word, const struct leat_json_odd *odd) {
+    switch (odd->oddity) {
+    case LEAT_JSON_WIDE_NUMBER:
+    case LEAT_JSON_ROUNDED_NUMBER:
+        word[0] = odd->oddity == LEAT_JSON_ROUNDED_NUMBER ? rounded : uint64_t{'d'} << type_shift;
+        std::memcpy(&word[1], &odd->value, sizeof(odd->value));
+        break;
+    case LEAT_JSON_MINUS_ZERO:
+        word[0] = minus_zero;
+        break;
+    case LEAT_JSON_HALF_PAIR:
+        word[0] = (word[0] & ~(UINT64_MAX << type_shift)) | uint64_t{half_string} << type_shift;
+        break;
+    }
+}
+
+static void mark_all(dom::document &document, const struct leat_json_odds *odds) {
+    uint64_t *tape = document.tape.get();
+    size_t end = tape[0] & ~(UINT64_MAX << type_shift);
+    uint32_t scalar = 0, n_marked = 0;
+
+    for (size_t at = 1; at < end && n_marked < odds->n_items; at++) {
+        char type = static_cast<char>(tape[at] >> type_shift);
+        bool is_number = type == 'l' || type == 'u' || type == 'd';
+
+        if (!is_number && type != '"' && type != half_string)
+            continue;
+        if (scalar++ == odds->items[n_marked].scalar)
+            mark(&tape[at], &odds->items[n_marked++]);
+        at += is_number;
+    }
+}
+
+// A record that is not JSON, or has oddities.
+static int parse_odd(struct leat_json *json, const void *data, size_t n_bytes,
+                     struct leat_json_node *ret_root, struct leat_error *err) {
+    auto bytes = static_cast<const uint8_t *>(data);
+    auto copy = static_cast<uint8_t *>(std::malloc(n_bytes + LEAT_JSON_PADDING));
+    struct leat_json_odds odds = {};
+    struct leat_json_fault fault = {};
+    error_code error = MEMALLOC;
+    int r = 0;
+
+    if (copy && n_bytes > 0)
+        std::memcpy(copy, data, n_bytes);
+    if (copy && leat_json_find_odds(bytes, n_bytes, copy, &odds, &fault))
+        error = parse(json, copy, n_bytes, false, ret_root);
+    if (copy && fault.message[0])
+        r = tell_fault(&fault, err);
+    else if (error)
+        r = tell(error, data, n_bytes, err);
+    else
+        mark_all(json->parser.doc, &odds);
+    std::free(odds.items);
+    std::free(copy);
+    return r;
+}
+
+int leat_json_parse_record(struct leat_json *json, const void *data, size_t n_bytes,
+                           size_t n_readable, struct leat_json_node *ret_root,
+                           struct leat_error *err) {
+    if (n_bytes > LEAT_JSON_BYTES_MAX)
+        return too_long(n_bytes, err);
+    error_code error =
+        parse(json, data, n_bytes, n_readable - n_bytes < LEAT_JSON_PADDING, ret_root);
+    json->is_odd = error;
+    if (error == MEMALLOC)
+        return leat_error_oom(err);
+    return error ? parse_odd(json, data, n_bytes, ret_root, err) : 0;
+}
+
+bool leat_json_is_odd(const struct leat_json *json) {
+    return json->is_odd;
+}
+
+int leat_json_mark_zeros(struct leat_json *json, const void *data, size_t n_bytes) {
+    auto bytes = static_cast<const uint8_t *>(data);
+    struct leat_json_odds odds = {};
+    struct leat_json_fault fault;
+    bool is_good = leat_json_find_odds(bytes, n_bytes, nullptr, &odds, &fault);
+
+    if (is_good)
+        mark_all(json->parser.doc, &odds);
+    std::free(odds.items);
+    return is_good ? 0 : -ENOMEM;
+}
+
+static uint64_t word_of(struct leat_json_node node) {
+    return static_cast<const dom::document *>(node.document)->tape[node.index];
+}
+
+bool leat_json_is_rounded(struct leat_json_node node) {
+    return word_of(node) == rounded;
+}
+
+bool leat_json_is_minus_zero(struct leat_json_node node) {
+    return word_of(node) == minus_zero;
+}
+
+bool leat_json_may_have_minus_zero(const void *data, size_t n_bytes) {
+    const size_t n_at_once = 4096;
+    auto at = static_cast<const uint8_t *>(data);
+    uint8_t found = 0;
+
+    for (size_t n_left = n_bytes > 2 ? n_bytes - 2 : 0, n; n_left > 0 && !found; n_left -= n) {
+        n = n_left < n_at_once ? n_left : n_at_once;
+        for (size_t i = 0; i < n; i++)
+            found |= (at[i] == '-') & (at[i + 1] == '0') & (at[i + 2] != '.') &
+                     (static_cast<uint8_t>(at[i + 2] - '0') > 9);
+        at += n;
+    }
+    return found;
+}
+
+// ----
 
 enum leat_json_kind leat_json_kind(struct leat_json_node node) {
     switch (to_cursor<dom::element>(node).type()) {
@@ -123,14 +264,24 @@ enum leat_json_kind leat_json_kind(struct leat_json_node node) {
         return LEAT_JSON_ARRAY;
     case dom::element_type::OBJECT:
         return LEAT_JSON_OBJECT;
-    default:
+    case dom::element_type::NULL_VALUE:
         return LEAT_JSON_NULL;
+    default:
+        return LEAT_JSON_HALF_STRING;
     }
 }
 
 const char *leat_json_kind_name(enum leat_json_kind kind) {
-    static const char *const names[] = {"null",     "a boolean", "an integer", "an integer",
-                                        "a number", "a string",  "an array",   "an object"};
+    static const char *const names[] = {
+        "null",
+        "a boolean",
+        "an integer",
+        "an integer",
+        "a number",
+        "a string",
+        "an array",
+        "an object",
+        "a string with a surrogate (\\ud800 to \\udfff) without its other half"};
 
     return names[kind];
 }
@@ -152,11 +303,14 @@ bool leat_json_is_utf8(const void *data, size_t n_bytes) {
 }
 
 double leat_json_double(struct leat_json_node node) {
-    return value_of<double>(node);
+    return word_of(node) == rounded ? to_cursor<internal::tape_ref>(node).next_tape_value<double>()
+                                    : value_of<double>(node);
 }
 
 const char *leat_json_string(struct leat_json_node node, size_t *ret_n_bytes) {
-    std::string_view text = value_of<std::string_view>(node);
+    std::string_view text = leat_json_kind(node) == LEAT_JSON_HALF_STRING
+                                ? to_cursor<internal::tape_ref>(node).get_string_view()
+                                : value_of<std::string_view>(node);
 
     *ret_n_bytes = text.size();
     return text.data();

@@ -2,8 +2,9 @@
  *
  * Strict: RFC 8259 and valid UTF-8, nothing else. A parser holds one document at a time; nodes are
  * small values that refer to it and are valid until the next parse or free. Integers that fit
- * int64_t are INT, larger ones that fit uint64_t are UINT, all other numbers DOUBLE (an integer
- * beyond uint64_t is an error). Of equal keys the last one counts, as in Python's json.
+ * int64_t are INT, larger ones that fit uint64_t are UINT, all other numbers DOUBLE (one beyond
+ * these, and a string with half of a surrogate pair, is an error, or as for records). Of equal keys
+ * the last one counts, as in Python's json.
  *
  * Owner: the caller; one parser is used by one thread at a time, parsers are independent.
  */
@@ -32,6 +33,7 @@ enum leat_json_kind {
     LEAT_JSON_STRING,
     LEAT_JSON_ARRAY,
     LEAT_JSON_OBJECT,
+    LEAT_JSON_HALF_STRING, /* of a record: with half of a surrogate pair */
 };
 
 struct leat_json;
@@ -58,6 +60,23 @@ struct leat_json *leat_json_free(struct leat_json *json);
 int leat_json_parse(struct leat_json *json, const void *data, size_t n_bytes, size_t n_readable,
                     struct leat_json_node *ret_root, struct leat_error *err);
 
+/* The same of a record, in which what is wrong with a value concerns only those who want it: a
+ * number beyond all others is DOUBLE, the nearest one or infinite; a string with half of a
+ * surrogate pair is HALF_STRING, with U+FFFD in its place. */
+int leat_json_parse_record(struct leat_json *json, const void *data, size_t n_bytes,
+                           size_t n_readable, struct leat_json_node *ret_root,
+                           struct leat_error *err);
+/* Whether the record has such values. */
+bool leat_json_is_odd(const struct leat_json *json);
+/* Whether a DOUBLE of a record is the nearest one of an integer, and not that integer. */
+bool leat_json_is_rounded(struct leat_json_node node);
+/* An integer that is written -0 is an INT; it is known to have been one only after its record,
+ * which `data` is, was marked. 0 or -ENOMEM. */
+int leat_json_mark_zeros(struct leat_json *json, const void *data, size_t n_bytes);
+bool leat_json_is_minus_zero(struct leat_json_node node);
+/* Whether documents may hold one; fast. */
+bool leat_json_may_have_minus_zero(const void *data, size_t n_bytes);
+
 enum leat_json_kind leat_json_kind(struct leat_json_node node);
 /* "null", "a boolean", "an integer", "a number", "a string", "an array", "an object". */
 const char *leat_json_kind_name(enum leat_json_kind kind);
@@ -67,7 +86,7 @@ bool leat_json_bool(struct leat_json_node node);
 int64_t leat_json_int(struct leat_json_node node);
 uint64_t leat_json_uint(struct leat_json_node node);
 double leat_json_double(struct leat_json_node node); /* of INT and UINT too */
-/* UTF-8, terminated; may hold NUL bytes; valid until the next parse. */
+/* Also of a HALF_STRING. UTF-8, terminated; may hold NUL bytes; valid until the next parse. */
 const char *leat_json_string(struct leat_json_node node, size_t *ret_n_bytes);
 
 /* Items of an array, members of an object (equal keys counted each). */

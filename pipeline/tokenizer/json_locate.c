@@ -13,8 +13,11 @@
 #include "pipeline/tokenizer/json.h"
 
 struct scanner {
-    const uint8_t *at, *end;
-    const char *message; /* first fault; `at` stays there */
+    const uint8_t *data, *at, *end;
+    const char *message;         /* first fault; `at` stays there */
+    struct leat_json_odds *odds; /* NULL: oddities are faults */
+    uint8_t *copy, *mended;      /* or NULL: where oddities, or halves of pairs, are written over */
+    bool is_in_key;
 };
 
 static bool fail(struct scanner *scanner, const char *message) {
@@ -46,10 +49,72 @@ static size_t skip_digits(struct scanner *scanner) {
     return (size_t)(scanner->at - start);
 }
 
+/* ---- oddities ---- */
+
+static void add_odd(struct scanner *scanner, enum leat_json_oddity oddity, double value) {
+    struct leat_json_odds *odds = scanner->odds;
+    uint32_t n = odds->n_items;
+    struct leat_json_odd *items = odds->items;
+
+    if ((n & (n - 1)) == 0) /* full at each power of two */
+        items = reallocarray(items, n ? 2 * (size_t)n : 1, sizeof(*items));
+    odds->is_out_of_memory |= !items;
+    if (!items)
+        return;
+    odds->items = items;
+    items[odds->n_items++] =
+        (struct leat_json_odd){.oddity = oddity, .scalar = odds->n_scalars, .value = value};
+}
+
+static void put_copy(struct scanner *scanner, const uint8_t *at, const char *text, size_t n) {
+    if (scanner->copy)
+        memcpy(scanner->copy + (at - scanner->data), text, n);
+}
+
+static double value_of(const uint8_t *text, size_t n) {
+    char *number = strndup((const char *)text, n);
+    double value = number ? strtod(number, NULL) : 0;
+
+    free(number);
+    return value;
+}
+
+/* Whether the integer of these characters is just that double. */
+static bool is_just(double value, const uint8_t *text, size_t n) {
+    char digits[330];
+    int n_digits = snprintf(digits, sizeof(digits), "%.0f", value);
+
+    return n_digits == (int)n && memcmp(digits, text, n) == 0;
+}
+
+/* Of at least 5 characters. */
+static void take_wide(struct scanner *scanner, const uint8_t *text, size_t n, bool is_integer) {
+    double value = value_of(text, n);
+    bool is_rounded = is_integer && !is_just(value, text, n);
+
+    add_odd(scanner, is_rounded ? LEAT_JSON_ROUNDED_NUMBER : LEAT_JSON_WIDE_NUMBER, value);
+    put_copy(scanner, text, "0.0", 3);
+    for (size_t i = 3; i < n; i++)
+        put_copy(scanner, text + i, " ", 1);
+}
+
+/* Of one string only the first counts. */
+static void take_half(struct scanner *scanner, const uint8_t *at) {
+    const struct leat_json_odds *odds = scanner->odds;
+    bool is_first = odds->n_items == 0 || odds->items[odds->n_items - 1].scalar != odds->n_scalars;
+
+    if (is_first && !scanner->is_in_key)
+        add_odd(scanner, LEAT_JSON_HALF_PAIR, 0);
+    put_copy(scanner, at, scanner->is_in_key ? "\\u0000" : "\\ufffd", 6);
+    if (scanner->mended)
+        memcpy(scanner->mended + (at - scanner->data), "\\ufffd", 6);
+}
+
+/* ---- scalars ---- */
+
 /* Whether an integer or real of these characters fits a uint64_t, int64_t or double. */
 static bool is_in_range(const uint8_t *text, size_t n, bool is_integer) {
     char copy[32];
-    char *number;
     double value;
 
     if (is_integer && n < sizeof(copy)) {
@@ -61,15 +126,14 @@ static bool is_in_range(const uint8_t *text, size_t n, bool is_integer) {
     }
     if (is_integer)
         return false;
-    number = strndup((const char *)text, n);
-    value = number ? strtod(number, NULL) : 0;
-    free(number);
+    value = value_of(text, n);
     return value - value == 0;
 }
 
 static bool scan_number(struct scanner *scanner) {
     const uint8_t *start = scanner->at;
     bool is_integer = true;
+    size_t n;
 
     (void)take(scanner, '-');
     if (!take(scanner, '0') && !skip_digits(scanner))
@@ -86,10 +150,18 @@ static bool scan_number(struct scanner *scanner) {
         if (!skip_digits(scanner))
             return fail(scanner, "expected a digit in the exponent");
     }
-    if (!is_in_range(start, (size_t)(scanner->at - start), is_integer)) {
-        scanner->at = start;
-        return fail(scanner, "the number is too large");
+    n = (size_t)(scanner->at - start);
+    if (!is_in_range(start, n, is_integer)) {
+        if (!scanner->odds) {
+            scanner->at = start;
+            return fail(scanner, "the number is too large");
+        }
+        take_wide(scanner, start, n, is_integer);
+    } else if (scanner->odds && is_integer && n == 2 && memcmp(start, "-0", 2) == 0) {
+        add_odd(scanner, LEAT_JSON_MINUS_ZERO, 0);
     }
+    if (scanner->odds)
+        scanner->odds->n_scalars++;
     return true;
 }
 
@@ -157,11 +229,15 @@ static bool scan_escape(struct scanner *scanner) {
     if (unit < 0xd800 || unit > 0xdfff)
         return true;
     low = code_unit(scanner, scanner->at);
-    if (unit > 0xdbff || low < 0xdc00 || low > 0xdfff) {
+    if (unit <= 0xdbff && low >= 0xdc00 && low <= 0xdfff) {
+        scanner->at += 6;
+        return true;
+    }
+    if (!scanner->odds) {
         scanner->at = at;
         return fail(scanner, "a surrogate (\\ud800 to \\udfff) without its other half");
     }
-    scanner->at += 6;
+    take_half(scanner, at);
     return true;
 }
 
@@ -187,6 +263,8 @@ static bool scan_string(struct scanner *scanner) {
         }
     }
     scanner->at++;
+    if (scanner->odds)
+        scanner->odds->n_scalars++;
     return true;
 }
 
@@ -217,8 +295,10 @@ static bool scan_key(struct scanner *scanner) {
     skip_space(scanner);
     if (peek(scanner) != '"')
         return fail(scanner, "expected a key in double quotes");
+    scanner->is_in_key = true;
     if (!scan_string(scanner))
         return false;
+    scanner->is_in_key = false;
     skip_space(scanner);
     if (!take(scanner, ':'))
         return fail(scanner, "expected a ':' after the key");
@@ -289,21 +369,46 @@ static void describe(const struct scanner *scanner, struct leat_json_fault *ret_
                        (unsigned)c);
 }
 
-bool leat_json_locate(const uint8_t *data, size_t n_bytes, struct leat_json_fault *ret_fault) {
-    struct scanner scanner = {.at = data, .end = data + n_bytes};
+/* True: there is a fault, which is told. */
+static bool tell(const struct scanner *scanner, struct leat_json_fault *ret_fault) {
     uint32_t line = 1;
-    const uint8_t *line_start = data;
+    const uint8_t *line_start = scanner->data;
 
-    scan_document(&scanner);
-    if (!scanner.message)
+    if (!scanner->message)
         return false;
-    for (const uint8_t *at = data; at < scanner.at; at++)
+    for (const uint8_t *at = scanner->data; at < scanner->at; at++)
         if (*at == '\n') {
             line++;
             line_start = at + 1;
         }
     ret_fault->line = line;
-    ret_fault->column = (uint32_t)(scanner.at - line_start) + 1;
-    describe(&scanner, ret_fault);
+    ret_fault->column = (uint32_t)(scanner->at - line_start) + 1;
+    describe(scanner, ret_fault);
     return true;
+}
+
+bool leat_json_locate(const uint8_t *data, size_t n_bytes, struct leat_json_fault *ret_fault) {
+    struct scanner scanner = {.data = data, .at = data, .end = data + n_bytes};
+
+    scan_document(&scanner);
+    return tell(&scanner, ret_fault);
+}
+
+bool leat_json_find_odds(const uint8_t *data, size_t n_bytes, uint8_t *copy,
+                         struct leat_json_odds *ret_odds, struct leat_json_fault *ret_fault) {
+    struct scanner scanner = {
+        .data = data, .at = data, .end = data + n_bytes, .odds = ret_odds, .copy = copy};
+
+    *ret_odds = (struct leat_json_odds){.items = NULL};
+    scan_document(&scanner);
+    return !tell(&scanner, ret_fault) && !ret_odds->is_out_of_memory;
+}
+
+void leat_json_mend_pairs(uint8_t *text, size_t n_bytes) {
+    struct leat_json_odds odds = {.items = NULL};
+    struct scanner scanner = {
+        .data = text, .at = text, .end = text + n_bytes, .odds = &odds, .mended = text};
+
+    scan_document(&scanner);
+    free(odds.items);
 }

@@ -1,4 +1,5 @@
-/* json_locate.h: where and why a document is not JSON. Slow, for error messages only. Pure. */
+/* json_locate.h: where and why a document is not JSON, or more than the parser holds. Slow: for
+ * error messages, and for documents that have oddities. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,6 +17,34 @@ struct leat_json_fault {
 
 /* True and the first fault, or false if none is found. */
 bool leat_json_locate(const uint8_t *data, size_t n_bytes, struct leat_json_fault *ret_fault);
+
+/* What JSON allows, and the parser does not take, or does not tell apart. */
+enum leat_json_oddity {
+    LEAT_JSON_WIDE_NUMBER,    /* beyond its range */
+    LEAT_JSON_ROUNDED_NUMBER, /* the same: an integer that no double is */
+    LEAT_JSON_MINUS_ZERO,     /* as an integer: -0 */
+    LEAT_JSON_HALF_PAIR,      /* in a string: a surrogate without its other half */
+};
+
+struct leat_json_odd {
+    enum leat_json_oddity oddity;
+    uint32_t scalar; /* which of the document's numbers and strings, keys among them, from 0 */
+    double value;    /* of a number: the nearest, or an infinite one */
+};
+
+struct leat_json_odds {
+    struct leat_json_odd *items;
+    uint32_t n_items, n_scalars;
+    bool is_out_of_memory;
+};
+
+/* All oddities of a document; the caller frees the items. Into `copy`, which holds the document
+ * once more, it writes values of the same length that the parser takes: 0.0, U+FFFD, and NUL in
+ * keys, which no path has. False: there is a fault all the same, or no memory for the list. */
+bool leat_json_find_odds(const uint8_t *data, size_t n_bytes, uint8_t *copy,
+                         struct leat_json_odds *ret_odds, struct leat_json_fault *ret_fault);
+/* In a document without faults: writes \ufffd over each half of a pair. */
+void leat_json_mend_pairs(uint8_t *text, size_t n_bytes);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /* fuzz_json.c: the parser behind json.h, held against the search for faults: they agree on what
- * JSON is, and every value of a good document can be read. */
+ * JSON is, also of records, and every value of a good document can be read. */
 #include <stdlib.h>
 
 #include "pipeline/tokenizer/json.h"
@@ -31,6 +31,27 @@ static void read_all(struct leat_json_node node) {
     (void)leat_json_double(node);
 }
 
+/* is_good: the document has no oddities. */
+static void parse_record(struct leat_json *json, const uint8_t *data, size_t size, bool is_good) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_json_odds odds;
+    struct leat_json_fault fault;
+    struct leat_json_node root;
+    int r = leat_json_parse_record(json, data, size, size, &root, &err);
+
+    if (leat_json_find_odds(data, size, NULL, &odds, &fault) != (r == 0) ||
+        leat_json_is_odd(json) == is_good)
+        abort();
+    for (uint32_t i = 0; is_good && i < odds.n_items; i++)
+        if (odds.items[i].oddity != LEAT_JSON_MINUS_ZERO)
+            abort();
+    free(odds.items);
+    if (r == 0 && leat_json_mark_zeros(json, data, size) < 0)
+        abort();
+    if (r == 0)
+        read_all(root);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_json_fault fault;
@@ -45,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     if (r == 0)
         read_all(root);
+    parse_record(json, data, size, r == 0);
     leat_json_free(json);
     return 0;
 }

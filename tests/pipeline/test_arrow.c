@@ -346,6 +346,21 @@ static void damaged_compression(void **state) {
     }
 }
 
+static void a_schema_without_fields(void **state) {
+    struct arrow_file *file = arrow_file_new(NULL, 0);
+    struct source source;
+    char *rows;
+
+    (void)state;
+    arrow_file_end(file);
+    init(&source, "fields: {a: text}");
+    rows = rows_of(&source, file->bytes.data, file->bytes.n_bytes, ARROW_FILE);
+    assert_non_null(strstr(rows, "has no column \"a\"; there are none"));
+    free(rows);
+    source_deinit(&source);
+    arrow_file_free(file);
+}
+
 /* ---- hostile batches ---- */
 
 static const uint8_t truth[8] = {0x05};
@@ -485,6 +500,7 @@ int main(void) {
         cmocka_unit_test(any_byte),
         cmocka_unit_test(damaged_dictionaries),
         cmocka_unit_test(damaged_compression),
+        cmocka_unit_test(a_schema_without_fields),
         cmocka_unit_test(hostile_batches),
         cmocka_unit_test(long_rows_are_bad),
         cmocka_unit_test(what_must_be_in_memory_is_limited),

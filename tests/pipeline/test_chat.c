@@ -199,6 +199,11 @@ static void test_own_template(void **state) {
                "\"U: Hi\\nA: Oh</s>\\n#  x \\n\"");
     check_chat(with_bos, "[" A "]", "\"<s>U: HiA: \"");
     check_chat("prefixes: {user: ''}", "[" A "," A "]", "\"HiHi\"");
+    /* values that nobody asks for */
+    check_chat("prefixes: {user: ''}",
+               "[{\"id\":123456789012345678901234567890,\"x\":[1e999],\"y\":\"\\ud800\","
+               "\"role\":\"user\",\"content\":\"Hi\"}," A "]",
+               "\"HiHi\"");
 }
 
 static void test_options(void **state) {
@@ -259,6 +264,10 @@ static void test_bad_records(void **state) {
         {"[{\"role\":\"narr\\n\\u0000ator\",\"content\":\"\"}]",
          "message 0: the role \"narr\\x0a\\x00ator\" is none of user, assistant, which gemma has",
          "23"},
+        {"[{\"role\":\"user\",\"content\":\"\\ud800\"}]",
+         "message 0: \"content\" is a string with a surrogate (\\ud800 to \\udfff) without its "
+         "other half; a string was expected",
+         "40"},
         {"[" A "," A "]",
          "message 1 is of the role user, but it is the turn of assistant: in gemma user and "
          "assistant must alternate",

@@ -389,6 +389,15 @@ static void test_head_and_types(void **state) {
     assert_string_equal(rows, "{\"t\": \"é\\n\\\"\", \"x\": 1.5, \"l\": [1, 2]}\n"
                               "{\"t\": \"\", \"x\": -0.0, \"l\": []}\n");
     free(rows);
+    /* an integer zero with a sign, and values that are not of the schema */
+    rows = stream_head(
+        "jsonl: {paths: [a.jsonl]}", "",
+        "- exec: {command: [sed, -u, 's/^.*\\(\"_leat\": *\"[^\"]*\"\\).*$/{\\1, \"x\": "
+        "-0, \"l\": [0, -0], \"n\": 1e999, \"s\": \"\\\\udc00\"}/'], "
+        "schema: {x: float32, l: 'float64[]'}}\n- select: {fields: [x, l]}",
+        0, 1);
+    assert_non_null(strstr(rows, "\"x\": -0.0, \"l\": [0.0, -0.0]}\n"));
+    free(rows);
 }
 
 static void test_refused(void **state) {

@@ -113,6 +113,77 @@ static void declared(void **state) {
     check_source_cases("jsonl", cases, sizeof(cases) / sizeof(*cases));
 }
 
+#define WIDE  "123456789012345678901234567890"
+#define EXACT "1180591620717411303424" /* 2^70 */
+
+/* What no column holds is an error of the field that wants it, and of no other. */
+static void odd_values(void **state) {
+    static const struct source_case cases[] = {
+        {"fields: {a: int64}",
+         "{\"a\":1,\"b\":" WIDE ",\"c\":[-1e999,{\"d\":\"\\udc00\"}],\"\\ud800\":\"x\"}\n"
+         "{\"b\":\"\\ud800\\ud800\\udc00\\udfff\",\"a\":2,\"c\":-9223372036854775809}\n"
+         "{\"b\":1e999,\"a\":3,\"c\":tru}\n",
+         "a:int64", "a=1\na=2\n! 3:22 : the record is not JSON: expected a value, found 't'\n"},
+        {"fields: {a: float64, b: float32, l: list<float64>}",
+         "{\"a\":" EXACT ",\"b\":" WIDE ",\"l\":[1,-" EXACT ",18446744073709551616]}\n"
+         "{\"a\":1e999,\"b\":1}\n{\"a\":1,\"b\":1,\"l\":[2, -1e400]}\n{\"a\":1,\"b\":" WIDE WIDE
+         "}\n"
+         "{\"a\":" WIDE ",\"b\":1}\n{\"a\":1,\"b\":1,\"l\":[-9223372036854775809]}\n",
+         "a:float64 b:float32 l:list<float64>",
+         "a=1.1805916207174113e+21|b=1.2345678918272927e+29|"
+         "l=1.0 -1.1805916207174113e+21 1.8446744073709552e+19\n"
+         "! 2:6 a: 1e999 does not fit in float64\n! 3:22 l: -1e400 does not fit in float64\n"
+         "a=1.0|b=inf|l=\n! 5:6 a: " WIDE " does not fit in float64\n"
+         "! 6:19 l: -9223372036854775809 does not fit in float64\n"},
+        {"fields: {a: int64, l: list<uint8>}",
+         "{\"a\":" WIDE "}\n{\"a\":1,\"l\":[1," WIDE "]}\n{\"a\":1,\"l\":[1," WIDE WIDE "]}\n",
+         "a:int64 l:list<uint8>",
+         "! 1:6 a: " WIDE " does not fit in int64\n! 2:15 l: " WIDE " does not fit in uint8\n"
+         "! 3:15 l: " WIDE "1234567... does not fit in uint8\n"},
+        {"fields: {t: text, a: int64}",
+         "{\"a\":1,\"t\":\"x\\ud83d\\ude00\"}\n{\"a\":\"\\ud800\",\"t\":\"\"}\n"
+         "{\"a\":1,\"t\":\"x\\ud800y\"}\n",
+         "t:text a:int64",
+         "t=x\xf0\x9f\x98\x80|a=1\n"
+         "! 2:0 a: the value is a string with a surrogate (\\ud800 to \\udfff) without its other "
+         "half; int64 was expected\n"
+         "! 3:14 t: a surrogate (\\ud800 to \\udfff) without its other half; `invalid_utf8: "
+         "replace` puts U+FFFD there\n"},
+        {"fields: {t: text, j: json}, invalid_utf8: replace",
+         "{\"t\":\"x\\ud800y\\udc00\",\"j\":{\"\\ud800\":[1e999,\"\\ud83d\\ude00\\udfff\"]}}\n",
+         "t:text j:text",
+         "t=x\xef\xbf\xbdy\xef\xbf\xbd|j={\"\\ufffd\":[1e999,\"\\ud83d\\ude00\\ufffd\"]}\n"},
+        {"fields: {j: json, k: \"o.k json\"}",
+         "{\"j\":[1e999, \"\\ud800\"],\"o\":{\"\\udc00\":" WIDE ",\"k\":" WIDE "}}\n",
+         "j:text k:text", "j=[1e999, \"\\ud800\"]|k=" WIDE "\n"},
+        /* no key of a path */
+        {"fields: {\"a\\ufffd\": text}", "{\"a\\ufffd\":\"y\",\"a\\ud800\":\"x\"}\n",
+         "a\xef\xbf\xbd:text", "a\xef\xbf\xbd=y\n"},
+        {"", "{\"a\":1,\"t\":\"x\\ud800\"}\n{\"a\":" EXACT ",\"t\":\"y\"}\n", "a:float64 t:text",
+         "! 1:14 t: a surrogate (\\ud800 to \\udfff) without its other half; `invalid_utf8: "
+         "replace` puts U+FFFD there\na=1.1805916207174113e+21|t=y\n"},
+    };
+
+    (void)state;
+    check_source_cases("jsonl", cases, sizeof(cases) / sizeof(*cases));
+}
+
+static void zeros_keep_their_sign(void **state) {
+    static const struct source_case cases[] = {
+        {"fields: {a: float32, b: float64, l: list<float16>, i: int64, j: json}",
+         "{\"a\":-0,\"b\":0,\"l\":[0,-0,-0.0,1,-0 ,-0e1],\"i\":-0,\"j\":-0}\n"
+         "{\"a\":0,\"b\":-0,\"i\":0,\"x\":\"-0\",\"y\":1e999}\n{\"a\":-0.0,\"b\":-0,\"i\":1e0}\n",
+         "a:float32 b:float64 l:list<float16> i:int64 j:text",
+         "a=-0.0|b=0.0|l=0.0 -0.0 -0.0 1.0 -0.0 -0.0|i=0|j=-0\n"
+         "a=0.0|b=-0.0|l=|i=0|j=\na=-0.0|b=-0.0|l=|i=1|j=\n"},
+        {"", "{\"a\":-0,\"l\":[-0, 1.5]}\n", "a:int64 l:list<float64>", "a=0|l=-0.0 1.5\n"},
+        {"fields: {a: float32}, missing: {a: -0}", "{}\n", "a:float32", "a=-0.0\n"},
+    };
+
+    (void)state;
+    check_source_cases("jsonl", cases, sizeof(cases) / sizeof(*cases));
+}
+
 static void infers_from_whole_records(void **state) {
     static const char line[] = "{\"a\":1}\n", rest[] = "{\"b\":";
     char text[101 * sizeof(line)] = "";
@@ -218,6 +289,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(infers),
         cmocka_unit_test(declared),
+        cmocka_unit_test(odd_values),
+        cmocka_unit_test(zeros_keep_their_sign),
         cmocka_unit_test(json),
         cmocka_unit_test(infers_from_whole_records),
         cmocka_unit_test(what_is_written_comes_back),

@@ -173,7 +173,7 @@ static int open_array(struct leat_chat_messages *messages, const void *text, siz
 
     if (n_bytes == 0)
         return leat_error_set(err, -EINVAL, "there are no messages");
-    r = leat_json_parse(messages->json, text, n_bytes, n_bytes, ret_root, &fault);
+    r = leat_json_parse_record(messages->json, text, n_bytes, n_bytes, ret_root, &fault);
     if (r == -ENOMEM)
         return leat_error_oom(err);
     if (r < 0)
