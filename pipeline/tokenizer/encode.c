@@ -44,7 +44,9 @@ struct encoding_run {
     uint32_t columns; /* those of the options, and what they need */
     struct leat_encoding *out;
     struct leat_error *err;
-    size_t limit;     /* a text needs no more tokens than these, see limit() */
+    size_t limit;     /* a text needs no more tokens than these, see limit_of */
+    uint32_t word;    /* the next one; the same for all of a text that is a word already */
+    bool is_word;     /* it is one */
     bool has_origins; /* the piece under way says where each byte comes from */
 };
 
@@ -102,7 +104,7 @@ static int fail(const struct encoding_run *run, int code) {
 
 /* True if each token is made alone, with the bytes that it stands for. */
 static bool wants_offsets(const struct encoding_run *run) {
-    return run->columns & (LEAT_ENCODING_OFFSETS | LEAT_ENCODING_SURFACES);
+    return run->columns & (LEAT_ENCODING_OFFSETS | LEAT_ENCODING_SURFACES | LEAT_ENCODING_WORDS);
 }
 
 static bool wants_marks(const struct encoding_run *run) {
@@ -194,6 +196,8 @@ static void push_token(const struct encoding_run *run, int32_t id, struct leat_r
     leat_encoding_push(run->out, id, 0, origin, false);
     if (run->out->marks)
         run->out->marks[run->out->n - 1] = leat_marks_of(&run->context->marks, origin);
+    if (run->out->words)
+        run->out->words[run->out->n - 1] = run->word;
 }
 
 /* Notes how the last token is spelled, if the vocabulary spells it otherwise. */
@@ -269,11 +273,12 @@ static bool is_divided(const struct encoding_run *run, const struct leat_text *t
            (wants_offsets(run) || !leat_marks_enter(&run->context->marks, origin_of(text, word)));
 }
 
-static void end_word(const struct encoding_run *run) {
+static void end_word(struct encoding_run *run) {
+    run->word += !run->is_word;
     run->context->is_full = run->out->n >= run->limit;
 }
 
-static int encode_each_word(const struct encoding_run *run, const struct leat_text *text,
+static int encode_each_word(struct encoding_run *run, const struct leat_text *text,
                             const struct leat_range *words, size_t n) {
     int r = 0;
 
@@ -318,7 +323,7 @@ static size_t n_words_at_once(const struct encoding_run *run) {
     return run->limit >= N_WORDS ? N_WORDS : run->limit + 1;
 }
 
-static int encode_piece(const struct encoding_run *run, const struct leat_text *piece,
+static int encode_piece(struct encoding_run *run, const struct leat_text *piece,
                         bool starts_document) {
     const struct leat_splitter *splitter = run->tokenizer->splitter;
     struct leat_tokenizer_context *context = run->context;
@@ -346,7 +351,7 @@ static int encode_piece(const struct encoding_run *run, const struct leat_text *
 /* ---- pieces and added tokens */
 
 /* One that stands for all of `part`. */
-static int push_added(const struct encoding_run *run, const struct leat_text *part, int32_t id) {
+static int push_added(struct encoding_run *run, const struct leat_text *part, int32_t id) {
     int r = leat_encoding_reserve(run->out, 1);
 
     if (r < 0)
@@ -354,11 +359,12 @@ static int push_added(const struct encoding_run *run, const struct leat_text *pa
     push_token(run, id,
                run->has_origins ? origin_of(part, (struct leat_range){0, part->n_bytes})
                                 : (struct leat_range){0});
+    run->word += !run->is_word;
     r = push_surface(run, id, part->bytes, part->n_bytes);
     return r < 0 ? fail(run, r) : 0;
 }
 
-static int encode_normalized(const struct encoding_run *run, const struct leat_text *text,
+static int encode_normalized(struct encoding_run *run, const struct leat_text *text,
                              bool starts_document) {
     const struct leat_added_tokens *added = &run->tokenizer->added;
     struct leat_added_walk walk;
@@ -382,7 +388,7 @@ static int encode_normalized(const struct encoding_run *run, const struct leat_t
     return r;
 }
 
-static int normalize_and_encode(const struct encoding_run *run, const struct leat_text *piece,
+static int normalize_and_encode(struct encoding_run *run, const struct leat_text *piece,
                                 bool starts_document) {
     struct leat_text text;
     int r = leat_normalizer_run(run->tokenizer->normalizer, run->context->normalizer, piece, &text,
@@ -435,15 +441,50 @@ static int encode_text(struct encoding_run *run, const struct leat_text *text) {
     return r;
 }
 
+/* A text that is a word already. Its offsets are made what the result counts in, since they are not
+ * those of the whole text. */
+static int encode_given_word(struct encoding_run *run, const uint8_t *word, size_t n) {
+    struct leat_char_count chars = {.text = word, .n_bytes = n};
+    struct leat_encoding *out = run->out;
+    size_t start = out->n;
+    struct leat_text copy;
+    int r = copy_text(run, word, n, &copy);
+
+    if (r == 0)
+        r = encode_text(run, &copy);
+    if (out->offsets && run->options->offsets_in_chars)
+        for (size_t i = start; i < out->n; i++)
+            out->offsets[i] = leat_char_count_range(&chars, out->offsets[i]);
+    return r;
+}
+
+static int encode_given_words(struct encoding_run *run, const uint8_t *text,
+                              const struct leat_word_ends *words) {
+    int r = 0;
+
+    run->is_word = true;
+    for (uint32_t i = 0, start = 0; r == 0 && i < words->n && !run->context->is_full; i++) {
+        run->word = i;
+        r = encode_given_word(run, text + start, words->ends[i] - start);
+        start = words->ends[i];
+    }
+    run->is_word = false;
+    return r;
+}
+
 static int encode_sequence(struct encoding_run *run, const void *text, size_t n, size_t n_marks,
                            struct leat_encoding *out) {
+    const struct leat_word_ends *words = &run->options->words[out != run->context->sequences];
     struct leat_text copy;
     int r;
 
     run->out = out;
+    run->word = 0;
     run->context->is_full = false;
     leat_marks_begin(&run->context->marks, run->options->marks, n_marks);
     leat_encoding_reset(out, run->columns);
+    if (words->ends)
+        return encode_given_words(run, text, words);
     r = copy_text(run, text, n, &copy);
     return r < 0 ? r : encode_text(run, &copy);
 }
@@ -502,13 +543,16 @@ static int encode_sequences(struct encoding_run *run, const void *text, size_t n
 struct spelling {
     const struct leat_tokenizer *tokenizer;
     const struct leat_surfaces *surfaces;
+    const struct leat_word_ends *words; /* [2]; offsets of such a text are in characters already */
     struct leat_char_count texts[2];
 };
 
 static struct leat_range in_chars(void *context, bool is_second, struct leat_range offsets) {
     struct spelling *spelling = context;
 
-    return leat_char_count_range(&spelling->texts[is_second], offsets);
+    return spelling->words[is_second].ends
+               ? offsets
+               : leat_char_count_range(&spelling->texts[is_second], offsets);
 }
 
 const uint8_t *leat_tokenizer_surface(const struct leat_tokenizer_context *context,
@@ -545,6 +589,7 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
     struct spelling spelling = {
         .tokenizer = tokenizer,
         .surfaces = &context->surfaces,
+        .words = options->words,
         .texts = {{.text = text, .n_bytes = n_text}, {.text = pair, .n_bytes = n_pair}}};
     const struct leat_post_speller speller = {.context = &spelling,
                                               .text = spell,
@@ -568,58 +613,4 @@ int leat_tokenizer_encode(const struct leat_tokenizer *tokenizer,
     *ret_encodings = context->encodings;
     *ret_n_encodings = options->drops_overflow ? 1 : context->n_encodings;
     return 0;
-}
-
-/* ---- decode */
-
-static int join(const struct leat_tokenizer *tokenizer, const struct leat_decoder_token *tokens,
-                size_t n_tokens, char **ret_text, size_t *ret_n_bytes, struct leat_error *err) {
-    struct leat_text_buffer text = {0};
-    int r = leat_text_buffer_reserve(&text, 1, false);
-
-    if (r == 0)
-        r = leat_decoder_run(tokenizer->decoder, tokens, n_tokens, &text, err);
-    if (r == -ENOMEM)
-        leat_error_oom(err);
-    if (r < 0) {
-        leat_text_buffer_deinit(&text);
-        return r;
-    }
-    text.bytes[text.n_bytes] = '\0';
-    *ret_text = (char *)text.bytes;
-    *ret_n_bytes = text.n_bytes;
-    return 0;
-}
-
-int leat_tokenizer_decode(const struct leat_tokenizer *tokenizer, const int32_t *ids, size_t n_ids,
-                          bool skips_special, char **ret_text, size_t *ret_n_bytes,
-                          struct leat_error *err) {
-    struct leat_decoder_token *tokens = calloc(n_ids + 1, sizeof(*tokens));
-    size_t n = 0;
-    int r;
-
-    if (!tokens)
-        return leat_error_oom(err);
-    for (size_t i = 0; i < n_ids; i++) {
-        tokens[n].bytes = leat_tokenizer_token(tokenizer, ids[i], &tokens[n].n_bytes);
-        n += tokens[n].bytes && !(skips_special && leat_tokenizer_is_special(tokenizer, ids[i]));
-    }
-    r = join(tokenizer, tokens, n, ret_text, ret_n_bytes, err);
-    free(tokens);
-    return r;
-}
-
-int leat_tokenizer_join(const struct leat_tokenizer *tokenizer, const char *const *tokens,
-                        const uint32_t *n_bytes, size_t n_tokens, char **ret_text,
-                        size_t *ret_n_bytes, struct leat_error *err) {
-    struct leat_decoder_token *list = calloc(n_tokens + 1, sizeof(*list));
-    int r;
-
-    if (!list)
-        return leat_error_oom(err);
-    for (size_t i = 0; i < n_tokens; i++)
-        list[i] = (struct leat_decoder_token){(const uint8_t *)tokens[i], n_bytes[i]};
-    r = join(tokenizer, list, n_tokens, ret_text, ret_n_bytes, err);
-    free(list);
-    return r;
 }

@@ -19,7 +19,11 @@ enum leat_encoding_column { /* bits */
                             LEAT_ENCODING_ATTENTION = 8, /* 0: padding */
                             LEAT_ENCODING_MARKS = 16,
                             LEAT_ENCODING_SURFACES = 32,
+                            LEAT_ENCODING_WORDS = 64,
+                            LEAT_ENCODING_TEXTS = 128,
 };
+
+#define LEAT_ENCODING_NO_WORD UINT32_MAX
 
 struct leat_encoding {
     int32_t *ids;
@@ -29,6 +33,8 @@ struct leat_encoding {
     uint8_t *attention;
     uint32_t *marks; /* 1 + the index of the marked range that it shares a byte with; 0: of none */
     uint32_t *surfaces; /* 0: the vocabulary spells it; else see leat_tokenizer_surface */
+    uint32_t *words;    /* the word of its text, from 0, that the pre-tokenizer cut; or NO_WORD */
+    uint8_t *texts;     /* 1: of the first text, 2: of the second, 0: of none */
     size_t n;           /* tokens */
     size_t capacity;    /* of ids; the other columns have as much if they are wanted */
     uint32_t columns;

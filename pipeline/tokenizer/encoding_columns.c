@@ -10,7 +10,7 @@
 #define TOKENS_MIN 64
 #define TOKENS_MAX ((size_t)1 << 31) /* more than a text has bytes */
 #define ALWAYS     (UINT32_C(1) << 31)
-#define N_COLUMNS  7
+#define N_COLUMNS  9
 
 static const struct {
     uint32_t bit;
@@ -23,6 +23,8 @@ static const struct {
     {LEAT_ENCODING_ATTENTION, offsetof(struct leat_encoding, attention), 1},
     {LEAT_ENCODING_MARKS, offsetof(struct leat_encoding, marks), sizeof(uint32_t)},
     {LEAT_ENCODING_SURFACES, offsetof(struct leat_encoding, surfaces), sizeof(uint32_t)},
+    {LEAT_ENCODING_WORDS, offsetof(struct leat_encoding, words), sizeof(uint32_t)},
+    {LEAT_ENCODING_TEXTS, offsetof(struct leat_encoding, texts), 1},
 };
 
 static void *get(const struct leat_encoding *encoding, size_t column) {
@@ -98,6 +100,20 @@ void leat_encoding_push(struct leat_encoding *encoding, int32_t id, uint32_t typ
         encoding->marks[at] = at > 0 ? encoding->marks[at - 1] : 0;
     if (encoding->surfaces)
         encoding->surfaces[at] = 0;
+    if (encoding->words)
+        encoding->words[at] = LEAT_ENCODING_NO_WORD;
+    if (encoding->texts)
+        encoding->texts[at] = 0;
+}
+
+void leat_encoding_shift(struct leat_encoding *encoding, size_t n) {
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        size_t size = columns[i].item_bytes;
+        char *items = get(encoding, i);
+
+        if ((encoding->columns | ALWAYS) & columns[i].bit)
+            memmove(items + n * size, items, encoding->n * size);
+    }
 }
 
 int leat_encoding_append(struct leat_encoding *encoding, const struct leat_encoding *other,

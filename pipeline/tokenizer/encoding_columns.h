@@ -15,6 +15,9 @@ int leat_encoding_reserve(struct leat_encoding *encoding, size_t n_more);
 void leat_encoding_push(struct leat_encoding *encoding, int32_t id, uint32_t type_id,
                         struct leat_range offsets, bool is_special);
 
+/* Moves all tokens n places back; room must have been reserved. What is in front is not set. */
+void leat_encoding_shift(struct leat_encoding *encoding, size_t n);
+
 /* Appends tokens start..end - 1 of another with the same columns, all with this type id. 0,
  * -ENOMEM. */
 int leat_encoding_append(struct leat_encoding *encoding, const struct leat_encoding *other,

@@ -257,6 +257,19 @@ const uint8_t *leat_tokenizer_entry(const struct leat_tokenizer *tokenizer, int3
     return text ? text : leat_token_table_text(&tokenizer->model->tokens, id, ret_n_bytes);
 }
 
+bool leat_tokenizer_added(const struct leat_tokenizer *tokenizer, int32_t id,
+                          struct leat_added_token_flags *ret_flags) {
+    const struct leat_added_token *token = leat_added_tokens_find(&tokenizer->added, id);
+
+    if (token)
+        *ret_flags = (struct leat_added_token_flags){.is_single_word = token->is_single_word,
+                                                     .strips_left = token->strips_left,
+                                                     .strips_right = token->strips_right,
+                                                     .is_normalized = token->is_normalized,
+                                                     .is_special = token->is_special};
+    return token;
+}
+
 bool leat_tokenizer_is_special(const struct leat_tokenizer *tokenizer, int32_t id) {
     return leat_added_tokens_is_special(&tokenizer->added, id);
 }

@@ -74,6 +74,12 @@ LEAT_API const uint8_t *leat_tokenizer_token(const struct leat_tokenizer *tokeni
  */
 LEAT_API const uint8_t *leat_tokenizer_entry(const struct leat_tokenizer *tokenizer, int32_t id,
                                              uint32_t *ret_n_bytes);
+/* What an added token is; false: the id is none's. */
+struct leat_added_token_flags {
+    bool is_single_word, strips_left, strips_right, is_normalized, is_special;
+};
+LEAT_API bool leat_tokenizer_added(const struct leat_tokenizer *tokenizer, int32_t id,
+                                   struct leat_added_token_flags *ret_flags);
 LEAT_API bool leat_tokenizer_is_special(const struct leat_tokenizer *tokenizer, int32_t id);
 /* The id to pad with: `padding.pad_id` of the file, else `pad_token` of tokenizer_config.json, else
  * the special token of the file that is spelled as such, [PAD] or <pad>; else -1. */
@@ -104,6 +110,14 @@ LEAT_API size_t leat_tokenizer_context_max_bytes(const struct leat_tokenizer *to
 /* Forgets all cached words, for measurements from cold. */
 LEAT_API void leat_tokenizer_context_clear(struct leat_tokenizer_context *context);
 
+/* A text that is cut into words already, one behind the other: where each of them ends, in bytes,
+ * ascending, the last at the end of the text. Each word is a text of its own for the normalizer,
+ * the pre-tokenizer and the model, and its offsets begin at 0. */
+struct leat_word_ends {
+    const uint32_t *ends; /* NULL: it is no such text */
+    size_t n;
+};
+
 struct leat_encode_options {
     bool adds_special_tokens;
     bool encodes_special_tokens;    /* special tokens in the text are text */
@@ -114,6 +128,7 @@ struct leat_encode_options {
     const struct leat_range *marks; /* [n_marks], for LEAT_ENCODING_MARKS: bytes of the first text,
                                        ascending and apart from each other */
     size_t n_marks;
+    struct leat_word_ends words[2];           /* of the texts */
     const struct leat_truncation *truncation; /* NULL: as the file says */
     const struct leat_padding *padding;       /* NULL: as the file says */
 };

@@ -89,6 +89,8 @@ CALLS: list[dict[str, Any]] = [
     {"padding": "max_length", "max_length": 16, "truncation": True},
     {"padding": True, "truncation": True, "max_length": 8},
     {"max_length": 6},
+    {"max_length": 6, "padding": "do_not_pad"},
+    {"max_length": 6, "padding": "do_not_pad", "truncation": True},
     {"padding": True, "pad_to_multiple_of": 8},
     {"padding": True, "padding_side": "left"},
     {"padding": "max_length"},
@@ -416,7 +418,7 @@ def test_a_name_that_is_given_takes_no_other_away() -> None:
 def test_what_is_no_text() -> None:
     tokenizer = Tokenizer.from_file(DATA / "bert-uncased.json")
     for text in (5, b"a text", 1.5):
-        with pytest.raises(TypeError, match="a str, or a list of them, was expected"):
+        with pytest.raises(ValueError, match="a str, or a list of them, was expected"):
             tokenizer(text)  # type: ignore[arg-type]
 
 
@@ -445,7 +447,9 @@ def test_what_cannot_be_meant() -> None:
         lambda: ours(["a"], "b"),
         lambda: ours(["a", "b"], ["c"]),
         lambda: ours([("a", "b", "c")]),
-        lambda: ours(["a"], is_split_into_words=True),
+        lambda: ours("a", is_split_into_words=True),
+        lambda: ours([["a", 3]], is_split_into_words=True),
+        lambda: ours(3),  # type: ignore[arg-type]
         lambda: ours("a b", truncation="only_second", max_length=1),
         lambda: ours("a", padding=True, truncation=True, max_length=5, pad_to_multiple_of=8),
         lambda: ours(TEXTS, truncation=True, max_length=4, stride=4, return_overflowing_tokens=True),
@@ -457,7 +461,7 @@ def test_what_cannot_be_meant() -> None:
     ):
         with pytest.raises(ValueError):
             call()
-    for other in (lambda: ours(["a", 3]), lambda: ours(3), lambda: ours.decode(["x"])):  # type: ignore[arg-type,list-item]
+    for other in (lambda: ours(["a", 3]), lambda: ours.decode(["x"])):  # type: ignore[arg-type,list-item]
         with pytest.raises(TypeError):
             other()
     for wrong in ([1], 3, ["\udc80"]):

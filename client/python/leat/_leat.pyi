@@ -157,14 +157,20 @@ class Tokenizer:
         adds_special_tokens: bool = True,
         splits_special_tokens: bool = False,
         seed: int = 0,
+        words: Sequence[bytes] | None = None,
+        pair_words: Sequence[bytes] | None = None,
     ) -> Encodings:
         """columns: bits of what is wanted besides ids: 1 type ids, 2 offsets, 4 special tokens, 16 marks (of the parts that
-        `marks` has, as chat() gives them). max_length -1: no truncation. A signal whose handler raises ends it."""
+        `marks` has, as chat() gives them), 32 tokens, 64 word ids, 128 sequence ids. max_length -1: no truncation. words: of
+        texts that are words one behind the other, native uint32: where each ends, in bytes of UTF-8. A signal whose handler
+        raises ends it."""
     def decode(self, ids: Sequence[int], skips_special: bool = False) -> str: ...
     def join(self, tokens: Iterable[str], /) -> str: ...
     def id(self, token: str) -> int | None: ...
     def token(self, id: int) -> str | None: ...
     def is_special(self, id: int) -> bool: ...
+    def added(self, id: int) -> tuple[bool, bool, bool, bool, bool] | None:
+        """single_word, lstrip, rstrip, normalized, special of an added token; None: it is none."""
     def vocab(self, only_added: bool) -> dict[str, int]: ...
     def n_tokens(self, with_added: bool) -> int: ...
     def n_added(self, is_pair: bool) -> int:
@@ -178,7 +184,8 @@ class Encodings:
     def __len__(self) -> int: ...
     def lists(self, column: str, width: int = 0, fill: int = 0, pads_left: bool = False) -> list[Any]:
         """input_ids, attention_mask, token_type_ids, special_tokens_mask, assistant_masks: a list of int for each row, padded to
-        width; offset_mapping: of tuples (start, end). KeyError: the column was not made."""
+        width; offset_mapping: of tuples (start, end); tokens: of str; word_ids, sequence_ids: of int or None. KeyError: the
+        column was not made."""
     def fill(
         self, column: str, into: Any, is_wide: bool, width: int, fill: int = 0, pads_left: bool = False
     ) -> None:

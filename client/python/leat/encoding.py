@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ._leat import Encodings
+    from .token_encoding import CharSpan, Source, TokenEncoding, TokenSpan
     from .tokenizer import Tokenizer
 
 # The names that people have for frameworks.
@@ -28,10 +29,15 @@ FRAMEWORKS = {
 
 class Encoding(dict[str, Any]):
     """input_ids, attention_mask, ... of one text or of several; entries are attributes too, as in
-    transformers.BatchEncoding.
+    transformers.BatchEncoding. encoding[0] is what is known of the tokens of row 0, encoding[:2] a list of such.
     """
 
     _tokenizer: Tokenizer | None = None
+    _source: Source | None = None
+    _rows: list[TokenEncoding] | None = None
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._made_rows("encoding[...]")[key] if isinstance(key, (int, slice)) else super().__getitem__(key)
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -40,15 +46,86 @@ class Encoding(dict[str, Any]):
             raise AttributeError(f"there is no {name!r} here, only {', '.join(map(repr, self))}") from None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (dict(self), self._tokenizer)
+        return restore, (dict(self), self._tokenizer, self._source)
 
-    def tokens(self, batch_index: int = 0) -> list[str | None]:
-        """The spelling of each token of a row."""
-        if self._tokenizer is None:
-            raise SpecError("which tokenizer made this is not known")
-        ids = as_list(self["input_ids"])
-        row = ids[batch_index] if ids and isinstance(ids[0], list) else ids
-        return [self._tokenizer.native.token(id) for id in row]
+    # ---- tokens, words and characters: as transformers.BatchEncoding
+
+    def _made_rows(self, wanted: str) -> list[TokenEncoding]:
+        if self._source is None:
+            raise SpecError(f"{wanted} is not available: no call of a tokenizer made this encoding")
+        if self._rows is None:
+            self._rows = self._source.rows()
+        return self._rows
+
+    def _row(self, wanted: str, one: int, other: int | None) -> tuple[TokenEncoding, int]:
+        """The row and the place in it that two indices mean, of which the first may be left out."""
+        rows = self._made_rows(wanted)
+        return (rows[0], one) if other is None else (rows[one], other)
+
+    @property
+    def encodings(self) -> list[TokenEncoding] | None:
+        """What is known of the tokens of each row; None: no call of a tokenizer made this."""
+        return None if self._source is None else self._made_rows("encodings")
+
+    @property
+    def is_fast(self) -> bool:
+        return self._source is not None
+
+    @property
+    def n_sequences(self) -> int | None:
+        """1, of pairs 2."""
+        return None if self._source is None else 1 if self._source.inputs.pairs is None else 2
+
+    def tokens(self, batch_index: int = 0) -> list[str]:
+        """The tokens of a row, each as it is in the text where the vocabulary spells it otherwise."""
+        return self._made_rows("tokens()")[batch_index].tokens
+
+    def sequence_ids(self, batch_index: int = 0) -> list[int | None]:
+        """The text of the pair that each token is of, 0 or 1; None for special tokens."""
+        return self._made_rows("sequence_ids()")[batch_index].sequence_ids
+
+    def word_ids(self, batch_index: int = 0) -> list[int | None]:
+        """The word that each token is of; None for special tokens."""
+        return self._made_rows("word_ids()")[batch_index].word_ids
+
+    def words(self, batch_index: int = 0) -> list[int | None]:
+        return self.word_ids(batch_index)
+
+    def token_to_sequence(self, batch_or_token_index: int, token_index: int | None = None) -> int | None:
+        row, token = self._row("token_to_sequence()", batch_or_token_index, token_index)
+        return row.token_to_sequence(token)
+
+    def token_to_word(self, batch_or_token_index: int, token_index: int | None = None) -> int | None:
+        row, token = self._row("token_to_word()", batch_or_token_index, token_index)
+        return row.token_to_word(token)
+
+    def token_to_chars(self, batch_or_token_index: int, token_index: int | None = None) -> CharSpan | None:
+        row, token = self._row("token_to_chars()", batch_or_token_index, token_index)
+        return row.token_to_chars(token)
+
+    def word_to_tokens(
+        self, batch_or_word_index: int, word_index: int | None = None, sequence_index: int = 0
+    ) -> TokenSpan | None:
+        row, word = self._row("word_to_tokens()", batch_or_word_index, word_index)
+        return row.word_to_tokens(word, sequence_index)
+
+    def word_to_chars(
+        self, batch_or_word_index: int, word_index: int | None = None, sequence_index: int = 0
+    ) -> CharSpan | None:
+        row, word = self._row("word_to_chars()", batch_or_word_index, word_index)
+        return row.word_to_chars(word, sequence_index)
+
+    def char_to_token(
+        self, batch_or_char_index: int, char_index: int | None = None, sequence_index: int = 0
+    ) -> int | None:
+        row, char = self._row("char_to_token()", batch_or_char_index, char_index)
+        return row.char_to_token(char, sequence_index)
+
+    def char_to_word(
+        self, batch_or_char_index: int, char_index: int | None = None, sequence_index: int = 0
+    ) -> int | None:
+        row, char = self._row("char_to_word()", batch_or_char_index, char_index)
+        return row.char_to_word(char, sequence_index)
 
     def to(self, device: Any, *, non_blocking: bool = False) -> Encoding:
         """The tensors of PyTorch in it go to that device; returns itself."""
@@ -64,9 +141,9 @@ class Encoding(dict[str, Any]):
         return self
 
 
-def _restore(items: dict[str, Any], tokenizer: Tokenizer | None) -> Encoding:
+def restore(items: dict[str, Any], tokenizer: Tokenizer | None, source: Source | None = None) -> Encoding:
     encoding = Encoding(items)
-    encoding._tokenizer = tokenizer
+    encoding._tokenizer, encoding._source = tokenizer, source
     return encoding
 
 

@@ -6,7 +6,7 @@ The rules are those of transformers: a length that is not said is that of the mo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import SpecError
 
@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from .tokenizer import Tokenizer
 
 TYPE_IDS = 1  # of the columns that _leat.Tokenizer.encode makes
-_COLUMNS = {"token_type_ids": TYPE_IDS, "offset_mapping": 2, "special_tokens_mask": 4, "assistant_masks": 16}
+_COLUMNS = {
+    "token_type_ids": TYPE_IDS,
+    "offset_mapping": 2,
+    "special_tokens_mask": 4,
+    "assistant_masks": 16,
+    "tokens": 32,
+    "word_ids": 64,
+    "sequence_ids": 128,
+}
 _LONG = int(1e20)  # no model takes so many
 _STRATEGIES = {
     True: "longest_first",
@@ -26,6 +34,16 @@ _STRATEGIES = {
     "do_not_truncate": None,
 }
 _PADDINGS = {True: "longest", "longest": "longest", "max_length": "max_length", False: None, "do_not_pad": None}
+
+
+class Inputs(NamedTuple):
+    """The texts of a call, as _leat.Tokenizer.encode takes them."""
+
+    texts: Sequence[str]
+    pairs: Sequence[str] | None = None
+    words: Sequence[bytes] | None = None  # of texts that are words one behind the other: where each of them ends
+    pair_words: Sequence[bytes] | None = None
+    marks: Sequence[bytes] | None = None
 
 
 class Lengths:
@@ -40,9 +58,9 @@ class Lengths:
         multiple_of: int | None,
         side: str | None,
     ) -> None:
-        self.native = tokenizer.native
+        self.tokenizer = tokenizer
         self.padding = _choice("padding", padding, _PADDINGS)
-        if truncation is None and max_length is not None and self.padding is None:
+        if truncation is None and max_length is not None and padding is False:
             truncation = True
         self.strategy = _choice("truncation", truncation or False, _STRATEGIES)
         self.max_length = _count("max_length", max_length)
@@ -67,20 +85,19 @@ class Lengths:
 
     def encode(
         self,
-        texts: Sequence[str],
-        pairs: Sequence[str] | None,
+        inputs: Inputs,
         wanted: list[str],
         stride: int,
         with_overflow: bool,
         adds_special: bool,
         splits_special: bool,
-        marks: Sequence[bytes] | None = None,
     ) -> _leat.Encodings:
-        self._check_room(self.native.n_added(pairs is not None) if adds_special else 0)
-        return self.native.encode(
-            texts,
-            pairs,
-            marks,
+        native = self.tokenizer.native
+        self._check_room(native.n_added(inputs.pairs is not None) if adds_special else 0)
+        return native.encode(
+            inputs.texts,
+            inputs.pairs,
+            inputs.marks,
             columns=sum(_COLUMNS.get(name, 0) for name in wanted),
             max_length=self.max_length if self.strategy and self.max_length is not None else -1,
             stride=stride,
@@ -89,11 +106,17 @@ class Lengths:
             with_overflow=with_overflow,
             adds_special_tokens=adds_special,
             splits_special_tokens=splits_special,
+            words=inputs.words,
+            pair_words=inputs.pair_words,
         )
 
     def _check_room(self, n_special: int) -> None:
         if self.strategy and self.max_length is not None and self.max_length < n_special:
             raise SpecError(f"max_length={self.max_length} has no room for the {n_special} special tokens of a row")
+
+    def fill_of(self, column: str) -> int:
+        """What padding is in a column."""
+        return self.tokenizer._fill_of(column)
 
     def width(self, encodings: _leat.Encodings) -> int:
         return self.width_of(encodings.longest)

@@ -5,12 +5,26 @@ Both kinds read one table, name to token; an id is looked up when it is asked fo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import SpecError
 
 if TYPE_CHECKING:
     from .tokenizer import Tokenizer
+
+
+class AddedToken(NamedTuple):
+    """A token that is looked for in the text itself, with its options."""
+
+    content: str
+    single_word: bool
+    lstrip: bool
+    rstrip: bool
+    normalized: bool
+    special: bool
+
+    def __str__(self) -> str:
+        return self.content
 
 
 class NamedToken:
@@ -22,11 +36,13 @@ class NamedToken:
     def __get__(self, tokenizer: Tokenizer | None, owner: type) -> str | None:
         return tokenizer._names.get(self.name) if tokenizer is not None else None
 
-    def __set__(self, tokenizer: Tokenizer, token: str | None) -> None:
+    def __set__(self, tokenizer: Tokenizer, token: Any) -> None:
         if token is None:
             tokenizer._names.pop(self.name, None)
             return
-        token = str(token)
+        token = getattr(token, "content", token)
+        if not isinstance(token, str):
+            raise SpecError(f"{self.name} is {token!r}; a str was expected")
         if tokenizer.native.id(token) is None:
             where = f"in {tokenizer.name_or_path}; it cannot get new ones here"
             raise SpecError(f"{self.name}: there is no token {token!r} {where}")

@@ -12,16 +12,19 @@ from __future__ import annotations
 import json
 import logging
 import os
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, overload
 
 from . import _leat, chats, model_cache, tokenizer_files
-from .encoding import Encoding, array_framework, as_list, framework_of, from_lists, make_array
+from .encoding import Encoding, array_framework, as_list, framework_of, from_lists, make_array, restore
 from .errors import NotFoundError, SpecError
-from .lengths import TYPE_IDS, Lengths, check_side
-from .token_names import NamedId, NamedToken
+from .lengths import TYPE_IDS, Inputs, Lengths, check_side
+from .token_encoding import Source
+from .token_names import AddedToken, NamedId, NamedToken
 
 NO_LENGTH = int(1e30)  # a model_max_length that means none, as transformers has it
 # Models that tell the texts of a pair apart by type ids, by the classes that transformers has for their tokenizers.
@@ -102,7 +105,9 @@ class Tokenizer:
         place = Path(path).expanduser()
         native = _leat.Tokenizer(os.fspath(place), threads=threads)
         found = tokenizer_files.read_config(tokenizer_files.folder_of(place))
-        config = {**tokenizer_files.usual_names(found, native), **found, **tokenizer_files.pad_name(native), **settings}
+        named = {**found, **tokenizer_files.pad_name(native)}
+        tokenizer_files.check_names(named, settings, native, place)
+        config = {**tokenizer_files.usual_names(found, native), **named, **settings}
         return cls(native, path=place.absolute(), text=None, config=config)
 
     @classmethod
@@ -129,6 +134,7 @@ class Tokenizer:
         """Of the text of a tokenizer.json; `name` is what errors call it."""
         data = text.encode() if isinstance(text, str) else text
         native = _leat.Tokenizer(name, json=data, threads=threads)
+        tokenizer_files.check_names({}, settings, native, Path(name))
         config = {**tokenizer_files.usual_names({}, native), **tokenizer_files.pad_name(native), **settings}
         return cls(native, path=None, text=data.decode("utf-8", "replace"), config=config)
 
@@ -173,7 +179,7 @@ class Tokenizer:
     def __call__(
         self,
         text: str | Sequence[Any] | None = None,
-        text_pair: str | Sequence[str] | None = None,
+        text_pair: str | Sequence[Any] | None = None,
         text_target: str | Sequence[Any] | None = None,
         *,
         add_special_tokens: bool = True,
@@ -200,22 +206,24 @@ class Tokenizer:
         lists of lists. With return_tensors ("np", "pt": int64; "jax", "mlx": int32) arrays [texts, longest], of offset_mapping
         [texts, longest, 2]. padding: True or "longest", or "max_length"; truncation: True or "longest_first", "only_first",
         "only_second". max_length alone truncates. With return_overflowing_tokens what truncation cuts off makes further rows,
-        and overflow_to_sample_mapping says of which texts they are. text_target: encoded too, its ids are `labels`. SpecError
-        (a ValueError) for what cannot be meant.
+        and overflow_to_sample_mapping says of which texts they are. text_target: encoded too, its ids are `labels`.
+        is_split_into_words: a text is a list of its words, and offsets are those of a word. SpecError (a ValueError) for what
+        cannot be meant.
         """
-        if is_split_into_words:
-            raise SpecError("is_split_into_words is not supported: give texts, and take offset_mapping to find their words")
         asked = Lengths(self, padding, truncation, max_length, pad_to_multiple_of, padding_side)
         wanted = self._wanted(return_attention_mask, return_token_type_ids, return_special_tokens_mask, return_offsets_mapping)
         framework = framework_of(return_tensors) if return_tensors is not None else None
 
-        def run(text: str | Sequence[Any], pair: str | Sequence[str] | None) -> Encoding:
-            texts, pairs, is_batch = _texts_of(text, pair)
+        def run(text: str | Sequence[Any], pair: str | Sequence[Any] | None) -> Encoding:
+            inputs, is_batch = (_words_of if is_split_into_words else _texts_of)(text, pair)
             encodings = asked.encode(
-                texts, pairs, wanted, stride, return_overflowing_tokens, add_special_tokens, split_special_tokens
+                inputs, wanted, stride, return_overflowing_tokens, add_special_tokens, split_special_tokens
             )
             self._warn_of_length(encodings.longest, asked, verbose)
             encoding = self._collect(encodings, wanted, asked, framework, is_batch or return_overflowing_tokens)
+            encoding._source = Source(
+                asked, inputs, stride, add_special_tokens, split_special_tokens, return_overflowing_tokens
+            )
             if return_length:
                 _add_rows(encoding, "length", [max(n, asked.width(encodings)) for n in encodings.lengths()], framework)
             if return_overflowing_tokens:
@@ -262,7 +270,8 @@ class Tokenizer:
         return encoding
 
     def _fill_of(self, column: str) -> int:
-        fills = {"input_ids": self.pad_token_id or 0, "token_type_ids": self.pad_token_type_id, "special_tokens_mask": 1}
+        pad = self.pad_token_id or 0
+        fills = {"input_ids": pad, "tokens": pad, "token_type_ids": self.pad_token_type_id, "special_tokens_mask": 1}
         return fills.get(column, 0)
 
     def _warn_of_length(self, longest: int, asked: Lengths, verbose: bool) -> None:
@@ -277,8 +286,8 @@ class Tokenizer:
 
     def tokenize(
         self, text: str, pair: str | None = None, add_special_tokens: bool = False, **options: Any
-    ) -> list[str | None]:
-        """The spelling of the tokens of a text."""
+    ) -> list[str]:
+        """The tokens of a text, each as it is in the text where the vocabulary spells it otherwise."""
         return self(text, pair, add_special_tokens=add_special_tokens, **options).tokens()
 
     # ---- chats
@@ -328,8 +337,10 @@ class Tokenizer:
         wanted = self._wanted(attention, types, bool(special), bool(offsets))
         wanted += ["assistant_masks"] if return_assistant_tokens_mask else []
         marks = [parts for _, parts in pages] if return_assistant_tokens_mask else None
-        encodings = asked.encode([text for text, _ in pages], None, wanted, 0, False, False, False, marks)
+        inputs = Inputs([text for text, _ in pages], marks=marks)
+        encodings = asked.encode(inputs, wanted, 0, False, False, False)
         encoding = self._collect(encodings, wanted, asked, framework_of(return_tensors) if return_tensors else None, is_batch)
+        encoding._source = Source(asked, inputs._replace(marks=None), 0, False, False, False)
         return encoding if return_dict else encoding["input_ids"]
 
     # ---- ids to text
@@ -436,6 +447,17 @@ class Tokenizer:
         return self.native.vocab(True)
 
     @property
+    def added_tokens_decoder(self) -> dict[int, AddedToken]:
+        """The added tokens by their ids, with their options."""
+        added = sorted((id, token) for token, id in self.get_added_vocab().items())
+        return {id: AddedToken(token, *flags) for id, token in added if (flags := self.native.added(id)) is not None}
+
+    @property
+    def added_tokens_encoder(self) -> dict[str, int]:
+        """The ids of the added tokens, in their order."""
+        return {token.content: id for id, token in self.added_tokens_decoder.items()}
+
+    @property
     def special_tokens_map(self) -> dict[str, str]:
         """pad_token, eos_token, ... to tokens, in the order of transformers."""
         return {name: self._names[name] for name in tokenizer_files.TOKEN_NAMES if name in self._names}
@@ -509,7 +531,7 @@ class Tokenizer:
         if return_attention_mask and "attention_mask" not in columns:
             columns["attention_mask"] = [[1] * len(row) for row in columns["input_ids"]]
         padded = self._pad_columns(columns, asked)
-        encoding = _restore_encoding({name: value if is_batch else value[0] for name, value in padded.items()}, self)
+        encoding = restore({name: value if is_batch else value[0] for name, value in padded.items()}, self)
         return encoding.convert_to_tensors(return_tensors) if return_tensors else encoding
 
     def _pad_columns(self, columns: dict[str, list[Any]], asked: Lengths) -> dict[str, list[Any]]:
@@ -520,22 +542,43 @@ class Tokenizer:
         return columns
 
 
-def _texts_of(text: Any, pair: Any) -> tuple[Sequence[str], Sequence[str] | None, bool]:
-    """The texts, their pairs, and whether they are several."""
+def _texts_of(text: Any, pair: Any) -> tuple[Inputs, bool]:
+    """The texts with their pairs, and whether they are several."""
     if isinstance(text, str):
         if pair is not None and not isinstance(pair, str):
             raise SpecError(f"text_pair of one text is {type(pair).__name__}; a str was expected")
-        return [text], [pair] if pair else None, False
+        return Inputs([text], [pair] if pair else None), False
     if isinstance(text, (bytes, bytearray)) or not isinstance(text, Iterable):
-        raise TypeError(f"text is {type(text).__name__}; a str, or a list of them, was expected")
+        raise SpecError(f"text is {type(text).__name__}; a str, or a list of them, was expected")
     if isinstance(pair, str):
         raise SpecError("text_pair of several texts is one str; a list of as many was expected")
     texts = text if isinstance(text, (list, tuple)) else as_list(text) if hasattr(text, "tolist") else list(text)
     if pair is None and texts and isinstance(texts[0], (list, tuple)):
         if any(not isinstance(one, (list, tuple)) or len(one) != 2 for one in texts):
-            raise SpecError("texts are str, or pairs of them")
-        return [one for one, _ in texts], [other for _, other in texts], True
-    return texts, pair, True
+            raise SpecError("texts are str, or pairs of them; lists of words need is_split_into_words=True")
+        return Inputs([one for one, _ in texts], [other for _, other in texts]), True
+    return Inputs(tuple(texts), pair), True
+
+
+def _words_of(text: Any, pair: Any) -> tuple[Inputs, bool]:
+    """The same of texts that are lists of words."""
+    if not isinstance(text, (list, tuple)):
+        raise SpecError(f"text is {type(text).__name__}; with is_split_into_words a list of words was expected")
+    is_batch = bool(text) and isinstance(text[0], (list, tuple))
+    rows: Sequence[Any] = text if is_batch else [text]
+    pairs: Sequence[Any] | None = None if not pair else pair if is_batch else [pair]
+    if pairs is None and any(row and isinstance(row[0], (list, tuple)) for row in rows):
+        rows, pairs = [row[0] for row in rows], [row[1] for row in rows]
+    texts, words = zip(*map(_joined, rows)) if rows else ((), ())
+    others, pair_words = zip(*map(_joined, pairs)) if pairs else (None, None)
+    return Inputs(texts, others, words, pair_words), is_batch
+
+
+def _joined(words: Any) -> tuple[str, bytes]:
+    """The words one behind the other, and where each of them ends in UTF-8."""
+    if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
+        raise SpecError(f"{str(words)[:80]!r} is no list of words, each a str")
+    return "".join(words), array("I", accumulate(len(word.encode()) for word in words)).tobytes()
 
 
 def _add_rows(encoding: Encoding, name: str, numbers: list[int], framework: str | None) -> None:
@@ -545,12 +588,6 @@ def _add_rows(encoding: Encoding, name: str, numbers: list[int], framework: str 
 def _pad_row(row: list[int], width: int, fill: int, pads_left: bool) -> list[int]:
     padding = [fill] * (width - len(row))
     return padding + list(row) if pads_left else list(row) + padding
-
-
-def _restore_encoding(items: dict[str, Any], tokenizer: Tokenizer) -> Encoding:
-    encoding = Encoding(items)
-    encoding._tokenizer = tokenizer
-    return encoding
 
 
 def _restore(
@@ -620,7 +657,10 @@ def _config_of(tokenizer: Any) -> dict[str, Any]:
     """What a tokenizer of transformers says beside its file; of one of `tokenizers`, its padding."""
     if not hasattr(tokenizer, "backend_tokenizer"):
         padding = getattr(tokenizer, "padding", None)
-        return {"pad_token": padding["pad_token"], "padding_side": padding["direction"]} if padding else {}
+        if not padding:
+            return {}
+        is_known = tokenizer.token_to_id(padding["pad_token"]) is not None
+        return {"padding_side": padding["direction"], **({"pad_token": padding["pad_token"]} if is_known else {})}
     names = ("padding_side", "truncation_side", "model_max_length", "model_input_names", "clean_up_tokenization_spaces")
     config = {name: getattr(tokenizer, name) for name in names}
     template = getattr(tokenizer, "chat_template", None)

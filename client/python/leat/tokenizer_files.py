@@ -90,9 +90,19 @@ def token_names(config: Mapping[str, Any], native: _leat.Tokenizer) -> dict[str,
     return {name: token for name, token in names.items() if token is not None and native.id(token) is not None}
 
 
+def check_names(config: Mapping[str, Any], settings: Mapping[str, Any], native: _leat.Tokenizer, place: Path) -> None:
+    """SpecError: a name that was given, or the pad_token of a file, is that of no token."""
+    for name in TOKEN_NAMES:
+        given = settings.get(name, config.get(name) if name == "pad_token" else None)
+        token = spelling(given)
+        if given is not None and (native.id(token) is None if token is not None else name in settings):
+            where = None if name in settings else str(folder_of(place) / CONFIG)
+            hint = f"name a token that it has, {name}=..., or add this one to tokenizer.json"
+            raise SpecError(f"{name} is {token or given!r}, which is no token of {place}: {hint}", file=where)
+
+
 def spelling(value: Any) -> str | None:
-    if isinstance(value, dict):
-        value = value.get("content")
+    value = value.get("content") if isinstance(value, dict) else getattr(value, "content", value)
     return value if isinstance(value, str) else None
 
 

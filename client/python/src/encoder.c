@@ -48,6 +48,7 @@ int leat_py_encoder_init(struct leat_py_encoder *encoder, size_t n_inputs) {
 void leat_py_portions_free(struct leat_py_portion *portions, size_t n_portions) {
     for (size_t i = 0; portions && i < n_portions; i++) {
         leat_encoding_deinit(&portions[i].tokens);
+        leat_surfaces_deinit(&portions[i].surfaces);
         free(portions[i].rows);
     }
     free(portions);
@@ -77,8 +78,28 @@ static void copy(void *column, const void *from, size_t at, size_t n, size_t ite
         memcpy((char *)column + at * item_bytes, from, n * item_bytes);
 }
 
+/* The surfaces of the context's last result become some of the portion's. */
+static int add_surfaces(struct leat_py_portion *portion, const struct leat_encoding *from,
+                        const struct leat_tokenizer_context *context) {
+    uint32_t *surfaces = portion->tokens.surfaces + portion->tokens.n;
+    int r = 0;
+
+    for (size_t i = 0; i < from->n && r == 0; i++) {
+        uint32_t n;
+        const uint8_t *text;
+
+        surfaces[i] = 0;
+        if (!from->surfaces[i])
+            continue;
+        text = leat_tokenizer_surface(context, from->surfaces[i], &n);
+        r = leat_surfaces_add(&portion->surfaces, text, n, &surfaces[i]);
+    }
+    return r;
+}
+
 static int add_tokens(struct leat_py_portion *portion, size_t input,
-                      const struct leat_encoding *from) {
+                      const struct leat_encoding *from,
+                      const struct leat_tokenizer_context *context) {
     struct leat_encoding *to = &portion->tokens;
 
     if (leat_encoding_reserve(to, from->n) < 0 || add_row(portion, input, from->n) < 0)
@@ -88,6 +109,10 @@ static int add_tokens(struct leat_py_portion *portion, size_t input,
     copy(to->offsets, from->offsets, to->n, from->n, sizeof(*to->offsets));
     copy(to->special, from->special, to->n, from->n, sizeof(*to->special));
     copy(to->marks, from->marks, to->n, from->n, sizeof(*to->marks));
+    copy(to->words, from->words, to->n, from->n, sizeof(*to->words));
+    copy(to->texts, from->texts, to->n, from->n, sizeof(*to->texts));
+    if (to->surfaces && add_surfaces(portion, from, context) < 0)
+        return -ENOMEM;
     to->n += from->n;
     return 0;
 }
@@ -103,10 +128,12 @@ static int encode_input(const struct leat_py_encoder *encoder, struct leat_py_po
     options.seed += index;
     options.marks = input->marks;
     options.n_marks = input->n_marks;
+    options.words[0] = input->words[0];
+    options.words[1] = input->words[1];
     r = leat_tokenizer_encode(encoder->tokenizer, context, input->text, input->n_text, input->pair,
                               input->n_pair, &options, &encodings, &n, &portion->error);
     for (size_t i = 0; r == 0 && i < (encoder->with_overflow ? n : 1); i++)
-        if (add_tokens(portion, index, &encodings[i]) < 0)
+        if (add_tokens(portion, index, &encodings[i], context) < 0)
             r = leat_error_oom(&portion->error);
     if (r < 0)
         leat_error_prefix(&portion->error, "[%zu]", index);

@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 
+#include "pipeline/tokenizer/surfaces.h"
 #include "pipeline/tokenizer/tokenizer.h"
 
 #define LEAT_PY_THREADS_MAX 64
@@ -19,6 +20,7 @@ struct leat_py_input {
     size_t n_text, n_pair;
     const struct leat_range *marks; /* of the text, see struct leat_encode_options */
     size_t n_marks;
+    struct leat_word_ends words[2];
 };
 
 /* One encoding; truncation may make several of a text. */
@@ -31,6 +33,7 @@ struct leat_py_row {
 struct leat_py_portion {
     size_t first, n_inputs;
     struct leat_encoding tokens; /* of all its rows, one behind the other */
+    struct leat_surfaces surfaces;
     struct leat_py_row *rows;
     size_t n_rows, rows_capacity;
     struct leat_error error; /* of the first text that failed; then it has no further rows */
@@ -39,7 +42,7 @@ struct leat_py_portion {
 struct leat_py_encoder {
     const struct leat_tokenizer *tokenizer;
     const struct leat_py_input *inputs;
-    struct leat_encode_options options; /* marks and seed are set for each text */
+    struct leat_encode_options options; /* marks, words and seed are set for each text */
     bool with_overflow;
     struct leat_py_portion *portions;
     size_t n_portions;

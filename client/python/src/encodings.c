@@ -13,11 +13,11 @@
 #include "client/python/src/tokenizer.h"
 #include "client/python/src/types.h"
 
-enum column { IDS, ATTENTION, TYPES, SPECIAL, OFFSETS, ASSISTANT, N_COLUMNS };
+enum column { IDS, ATTENTION, TYPES, SPECIAL, OFFSETS, ASSISTANT, TOKENS, WORDS, TEXTS, N_COLUMNS };
 
 static const char *const column_names[] = {
-    "input_ids",           "attention_mask", "token_type_ids",
-    "special_tokens_mask", "offset_mapping", "assistant_masks",
+    "input_ids",       "attention_mask", "token_type_ids", "special_tokens_mask", "offset_mapping",
+    "assistant_masks", "tokens",         "word_ids",       "sequence_ids",
 };
 
 struct encodings {
@@ -49,7 +49,8 @@ static bool has_column(const struct encodings *self, enum column column) {
     const struct leat_encoding *tokens = &self->portions[0].tokens;
     const void *const columns[N_COLUMNS] = {
         [IDS] = tokens->ids,         [ATTENTION] = tokens->ids,   [TYPES] = tokens->type_ids,
-        [SPECIAL] = tokens->special, [OFFSETS] = tokens->offsets, [ASSISTANT] = tokens->marks};
+        [SPECIAL] = tokens->special, [OFFSETS] = tokens->offsets, [ASSISTANT] = tokens->marks,
+        [TOKENS] = tokens->surfaces, [WORDS] = tokens->words,     [TEXTS] = tokens->texts};
 
     return self->n_portions == 0 || columns[column];
 }
@@ -113,6 +114,25 @@ static PyObject *offsets_of(struct leat_range range) {
     return pair;
 }
 
+/* The number, or None for what is none. */
+static PyObject *number_or_none(bool is_none, uint32_t number) {
+    return is_none ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(number);
+}
+
+static PyObject *token_at(const struct encodings *self, const struct leat_py_portion *portion,
+                          size_t at) {
+    const struct leat_encoding *tokens = &portion->tokens;
+    uint32_t surface = tokens->surfaces[at], n;
+    const uint8_t *text;
+
+    /* one that the post-processor added has the name that it has there */
+    if (!surface)
+        return leat_py_tokenizer_token(self->tokenizer, tokens->ids[at],
+                                       tokens->texts && !tokens->texts[at]);
+    text = leat_surfaces_get(&portion->surfaces, surface, &n);
+    return PyUnicode_DecodeUTF8((const char *)text, (Py_ssize_t)n, "replace");
+}
+
 static PyObject *item_at(const struct encodings *self, const struct line *line, enum column column,
                          size_t at) {
     const struct leat_encoding *tokens = &line->portion->tokens;
@@ -122,14 +142,29 @@ static PyObject *item_at(const struct encodings *self, const struct line *line, 
         return leat_py_tokenizer_number(self->tokenizer, tokens->ids[at]);
     case OFFSETS:
         return offsets_of(tokens->offsets[at]);
+    case TOKENS:
+        return token_at(self, line->portion, at);
+    case WORDS:
+        return number_or_none(tokens->words[at] == LEAT_ENCODING_NO_WORD, tokens->words[at]);
+    case TEXTS:
+        return number_or_none(!tokens->texts[at], tokens->texts[at] - 1U);
     default:
         return PyLong_FromLongLong(value_at(tokens, column, at));
     }
 }
 
-static PyObject *padding_of(const struct layout *layout) {
-    return layout->column == OFFSETS ? offsets_of((struct leat_range){0, 0})
-                                     : PyLong_FromLongLong(layout->fill);
+static PyObject *padding_of(const struct encodings *self, const struct layout *layout) {
+    switch (layout->column) {
+    case OFFSETS:
+        return offsets_of((struct leat_range){0, 0});
+    case TOKENS:
+        return leat_py_tokenizer_token(self->tokenizer, (int32_t)layout->fill, true);
+    case WORDS:
+    case TEXTS:
+        return Py_NewRef(Py_None);
+    default:
+        return PyLong_FromLongLong(layout->fill);
+    }
 }
 
 /* n times the same. */
@@ -202,7 +237,7 @@ static PyObject *lists(PyObject *object, PyObject *args, PyObject *kwargs) {
                                      &pads_left) ||
         make_layout(self, column, width, fill, pads_left, &layout) < 0)
         return NULL;
-    padding = padding_of(&layout);
+    padding = padding_of(self, &layout);
     made = padding ? PyList_New((Py_ssize_t)self->n_rows) : NULL;
     if (made && add_lists(self, made, &layout, padding) < 0) {
         Py_DECREF(made);
@@ -276,6 +311,14 @@ static int check_buffer(const struct encodings *self, const Py_buffer *buffer,
     return -1;
 }
 
+static int need_numbers(const struct layout *layout) {
+    if (layout->column < TOKENS)
+        return 0;
+    PyErr_Format(PyExc_KeyError, "the column \"%s\" is to be had as lists alone",
+                 column_names[layout->column]);
+    return -1;
+}
+
 static PyObject *fill(PyObject *object, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"column", "into", "is_wide", "width", "fill", "pads_left", NULL};
     const struct encodings *self = (const struct encodings *)object;
@@ -290,6 +333,7 @@ static PyObject *fill(PyObject *object, PyObject *args, PyObject *kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sOpn|Lp", names, &column, &into, &is_wide,
                                      &width, &value, &pads_left) ||
         make_layout(self, column, width, value, pads_left, &layout) < 0 ||
+        need_numbers(&layout) < 0 ||
         PyObject_GetBuffer(into, &buffer, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) < 0)
         return NULL;
     r = check_buffer(self, &buffer, &layout, is_wide);
@@ -370,7 +414,9 @@ static PyMethodDef methods[] = {
     {"lists", (PyCFunction)(void (*)(void))lists, METH_VARARGS | METH_KEYWORDS,
      "lists(column, width=0, fill=0, pads_left=False)\n--\n\n"
      "A list of lists of int, one a row; rows that are shorter than width are padded to it. Of "
-     "offset_mapping: tuples (start, end)."},
+     "offset_mapping: tuples (start, end); of tokens: str; of word_ids and sequence_ids: None "
+     "where "
+     "there is none."},
     {"fill", (PyCFunction)(void (*)(void))fill, METH_VARARGS | METH_KEYWORDS,
      "fill(column, into, is_wide, width, fill=0, pads_left=False)\n--\n\n"
      "Writes int64 (is_wide) or int32 [rows, width] into a writable buffer of just that size; "

@@ -141,7 +141,7 @@ static size_t take_contexts(struct tokenizer *self, struct leat_tokenizer_contex
 /* References to all that is looked into while Python's lock is not held. */
 struct call {
     struct tokenizer *self;
-    PyObject *texts, *pairs, *marks; /* tuples; pairs and marks may be NULL */
+    PyObject *texts, *pairs, *marks, *words[2]; /* tuples; all but texts may be NULL */
     size_t n;
     struct leat_py_input *inputs;
     struct leat_truncation truncation;
@@ -189,12 +189,38 @@ static int read_marks(PyObject *marks, size_t at, struct leat_py_input *input) {
     return 0;
 }
 
+/* Where words end is trusted further down, too. */
+static int read_words(PyObject *words, size_t at, size_t n_text, struct leat_word_ends *ret_words) {
+    PyObject *packed = PyTuple_GetItem(words, (Py_ssize_t)at);
+    Py_ssize_t n_bytes = 0;
+    char *bytes = NULL;
+    uint32_t end = 0;
+
+    if (!packed || PyBytes_AsStringAndSize(packed, &bytes, &n_bytes) < 0)
+        return -1;
+    ret_words->ends = (const uint32_t *)(const void *)bytes;
+    ret_words->n = (size_t)n_bytes / sizeof(*ret_words->ends);
+    for (size_t i = 0; i < ret_words->n; i++) {
+        if (ret_words->ends[i] < end)
+            break;
+        end = ret_words->ends[i];
+    }
+    if (end == n_text)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "words[%zu] do not end in order, the last with the text", at);
+    return -1;
+}
+
 static int read_input(struct call *call, size_t at) {
     struct leat_py_input *input = &call->inputs[at];
 
     if (read_text(call->texts, at, "texts", &input->text, &input->n_text) < 0)
         return -1;
     if (call->pairs && read_text(call->pairs, at, "pairs", &input->pair, &input->n_pair) < 0)
+        return -1;
+    if (call->words[0] && read_words(call->words[0], at, input->n_text, &input->words[0]) < 0)
+        return -1;
+    if (call->words[1] && read_words(call->words[1], at, input->n_pair, &input->words[1]) < 0)
         return -1;
     return call->marks ? read_marks(call->marks, at, input) : 0;
 }
@@ -216,16 +242,24 @@ static PyObject *take_tuple(PyObject *sequence, Py_ssize_t n, const char *what) 
     return tuple;
 }
 
-static int call_init(struct call *call, PyObject *texts, PyObject *pairs, PyObject *marks) {
+static int take_optional(PyObject *sequence, Py_ssize_t n, const char *what, PyObject **ret_tuple) {
+    if (sequence != Py_None)
+        *ret_tuple = take_tuple(sequence, n, what);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int call_init(struct call *call, PyObject *texts, PyObject *pairs, PyObject *marks,
+                     PyObject *words, PyObject *pair_words) {
     Py_ssize_t n;
 
     call->texts = take_tuple(texts, -1, "texts");
     if (!call->texts)
         return -1;
     n = PyTuple_Size(call->texts);
-    if (pairs != Py_None && !(call->pairs = take_tuple(pairs, n, "pairs")))
-        return -1;
-    if (marks != Py_None && !(call->marks = take_tuple(marks, n, "marks")))
+    if (take_optional(pairs, n, "pairs", &call->pairs) < 0 ||
+        take_optional(marks, n, "marks", &call->marks) < 0 ||
+        take_optional(words, n, "words", &call->words[0]) < 0 ||
+        take_optional(pair_words, n, "pair_words", &call->words[1]) < 0)
         return -1;
     call->n = (size_t)n;
     call->inputs = calloc(call->n + 1, sizeof(*call->inputs));
@@ -244,6 +278,8 @@ static void call_deinit(struct call *call) {
     Py_XDECREF(call->texts);
     Py_XDECREF(call->pairs);
     Py_XDECREF(call->marks);
+    Py_XDECREF(call->words[0]);
+    Py_XDECREF(call->words[1]);
 }
 
 /* ---- encode */
@@ -324,21 +360,25 @@ static PyObject *encode(PyObject *object, PyObject *args, PyObject *kwargs) {
                             "adds_special_tokens",
                             "splits_special_tokens",
                             "seed",
+                            "words",
+                            "pair_words",
                             NULL};
     struct call call = {.self = (struct tokenizer *)object};
     PyObject *texts, *pairs = Py_None, *marks = Py_None, *made = NULL;
+    PyObject *words = Py_None, *pair_words = Py_None;
     unsigned int columns = 0;
     unsigned long long seed = 0;
     Py_ssize_t max_length = -1, stride = 0;
     const char *strategy = strategies[0];
     int cuts_left = 0, with_overflow = 0, adds_special = 1, splits_special = 0;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOInnsppppK", names, &texts, &pairs, &marks,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOInnsppppKOO", names, &texts, &pairs, &marks,
                                      &columns, &max_length, &stride, &strategy, &cuts_left,
-                                     &with_overflow, &adds_special, &splits_special, &seed) ||
+                                     &with_overflow, &adds_special, &splits_special, &seed, &words,
+                                     &pair_words) ||
         read_truncation(&call, max_length, stride, strategy, cuts_left) < 0)
         return NULL;
-    if (call_init(&call, texts, pairs, marks) == 0) {
+    if (call_init(&call, texts, pairs, marks, words, pair_words) == 0) {
         struct leat_py_encoder encoder = {
             .tokenizer = call.self->tokenizer,
             .inputs = call.inputs,
@@ -347,8 +387,7 @@ static PyObject *encode(PyObject *object, PyObject *args, PyObject *kwargs) {
                         .seed = seed,
                         .drops_overflow = !with_overflow,
                         .offsets_in_chars = true,
-                        .columns = columns & (LEAT_ENCODING_TYPE_IDS | LEAT_ENCODING_OFFSETS |
-                                              LEAT_ENCODING_SPECIAL | LEAT_ENCODING_MARKS),
+                        .columns = columns & ~(uint32_t)LEAT_ENCODING_ATTENTION,
                         .truncation = &call.truncation,
                         .padding = &call.padding},
             .with_overflow = with_overflow,
@@ -476,16 +515,32 @@ static PyObject *find_id(PyObject *object, PyObject *token) {
     return id < 0 ? Py_NewRef(Py_None) : leat_py_tokenizer_number(object, id);
 }
 
+PyObject *leat_py_tokenizer_token(PyObject *tokenizer, int32_t id, bool is_entry) {
+    uint32_t n = 0;
+    const uint8_t *text = is_entry ? leat_tokenizer_entry(get(tokenizer), id, &n)
+                                   : leat_tokenizer_token(get(tokenizer), id, &n);
+
+    return text ? PyUnicode_DecodeUTF8((const char *)text, (Py_ssize_t)n, "replace")
+                : Py_NewRef(Py_None);
+}
+
 static PyObject *find_token(PyObject *object, PyObject *argument) {
     int32_t id = id_of(argument);
-    uint32_t n = 0;
-    const uint8_t *text;
+
+    return PyErr_Occurred() ? NULL : leat_py_tokenizer_token(object, id, false);
+}
+
+static PyObject *added_flags(PyObject *object, PyObject *argument) {
+    int32_t id = id_of(argument);
+    struct leat_added_token_flags flags;
 
     if (PyErr_Occurred())
         return NULL;
-    text = id < 0 ? NULL : leat_tokenizer_token(get(object), id, &n);
-    return text ? PyUnicode_DecodeUTF8((const char *)text, (Py_ssize_t)n, "replace")
-                : Py_NewRef(Py_None);
+    if (!leat_tokenizer_added(get(object), id, &flags))
+        return Py_NewRef(Py_None);
+    return Py_BuildValue("(NNNNN)", PyBool_FromLong(flags.is_single_word),
+                         PyBool_FromLong(flags.strips_left), PyBool_FromLong(flags.strips_right),
+                         PyBool_FromLong(flags.is_normalized), PyBool_FromLong(flags.is_special));
 }
 
 static int add_entry(PyObject *vocab, PyObject *object, int32_t id) {
@@ -586,9 +641,10 @@ static PyMethodDef methods[] = {
     {"encode", (PyCFunction)(void (*)(void))encode, METH_VARARGS | METH_KEYWORDS,
      "encode(texts, pairs=None, marks=None, columns=0, max_length=-1, stride=0, "
      "strategy='longest_first', cuts_left=False, with_overflow=False, adds_special_tokens=True, "
-     "splits_special_tokens=False, seed=0)\n--\n\nEncodings of texts. columns: bits of what is "
-     "wanted besides ids: 1 type ids, 2 offsets, 4 special tokens, 16 marks. max_length -1: no "
-     "truncation."},
+     "splits_special_tokens=False, seed=0, words=None, pair_words=None)\n--\n\nEncodings of texts. "
+     "columns: bits of what is wanted besides ids: 1 type ids, 2 offsets, 4 special tokens, 16 "
+     "marks, 32 tokens, 64 word ids, 128 sequence ids. max_length -1: no truncation. words: of "
+     "texts that are words one behind the other, where these end, packed as uint32."},
     {"decode", (PyCFunction)(void (*)(void))decode, METH_VARARGS | METH_KEYWORDS,
      "decode(ids, skips_special=False)\n--\n\nThe text of a sequence of ids."},
     {"join", join, METH_O,
@@ -596,6 +652,9 @@ static PyMethodDef methods[] = {
     {"id", find_id, METH_O, "id(token)\n--\n\nThe id of a token, None: there is none."},
     {"token", find_token, METH_O, "token(id)\n--\n\nThe spelling of an id, None: there is none."},
     {"is_special", is_special, METH_O, "is_special(id)\n--\n\nWhether decoding may leave it out."},
+    {"added", added_flags, METH_O,
+     "added(id)\n--\n\n(single_word, lstrip, rstrip, normalized, special) of an added token, or "
+     "None."},
     {"vocab", make_vocab, METH_O, "vocab(only_added)\n--\n\nTokens, as the file has them, to ids."},
     {"n_tokens", n_tokens, METH_O,
      "n_tokens(with_added)\n--\n\nTokens of the model, or with the added ones."},

@@ -59,23 +59,6 @@ size_t leat_padding_target(const struct leat_padding *padding, size_t n) {
     return target;
 }
 
-/* Makes room for n_pad tokens in front. */
-static void shift(struct leat_encoding *encoding, size_t n_pad) {
-    size_t n = encoding->n;
-
-    memmove(encoding->ids + n_pad, encoding->ids, n * sizeof(*encoding->ids));
-    if (encoding->type_ids)
-        memmove(encoding->type_ids + n_pad, encoding->type_ids, n * sizeof(*encoding->type_ids));
-    if (encoding->offsets)
-        memmove(encoding->offsets + n_pad, encoding->offsets, n * sizeof(*encoding->offsets));
-    if (encoding->special)
-        memmove(encoding->special + n_pad, encoding->special, n);
-    if (encoding->attention)
-        memmove(encoding->attention + n_pad, encoding->attention, n);
-    if (encoding->marks)
-        memmove(encoding->marks + n_pad, encoding->marks, n * sizeof(*encoding->marks));
-}
-
 int leat_padding_apply(const struct leat_padding *padding, size_t target,
                        struct leat_encoding *encoding) {
     size_t n = encoding->n, start;
@@ -85,7 +68,7 @@ int leat_padding_apply(const struct leat_padding *padding, size_t target,
     if (leat_encoding_reserve(encoding, target - n) < 0)
         return -ENOMEM;
     if (padding->pads_left && n)
-        shift(encoding, target - n);
+        leat_encoding_shift(encoding, target - n);
     start = padding->pads_left ? 0 : n;
     encoding->n = start;
     for (size_t i = start; i < start + target - n; i++)

@@ -55,6 +55,8 @@ static int append_text(const struct run *run, const struct leat_post_item *item,
     if (leat_encoding_append(encoding, run->texts[text], start, end,
                              part ? item->overflow_type_id : item->type_id) < 0)
         return -ENOMEM;
+    if (encoding->texts)
+        memset(encoding->texts + at, (int)text + 1, encoding->n - at);
     if (encoding->offsets && run->speller)
         leat_offsets_trim(encoding, at, text, run->post, run->speller);
     return 0;
