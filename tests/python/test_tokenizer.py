@@ -194,6 +194,31 @@ def test_arrays(framework: str) -> None:
         ours(TEXTS, truncation=True, max_length=9, return_tensors=framework)
 
 
+@pytest.mark.parametrize("name", ["bert-uncased", "gpt2", "t5"])
+def test_flat_arrays(name: str) -> None:
+    pytest.importorskip("numpy")
+    ours = small(name)
+    columns = {"return_token_type_ids": True, "return_special_tokens_mask": True, "return_offsets_mapping": True}
+    for texts in ((TEXTS * 400,), (TEXTS, PAIRS), ([],)):
+        for options in ({}, {"truncation": True, "max_length": 5}, {"add_special_tokens": False}):
+            lists = ours(*texts, return_attention_mask=False, **options, **columns)
+            flat = ours.flat(*texts, **options, **columns)
+            assert [*lists, "row_offsets"] == list(flat)
+            ends = flat["row_offsets"].tolist()
+            assert len(ends) == len(texts[0]) + 1 and flat["row_offsets"].dtype == "int64"
+            for column, rows in lists.items():
+                assert flat[column].dtype == "int32" and len(flat[column]) == ends[-1]
+                found = [flat[column][start:end].tolist() for start, end in zip(ends, ends[1:])]
+                assert found == [list(map(list, row)) if column == "offset_mapping" else row for row in rows]
+    assert ours.flat(TEXTS, PAIRS).word_ids(1) == ours(TEXTS, PAIRS).word_ids(1)
+    rows = ours.native.encode(["a b"])
+    for call in (lambda: rows.flat("input_ids", bytearray(3)), lambda: rows.row_offsets(bytearray(8))):
+        with pytest.raises(ValueError, match="the buffer has"):
+            call()
+    with pytest.raises(KeyError):
+        ours.native.encode(["a b"], columns=32).flat("tokens", bytearray(8))
+
+
 def test_arrays_are_the_callers() -> None:
     pytest.importorskip("torch")
     first = padded("gpt2")(TEXTS, padding=True, return_tensors="pt")["input_ids"]

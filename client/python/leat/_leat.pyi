@@ -181,6 +181,7 @@ class Encodings:
     """Rows of tokens, in the order of the texts; overflow makes several of one text."""
 
     longest: int  # row, in tokens
+    n_tokens: int  # of all rows
     def __len__(self) -> int: ...
     def lists(self, column: str, width: int = 0, fill: int = 0, pads_left: bool = False) -> list[Any]:
         """input_ids, attention_mask, token_type_ids, special_tokens_mask, assistant_masks: a list of int for each row, padded to
@@ -191,6 +192,11 @@ class Encodings:
     ) -> None:
         """Writes int64 (is_wide) or int32 [rows, width], of offset_mapping [rows, width, 2], into a writable buffer of just that
         size. ValueError: it has another, or a row is longer."""
+    def flat(self, column: str, into: Any) -> None:
+        """Writes int32 [n_tokens], of offset_mapping [n_tokens, 2], all rows one behind the other, into a writable buffer of just
+        that size."""
+    def row_offsets(self, into: Any) -> None:
+        """Writes int64 [rows + 1]: where each row starts among the tokens, and where the last one ends."""
     def lengths(self) -> list[int]: ...
     def inputs(self) -> list[int]:
         """The text that each row is of."""

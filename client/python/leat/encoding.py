@@ -184,6 +184,21 @@ def make_array(framework: str, encodings: Encodings, column: str, width: int, fi
     return _MAKERS[framework](shape, write)
 
 
+def flat_array(encodings: Encodings, column: str) -> Any:
+    """A column of all rows one behind the other, an int32 array of NumPy."""
+    n = encodings.n_tokens
+    array = importlib.import_module("numpy").empty((n, 2) if column == "offset_mapping" else n, "int32")
+    encodings.flat(column, array)
+    return array
+
+
+def row_offsets(encodings: Encodings) -> Any:
+    """Where each row of a flat array starts, and where the last one ends: int64."""
+    array = importlib.import_module("numpy").empty(len(encodings) + 1, "int64")
+    encodings.row_offsets(array)
+    return array
+
+
 def _with_numpy(shape: tuple[int, ...], write: Callable[[Any, bool], None], dtype: str = "int64") -> Any:
     array = importlib.import_module("numpy").empty(shape, dtype)
     write(array, dtype == "int64")

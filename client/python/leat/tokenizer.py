@@ -20,7 +20,9 @@ from types import MappingProxyType
 from typing import Any, overload
 
 from . import _leat, chats, model_cache, tokenizer_files
-from .encoding import Encoding, array_framework, as_list, framework_of, from_lists, make_array, restore
+from .encoding import (
+    Encoding, array_framework, as_list, flat_array, framework_of, from_lists, make_array, restore, row_offsets,
+)
 from .errors import NotFoundError, SpecError
 from .lengths import TYPE_IDS, Inputs, Lengths, check_side
 from .token_encoding import Source
@@ -279,6 +281,35 @@ class Tokenizer:
             self._warned = True
             text = "a text has %d tokens, more than the %d that the model takes: give truncation=True"
             _logger.warning(text, longest, self.model_max_length)
+
+    def flat(
+        self,
+        text: Sequence[Any],
+        text_pair: Sequence[str] | None = None,
+        *,
+        add_special_tokens: bool = True,
+        truncation: bool | str | None = None,
+        max_length: int | None = None,
+        return_token_type_ids: bool = False,
+        return_special_tokens_mask: bool = False,
+        return_offsets_mapping: bool = False,
+        split_special_tokens: bool = False,
+        verbose: bool = True,
+    ) -> Encoding:
+        """The tokens of several texts one behind the other, without padding: int32 arrays of NumPy, and `row_offsets`, int64
+        [texts + 1], which says where each text starts and the last one ends. Arguments are those of a call.
+
+        Row i is input_ids[row_offsets[i]:row_offsets[i + 1]]; offset_mapping is [tokens, 2]. There is no quicker way to ids.
+        """
+        asked = Lengths(self, False, truncation, max_length, None, None)
+        wanted = self._wanted(False, return_token_type_ids, return_special_tokens_mask, return_offsets_mapping)
+        inputs, _ = _texts_of([text] if isinstance(text, str) else text, text_pair)
+        encodings = asked.encode(inputs, wanted, 0, False, add_special_tokens, split_special_tokens)
+        self._warn_of_length(encodings.longest, asked, verbose)
+        encoding = Encoding({name: flat_array(encodings, name) for name in wanted}, row_offsets=row_offsets(encodings))
+        encoding._tokenizer = self
+        encoding._source = Source(asked, inputs, 0, add_special_tokens, split_special_tokens, False)
+        return encoding
 
     def encode(self, text: str, text_pair: str | None = None, **options: Any) -> Any:
         """The ids of a text, or of a pair: input_ids of a call with the same options."""

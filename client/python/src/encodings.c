@@ -249,19 +249,65 @@ static PyObject *lists(PyObject *object, PyObject *args, PyObject *kwargs) {
 
 /* ---- buffers */
 
-static void *put(void *at, bool is_wide, int64_t value) {
-    if (is_wide) {
-        *(int64_t *)at = value;
-        return (int64_t *)at + 1;
-    }
-    *(int32_t *)at = (int32_t)value;
-    return (int32_t *)at + 1;
+/* n numbers of a column as int32; returns where they end. */
+static int32_t *put_narrow(int32_t *at, const struct leat_encoding *tokens, enum column column,
+                           size_t start, size_t n) {
+    if (column == IDS)
+        memcpy(at, tokens->ids + start, n * sizeof(*at));
+    else if (column == TYPES)
+        memcpy(at, tokens->type_ids + start, n * sizeof(*at));
+    else if (column == OFFSETS)
+        memcpy(at, tokens->offsets + start, n * sizeof(*tokens->offsets));
+    else if (column == SPECIAL)
+        for (size_t i = 0; i < n; i++)
+            at[i] = tokens->special[start + i];
+    else if (column == ASSISTANT)
+        for (size_t i = 0; i < n; i++)
+            at[i] = tokens->marks[start + i] > 0;
+    else
+        for (size_t i = 0; i < n; i++)
+            at[i] = 1;
+    return at + (column == OFFSETS ? 2 * n : n);
+}
+
+/* The same as int64. */
+static int64_t *put_wide(int64_t *at, const struct leat_encoding *tokens, enum column column,
+                         size_t start, size_t n) {
+    if (column == IDS)
+        for (size_t i = 0; i < n; i++)
+            at[i] = tokens->ids[start + i];
+    else if (column == TYPES)
+        for (size_t i = 0; i < n; i++)
+            at[i] = tokens->type_ids[start + i];
+    else if (column == OFFSETS)
+        for (size_t i = 0; i < n; i++) {
+            at[2 * i] = tokens->offsets[start + i].start;
+            at[2 * i + 1] = tokens->offsets[start + i].end;
+        }
+    else if (column == SPECIAL)
+        for (size_t i = 0; i < n; i++)
+            at[i] = tokens->special[start + i];
+    else if (column == ASSISTANT)
+        for (size_t i = 0; i < n; i++)
+            at[i] = tokens->marks[start + i] > 0;
+    else
+        for (size_t i = 0; i < n; i++)
+            at[i] = 1;
+    return at + (column == OFFSETS ? 2 * n : n);
 }
 
 static void *put_padding(void *at, bool is_wide, size_t n, int64_t value) {
+    int64_t *wide = at;
+    int32_t *narrow = at;
+
+    if (is_wide) {
+        for (size_t i = 0; i < n; i++)
+            wide[i] = value;
+        return wide + n;
+    }
     for (size_t i = 0; i < n; i++)
-        at = put(at, is_wide, value);
-    return at;
+        narrow[i] = (int32_t)value;
+    return narrow + n;
 }
 
 static void *put_line(void *at, bool is_wide, const struct line *line,
@@ -270,13 +316,10 @@ static void *put_line(void *at, bool is_wide, const struct line *line,
     size_t n_each = layout->column == OFFSETS ? 2 : 1;
 
     at = put_padding(at, is_wide, n_each * line->n_before, layout->fill);
-    for (size_t i = line->start; i < line->start + line->n; i++)
-        if (layout->column == OFFSETS) {
-            at = put(at, is_wide, tokens->offsets[i].start);
-            at = put(at, is_wide, tokens->offsets[i].end);
-        } else {
-            at = put(at, is_wide, value_at(tokens, layout->column, i));
-        }
+    if (is_wide)
+        at = put_wide(at, tokens, layout->column, line->start, line->n);
+    else
+        at = put_narrow(at, tokens, layout->column, line->start, line->n);
     return put_padding(at, is_wide, n_each * line->n_behind, layout->fill);
 }
 
@@ -337,10 +380,77 @@ static PyObject *fill(PyObject *object, PyObject *args, PyObject *kwargs) {
         PyObject_GetBuffer(into, &buffer, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) < 0)
         return NULL;
     r = check_buffer(self, &buffer, &layout, is_wide);
-    if (r == 0)
-        put_all(self, buffer.buf, is_wide, &layout);
+    if (r == 0) {
+        Py_BEGIN_ALLOW_THREADS put_all(self, buffer.buf, is_wide, &layout);
+        Py_END_ALLOW_THREADS
+    }
     PyBuffer_Release(&buffer);
     return r < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* ---- flat */
+
+static size_t n_tokens_of(const struct encodings *self) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < self->n_portions; i++)
+        n += self->portions[i].tokens.n;
+    return n;
+}
+
+/* A writable buffer of n_bytes. 0 or -1 with an exception. */
+static int take_buffer(PyObject *into, size_t n_bytes, Py_buffer *ret_buffer) {
+    if (PyObject_GetBuffer(into, ret_buffer, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) < 0)
+        return -1;
+    if ((size_t)ret_buffer->len == n_bytes)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes, not %zu", ret_buffer->len, n_bytes);
+    PyBuffer_Release(ret_buffer);
+    return -1;
+}
+
+static PyObject *flat(PyObject *object, PyObject *args) {
+    const struct encodings *self = (const struct encodings *)object;
+    size_t n_each;
+    const char *column;
+    PyObject *into;
+    struct layout layout;
+    Py_buffer buffer;
+
+    if (!PyArg_ParseTuple(args, "sO", &column, &into) ||
+        make_layout(self, column, 0, 0, false, &layout) < 0 || need_numbers(&layout) < 0)
+        return NULL;
+    n_each = (layout.column == OFFSETS ? 2 : 1) * sizeof(int32_t);
+    if (take_buffer(into, n_tokens_of(self) * n_each, &buffer) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS int32_t *at = buffer.buf;
+
+    for (size_t i = 0; i < self->n_portions; i++)
+        at =
+            put_narrow(at, &self->portions[i].tokens, layout.column, 0, self->portions[i].tokens.n);
+    Py_END_ALLOW_THREADS PyBuffer_Release(&buffer);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *row_offsets(PyObject *object, PyObject *into) {
+    const struct encodings *self = (const struct encodings *)object;
+    Py_buffer buffer;
+    int64_t *at;
+
+    if (take_buffer(into, (self->n_rows + 1) * sizeof(*at), &buffer) < 0)
+        return NULL;
+    at = buffer.buf;
+    *at = 0;
+    for (size_t i = 0; i < self->n_portions; i++)
+        for (size_t row = 0; row < self->portions[i].n_rows; row++, at++)
+            at[1] = at[0] + (int64_t)self->portions[i].rows[row].n;
+    PyBuffer_Release(&buffer);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *n_tokens(PyObject *object, void *unused) {
+    (void)unused;
+    return PyLong_FromSize_t(n_tokens_of((const struct encodings *)object));
 }
 
 /* ---- rows */
@@ -421,12 +531,20 @@ static PyMethodDef methods[] = {
      "fill(column, into, is_wide, width, fill=0, pads_left=False)\n--\n\n"
      "Writes int64 (is_wide) or int32 [rows, width] into a writable buffer of just that size; "
      "of offset_mapping [rows, width, 2]. ValueError: a row is longer than width."},
+    {"flat", flat, METH_VARARGS,
+     "flat(column, into)\n--\n\nWrites int32, all rows one behind the other, into a writable "
+     "buffer of just that size; of offset_mapping [tokens, 2]."},
+    {"row_offsets", row_offsets, METH_O,
+     "row_offsets(into)\n--\n\nWrites int64 [rows + 1]: where each row starts among the tokens, "
+     "and "
+     "the last one ends."},
     {"lengths", lengths, METH_NOARGS, "lengths()\n--\n\nThe number of tokens of each row."},
     {"inputs", inputs, METH_NOARGS, "inputs()\n--\n\nThe text that each row is of, from 0."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef members[] = {
+    {"n_tokens", n_tokens, NULL, "The number of tokens of all rows.", NULL},
     {"longest", longest, NULL, "The number of tokens of the longest row.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
