@@ -94,16 +94,15 @@ class Good:
     """The trainer that rests after each batch; a line an epoch."""
 
     def __init__(self, world):
-        self.lines = []
-        self.output = open(world.folder / "paced", "w+")
-        self.process = subprocess.Popen([world.tools / "paced", "good", str(REST_US)], stdout=self.output,
-                                        env={**os.environ, "LEAT_SOCKET": str(world.sockets)})
+        self.output = world.folder / "paced"
+        with open(self.output, "w") as output:
+            self.process = subprocess.Popen([world.tools / "paced", "good", str(REST_US)], stdout=output,
+                                            env={**os.environ, "LEAT_SOCKET": str(world.sockets)})
 
     def epochs(self):
         """Of each: steps, digest of all so far, seconds, of these waited in all and for one batch."""
         assert not self.process.poll(), f"the good trainer ended with {self.process.returncode}"
-        self.output.seek(0)
-        rows = [line.split() for line in self.output if line.endswith("\n")]
+        rows = [line.split() for line in self.output.read_text().splitlines(keepends=True) if line.endswith("\n")]
         return [(int(steps), digest, *(int(ns) / 1e9 for ns in times)) for _, steps, digest, *times in rows]
 
     def __enter__(self):
