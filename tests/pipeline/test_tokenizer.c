@@ -126,10 +126,45 @@ static void test_overflow_is_complete(void **state) {
     }
 }
 
+/* ---- words that are given */
+
+/* One ends within a character, of which each part is what no UTF-8 is. */
+static void test_given_words(void **state) {
+    static const uint32_t ends[] = {0, 3, 5, 6};
+    const struct leat_encode_options options = {.offsets_in_chars = true,
+                                                .columns =
+                                                    LEAT_ENCODING_OFFSETS | LEAT_ENCODING_WORDS |
+                                                    LEAT_ENCODING_SURFACES | LEAT_ENCODING_TEXTS,
+                                                .words = {{ends, 4}, {ends, 4}}};
+    struct leat_tokenizer *tokenizer = load("gpt2");
+    struct leat_error err = LEAT_ERROR_INIT;
+    const struct leat_encoding *encodings;
+    struct leat_tokenizer_context *context;
+    bool has_word[4] = {false};
+    size_t n;
+
+    (void)state;
+    assert_int_equal(leat_tokenizer_context_new(tokenizer, &context), 0);
+    assert_int_equal(leat_tokenizer_encode(tokenizer, context, "a \xc3\xa9 b", 6, "a \xc3\xa9 b", 6,
+                                           &options, &encodings, &n, &err),
+                     0);
+    assert_int_equal(n, 1);
+    for (size_t i = 0; i < encodings[0].n; i++) {
+        assert_in_range(encodings[0].words[i], 1, 3);
+        has_word[encodings[0].words[i]] = true;
+        assert_true(encodings[0].offsets[i].end <= 3);
+        assert_int_equal(encodings[0].texts[i], i < encodings[0].n / 2 ? 1 : 2);
+    }
+    assert_true(has_word[1] && has_word[2] && has_word[3]);
+    leat_tokenizer_context_free(context);
+    leat_tokenizer_free(tokenizer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_overflow_is_complete),
+        cmocka_unit_test(test_given_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
