@@ -317,6 +317,9 @@ LEAT_API int leat_stream_seek(struct leat_stream *stream, uint64_t epoch, uint64
  * for the reason that leat_stream_steps_reason() tells ("" if it is known). */
 LEAT_API int leat_stream_n_steps(const struct leat_stream *stream, uint64_t *ret_n_steps);
 LEAT_API const char *leat_stream_steps_reason(const struct leat_stream *stream);
+/* Fields of the data that leat does not read unless they are declared, and why; "" if there is
+ * none. */
+LEAT_API const char *leat_stream_left_out(const struct leat_stream *stream);
 
 /* ---- Batches ---- */
 

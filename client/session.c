@@ -138,9 +138,10 @@ static int take_opened(struct leat_stream *stream, const Leat__Opened *message,
     stream->has_epoch_steps = message->has_n_steps;
     stream->epoch_steps = message->n_steps;
     stream->steps_reason = strdup(message->has_n_steps ? "" : message->steps_reason);
+    stream->left_out = strdup(message->left_out);
     stream->name = strdup(message->stream);
     stream->tensors = calloc(message->n_tensors + 1, sizeof(*stream->tensors));
-    if (!stream->name || !stream->steps_reason || !stream->tensors)
+    if (!stream->name || !stream->steps_reason || !stream->left_out || !stream->tensors)
         return leat_error_oom(err);
     for (size_t i = 0; i < message->n_tensors; i++) {
         int r = take_tensor(&stream->tensors[i], message->tensors[i], err);

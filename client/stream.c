@@ -54,6 +54,7 @@ struct leat_stream *leat_stream_free(struct leat_stream *stream) {
     free(stream->tensors);
     free(stream->name);
     free(stream->steps_reason);
+    free(stream->left_out);
     free(stream);
     return NULL;
 }
@@ -482,6 +483,10 @@ int leat_stream_n_steps(const struct leat_stream *stream, uint64_t *ret_n_steps)
 
 const char *leat_stream_steps_reason(const struct leat_stream *stream) {
     return stream->steps_reason;
+}
+
+const char *leat_stream_left_out(const struct leat_stream *stream) {
+    return stream->left_out;
 }
 
 const char *leat_stream_name(const struct leat_stream *stream) {

@@ -60,6 +60,7 @@ struct leat_stream {
     bool has_epoch_steps;
     uint64_t epoch_steps; /* of an epoch, over all ranks */
     char *steps_reason;   /* why that is not known */
+    char *left_out;       /* fields that are not read, and why */
 };
 
 /* Connects to the daemon at that address (address.h) and opens the stream that `message` asks for.

@@ -141,6 +141,6 @@ const char *leat_column_stats_type(const struct leat_column_stats *stats,
     }
     if (!field->is_list)
         return leat_dtype_name(field->dtype);
-    (void)snprintf(buffer, size, "list<%s>", leat_dtype_name(field->dtype));
+    (void)snprintf(buffer, size, "%s[]", leat_dtype_name(field->dtype));
     return buffer;
 }

@@ -255,6 +255,8 @@ static int build(struct leat_plan *plan, struct leat_planner *planner,
         r = leat_plan_probe_sources(plan, planner, opener, err);
     if (r == 0)
         r = plan_stages(plan, planner, err);
+    if (r == 0 && !(plan->left_out = leat_planner_tell_unread(planner)))
+        r = leat_error_oom(err);
     if (r == 0)
         r = leat_plan_arrange(plan, planner, err);
     if (r == 0)
@@ -361,6 +363,7 @@ struct leat_plan *leat_plan_unref(struct leat_plan *plan) {
     free(plan->quarantine_path);
     free(plan->cache_path);
     free(plan->spec_text);
+    free(plan->left_out);
     leat_data_unref(plan->data);
     free(plan->index_path);
     leat_spec_free(plan->spec);

@@ -161,6 +161,7 @@ struct leat_plan {
     bool is_bounded;   /* no batch can be larger than slot_bytes */
     uint32_t n_slots;  /* without the window of the trainer */
     char *spec_text;   /* see spec_text.h */
+    char *left_out;    /* fields of the data that leat does not read, and why; "": none */
     uint8_t spec_digest[LEAT_DIGEST_BYTES];
     struct leat_data *data; /* once somebody has looked (leat_data_identify); NULL: nobody has, or
                                it comes through a FIFO */

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/render.h"
+
+#define UNREAD_TOLD 8
+
 int leat_planner_init(struct leat_planner *planner) {
     *planner = (struct leat_planner){.batch_size = 1};
     planner->fields = calloc(LEAT_FIELDS_MAX, sizeof(*planner->fields));
@@ -30,8 +34,32 @@ int leat_planner_add_lack(struct leat_planner *planner, const char *name, const 
         return -ENOMEM;
     planner->lacks = larger;
     (void)snprintf(larger[planner->n_lacks].name, sizeof(larger->name), "%s", name);
+    larger[planner->n_lacks].is_unread = false;
     (void)snprintf(larger[planner->n_lacks++].why, sizeof(larger->why), "%s", why);
     return 0;
+}
+
+int leat_planner_add_unread(struct leat_planner *planner, const char *name, const char *why) {
+    int r = leat_planner_add_lack(planner, name, why);
+
+    if (r == 0)
+        planner->lacks[planner->n_lacks - 1].is_unread = true;
+    return r;
+}
+
+char *leat_planner_tell_unread(const struct leat_planner *planner) {
+    struct leat_text text = {.data = NULL};
+    size_t n = 0;
+
+    for (size_t i = 0; i < planner->n_lacks; i++)
+        if (planner->lacks[i].is_unread && n++ < UNREAD_TOLD)
+            leat_text_add(&text, "%s\"%s\": %s", n > 1 ? "; " : "", planner->lacks[i].name,
+                          planner->lacks[i].why);
+    if (n > UNREAD_TOLD)
+        leat_text_add(&text, "; and %zu more", n - UNREAD_TOLD);
+    if (text.failed)
+        free(text.data);
+    return text.failed ? NULL : text.data ? text.data : strdup("");
 }
 
 const char *leat_planner_lacks(const struct leat_planner *planner, const char *name) {
@@ -69,7 +97,7 @@ static int no_such_field(struct leat_planner *planner, const struct leat_config 
     const char *nearest;
 
     if (leat_planner_lacks(planner, name))
-        return leat_config_error(config, arg, err, "\"%s\" is no field of all sources: %s", name,
+        return leat_config_error(config, arg, err, "\"%s\" is no field here: %s", name,
                                  leat_planner_lacks(planner, name));
     for (size_t i = 0; i < planner->n_names; i++)
         candidates[i] = planner->names[i].name;

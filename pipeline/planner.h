@@ -18,6 +18,7 @@ struct leat_planner_name {
 struct leat_planner_lack {
     char name[LEAT_NAME_MAX + 1];
     char why[LEAT_PLANNER_WHY_MAX];
+    bool is_unread; /* the source cannot read it as it is, which its reader should know */
 };
 
 struct leat_planner_edge {
@@ -51,6 +52,10 @@ int leat_planner_init(struct leat_planner *planner);
 void leat_planner_deinit(struct leat_planner *planner);
 /* The stage that makes the column, by its position in planning order; 0: the source. */
 uint32_t leat_planner_maker(const struct leat_planner *planner, uint32_t column);
+/* The same of one that the source does not read as it is. */
+int leat_planner_add_unread(struct leat_planner *planner, const char *name, const char *why);
+/* malloc'ed: what is not read, in words; "" if all is. NULL: no memory. */
+char *leat_planner_tell_unread(const struct leat_planner *planner);
 int leat_planner_add_lack(struct leat_planner *planner, const char *name, const char *why);
 /* Why the field is not there; NULL: nobody has it. */
 const char *leat_planner_lacks(const struct leat_planner *planner, const char *name);

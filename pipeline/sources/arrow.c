@@ -34,7 +34,7 @@ static const struct leat_arg args[] = {
      .min = 1,
      .max = LEAT_FIELDS_MAX,
      .help = "the columns that are wanted, others are not read: `label: int64`, `text: text`, "
-             "`vec: list<float32>`, `messages: json` (a struct or list of anything, as JSON; text "
+             "`vec: float32[]`, `messages: json` (a struct or list of anything, as JSON; text "
              "as it is), or under another name `lang: \"meta.lang text\"` (a dot in a name is "
              "written \\.); default: all columns, structs as `outer.inner`, with the types that "
              "they have; lists of anything but numbers are JSON"},
@@ -133,8 +133,13 @@ static int declare(struct arrow *self, uint32_t i, struct leat_planner *planner,
     struct leat_jsonl_field *field = &self->fields.fields[i];
     bool is_view = field->dtype == LEAT_DTYPE_TEXT || field->is_list;
 
-    return leat_planner_add(planner, config, "fields", field->name, field->dtype, is_view,
-                            &field->column, NULL, err);
+    struct leat_field *planned;
+    int r = leat_planner_add(planner, config, "fields", field->name, field->dtype, is_view,
+                             &field->column, &planned, err);
+
+    if (r == 0)
+        leat_jsonl_field_bound(field, planned);
+    return r;
 }
 
 /* A column that was asked for. */
@@ -173,7 +178,7 @@ static int declare_found(struct arrow *self, uint32_t i, struct leat_planner *pl
     if (leat_arrow_values_infer(field, slot))
         return declare(self, i, planner, err);
     (void)snprintf(why, sizeof(why), "it is %.64s, which leat does not read", slot->type);
-    return leat_planner_add_lack(planner, slot->name, why) < 0 ? leat_error_oom(err) : 0;
+    return leat_planner_add_unread(planner, slot->name, why) < 0 ? leat_error_oom(err) : 0;
 }
 
 static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole,
@@ -238,7 +243,10 @@ static int parse(const struct leat_config *config, struct leat_map *map, struct 
     struct leat_arrow_values values = {
         .source = &self->source, .layout = &self->layout, .fields = &self->fields};
 
-    return leat_arrow_values_parse(&values, map) < 0 ? leat_error_oom(err) : 0;
+    if (leat_arrow_values_parse(&values, map) < 0)
+        return leat_error_oom(err);
+    leat_jsonl_fields_check_lengths(&self->fields, map);
+    return 0;
 }
 
 static void show(const struct leat_config *config, const uint8_t *record, size_t n_bytes,

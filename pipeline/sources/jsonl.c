@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "pipeline/json_scalar.h"
+#include "pipeline/planner.h"
 #include "pipeline/sources/shared_jsonl_fields.h"
 #include "pipeline/tokenizer/json_locate.h"
 
@@ -34,7 +35,7 @@ static const struct leat_arg args[] = {
      .offset = offsetof(struct jsonl, declared),
      .min = 1,
      .max = LEAT_FIELDS_MAX,
-     .help = "the fields that are wanted: `label: int64`, `meta.lang: text`, `vec: list<float32>`, "
+     .help = "the fields that are wanted: `label: int64`, `meta.lang: text`, `vec: float32[]`, "
              "`messages: json` (any value, as the text that it is written as), or under another "
              "name `lang: \"meta.lang text\"` (a dot in a key is written \\.); "
              "default: what the first 100 records have, with objects as `outer.inner`; strings are "
@@ -153,14 +154,26 @@ static int infer(struct jsonl *self, const uint8_t *head, size_t n_bytes, bool i
     return r;
 }
 
+static int tell_left_out(struct leat_planner *planner, const struct leat_jsonl_field *field) {
+    char why[LEAT_PLANNER_WHY_MAX];
+
+    (void)snprintf(why, sizeof(why),
+                   "it holds lists of %s, which are left out; declared as \"json\" they are a text",
+                   field->has_texts ? "texts" : "objects or lists");
+    return leat_planner_add_unread(planner, field->name, why);
+}
+
 static int declare(struct jsonl *self, struct leat_planner *planner, struct leat_error *err) {
     const struct leat_config *config = &self->source.base;
     struct leat_jsonl_fields *fields = &self->fields;
 
     for (uint32_t i = 0; i < fields->n_fields; i++) {
         struct leat_jsonl_field *field = &fields->fields[i];
+        struct leat_field *planned;
         bool is_text;
         int r;
+        if (field->is_left_out && tell_left_out(planner, field) < 0)
+            return leat_error_oom(err);
         if (field->is_unusable)
             continue;
         if (field->dtype == LEAT_DTYPE_NONE)
@@ -173,9 +186,10 @@ static int declare(struct jsonl *self, struct leat_planner *planner, struct leat
                                          field->name);
         is_text = field->dtype == LEAT_DTYPE_TEXT;
         r = leat_planner_add(planner, config, "fields", field->name, field->dtype,
-                             is_text || field->is_list, &field->column, NULL, err);
+                             is_text || field->is_list, &field->column, &planned, err);
         if (r < 0)
             return r;
+        leat_jsonl_field_bound(field, planned);
     }
     return leat_jsonl_fields_set_missing(fields, config, "missing", &self->missing, err);
 }
@@ -316,7 +330,7 @@ static int make_columns(struct rows *rows) {
 }
 
 static const char *type_name(const struct leat_jsonl_field *field, char *buffer, size_t size) {
-    (void)snprintf(buffer, size, field->is_list ? "list<%s>" : "%s", leat_dtype_name(field->dtype));
+    (void)snprintf(buffer, size, "%s%s", leat_dtype_name(field->dtype), field->is_list ? "[]" : "");
     return buffer;
 }
 
@@ -415,7 +429,7 @@ static void store_list(struct rows *rows, uint32_t row, uint32_t i, struct leat_
             return;
         }
         if (r < 0) {
-            leat_map_reject(rows->map, row, field->name, "item %zu is %s; list<%s> was expected", n,
+            leat_map_reject(rows->map, row, field->name, "item %zu is %s; %s[] was expected", n,
                             leat_json_kind_name(leat_json_kind(item)),
                             leat_dtype_name(field->dtype));
             return;
@@ -617,6 +631,7 @@ static int parse(const struct leat_config *config, struct leat_map *map, struct 
         return leat_error_oom(err);
     for (uint32_t row = 0; row < map->block->n_rows && r == 0; row++)
         r = parse_row(&rows, row, err);
+    leat_jsonl_fields_check_lengths(&self->fields, map);
     leat_json_free(rows.json);
     return r;
 }

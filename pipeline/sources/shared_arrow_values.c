@@ -226,7 +226,7 @@ static int put_lists(struct rows *rows, const struct target *target) {
 
         if (n == LEAT_ARROW_LACKS_ITEM)
             leat_map_reject(rows->map, row, field->name,
-                            "an item of the list is null; list<%s> was expected",
+                            "an item of the list is null; %s[] was expected",
                             leat_dtype_name(field->dtype));
         else if (n > 0)
             put_list(rows, row, target, n);
@@ -396,7 +396,8 @@ const char *leat_arrow_values_check(const struct leat_jsonl_field *field,
     case LEAT_ARROW_CELL_NUMBER:
         return is_text || field->is_list ? "a number" : NULL;
     case LEAT_ARROW_CELL_LIST:
-        return field->is_list ? NULL : "a list of numbers: declare it list<..>, or json";
+        return field->is_list ? NULL
+                              : "a list of numbers: declare it float32[] or the like, or json";
     case LEAT_ARROW_CELL_TEXT:
         return is_text ? NULL : "text";
     default:

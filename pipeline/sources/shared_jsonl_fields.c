@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/field_type.h"
 #include "pipeline/scalar.h"
 #include "pipeline/tokenizer/json_skip.h"
 
@@ -92,28 +93,21 @@ static int add_field(struct leat_jsonl_fields *fields, uint32_t node, const char
 
 /* ---- declared ---- */
 
-/* "int64", "list<float32>", "json" */
+/* A type, or "json". */
 static bool parse_type(const char *text, struct leat_jsonl_field *field) {
-    char name[32];
-    size_t n = strlen(text);
+    struct leat_field_type type = {.dtype = LEAT_DTYPE_TEXT};
+    bool is_json = strcmp(text, "json") == 0;
 
-    field->is_json = strcmp(text, "json") == 0;
-    if (field->is_json) {
-        field->dtype = LEAT_DTYPE_TEXT;
-        field->is_list = false;
-        return true;
-    }
-    field->is_list = n > 6 && strncmp(text, "list<", 5) == 0 && text[n - 1] == '>';
-    if (field->is_list) {
-        text += 5;
-        n -= 6;
-    }
-    if (n >= sizeof(name))
+    if (!is_json && !leat_field_type_parse(text, &type))
         return false;
-    memcpy(name, text, n);
-    name[n] = '\0';
-    field->dtype = leat_dtype_parse(name);
-    return field->dtype != LEAT_DTYPE_NONE && !(field->is_list && field->dtype == LEAT_DTYPE_TEXT);
+    *field = (struct leat_jsonl_field){
+        .dtype = type.dtype,
+        .is_list = type.is_list,
+        .width = type.width,
+        .max_length = type.max_length,
+        .is_json = is_json,
+    };
+    return true;
 }
 
 /* The next key of a path, up to a dot that is not escaped; NULL when memory is out. */
@@ -169,7 +163,7 @@ static int declare(struct leat_jsonl_fields *fields, const struct leat_config *c
     if (!parse_type(space ? space + 1 : text, &parsed))
         return leat_config_error(config, arg, err,
                                  "field \"%s\": \"%.64s\" is no type; write text, json, bool, "
-                                 "int64, float32, list<int32> "
+                                 "int64, float32, int32[] "
                                  "or the like, if need be with a path in front: \"meta.lang text\"",
                                  name, space ? space + 1 : text);
     if (!name[0] || strlen(name) > LEAT_NAME_MAX)
@@ -182,6 +176,8 @@ static int declare(struct leat_jsonl_fields *fields, const struct leat_config *c
         return leat_error_oom(err);
     field->dtype = parsed.dtype;
     field->is_list = parsed.is_list;
+    field->width = parsed.width;
+    field->max_length = parsed.max_length;
     field->is_json = parsed.is_json;
     fields->has_json |= parsed.is_json;
     return 0;
@@ -198,6 +194,32 @@ int leat_jsonl_fields_declare(struct leat_jsonl_fields *fields, const struct lea
             return r;
     }
     return 0;
+}
+
+void leat_jsonl_field_bound(const struct leat_jsonl_field *field, struct leat_field *planned) {
+    planned->width = field->width;
+    planned->max_length = field->max_length;
+}
+
+static void check_length(const struct leat_jsonl_field *field, struct leat_map *map, uint32_t row,
+                         uint32_t n) {
+    if (field->width > 0 && n != field->width)
+        leat_map_reject(map, row, field->name, "the list has %u items; %llu were expected", n,
+                        (unsigned long long)field->width);
+    else if (field->max_length > 0 && n > field->max_length)
+        leat_map_reject(map, row, field->name, "the list has %u items; at most %llu were expected",
+                        n, (unsigned long long)field->max_length);
+}
+
+void leat_jsonl_fields_check_lengths(const struct leat_jsonl_fields *fields, struct leat_map *map) {
+    for (uint32_t i = 0; i < fields->n_fields; i++) {
+        const struct leat_jsonl_field *field = &fields->fields[i];
+
+        if (field->max_length == 0 || field->is_unusable || !map->is_needed[field->column])
+            continue;
+        for (uint32_t row = 0; row < map->block->n_rows; row++)
+            check_length(field, map, row, leat_map_column(map, field->column)->lengths[row]);
+    }
 }
 
 int leat_jsonl_fields_add(struct leat_jsonl_fields *fields, const char *name,
@@ -301,7 +323,7 @@ static bool widen_items(enum leat_dtype *dtype, struct leat_json_node array) {
 static const char *former(const struct leat_jsonl_field *field, char *buffer, size_t size) {
     if (field->is_unusable)
         return "something else";
-    (void)snprintf(buffer, size, field->is_list ? "list<%s>" : "%s", leat_dtype_name(field->dtype));
+    (void)snprintf(buffer, size, "%s%s", leat_dtype_name(field->dtype), field->is_list ? "[]" : "");
     return field->dtype == LEAT_DTYPE_NONE ? "an array" : buffer;
 }
 
@@ -312,6 +334,14 @@ static int varies(const struct leat_jsonl_field *field, const char *what, struct
                           "field \"%s\" is %s here and was %s before; declare the fields that are "
                           "wanted with `fields`",
                           field->name, what, former(field, buffer, sizeof(buffer)));
+}
+
+static bool begins_with_text(struct leat_json_node array) {
+    struct leat_json_iterator iterator;
+    struct leat_json_node item;
+
+    leat_json_iterate(array, &iterator);
+    return leat_json_next(&iterator, &item) && leat_json_kind(item) == LEAT_JSON_STRING;
 }
 
 static int infer_list(struct leat_jsonl_field *field, struct leat_json_node array,
@@ -325,7 +355,8 @@ static int infer_list(struct leat_jsonl_field *field, struct leat_json_node arra
     if (!widen_items(&dtype, array)) {
         if (field->dtype != LEAT_DTYPE_NONE)
             return varies(field, "an array of something else", err);
-        field->is_unusable = true;
+        field->is_unusable = field->is_left_out = true;
+        field->has_texts = begins_with_text(array);
         return 0;
     }
     field->dtype = dtype;

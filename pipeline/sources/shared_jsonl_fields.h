@@ -18,8 +18,11 @@ struct leat_jsonl_field {
     char name[LEAT_NAME_MAX + 1];
     enum leat_dtype dtype; /* of the elements; NONE: only null was seen */
     bool is_list;
-    bool is_json;         /* TEXT: the value as it is written, of any kind */
+    uint64_t width, max_length; /* of a list, as they were declared; 0: any number */
+    bool is_json;               /* TEXT: the value as it is written, of any kind */
     bool is_unusable;     /* inferred: an array of something else than numbers, or an object */
+    bool is_left_out;     /* such an array: nothing of it is read */
+    bool has_texts;       /* its first item is a text */
     uint32_t column;      /* of the planner */
     const char *fallback; /* what stands in where it is missing, or NULL; of the config */
 };
@@ -51,7 +54,7 @@ struct leat_jsonl_values {
 
 void leat_jsonl_fields_deinit(struct leat_jsonl_fields *fields);
 
-/* Adds the fields of a map from names to declarations: "DTYPE", "list<DTYPE>", "json", or one of
+/* Adds the fields of a map from names to declarations: a type (field_type.h), "json", or one of
  * these with a path and a space in front. Errors are placed at `arg`. */
 int leat_jsonl_fields_declare(struct leat_jsonl_fields *fields, const struct leat_config *config,
                               const char *arg, const struct leat_text_map *declared,
@@ -60,6 +63,11 @@ int leat_jsonl_fields_declare(struct leat_jsonl_fields *fields, const struct lea
 /* Widens the fields by what one record holds. An error says which field does not fit. */
 int leat_jsonl_fields_infer(struct leat_jsonl_fields *fields, struct leat_json_node record,
                             struct leat_error *err);
+
+/* The planner's field has as many elements as the declaration says. */
+void leat_jsonl_field_bound(const struct leat_jsonl_field *field, struct leat_field *planned);
+/* Rejects the rows whose lists have more or fewer elements than were declared. */
+void leat_jsonl_fields_check_lengths(const struct leat_jsonl_fields *fields, struct leat_map *map);
 
 /* A field that has no path. 0 or -ENOMEM. */
 int leat_jsonl_fields_add(struct leat_jsonl_fields *fields, const char *name,

@@ -89,10 +89,9 @@ static int find(struct causal_labels *self, struct leat_planner *planner, uint32
     if (leat_planner_use(planner, self->ids) < 0)
         return leat_error_oom(err);
     if (ids->dtype != LEAT_DTYPE_INT32 || !ids->is_list)
-        return leat_config_error(config, "input", err,
-                                 "\"%s\" is %s%s%s, not the list<int32> that `tokenize` gives",
-                                 self->input, ids->is_list ? "list<" : "",
-                                 leat_dtype_name(ids->dtype), ids->is_list ? ">" : "");
+        return leat_config_error(
+            config, "input", err, "\"%s\" is %s%s, not the int32[] that `tokenize` gives",
+            self->input, leat_dtype_name(ids->dtype), ids->is_list ? "[]" : "");
     if (self->loss_on == ALL)
         return 0;
     if (ids->loss_column < 0)

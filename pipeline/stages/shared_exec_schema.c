@@ -8,56 +8,12 @@
 #include "pipeline/json_scalar.h"
 
 #define VALUES_FIRST 4096
-#define LENGTH_MAX   (UINT32_C(1) << 28)
+#define LENGTH_MAX   LEAT_FIELD_LENGTH_MAX
 
 /* The tag comes first, always as long, so that a program need not know JSON to find it. */
 #define REQUEST_START "{\"" LEAT_EXEC_TAG "\": \""
 
 /* ---- types ---- */
-
-static bool parse_dtype(const char *text, size_t n, struct leat_exec_field *field) {
-    char name[32];
-
-    if (n >= sizeof(name))
-        return false;
-    memcpy(name, text, n);
-    name[n] = '\0';
-    field->dtype = leat_dtype_parse(name);
-    return field->dtype != LEAT_DTYPE_NONE && !(field->is_list && field->dtype == LEAT_DTYPE_TEXT);
-}
-
-/* "]", "8]", "<=512]" */
-static bool parse_length(const char *text, struct leat_exec_field *field) {
-    bool is_bound = text[0] == '<' && text[1] == '=';
-    int64_t length;
-    size_t n;
-
-    text += is_bound ? 2 : 0;
-    n = strlen(text);
-    if (n == 0 || text[n - 1] != ']')
-        return false;
-    if (n == 1)
-        return !is_bound;
-    if (leat_parse_int(text, n - 1, &length) < 0 || length < 1 || length > LENGTH_MAX)
-        return false;
-    field->max_length = (uint64_t)length;
-    field->width = is_bound ? 0 : (uint64_t)length;
-    return true;
-}
-
-static bool parse_type(const char *text, struct leat_exec_field *field) {
-    size_t n = strlen(text);
-    const char *bracket = strchr(text, '[');
-
-    if (n > 6 && strncmp(text, "list<", 5) == 0 && text[n - 1] == '>') {
-        field->is_list = true;
-        return parse_dtype(text + 5, n - 6, field);
-    }
-    if (!bracket)
-        return parse_dtype(text, n, field);
-    field->is_list = true;
-    return parse_dtype(text, (size_t)(bracket - text), field) && parse_length(bracket + 1, field);
-}
 
 int leat_exec_schema_declare(struct leat_exec_schema *schema, const struct leat_config *config,
                              const char *arg, const struct leat_text_map *declared,
@@ -77,7 +33,7 @@ int leat_exec_schema_declare(struct leat_exec_schema *schema, const struct leat_
         if (!field->name[0] || strlen(field->name) > LEAT_NAME_MAX)
             return leat_config_error(config, arg, err, "a field's name has 1..%d bytes, not %zu",
                                      LEAT_NAME_MAX, strlen(field->name));
-        if (!parse_type(declared->values[i], field))
+        if (!leat_field_type_parse(declared->values[i], &field->type))
             return leat_config_error(
                 config, arg, err,
                 "field \"%s\": \"%.64s\" is no type; write text, bool, int64, float32 or the like, "
@@ -140,12 +96,12 @@ int leat_exec_schema_plan(struct leat_exec_schema *schema, const struct leat_con
         struct leat_exec_field *field = &schema->fields[i];
         struct leat_field *planned;
 
-        r = leat_planner_add(planner, config, "schema", field->name, field->dtype,
-                             field->is_list || field->dtype == LEAT_DTYPE_TEXT, &field->column,
-                             &planned, err);
+        r = leat_planner_add(planner, config, "schema", field->name, field->type.dtype,
+                             field->type.is_list || field->type.dtype == LEAT_DTYPE_TEXT,
+                             &field->column, &planned, err);
         if (r == 0) {
-            planned->max_length = field->max_length;
-            planned->width = field->width;
+            planned->max_length = field->type.max_length;
+            planned->width = field->type.width;
         }
     }
     return r;
@@ -232,11 +188,11 @@ bool leat_exec_schema_is_answer(const struct leat_exec_schema *schema, struct le
 }
 
 static bool has_views(const struct leat_exec_field *field) {
-    return field->is_list || field->dtype == LEAT_DTYPE_TEXT;
+    return field->type.is_list || field->type.dtype == LEAT_DTYPE_TEXT;
 }
 
 static size_t element_bytes(const struct leat_exec_field *field) {
-    return field->dtype == LEAT_DTYPE_TEXT ? 1 : leat_dtype_size(field->dtype);
+    return field->type.dtype == LEAT_DTYPE_TEXT ? 1 : leat_dtype_size(field->type.dtype);
 }
 
 int leat_exec_schema_begin(const struct leat_exec_schema *schema, struct leat_map *map,
@@ -282,15 +238,17 @@ static int reserve(struct leat_exec_values *values, size_t n_more) {
 
 static int wrong(struct leat_error *err, const struct leat_exec_field *field,
                  struct leat_json_node node) {
-    return leat_error_set(err, -EINVAL, "the answer's value is %s; %s%s%s was expected",
-                          leat_json_kind_name(leat_json_kind(node)), field->is_list ? "list<" : "",
-                          leat_dtype_name(field->dtype), field->is_list ? ">" : "");
+    char type[LEAT_FIELD_TYPE_TEXT_MAX];
+
+    return leat_error_set(err, -EINVAL, "the answer's value is %s; %s was expected",
+                          leat_json_kind_name(leat_json_kind(node)),
+                          leat_field_type_print(field->type.dtype, field->type.is_list, type));
 }
 
 static int too_large(struct leat_error *err, const struct leat_exec_field *field,
                      struct leat_json_node node) {
     return leat_error_set(err, -EINVAL, "%.17g does not fit in %s", leat_json_double(node),
-                          leat_dtype_name(field->dtype));
+                          leat_dtype_name(field->type.dtype));
 }
 
 static int store_text(const struct leat_exec_field *field, struct leat_column *column,
@@ -315,13 +273,13 @@ static int store_text(const struct leat_exec_field *field, struct leat_column *c
 }
 
 static int check_length(const struct leat_exec_field *field, size_t n, struct leat_error *err) {
-    if (field->width > 0 && n != field->width)
+    if (field->type.width > 0 && n != field->type.width)
         return leat_error_set(err, -EINVAL, "the answer's list has %zu items; %llu were expected",
-                              n, (unsigned long long)field->width);
-    if (field->max_length > 0 && n > field->max_length)
+                              n, (unsigned long long)field->type.width);
+    if (field->type.max_length > 0 && n > field->type.max_length)
         return leat_error_set(err, -EINVAL,
                               "the answer's list has %zu items; at most %llu were expected", n,
-                              (unsigned long long)field->max_length);
+                              (unsigned long long)field->type.max_length);
     return 0;
 }
 
@@ -333,16 +291,16 @@ static int store_items(const struct leat_exec_field *field, struct leat_exec_val
 
     leat_json_iterate(node, &iterator);
     while (leat_json_next(&iterator, &item)) {
-        int r = leat_json_scalar_store(values->data, field->dtype, start + n, item);
+        int r = leat_json_scalar_store(values->data, field->type.dtype, start + n, item);
 
         if (r == LEAT_JSON_SCALAR_ZERO)
-            leat_json_scalar_sign(values->data, field->dtype, start + n, item);
+            leat_json_scalar_sign(values->data, field->type.dtype, start + n, item);
         if (r == -ERANGE)
             return too_large(err, field, item);
         if (r < 0)
             return leat_error_set(
-                err, -EINVAL, "item %zu of the answer's list is %s; list<%s> was expected", n,
-                leat_json_kind_name(leat_json_kind(item)), leat_dtype_name(field->dtype));
+                err, -EINVAL, "item %zu of the answer's list is %s; %s[] was expected", n,
+                leat_json_kind_name(leat_json_kind(item)), leat_dtype_name(field->type.dtype));
         n++;
     }
     return 0;
@@ -375,13 +333,13 @@ static int store_field(const struct leat_exec_field *field, struct leat_column *
                        struct leat_error *err) {
     int r;
 
-    if (field->dtype == LEAT_DTYPE_TEXT)
+    if (field->type.dtype == LEAT_DTYPE_TEXT)
         return store_text(field, column, values, row, node, err);
-    if (field->is_list)
+    if (field->type.is_list)
         return store_list(field, column, values, row, node, err);
-    r = leat_json_scalar_store(column->values, field->dtype, row, node);
+    r = leat_json_scalar_store(column->values, field->type.dtype, row, node);
     if (r == LEAT_JSON_SCALAR_ZERO)
-        leat_json_scalar_sign(column->values, field->dtype, row, node);
+        leat_json_scalar_sign(column->values, field->type.dtype, row, node);
     if (r == -ERANGE)
         return too_large(err, field, node);
     return r < 0 ? wrong(err, field, node) : 0;

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "pipeline/field_type.h"
 #include "pipeline/render.h"
 #include "pipeline/stage.h"
 #include "pipeline/stages/shared_exec_asked.h"
@@ -13,10 +14,7 @@
 
 struct leat_exec_field {
     const char *name; /* of the config */
-    enum leat_dtype dtype;
-    bool is_list;
-    uint64_t width;      /* of a list: exactly so many; 0: any number */
-    uint64_t max_length; /* at most; 0: any number */
+    struct leat_field_type type;
     uint32_t column;
 };
 
@@ -36,8 +34,7 @@ struct leat_exec_values {
 
 #define LEAT_EXEC_VALUES_MAX (UINT32_C(1) << 30) /* bytes of one field in a block */
 
-/* `name: type`: text, int64, list<int32> (also int32[]), int32[8], int32[<=512]. Names and types
- * are owned by the config. */
+/* `name: type`, see field_type.h. Names and types are owned by the config. */
 int leat_exec_schema_declare(struct leat_exec_schema *schema, const struct leat_config *config,
                              const char *arg, const struct leat_text_map *declared,
                              struct leat_error *err);

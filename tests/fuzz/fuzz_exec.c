@@ -40,8 +40,8 @@ static void check_column(const struct leat_exec_field *field, const struct leat_
     uint32_t length = column->lengths[row];
 
     if (column->starts[row] > n_elements || length > n_elements - column->starts[row] ||
-        (field->width > 0 && length != field->width) ||
-        (field->max_length > 0 && length > field->max_length))
+        (field->type.width > 0 && length != field->type.width) ||
+        (field->type.max_length > 0 && length > field->type.max_length))
         abort();
 }
 
@@ -78,7 +78,7 @@ static void take_line(struct answers *answers, struct leat_json *json, const uin
     }
     for (size_t i = 0; i < N_FIELDS; i++) {
         const struct leat_exec_field *field = &answers->schema.fields[i];
-        size_t size = field->dtype == LEAT_DTYPE_TEXT ? 1 : leat_dtype_size(field->dtype);
+        size_t size = field->type.dtype == LEAT_DTYPE_TEXT ? 1 : leat_dtype_size(field->type.dtype);
 
         if (answers->columns[i].starts)
             check_column(field, &answers->columns[i], row, answers->values[i].n_bytes / size);

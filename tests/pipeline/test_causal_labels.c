@@ -164,7 +164,7 @@ static void check_error(const char *stages, const char *expected) {
 static void test_refused(void **state) {
     (void)state;
     write_files();
-    check_error("- causal_labels: {input: text}", "\"text\" is list<text>, not the list<int32>");
+    check_error("- causal_labels: {input: text}", "\"text\" is text[], not the int32[]");
     check_error("- tokenize: {input: text, output: input_ids, tokenizer: t.json}\n"
                 "- causal_labels: {loss_on: assistant}",
                 "nothing says which of \"input_ids\" the assistant says");

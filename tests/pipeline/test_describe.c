@@ -128,13 +128,13 @@ static void tokens_are_counted(void **state) {
     check_has(&text, "\"records\": 3, \"bad_records\": 1, \"first_bad\": \"");
     check_has(&text, "in.jsonl:3: ");
     check_has(&text,
-              "\"t\": {\"type\": \"list<int32>\", \"rows\": 3, \"empty\": 1, \"tokens\": {\"min\": "
+              "\"t\": {\"type\": \"int32[]\", \"rows\": 3, \"empty\": 1, \"tokens\": {\"min\": "
               "0, \"max\": 2, \"mean\": 1.3333333333333333, \"sum\": 4, \"p50\": 2");
     check_has(&text,
               "\"histogram\": [{\"from\": 0, \"to\": 0, \"count\": 1}, {\"from\": 2, \"to\": 2, "
               "\"count\": 2}]");
     check_has(&text,
-              "\"v\": {\"type\": \"list<float64>\", \"rows\": 3, \"empty\": 1, \"mean\": 0.8333");
+              "\"v\": {\"type\": \"float64[]\", \"rows\": 3, \"empty\": 1, \"mean\": 0.8333");
     free(text.data);
     text = describe("jsonl: {paths: [in.jsonl]}", "",
                     "- tokenize: {input: t, output: t, vocab: vocab}", false, 0);

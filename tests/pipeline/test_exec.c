@@ -35,6 +35,7 @@ static const char helper[] =
     "    if do == 'range': say(twice=1, ids=[1 << 40]); continue\n"
     "    if do == 'long': say(twice=1, ids=[1] * 7); continue\n"
     "    if do == 'huge': print('[' + '1,' * 2000000 + '1]'); continue\n"
+    "    if do == 'drop': say(_drop=True); continue\n"
     "    if do == 'error': say(error='not today'); continue\n"
     "    if do == 'leave': say(twice=2 * n, ids=[n]); sys.exit(0)\n"
     "    if do == 'fall': say(twice=2 * n, ids=[n]); os.abort()\n"
@@ -251,7 +252,7 @@ static void test_reasons(void **state) {
     check_error("again", "", "n.jsonl:10: streams.x.exec: the helper answered it more than once");
     check_error("missing", "", "exec.twice: the answer has no such field");
     check_error("type", "", "exec.twice: the answer's value is a string; int64 was expected");
-    check_error("item", "", "exec.ids: item 1 of the answer's list is null; list<int32> was");
+    check_error("item", "", "exec.ids: item 1 of the answer's list is null; int32[] was");
     check_error("range", "", "exec.ids: 1099511627776 does not fit in int32");
     check_error("long", "", "exec.ids: the answer's list has 7 items; at most 6 were expected");
     check_error("huge", ", max_line_bytes: 1MB", "it wrote a line longer than max_line_bytes");
@@ -266,6 +267,40 @@ static void test_reasons(void **state) {
 }
 
 /* Answers of threads in any order: it is told what is wrong, and no row is wrong. */
+/* Records that it leaves out are gone as those of a filter: where it stands, for any number of
+ * processes. */
+static void test_drops(void **state) {
+    static const struct {
+        const char *exec, *behind;
+        uint64_t n_rows;
+    } ways[] = {
+        {EXEC(", drops: true"), "", 400},
+        {EXEC(", drops: true, processes: 3"), "", 400},
+        {"- take: {count: 90}\n" EXEC(", drops: true"), "", 60},
+        {EXEC(", drops: true"), "- take: {count: 90}\n", 90},
+    };
+    char digest[LEAT_DIGEST_HEX_SIZE] = "";
+
+    (void)state;
+    write_records(600, 3, "drop");
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct drive how = {.n_jobs = 4, .random = i + 1};
+        char stages[1024];
+        struct driven driven;
+
+        (void)snprintf(stages, sizeof(stages), "%s%s", ways[i].exec, ways[i].behind);
+        driven = run_all("block_bytes: 4096", stages, &how);
+        assert_string_equal(error_text(&driven), "");
+        assert_int_equal(driven.n_rows, ways[i].n_rows);
+        if (i == 1)
+            assert_string_equal(driven.digest, digest);
+        memcpy(digest, driven.digest, sizeof(digest));
+    }
+    check_error("drop", "",
+                "n.jsonl:10: streams.x.exec: the program leaves it out, which `drops: "
+                "true` would let it do");
+}
+
 static void test_answers_out_of_order(void **state) {
     struct driven driven;
 
@@ -490,13 +525,13 @@ static int open_all(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),      cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_hangs),      cmocka_unit_test(test_leaves),
-        cmocka_unit_test(test_reasons),    cmocka_unit_test(test_answers_out_of_order),
-        cmocka_unit_test(test_gives_up),   cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_bombs),      cmocka_unit_test(test_head_and_types),
-        cmocka_unit_test(test_refused),    cmocka_unit_test(test_tags),
-        cmocka_unit_test(test_permission),
+        cmocka_unit_test(test_order),          cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_hangs),          cmocka_unit_test(test_leaves),
+        cmocka_unit_test(test_reasons),        cmocka_unit_test(test_answers_out_of_order),
+        cmocka_unit_test(test_drops),          cmocka_unit_test(test_gives_up),
+        cmocka_unit_test(test_limits),         cmocka_unit_test(test_bombs),
+        cmocka_unit_test(test_head_and_types), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_tags),           cmocka_unit_test(test_permission),
     };
 
     return cmocka_run_group_tests(tests, open_all, folder_close);

@@ -29,7 +29,7 @@ static void infers(void **state) {
          "! 1:0 a.b: the value is missing or null; say what stands in for it: missing: {a.b: 0}\n"
          "x=|a.b=1\n"},
         {"", "{\"a\":[]}\n{\"a\":[1.5]}\n{\"a\":[true]}\n", NULL,
-         "in:3: field \"a\" is an array of something else here and was list<float64> before"},
+         "in:3: field \"a\" is an array of something else here and was float64[] before"},
         {"", "{\"a\":1}\n\n{\"a\":\"x\"}\n", NULL,
          "in:3: field \"a\" is a string here and was int64 before"},
         {"", "{\"a\":{\"b\":1}}\n{\"a\":1}\n", NULL, "in:2: field \"a\" is an integer here"},
@@ -71,9 +71,9 @@ static void declared(void **state) {
          "{\"a\":[1,2],\"t\":\"x\"}\n{\"a\":[1,\"2\"]}\n{\"a\":[3000000000]}\n{\"a\":3}\n"
          "{\"t\":4}\n{\"a\":[9],\"t\":null}\n",
          "a:list<int32> t:text",
-         "a=1 2|t=x\n! 2:0 a: item 1 is a string; list<int32> was expected\n"
+         "a=1 2|t=x\n! 2:0 a: item 1 is a string; int32[] was expected\n"
          "! 3:0 a: 3000000000 does not fit in int32\n"
-         "! 4:0 a: the value is an integer; list<int32> was expected\n"
+         "! 4:0 a: the value is an integer; int32[] was expected\n"
          "! 5:0 t: the value is an integer; text was expected\na=9|t=\n"},
         {"fields: {x: float64}",
          "{\"x\":9007199254740992}\n{\"x\":9007199254740993}\n{\"x\":18446744073709551615}\n"
@@ -81,6 +81,13 @@ static void declared(void **state) {
          "x:float64",
          "x=9007199254740992.0\n! 2:0 x: 9007199254740993 does not fit in float64\n"
          "! 3:0 x: 18446744073709551615 does not fit in float64\nx=9.223372036854776e+18\n"},
+        {"fields: {v: \"float32[2]\", w: \"int32[<=2]\", x: \"m.x int64[]\"}",
+         "{\"v\":[1,2],\"w\":[1],\"m\":{\"x\":[3]}}\n{\"v\":[1]}\n{\"v\":[1,2],\"w\":[1,2,3]}\n{}"
+         "\n",
+         "v:list<float32> w:list<int32> x:list<int64>",
+         "v=1.0 2.0|w=1|x=3\n! 2:0 v: the list has 1 items; 2 were expected\n"
+         "! 3:0 w: the list has 3 items; at most 2 were expected\n"
+         "! 4:0 v: the list has 0 items; 2 were expected\n"},
         {"fields: {b: bool, l: list<bool>}", "{\"b\":false,\"l\":[true,false]}\n{\"b\":0}\n",
          "b:bool l:list<bool>",
          "b=false|l=true false\n! 2:0 b: the value is an integer; bool was expected\n"},

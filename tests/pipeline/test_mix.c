@@ -368,10 +368,9 @@ static void test_refused(void **state) {
                 "", IDS,
                 "x.yaml:3:31: streams.x.source.mix.sources[0].mix: cannot stand in mix: only a "
                 "concat may, in a mix");
-    check_error(
-        MIX("weights: [1, 1, 1]"), "", "- cast: {input: only1, dtype: int32}",
-        "x.yaml:5:23: streams.x.stages[0].cast.input: \"only1\" is no field of all sources: "
-        "sources[0] does not have it");
+    check_error(MIX("weights: [1, 1, 1]"), "", "- cast: {input: only1, dtype: int32}",
+                "x.yaml:5:23: streams.x.stages[0].cast.input: \"only1\" is no field here: "
+                "sources[0] does not have it");
     check_error(
         MIX("weights: [1, 1, 1]"), "cache: {path: here}", IDS,
         "x.yaml:3:14: streams.x.source.mix: cannot be cached, as a cache has its records in "

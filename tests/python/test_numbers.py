@@ -217,3 +217,42 @@ def test_fields_one_by_one() -> None:
     source = leat.csv("x.csv")
     wanted = source.select(["a", "b"]).spec
     assert source.select("a", "b").spec == source.select(["a"], "b").spec == source.select(fields=["a", "b"]).spec == wanted
+
+
+# ---- what a source does not read ----
+
+
+def test_what_is_left_out_is_told(tmp_path: pathlib.Path, recwarn: pytest.WarningsRecorder) -> None:
+    path = tmp_path / "chats.jsonl"
+    path.write_text('{"n": 1, "tags": ["a"], "messages": [{"role": "user"}], "v": [1, 2], "meta": {"a": 3}}\n')
+
+    def told() -> list[str]:
+        found = [str(warning.message) for warning in recwarn.list if warning.category.__name__ == "LeftOutWarning"]
+        recwarn.clear()
+        return found
+
+    def names(source: Any) -> set[str]:
+        with source.batch(1) as batches:
+            return set(batches.schema)
+
+    assert names(leat.jsonl(path).pad(input="v", length=2, value=0)) == {"n", "v", "meta.a"}
+    (words,) = told()
+    assert '"tags": it holds lists of texts' in words and '"messages": it holds lists of objects' in words
+    with pytest.raises(errors.SpecError, match='"tags" is no field here: it holds lists of texts.*declared as "json"'):
+        leat.jsonl(path).select("tags").batch(1).check()
+    assert names(leat.jsonl(path, fields={"n": "int64", "v": "int64[2]"})) == {"n", "v"}
+    assert told() == []
+
+
+def test_one_notation_of_types(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "v.jsonl"
+    path.write_text('{"v": [1, 2]}\n{"v": [3, 4]}\n')
+    for kind in ("float32[2]", "float32[<=2]", "float32[]", "list<float32>"):
+        source = leat.jsonl(path, fields={"v": kind})
+        made = source.map(lambda record: {"w": record["v"]}, schema={"w": kind}, warn=False)
+        made = made if kind == "float32[2]" else made.pad(input="v", length=2, value=0).pad(input="w", length=2, value=0)
+        with made.batch(2) as batches:
+            assert batches.schema == {"v": ("float32", (-1, 2)), "w": ("float32", (-1, 2))}
+            assert next(iter(batches))["w"].tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(errors.SpecError, match=r'"float32\[0\]" is no type'):
+        leat.jsonl(path, fields={"v": "float32[0]"}).batch(1).check()

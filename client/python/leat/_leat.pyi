@@ -47,6 +47,7 @@ class Stream:
     position_numbers: tuple[int, int]  # epoch, step
     n_steps: int | None  # over all ranks; None: not known, for
     steps_reason: str
+    left_out: str  # fields of the data that are not read, and why
     n_held: int  # batches that are held, by views too
     waited_ns: int  # in next(), since the opening
     n_batches: int

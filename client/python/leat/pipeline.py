@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
@@ -365,6 +367,18 @@ def _restore(
     return pipeline
 
 
+class LeftOutWarning(UserWarning):
+    """The data has fields that leat leaves out. Declare those that are wanted with `fields`, which ends the warning."""
+
+
+def _outside() -> int:
+    """How many frames up, for warnings.warn, the caller of this package is."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(os.path.dirname(__file__)):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def _open(
     how: Callable[[daemon.Place, dict[str, Any]], Any], where: Callable[[], daemon.Place], options: OpenOptions
 ) -> Stream:
@@ -379,7 +393,10 @@ def _open(
         found["reconnect"] = place.reconnect(wanted.get("on_reconnect"))
         return how(place, {"options": found, "batch_type": Batch})
 
-    return Stream(native({}), reopen=lambda position: native({"position": position}), progress=bool(options.get("progress")))
+    first = native({})
+    if first.left_out:
+        warnings.warn(f"not all of the data is read: {first.left_out}", LeftOutWarning, stacklevel=_outside())
+    return Stream(first, reopen=lambda position: native({"position": position}), progress=bool(options.get("progress")))
 
 
 def open(

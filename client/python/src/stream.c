@@ -25,7 +25,7 @@ struct stream {
     PyObject *batch_type;
     PyObject *names; /* of the tensors: a tuple of interned texts */
     PyObject *name, *tensors, *batch_size, *window, *rank, *world_size, *rank_source, *digest,
-        *n_steps, *steps_reason;
+        *n_steps, *steps_reason, *left_out;
     PyObject *last_position, *last_numbers; /* once it is closed */
     uint64_t session;                       /* number of the one that is described */
     unsigned long long waited_ns, n_batches;
@@ -103,6 +103,7 @@ static int describe(struct stream *self, const struct leat_stream *stream) {
     put(&self->digest, PyBytes_FromStringAndSize((const char *)leat_stream_digest(stream), 32));
     put(&self->n_steps, is_known ? PyLong_FromUnsignedLongLong(n_steps) : Py_NewRef(Py_None));
     put(&self->steps_reason, PyUnicode_FromString(leat_stream_steps_reason(stream)));
+    put(&self->left_out, PyUnicode_FromString(leat_stream_left_out(stream)));
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -513,12 +514,12 @@ static int stream_clear(PyObject *object) {
 
 static void stream_dealloc(PyObject *object) {
     struct stream *self = (struct stream *)object;
-    PyObject *members[] = {self->batch_type,    self->names,        self->name,
-                           self->tensors,       self->batch_size,   self->window,
-                           self->rank,          self->world_size,   self->rank_source,
-                           self->digest,        self->n_steps,      self->steps_reason,
-                           self->last_position, self->last_numbers, self->link->reconnect,
-                           self->link->raised};
+    PyObject *members[] = {
+        self->batch_type,  self->names,         self->name,         self->tensors,
+        self->batch_size,  self->window,        self->rank,         self->world_size,
+        self->rank_source, self->digest,        self->n_steps,      self->steps_reason,
+        self->left_out,    self->last_position, self->last_numbers, self->link->reconnect,
+        self->link->raised};
 
     PyObject_GC_UnTrack(object);
     self->link->owner = NULL;
@@ -561,6 +562,7 @@ static PyMemberDef members[] = {
     MEMBER(digest, "32 bytes, of the bound spec."),
     MEMBER(n_steps, "Of an epoch, over all ranks; None: not known."),
     MEMBER(steps_reason, "Why it is not known."),
+    MEMBER(left_out, "Fields of the data that are not read, and why."),
     {"waited_ns", T_ULONGLONG, offsetof(struct stream, waited_ns), READONLY,
      PyDoc_STR("Spent in next() since the opening.")},
     {"n_batches", T_ULONGLONG, offsetof(struct stream, n_batches), READONLY,
