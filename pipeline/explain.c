@@ -191,6 +191,8 @@ static void add_starts(struct leat_text *text, const struct leat_plan *plan, boo
 
     leat_steps_describe_start(plan, has_index, start, sizeof(start));
     leat_steps_of(plan, 1, &steps);
+    if (plan->left_out[0])
+        leat_text_add(text, "\nnot read:              %s", plan->left_out);
     leat_text_add(text, "\na start in mid-epoch:  %s\nsteps of an epoch:     ", start);
     if (steps.is_known)
         leat_text_add(text, "%llu, of %llu rows of a pass", (unsigned long long)steps.n,
@@ -205,6 +207,8 @@ static void add_starts_json(struct leat_text *text, const struct leat_plan *plan
 
     leat_steps_describe_start(plan, has_index, start, sizeof(start));
     leat_steps_of(plan, 1, &steps);
+    leat_text_add(text, ", \"left_out\": ");
+    leat_text_add_json(text, plan->left_out, strlen(plan->left_out));
     leat_text_add(text, ", \"start\": ");
     leat_text_add_json(text, start, strlen(start));
     if (steps.is_known)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 # Where each public name lives. Sources ("csv", "jsonl", ...) are methods of the table of stages and come from `pipeline`.
 _PLACES = {
-    "pipeline": ["Pipeline", "open", "concat", "mix", "csv", "jsonl", "text", "arrow", "source", "from_yaml"],
+    "pipeline": ["Pipeline", "LeftOutWarning", "open", "concat", "mix", "csv", "jsonl", "text", "arrow", "source", "from_yaml"],
     "daemon": ["connect", "shutdown"],
     "stream": ["Stream"],
     "batch": ["Batch", "Tensor"],
@@ -73,6 +73,7 @@ if TYPE_CHECKING:  # by two names: for type checkers these are exports
     from .memory import memory_profile as memory_profile
     from .monitor import Monitor as Monitor, compare as compare
     from .pipeline import (
+        LeftOutWarning as LeftOutWarning,
         Pipeline as Pipeline,
         concat as concat,
         from_yaml as from_yaml,
