@@ -308,13 +308,14 @@ LEAT_API int leat_position_parse(const char *text, uint64_t *ret_epoch, uint64_t
 /* Goes to another place: the next batch is the first one of this rank at or after `step` of
  * `epoch`; n_epochs and n_steps are counted anew from there, also if the stream had ended. To set
  * the epoch, step is 0; where the stream stands there already, nothing is done, nothing that
- * was made ahead is lost, and batches may be held. Else the daemon begins anew, by the next
- * leat_stream_next(), which also tells what it says. 0; -EBUSY: batches are held; -EPERM; or what
- * ended the stream. */
+ * was made ahead is lost. Else the daemon begins anew, by the next leat_stream_next(), which also
+ * tells what it says. Batches that are held stay valid. 0; -EBUSY: batches of two sessions are held
+ * already; -EPERM; or what ended the stream. */
 LEAT_API int leat_stream_seek(struct leat_stream *stream, uint64_t epoch, uint64_t step);
 
-/* The number of steps of a whole epoch, over all ranks. 0; or -ENODATA: it is not known beforehand,
- * for the reason that leat_stream_steps_reason() tells ("" if it is known). */
+/* The number of steps of a whole epoch, over all ranks. 0; or -ENODATA: it is not known, for the
+ * reason that leat_stream_steps_reason() tells ("" if it is known). Where all epochs have as many,
+ * it is known from the first LEAT_END_EPOCH on. */
 LEAT_API int leat_stream_n_steps(const struct leat_stream *stream, uint64_t *ret_n_steps);
 LEAT_API const char *leat_stream_steps_reason(const struct leat_stream *stream);
 /* Fields of the data that leat does not read unless they are declared, and why; "" if there is

@@ -102,6 +102,7 @@ void leat_reconnect_leap(struct leat_stream *stream) {
         patience_ns = (uint64_t)request->open_timeout_ms * 1000000U;
     stream->outage.is_on = false;
     begin(stream, leat_wire_now_ns(), patience_ns ? patience_ns : UINT64_MAX);
+    stream->outage.limit_ns = UINT64_MAX; /* nobody has looked for a daemon yet */
 }
 
 /* ---- attempts ---- */
@@ -143,9 +144,14 @@ static int end_attempt(struct leat_stream *stream, const struct leat_error *err,
 
 static int begin_attempt(struct leat_stream *stream, uint64_t now_ns) {
     const struct leat_request *request = &stream->request;
+    struct leat_outage *outage = &stream->outage;
     struct leat_error err = LEAT_ERROR_INIT;
     int fd, r;
 
+    if (outage->attempt == 0 && !outage->is_told) {
+        outage->start_ns = now_ns;
+        outage->limit_ns = later(now_ns, outage->left_ns);
+    }
     stream->outage.attempt++;
     tell(stream, LEAT_RECONNECT_TRYING, now_ns);
     r = leat_address_connect_again(&request->place, leat_request_socket_type(request),

@@ -22,11 +22,12 @@ int leat_stream_renew(struct leat_stream *stream) {
         return -ESTALE;
     }
     leat_request_move(request, stream->epoch, leat_stream_round(stream), stream->n_taken);
-    leat_request_loosen(request);
+    leat_request_loosen(request, true);
     stream->error = LEAT_ERROR_INIT;
     stream->is_renewed = true;
-    leat_watch_drop(&stream->watch, stream->wire.fd);
-    leat_retired_begin(&stream->retired, &stream->wire, stream->number, stream->n_session_held);
+    leat_retired_end(&stream->retired);
+    if (leat_stream_retire(stream) < 0)
+        return stream->failure;
     leat_reconnect_leap(stream);
     return 0;
 }
@@ -71,6 +72,7 @@ int leat_session_take_renewed(struct leat_stream *stream, const Leat__Opened *me
     stream->seed = message->seed;
     stream->has_epoch_steps = message->has_n_steps;
     stream->epoch_steps = message->n_steps;
+    stream->has_constant_steps = message->has_constant_steps;
     memcpy(stream->digest, message->spec_digest.data, sizeof(stream->digest));
     memset(stream->data_digest, 0, sizeof(stream->data_digest));
     if (message->data_digest.len == sizeof(stream->data_digest))

@@ -99,14 +99,16 @@ static void drop_digest(ProtobufCBinaryData *digest) {
     *digest = (ProtobufCBinaryData){.len = 0};
 }
 
-void leat_request_loosen(struct leat_request *request) {
+void leat_request_loosen(struct leat_request *request, bool with_seed) {
     Leat__Position *start = request->message->start;
 
     if (!request->expects_digest)
         drop_digest(&start->spec_digest);
     drop_digest(&start->data_digest);
-    start->has_seed = false;
-    start->seed = 0;
+    if (with_seed) {
+        start->has_seed = false;
+        start->seed = 0;
+    }
     request->message->window = request->window;
 }
 

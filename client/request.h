@@ -45,9 +45,9 @@ size_t leat_request_pack(const struct leat_request *request, uint8_t *buffer);
 
 /* What was opened stays what is meant: digests, seed and window. 0 or -ENOMEM. */
 int leat_request_fix(struct leat_request *request, const Leat__Opened *opened);
-/* The stream is another one: digests, seed and window are what the daemon says, unless the trainer
- * gave them. */
-void leat_request_loosen(struct leat_request *request);
+/* The stream is another one: digests, window and, if with_seed, its seed are what the daemon says,
+ * unless the trainer gave them. */
+void leat_request_loosen(struct leat_request *request, bool with_seed);
 /* Whether all that was asked for is seen, at that epoch and after n_taken batches in all. */
 bool leat_request_is_done(const struct leat_request *request, uint64_t epoch, uint64_t n_taken);
 /* Goes on at (epoch, step), after n_taken batches in all. */

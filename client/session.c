@@ -137,6 +137,7 @@ static int take_opened(struct leat_stream *stream, const Leat__Opened *message,
     stream->seed = message->seed;
     stream->has_epoch_steps = message->has_n_steps;
     stream->epoch_steps = message->n_steps;
+    stream->has_constant_steps = message->has_constant_steps;
     stream->steps_reason = strdup(message->has_n_steps ? "" : message->steps_reason);
     stream->left_out = strdup(message->left_out);
     stream->name = strdup(message->stream);

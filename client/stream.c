@@ -174,6 +174,11 @@ static int take_end(struct leat_stream *stream) {
     if (packet->end.is_last &&
         leat_request_is_done(&stream->request, stream->epoch, stream->n_taken))
         return LEAT_END; /* in the midst of the epoch, perhaps */
+    if (stream->has_constant_steps && leat_stream_has_even_rounds(stream)) {
+        stream->has_epoch_steps = true;
+        stream->epoch_steps = packet->end.n_steps;
+        stream->steps_reason[0] = '\0';
+    }
     stream->epoch++;
     stream->step = stream->rank;
     return packet->end.is_last ? LEAT_END : LEAT_END_EPOCH;
@@ -203,7 +208,7 @@ static int leave(struct leat_stream *stream) {
 }
 
 /* That the daemon is gone shows in the next call; that it reads nothing would not. */
-static void tell_releases(struct leat_stream *stream) {
+void leat_stream_tell_releases(struct leat_stream *stream) {
     size_t n = stream->n_released;
 
     stream->n_released = 0;
@@ -216,10 +221,8 @@ static void tell_releases(struct leat_stream *stream) {
 
 /* The stream is another one now, and goes on as that. */
 static int renew(struct leat_stream *stream) {
-    int r;
+    int r = leat_stream_renew(stream);
 
-    tell_releases(stream);
-    r = stream->failure ? stream->failure : leat_stream_renew(stream);
     if (r < 0)
         return fail(stream);
     if (r > 0)
@@ -352,7 +355,7 @@ static int next(struct leat_stream *stream, int timeout_ms, struct leat_batch **
 
         if (r != -EAGAIN)
             return r;
-        tell_releases(stream);
+        leat_stream_tell_releases(stream);
         if (stream->failure)
             return stream->failure;
         if (deadline_ns == 0)
@@ -402,7 +405,7 @@ static void add_release(struct leat_stream *stream, const struct leat_batch *bat
 
     stream->released[stream->n_released++] = packet;
     if (stream->n_released >= n_most || stream->n_released == LEAT_STREAM_MAX_RELEASED)
-        tell_releases(stream);
+        leat_stream_tell_releases(stream);
 }
 
 /* Nothing is held any more: the daemon lets go of all that this session had. */
@@ -464,7 +467,7 @@ struct leat_stream *leat_stream_close(struct leat_stream *stream) {
     if (!stream)
         return NULL;
     if (stream->n_held > 0 && stream->failure >= 0 && stream->pid == getpid())
-        tell_releases(stream);
+        leat_stream_tell_releases(stream);
     stream->is_closed = true;
     leat_watch_deinit(&stream->watch);
     drop_rings(&stream->newest);

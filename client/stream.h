@@ -58,9 +58,10 @@ struct leat_stream {
     uint8_t data_digest[LEAT_DIGEST_BYTES]; /* all zero: it has none */
     uint64_t seed;                          /* in force */
     bool has_epoch_steps;
-    uint64_t epoch_steps; /* of an epoch, over all ranks */
-    char *steps_reason;   /* why that is not known */
-    char *left_out;       /* fields that are not read, and why */
+    uint64_t epoch_steps;    /* of an epoch, over all ranks */
+    char *steps_reason;      /* why that is not known */
+    bool has_constant_steps; /* the first epoch that ends tells how many they are */
+    char *left_out;          /* fields that are not read, and why */
 };
 
 /* Connects to the daemon at that address (address.h) and opens the stream that `message` asks for.
@@ -84,6 +85,9 @@ void leat_stream_place(struct leat_stream *stream, uint64_t epoch, uint64_t step
  * been opened anew. */
 uint64_t leat_stream_round(const struct leat_stream *stream);
 
+/* The rounds of its epoch are those of an epoch that is read from its start, and so is its end. */
+bool leat_stream_has_even_rounds(const struct leat_stream *stream);
+
 /* Forgets the rings; those that batches lie in stay mapped until they are released. */
 void leat_stream_drop_rings(struct leat_stream *stream);
 
@@ -95,6 +99,20 @@ void leat_stream_forget(struct leat_stream *stream);
 /* Where an epoch ended the stream became another one, and shall be opened as that (renew.c). What
  * is held of this session is released on its connection. 0: it is tried for; LEAT_END; -errno. */
 int leat_stream_renew(struct leat_stream *stream);
+
+/* Tells the daemon what was released. Where it takes nothing, the stream has failed. */
+void leat_stream_tell_releases(struct leat_stream *stream);
+
+/* Ends the session, or leaves it to the batches that are held of it. 0; -EBUSY with a message:
+ * batches of the session before it are held as well; or the stream's failure. */
+int leat_stream_retire(struct leat_stream *stream);
+/* Gives the session up: the next leat_stream_next() opens another one in the same place. Results
+ * are those of leat_stream_seek(). */
+int leat_stream_pause(struct leat_stream *stream);
+/* Gives up what is left of the epoch, as if it had been read: the next batch is the first one of
+ * the next epoch, n_epochs and n_steps count on, and a declared stream may be another one there.
+ * Results are those of leat_stream_seek(). */
+int leat_stream_skip_epoch(struct leat_stream *stream);
 
 /* Frees a stream that holds nothing any more. */
 struct leat_stream *leat_stream_free(struct leat_stream *stream);

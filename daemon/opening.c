@@ -494,6 +494,7 @@ int leat_opening_reply(const struct leat_plan *plan, uint64_t seed, uint32_t win
     opened.n_steps = steps.n;
     opened.steps_reason = steps.reason;
     opened.left_out = plan->left_out;
+    opened.has_constant_steps = steps.are_constant;
     if (plan->data)
         opened.data_digest = (ProtobufCBinaryData){.len = LEAT_DIGEST_BYTES,
                                                    .data = (uint8_t *)(uintptr_t)plan->data_digest};

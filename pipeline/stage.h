@@ -360,6 +360,11 @@ struct leat_stage_ops {
      * many.
      */
     uint64_t (*rows_behind)(const struct leat_config *config, uint64_t n_rows);
+    bool picks_by_order; /* which rows leave it depends on the order in which they come */
+    /* Whether how many leave it does. NULL: it does not. */
+    bool (*counts_by_order)(const struct leat_config *config);
+    /* Whether rows leave it in another order in each epoch. NULL: they do not. */
+    bool (*reorders)(const struct leat_config *config);
     bool expands;      /* a row becomes several, or none */
     bool has_windows;  /* it gathers many rows, and then lets go of their blocks all at once */
     bool is_last;      /* no ORDER stage may follow: it says how rows come together in batches */

@@ -92,6 +92,43 @@ static bool has_end(const struct leat_plan *plan) {
     return rows_behind(&other) < UINT64_MAX;
 }
 
+/* ---- whether all epochs have as many ---- */
+
+/* What is by chance in the stages that make records. NULL: the same rows leave them in each epoch.
+ */
+static const char *find_chance(const struct leat_plan *plan, const struct leat_passing *passing) {
+    const struct leat_plan_stage *stage = leat_plan_find_varying(plan);
+
+    return stage && !passing->are_counted ? stage->ops->name : NULL;
+}
+
+/* The stage because of which an epoch may have other rows, and so more or fewer batches, than
+ * another one; NULL: there is none. What stands behind a choice by order, and looks at rows, sees
+ * others in each epoch. */
+static const char *find_varying(const struct leat_plan *plan, const struct leat_passing *passing) {
+    bool is_reordered = plan->mixing && plan->mixing->is_random, is_picked = false;
+
+    if (is_reordered && plan->mixing->exhausted != LEAT_EXHAUSTED_DROP)
+        return "mix";
+    for (size_t i = 0; i < plan->n_order; i++) {
+        const struct leat_plan_stage *stage = plan->order[i];
+        const struct leat_stage_ops *ops = stage->ops;
+
+        if ((is_picked && (stage->filter_column >= 0 || !ops->is_blind)) ||
+            (is_reordered && ops->counts_by_order && ops->counts_by_order(stage->config)))
+            return ops->name;
+        is_picked |= is_reordered && ops->picks_by_order;
+        is_reordered |= ops->reorders && ops->reorders(stage->config);
+    }
+    if (is_reordered && plan->max_tokens > 0)
+        return "max_tokens";
+    if (is_picked && plan->bucketing)
+        return "bucket";
+    return find_chance(plan, passing);
+}
+
+/* ---- all of it ---- */
+
 /* All ranks have as many. */
 static void even_out(const struct leat_plan *plan, uint64_t world_size, struct leat_steps *steps) {
     uint64_t rest = world_size > 1 ? steps->n % world_size : 0;
@@ -113,13 +150,23 @@ static void even_out(const struct leat_plan *plan, uint64_t world_size, struct l
 void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
                    struct leat_steps *ret_steps) {
     struct leat_passing passing;
+    const char *varying;
     uint64_t n;
 
     *ret_steps = (struct leat_steps){.n = 0};
     leat_plan_passing(plan, &passing);
+    varying = find_varying(plan, &passing);
+    ret_steps->are_constant = !varying;
+    if (varying) {
+        (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
+                       "it can differ from epoch to epoch, because of `%s`", varying);
+        return;
+    }
     if (!passing.is_blind) {
         (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
-                       "it depends on what records hold, because of `%s`", passing.looks);
+                       "it depends on what records hold, because of `%s`: it is known once an "
+                       "epoch was read",
+                       passing.looks);
         return;
     }
     if (!has_end(plan)) {
@@ -134,8 +181,8 @@ void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
     }
     if (!plan->has_n_rows) {
         (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
-                       "records were not counted yet: that is known once a pass was read with a "
-                       "`cache`%s",
+                       "records were not counted yet: it is known once an epoch was read, and kept "
+                       "by a `cache`%s",
                        leat_index_folder(plan, "") ? " or an `index`" : "");
         return;
     }

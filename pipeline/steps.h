@@ -14,6 +14,7 @@ struct leat_steps {
     uint64_t n;                         /* over all ranks, as `uneven` leaves them; with those that
                                            are skipped */
     char reason[LEAT_STEPS_REASON_MAX]; /* why it is not known; else "" */
+    bool are_constant; /* each epoch of the same data has as many as the first one that was read */
 };
 
 /* Looks for the rows of a pass in the plan's cache, or in its index (index_folder: of streams that

@@ -161,11 +161,18 @@ static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64
         self->when_full == FORGET ? 2 * leat_hash_set_bytes(max / 2) : leat_hash_set_bytes(max);
 }
 
+/* What is forgotten, or passes by, depends on what came before. */
+static bool counts_by_order(const struct leat_config *config) {
+    return ((const struct dedup *)config)->when_full != FAIL;
+}
+
 const struct leat_stage_ops leat_stage_dedup = {
     .name = "dedup",
     .summary = "keeps the first of equal records",
     .example = "{ input: text }",
     .kind = LEAT_STAGE_ORDER,
+    .picks_by_order = true,
+    .counts_by_order = counts_by_order,
     .args = args,
     .config_size = sizeof(struct dedup),
     .plan = plan,

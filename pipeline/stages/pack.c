@@ -349,11 +349,19 @@ static uint64_t state_bytes(const void *state) {
     return leat_packer_bytes(state);
 }
 
+/* Rows that documents are cut to are all full. */
+static bool counts_by_order(const struct leat_config *config) {
+    const struct pack *self = (const struct pack *)config;
+
+    return self->how != LEAT_PACK_CONCAT || !self->split;
+}
+
 const struct leat_stage_ops leat_stage_pack = {
     .name = "pack",
     .summary = "packs several documents into each row of a fixed length",
     .example = "{ fields: [input_ids], length: 4096, how: best_fit, position_ids: position_ids }",
     .kind = LEAT_STAGE_ORDER,
+    .counts_by_order = counts_by_order,
     .args = args,
     .config_size = sizeof(struct pack),
     .check = check,

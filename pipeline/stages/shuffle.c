@@ -257,12 +257,17 @@ static uint64_t evicts_above(const struct leat_config *config) {
     return self->is_global ? (uint64_t)self->max_bytes : 0;
 }
 
+static bool reorders(const struct leat_config *config) {
+    return ((const struct shuffle *)config)->reshuffle_each_epoch;
+}
+
 const struct leat_stage_ops leat_stage_shuffle = {
     .name = "shuffle",
     .summary = "puts records in random order, within a moving window or as a whole",
     .example = "{ buffer_size: 1000, seed: 42 }",
     .kind = LEAT_STAGE_ORDER,
     .is_blind = true,
+    .reorders = reorders,
     .args = args,
     .config_size = sizeof(struct shuffle),
     .check = check,

@@ -49,6 +49,7 @@ const struct leat_stage_ops leat_stage_skip = {
     .example = "{ count: 1000 }",
     .kind = LEAT_STAGE_ORDER,
     .is_blind = true,
+    .picks_by_order = true,
     .rows_behind = rows_behind,
     .args = args,
     .config_size = sizeof(struct skip),

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "client/leat.h"
+#include "client/stream.h"
 #include "tests/client/shared_fake_trainer.h"
 
 /* Takes a batch while it holds as many as it likes. */
@@ -152,9 +152,6 @@ static void test_seek(void **state) {
         assert_int_equal(fake_trainer_open(&trainer, &script, &options), 0);
         expect_batch(&trainer, 0, 0);
         assert_int_equal(leat_stream_next(trainer.stream, FAKE_HANG_MS, &batch), 0);
-        assert_int_equal(leat_stream_seek(trainer.stream, 7, 0), -EBUSY);
-        assert_string_equal(leat_stream_error(trainer.stream)->message,
-                            "1 batches are held: release them before another place is sought");
         assert_int_equal(leat_stream_seek(trainer.stream, 0, 2), 0); /* where it is, and held */
         fake_check_batch(batch, 0, 1);
         leat_batch_release(batch);
@@ -173,6 +170,55 @@ static void test_seek(void **state) {
         assert_int_equal(trainer.n_lost + trainer.n_tried + trainer.n_back, 0);
         fake_trainer_close(&trainer);
     }
+}
+
+/* What was asked for is counted on where sessions are given up, and epochs are. */
+static void test_pauses_and_limits(void **state) {
+    struct fake_script script = {.n_breaks = 0};
+    struct fake_trainer trainer = {.script = &script};
+    struct leat_open_options options;
+
+    (void)state;
+    fake_trainer_options(&trainer, &options);
+    options.n_epochs = 3;
+    options.n_steps = 2 + FAKE_N_STEPS;
+    assert_int_equal(fake_trainer_open(&trainer, &script, &options), 0);
+    expect_batch(&trainer, 0, 0);
+    assert_int_equal(leat_stream_pause(trainer.stream), 0);
+    assert_int_equal(leat_stream_pause(trainer.stream), 0);
+    expect_batch(&trainer, 0, 1);
+    assert_int_equal(leat_stream_skip_epoch(trainer.stream), 0);
+    for (uint64_t i = 0; i < FAKE_N_STEPS; i++)
+        expect_batch(&trainer, 1, i);
+    assert_int_equal(leat_stream_skip_epoch(trainer.stream), 0);
+    expect_outcome(&trainer, LEAT_END);
+    fake_trainer_close(&trainer);
+
+    options.n_steps = 0;
+    assert_int_equal(fake_trainer_open(&trainer, &script, &options), 0);
+    assert_int_equal(leat_stream_skip_epoch(trainer.stream), 0);
+    assert_int_equal(leat_stream_skip_epoch(trainer.stream), 0);
+    expect_batch(&trainer, 2, 0);
+    assert_int_equal(leat_stream_skip_epoch(trainer.stream), 0);
+    expect_outcome(&trainer, LEAT_END);
+    fake_trainer_close(&trainer);
+}
+
+/* How long a daemon is looked for begins with the first look. */
+static void test_patience_begins_with_the_look(void **state) {
+    struct fake_script script = {.n_breaks = 0};
+    struct fake_trainer trainer = {.script = &script};
+    struct leat_open_options options;
+
+    (void)state;
+    fake_trainer_options(&trainer, &options);
+    options.reconnect_timeout_ms = 1;
+    assert_int_equal(fake_trainer_open(&trainer, &script, &options), 0);
+    expect_batch(&trainer, 0, 0);
+    assert_int_equal(leat_stream_pause(trainer.stream), 0);
+    (void)usleep(20000); /* longer than its patience */
+    expect_batch(&trainer, 0, 1);
+    fake_trainer_close(&trainer);
 }
 
 /* What was asked for is counted anew, also behind the end. */
@@ -280,6 +326,8 @@ int main(void) {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_n_steps),
         cmocka_unit_test(test_seek),
+        cmocka_unit_test(test_pauses_and_limits),
+        cmocka_unit_test(test_patience_begins_with_the_look),
         cmocka_unit_test(test_seek_behind_the_end),
         cmocka_unit_test(test_seek_in_an_event_loop),
         cmocka_unit_test(test_ten_thousand),

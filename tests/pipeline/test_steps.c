@@ -131,9 +131,55 @@ static void test_unknown(void **state) {
                    CASTS "- select: {fields: [id]}\n- dedup: {input: id}\n"
                          "- batch: {batch_size: 5}",
                    "`dedup`");
-    assert_unknown("", plain, "with a `cache` or an `index`");
+    assert_unknown("", plain, "kept by a `cache` or an `index`");
     assert_null(strstr(look("index: off", plain, 1).reason, "`index`"));
     remove_caches();
+}
+
+#define BEGIN                                                                                      \
+    CASTS "- hash_bucket: {input: id, output: some, buckets: 90}\n- select: {fields: [id, "        \
+          "some]}\n"
+#define SHUFFLED BEGIN "- shuffle: {buffer_size: 50}\n"
+#define BATCH    "- batch: {batch_size: 3}"
+
+/* Where all epochs have as many steps, they have; else the stage is told by which they differ. */
+static void test_constant(void **state) {
+    static const struct {
+        const char *stages, *varying;
+    } cases[] = {
+        {BEGIN "- filter: {input: id, min: 30}\n" BATCH, NULL},
+        {SHUFFLED "- filter: {input: id, min: 30}\n" BATCH, NULL},
+        {SHUFFLED "- sample: {fraction: 0.5}\n" BATCH, NULL},
+        {SHUFFLED "- dedup: {input: some}\n" BATCH, NULL},
+        {SHUFFLED "- dedup: {input: some}\n- take: {count: 30}\n" BATCH, NULL},
+        {SHUFFLED "- repeat: {count: 2}\n- filter: {input: id, min: 30}\n" BATCH, NULL},
+        {BEGIN "- take: {count: 90}\n- filter: {input: id, min: 30}\n" BATCH, NULL},
+        {BEGIN "- shuffle: {buffer_size: 50, reshuffle_each_epoch: false}\n- take: {count: 90}\n"
+               "- filter: {input: id, min: 30}\n" BATCH,
+         NULL},
+        {SHUFFLED "- take: {count: 90}\n- filter: {input: id, min: 30}\n" BATCH, "filter"},
+        {SHUFFLED "- skip: {count: 90}\n- dedup: {input: some}\n" BATCH, "dedup"},
+        {SHUFFLED "- dedup: {input: some, max_records: 60, when_full: forget}\n" BATCH, "dedup"},
+        {SHUFFLED "- dedup: {input: some}\n- filter: {input: id, min: 30}\n" BATCH, "filter"},
+        {BEGIN "- sample: {fraction: 0.5, each_epoch: true}\n" BATCH, "sample"},
+        {SHUFFLED "- sample: {fraction: 0.5, each_epoch: true}\n" BATCH, "sample"},
+    };
+
+    (void)state;
+    write_data("data.csv", 0, 200, 0);
+    remove_caches();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct leat_steps steps = look("", cases[i].stages, 1);
+
+        assert_false(steps.is_known);
+        assert_int_equal(steps.are_constant, cases[i].varying == NULL);
+        if (cases[i].varying) {
+            assert_non_null(strstr(steps.reason, "can differ from epoch to epoch"));
+            assert_non_null(strstr(steps.reason, cases[i].varying));
+        } else {
+            assert_non_null(strstr(steps.reason, "known once an epoch was read"));
+        }
+    }
 }
 
 static struct leat_steps count_steps(const char *options, const char *stages) {
@@ -212,9 +258,9 @@ static void test_starts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_many), cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_counted), cmocka_unit_test(test_fifo),
-        cmocka_unit_test(test_starts),
+        cmocka_unit_test(test_as_many),  cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_constant), cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_fifo),     cmocka_unit_test(test_starts),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);

@@ -45,7 +45,7 @@ class Stream:
     digest: bytes
     position: str
     position_numbers: tuple[int, int]  # epoch, step
-    n_steps: int | None  # over all ranks; None: not known, for
+    n_steps: int | None  # over all ranks; None: not known, at least until an epoch has ended, for
     steps_reason: str
     left_out: str  # fields of the data that are not read, and why
     n_held: int  # batches that are held, by views too
@@ -56,7 +56,12 @@ class Stream:
     def next(self, timeout: float | None = None, n_ends: int = ...) -> Batch | int:
         """The next batch, or END_EPOCH, or END; END_EPOCH too if `n_ends` is another by now than this one. timeout in seconds; None: without limit; 0: TimedOutError at once. A signal whose
         handler raises ends the waiting with that exception."""
-    def seek(self, epoch: int, step: int = 0) -> None: ...
+    def seek(self, epoch: int, step: int = 0) -> None:
+        """The next batch is the first one of this rank at or after that step. Who waits for a batch is told END_EPOCH."""
+    def pause(self) -> None:
+        """Gives the session up. next() opens another one, in the same place."""
+    def skip_epoch(self) -> None:
+        """Gives up what is left of the epoch: the next batch is the first of the next one. Who waits for a batch is told END_EPOCH."""
     def fileno(self) -> int: ...
     def close(self) -> None: ...
 

@@ -187,6 +187,8 @@ struct pull {
     struct leat_batch *batch;
     struct leat_error error;
     int r;
+    bool has_n_steps; /* at the end of an epoch */
+    uint64_t n_steps;
 };
 
 static uint64_t now_ns(void) {
@@ -227,9 +229,11 @@ static void wait_for(struct pull *ret, bool has_looked, bool may_wait, uint64_t 
 }
 
 /* Before the link is left: an end of an epoch is told to one. */
-static void count_end(struct stream *self, const struct pull *pull) {
-    if (pull->r > 0)
+static void count_end(struct stream *self, struct pull *pull) {
+    if (pull->r > 0) {
         atomic_fetch_add(&self->n_ends, 1);
+        pull->has_n_steps = leat_stream_n_steps(self->link->stream, &pull->n_steps) == 0;
+    }
     leat_py_link_leave(self->link);
 }
 
@@ -333,6 +337,12 @@ static int tell_raised(struct stream *self) {
     return -1;
 }
 
+static PyObject *tell_end(struct stream *self, const struct pull *pull) {
+    if (pull->has_n_steps)
+        put(&self->n_steps, PyLong_FromUnsignedLongLong(pull->n_steps));
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(pull->r);
+}
+
 /* timeout in seconds; < 0: none. */
 static PyObject *next(struct stream *self, double timeout, uint64_t n_ends,
                       struct leat_py_lease *take_lease) {
@@ -357,7 +367,7 @@ static PyObject *next(struct stream *self, double timeout, uint64_t n_ends,
             continue;
         free(take_lease);
         if (pull.r > 0)
-            return PyLong_FromLong(pull.r);
+            return tell_end(self, &pull);
         return pull.r == -EAGAIN ? too_late(timeout) : failed(self, &pull);
     }
     free(take_lease);
@@ -418,10 +428,24 @@ static int read_number(const char *name, PyObject *given, unsigned long long *re
     return -1;
 }
 
+/* Leaves the link behind a call that returned r. is_end: who waits for a batch of the epoch before
+ * gets none of where the stream is now. */
+static PyObject *leave_moved(struct stream *self, int r, bool is_end) {
+    struct leat_error error = LEAT_ERROR_INIT;
+
+    if (r < 0)
+        error = *leat_stream_error(self->link->stream);
+    else if (is_end)
+        atomic_fetch_add(&self->n_ends, 1);
+    leat_py_link_leave(self->link);
+    if (r < 0)
+        return leat_py_raise(&error);
+    Py_RETURN_NONE;
+}
+
 static PyObject *stream_seek(PyObject *object, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"epoch", "step", NULL};
     struct leat_py_link *link = ((struct stream *)object)->link;
-    struct leat_error error = LEAT_ERROR_INIT;
     PyObject *given_epoch, *given_step = NULL;
     unsigned long long epoch, step = 0;
     int r;
@@ -432,12 +456,26 @@ static PyObject *stream_seek(PyObject *object, PyObject *args, PyObject *kwargs)
         leat_py_link_enter(link, false) < 0)
         return NULL;
     r = leat_stream_seek(link->stream, epoch, step);
-    if (r < 0)
-        error = *leat_stream_error(link->stream);
-    leat_py_link_leave(link);
-    if (r < 0)
-        return leat_py_raise(&error);
-    Py_RETURN_NONE;
+    return leave_moved((struct stream *)object, r, true);
+}
+
+/* Of a call with the link. */
+static PyObject *move(PyObject *object, int (*go)(struct leat_stream *), bool is_end) {
+    struct stream *self = (struct stream *)object;
+
+    if (leat_py_link_enter(self->link, false) < 0)
+        return NULL;
+    return leave_moved(self, go(self->link->stream), is_end);
+}
+
+static PyObject *stream_pause(PyObject *object, PyObject *args) {
+    (void)args;
+    return move(object, leat_stream_pause, false);
+}
+
+static PyObject *stream_skip_epoch(PyObject *object, PyObject *args) {
+    (void)args;
+    return move(object, leat_stream_skip_epoch, true);
 }
 
 static PyObject *stream_fileno(PyObject *object, PyObject *args) {
@@ -540,7 +578,14 @@ static PyMethodDef methods[] = {
     {"seek", (PyCFunction)(void (*)(void))stream_seek, METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("seek($self, epoch, step=0)\n--\n\n"
                "The next batch is the first one of this rank at or after that step, which is\n"
-               "counted over all ranks. No batch may be held.")},
+               "counted over all ranks. Who waits for a batch is told END_EPOCH.")},
+    {"pause", stream_pause, METH_NOARGS,
+     PyDoc_STR("pause($self)\n--\n\n"
+               "Gives the session up. next() opens another one, in the same place.")},
+    {"skip_epoch", stream_skip_epoch, METH_NOARGS,
+     PyDoc_STR("skip_epoch($self)\n--\n\n"
+               "Gives up what is left of the epoch: the next batch is the first of the next one.\n"
+               "Who waits for a batch is told END_EPOCH.")},
     {"fileno", stream_fileno, METH_NOARGS,
      PyDoc_STR("fileno($self)\n--\n\nReadable when next(0) would get further.")},
     {"close", stream_close, METH_NOARGS,
@@ -560,7 +605,7 @@ static PyMemberDef members[] = {
     MEMBER(world_size, "Number of ranks."),
     MEMBER(rank_source, "Who said so; \"\": nobody."),
     MEMBER(digest, "32 bytes, of the bound spec."),
-    MEMBER(n_steps, "Of an epoch, over all ranks; None: not known."),
+    MEMBER(n_steps, "Of an epoch, over all ranks; None: not known, at least until one has ended."),
     MEMBER(steps_reason, "Why it is not known."),
     MEMBER(left_out, "Fields of the data that are not read, and why."),
     {"waited_ns", T_ULONGLONG, offsetof(struct stream, waited_ns), READONLY,
