@@ -24,6 +24,7 @@ import pytest
 import leat
 from leat import _leat, programs
 from leat.batch import Batch
+from leat.cursor import Limits
 from leat.stream import Stream
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -86,7 +87,7 @@ class Leatd:
 
     def open(self, name: str, **options: Any) -> Stream:
         """A declared stream; options are those of the extension."""
-        return Stream(_leat.Client(self.address).open(name, options, Batch))
+        return stream_of(lambda changes: _leat.Client(self.address).open(name, {**options, **changes}, Batch), **options)
 
     def pause(self) -> None:
         """Until SIGCONT; when this returns none of its threads runs any more, so nothing comes from it."""
@@ -98,6 +99,16 @@ class Leatd:
         if self.process.poll() is None:
             self.process.terminate()
             assert self.process.wait(START_S) == 0, (self.folder / "leatd.log").read_text()
+
+
+def stream_of(open_native: Callable[[dict[str, Any]], Any], n_epochs: int = 0, n_steps: int = 0, **_: Any) -> Stream:
+    """A Stream whose sessions that function opens."""
+
+    def again(position: str, limits: Limits, is_start: bool) -> Any:
+        left = {f"n_{name}": n for name, n in limits._asdict().items() if n is not None}
+        return open_native({"position": position, "first_epoch": 0, "first_step": 0, **left})
+
+    return Stream(open_native({}), opener=again, limits=Limits(n_epochs or None, n_steps or None))
 
 
 def take(stream: Stream) -> Batch:

@@ -87,18 +87,19 @@ def test_a_cancelled_wait_loses_no_batch(stream: Any) -> None:
 
 
 def test_tasks_share_a_stream(stream: Any) -> None:
-    """Each batch is given to one of them; with the epoch all of their loops end."""
+    """They share an iterator: each batch is given to one of them; with the epoch all of their loops end."""
 
-    async def some_rows() -> list[int]:
+    async def some_rows(epoch: Any) -> list[int]:
         rows: list[int] = []
-        async for batch in stream:
+        async for batch in epoch:
             rows += batch["number"].tolist()
             batch.release()
             await asyncio.sleep(0)
         return rows
 
     async def share() -> list[list[int]]:
-        return await asyncio.gather(*(some_rows() for _ in range(3)))
+        epoch = aiter(stream)
+        return await asyncio.gather(*(some_rows(epoch) for _ in range(3)))
 
     assert sorted(sum(asyncio.run(share()), [])) == list(range(N_ROWS))
     assert sorted(sum(asyncio.run(share()), [])) == list(range(N_ROWS))
@@ -112,14 +113,15 @@ def test_records_of_a_pipeline_without_a_batch(pipeline: Any) -> None:
     assert asyncio.run(read()) == list(range(20))
 
 
-def test_a_loop_ends_with_its_epoch_also_behind_the_next_one(stream: Any) -> None:
+def test_each_loop_is_an_epoch_of_its_own(stream: Any) -> None:
     """As of tasks, of which one is quicker."""
 
     async def read() -> None:
-        slow = stream.__aiter__()
+        slow = aiter(stream)
         assert (await anext(slow))["number"].tolist()[0] == 0
-        assert len([batch.release() async for batch in stream]) > 1
-        assert (await anext(stream.__aiter__()))["number"].tolist()[0] == 0
+        assert await rows_of(stream) == list(range(N_ROWS))
+        assert (await anext(aiter(stream)))["number"].tolist()[0] == 0
+        assert await rows_of(slow) == list(range(BATCH, N_ROWS))
         assert [batch async for batch in slow] == []
 
     asyncio.run(read())

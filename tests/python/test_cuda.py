@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import os
 import pathlib
 import shutil
@@ -180,10 +181,10 @@ def test_the_last_slots_go_back(fake: Any, pipeline: Any) -> None:
             assert native.n_held == 1
 
         send()
-        assert list(frameworks._Ahead(iter([]), lambda item: lambda: item, True).epoch()) == []
+        assert list(frameworks._Ahead(iter([]), lambda item: lambda: item, True)) == []
         assert native.n_held == 1
         fake.fake_advance(2)
-        assert list(frameworks._Ahead(iter([]), lambda item: lambda: item, True).epoch()) == []
+        assert list(frameworks._Ahead(iter([]), lambda item: lambda: item, True)) == []
         assert native.n_held == 0
         send()
         stream.seek(0)
@@ -272,22 +273,35 @@ def test_a_forked_child_is_told(fake: Any, pipeline: Any) -> None:
         assert numbers_at(memory.address) == list(range(BATCH))
 
 
-def test_a_state_at_the_last_batch_is_before_the_end() -> None:
-    """Whether the end of the epoch was seen already, as here, or was not there yet."""
-    items = iter([1, 2])
-    ends = []
+class Numbers(frameworks.Converted):
+    """The numbers of batches, each begun ahead of the step."""
 
-    class Source:
-        def __next__(self) -> int:
-            ends.append(0)
-            return next(items)
+    def _begin(self, batch: Any) -> Any:
+        number = batch["number"].tolist()[0] // BATCH
+        batch.release()
+        return lambda: number
 
-        def state_dict(self) -> dict[str, Any]:
-            return {"n": len(ends)}
+    def _is_ahead(self) -> bool:
+        return True
 
-    ahead = frameworks._Ahead(Source(), lambda item: lambda: item, True)
-    assert [(item, ahead.state) for item in ahead.epoch()] == [(1, {"n": 1}), (2, {"n": 2})]
-    assert ahead.state is None
+
+def test_a_state_is_behind_what_was_given(pipeline: Any) -> None:
+    """Whether the next batch, or the end of the epoch, was seen already or was not there yet."""
+    n_steps = N_ROWS // BATCH
+    with pipeline.open() as stream:
+        numbers = Numbers(stream, "torch", "cuda")
+        it = iter(numbers)
+        for source in (numbers, it, stream):
+            for number in itertools.islice(it, n_steps // 3):
+                assert _leat.position_parse(source.state_dict()["position"])[:2] == (0, number + 1)
+        state = numbers.state_dict()
+        assert list(it) == list(range(n_steps // 3 * 3, n_steps))
+        assert _leat.position_parse(numbers.state_dict()["position"])[:2] == (1, 0)
+        assert list(itertools.islice(numbers, 2)) == [0, 1]  # one that is dropped with what was ahead
+        assert _leat.position_parse(numbers.state_dict()["position"])[:2] == (1, 2)
+        assert [len(list(numbers)) for _ in range(2)] == [n_steps] * 2
+        numbers.load_state_dict(state)
+        assert list(numbers) == list(range(n_steps // 3 * 3, n_steps))
 
 
 def test_what_is_raised_ahead_is_so_behind_the_step() -> None:
@@ -297,7 +311,7 @@ def test_what_is_raised_ahead_is_so_behind_the_step() -> None:
 
     given = []
     with pytest.raises(ValueError, match="bad"):
-        for item in frameworks._Ahead(items(), lambda item: lambda: item, True).epoch():
+        for item in frameworks._Ahead(items(), lambda item: lambda: item, True):
             given.append(item)
     assert given == [1]
 

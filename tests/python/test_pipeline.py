@@ -90,7 +90,7 @@ def test_a_batch() -> None:
             break
         assert pipeline.stream.step == 1
         assert pipeline.schema["labels"] == ("int64", (-1,))
-        assert sum(batch.n_rows for batch in pipeline) == 891 - 32  # the loop goes on where the other was left
+        assert sum(batch.n_rows for batch in pipeline) == 891  # of the next epoch
         assert sum(batch.n_rows for batch in pipeline) == 891
 
 
@@ -496,9 +496,10 @@ def titanic_ids() -> Any:
 def test_positions_of_variants(operator: str) -> None:
     leat.connect(operator)
     stream = leat.open("titanic", split="validation", shuffle=False)
-    first = memoryview(next(iter(stream))["id"]).tolist()
+    batches = iter(stream)
+    first = memoryview(next(batches)["id"]).tolist()
     state = stream.state_dict()
-    rest = ids(stream)
+    rest = [int(number) for batch in batches for number in memoryview(batch["id"]).tolist()]
     again = leat.open("titanic", split="validation", shuffle=False, position=state["position"])
     assert first + ids(again) == first + rest
     with pytest.raises(errors.PositionError, match="split.part|part was"):

@@ -45,8 +45,8 @@ def test_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ranks.find() is None
     told["is_initialized"] = True
     assert ranks.find() == (3, 4, "jax")
-    assert opening.native({}) == {"rank": 3, "world_size": 4}
-    assert opening.native({"world_size": 1}) == {"rank": 0, "world_size": 1}
+    assert opening.native({}, opening.share({})) == {"rank": 3, "world_size": 4}
+    assert opening.native({}, opening.share({"world_size": 1})) == {"rank": 0, "world_size": 1}
 
 
 def test_groups() -> None:

@@ -32,6 +32,11 @@ def steps(stream: Stream) -> list[tuple[int, int]]:
     return [(batch.epoch, batch.step) for batch in stream]
 
 
+def rest(stream: Stream) -> list[tuple[int, int]]:
+    """What next() gives up to the end of the epoch."""
+    return [(batch.epoch, batch.step) for batch in iter(stream.next, None)]
+
+
 def in_child(function: Callable[[], None]) -> None:
     """Runs it in a forked child, which must find everything as it asserts."""
     pid = os.fork()
@@ -54,17 +59,25 @@ class TestEpochs:
             assert [batch.epoch for batch in stream.epochs(5)] == [1] * N_STEPS + [2] * N_STEPS
             assert steps(stream) == [] and stream.next() is None and stream.native.next() == _leat.END
 
-    def test_a_loop_that_is_left_goes_on(self, numbers: Leatd) -> None:
+    def test_next_goes_on_where_a_loop_was_left(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream:
             for batch in stream:
                 if batch.step == 4:
                     break
-            assert steps(stream)[0] == (0, 5)
-            iterator = iter(stream)
-            list(iterator)
-            with pytest.raises(StopIteration):
-                next(iterator)
-            assert steps(stream)[0] == (2, 0)
+            assert stream.position.split(":step=")[1].startswith("5")
+            assert rest(stream) == [(0, i) for i in range(5, N_STEPS)]
+            assert rest(stream) == [(1, i) for i in range(N_STEPS)]
+            assert take(stream).epoch == 2 and steps(stream)[0] == (3, 0)
+
+    def test_limits_hold_where_loops_are_left(self, numbers: Leatd) -> None:
+        with numbers.open("rows", n_epochs=3) as stream:
+            assert [next(iter(stream)).epoch for _ in range(2)] == [0, 1]
+            assert [steps(stream)[0], steps(stream)] == [(2, 0), []]
+        with numbers.open("rows", n_steps=N_STEPS + 2) as stream:
+            assert [next(iter(stream)).epoch for _ in range(2)] == [0, 1]
+            kept = iter(stream)
+            assert next(kept).epoch == 2
+            assert steps(stream) == [(3, i) for i in range(N_STEPS - 1)] and steps(stream) == []
 
     def test_outcomes(self, numbers: Leatd) -> None:
         with numbers.open("rows", n_epochs=2, first_epoch=1) as stream:
@@ -95,17 +108,14 @@ class TestEpochs:
 
     def test_progress(self, numbers: Leatd, capsys: pytest.CaptureFixture[str]) -> None:
         pytest.importorskip("tqdm")
-        stream = Stream(numbers.open("rows").native, progress=True)
-        with stream:
+        with numbers.open("rows") as stream:
+            stream.progress = True
             steps(stream)
-        assert "rows epoch 0" in capsys.readouterr().err
-        stream = Stream(numbers.open("rows").native, progress=True)
-        with stream:
+            assert "rows epoch 0" in capsys.readouterr().err
             for number, go in enumerate((stream.set_epoch, stream.seek, lambda _: stream.load_state_dict(state)), 5):
                 next(iter(stream)).release()
                 state = stream.state_dict()
                 go(number)
-                assert stream._bar is None
                 steps(stream)
         assert "rows epoch 6" in capsys.readouterr().err
 
@@ -147,9 +157,9 @@ class TestPositions:
 
     def test_of_other_streams(self, numbers: Leatd) -> None:
         with numbers.open("rows") as stream, numbers.open("wide") as other, numbers.open("rows", seed=9) as seeded:
-            with pytest.raises(leat.PositionError, match="another stream"):
+            with pytest.raises(leat.PositionError, match="has changed since the position was taken"):
                 other.load_state_dict(stream.state_dict())
-            with pytest.raises(leat.PositionError, match="another seed"):
+            with pytest.raises(leat.PositionError, match="seed"):
                 seeded.load_state_dict(stream.state_dict())
             for state in ({}, {"version": 2, "position": stream.position}, {"version": 1, "position": 3}):
                 with pytest.raises(leat.PositionError, match="is wanted"):
@@ -157,35 +167,50 @@ class TestPositions:
             with pytest.raises(leat.SpecError, match="is no position"):
                 stream.load_state_dict({"version": 1, "position": "leat1:x"})
 
-    def test_reopening(self, numbers: Leatd) -> None:
-        def reopen(position: str) -> Any:
-            return _leat.Client(numbers.address).open("rows", {"position": position, "n_epochs": 1}, Batch)
-
-        stream = Stream(reopen(numbers.open("rows").position), reopen=reopen)
-        held = take(stream)
-        state = stream.state_dict()
-        stream.load_state_dict(state)
-        assert held["int32"].tolist() == expected("int32", 0)
-        assert steps(stream) == [(0, i) for i in range(1, N_STEPS)]
+    def test_what_was_held_stays_behind_a_load(self, numbers: Leatd) -> None:
+        with numbers.open("rows", n_epochs=1) as stream:
+            held = take(stream)
+            stream.load_state_dict(stream.state_dict())
+            assert held["int32"].tolist() == expected("int32", 0)
+            assert steps(stream) == [(0, i) for i in range(1, N_STEPS)]
 
     def test_held_batches_stay_where_they_are(self, numbers: Leatd) -> None:
+        """Also those of several epochs that were left, of which each keeps its slot in the daemon's memory."""
         with numbers.open("rows") as stream:
-            batch = take(stream)
-            with pytest.raises(leat.HeldError, match="held"):
-                stream.set_epoch(2)
-            batch.release()
-            stream.set_epoch(2)
-            assert (stream.epoch, stream.step) == (2, 0)
+            held = []
+            for epoch in range(4):
+                stream.set_epoch(epoch)
+                held.append(take(stream))
+                assert (stream.epoch, stream.step) == (epoch, 1)
+            for _ in range(4):
+                steps(stream)
+            assert [batch.epoch for batch in held] == [0, 1, 2, 3]
+            assert [batch["int32"].tolist() for batch in held] == [expected("int32", 0)] * 4
+        held.clear()
+        gc.collect()
+
+    def test_batches_of_two_sessions_are_held(self, numbers: Leatd) -> None:
+        with numbers.open("rows", client_name="two") as stream:
+            native: Any = stream.native
+            first = native.next()
+            native.seek(4)
+            second = native.next()
+            for go in (lambda: native.seek(5), native.pause, native.skip_epoch):
+                with pytest.raises(leat.HeldError, match="2 batches are held, of two sessions"):
+                    go()
+            assert [s["client_name"] for s in numbers.sessions()].count("two") == 2
+            first.release()
+            wait_until(lambda: [s["client_name"] for s in numbers.sessions()].count("two") == 1, "the end of the first")
+            native.pause()
+            assert (native.next().step, second["int32"].tolist()) == (1, expected("int32", 0))
+            second.release()
+            native.skip_epoch()
+            assert native.next().epoch == 5
 
     @pytest.mark.parametrize("epochs", [0, 3])
     def test_the_usual_loop_over_epochs(self, numbers: Leatd, epochs: int) -> None:
         """The last batch of a loop is held by its variable when the next epoch is set."""
-
-        def reopen(position: str | None = None) -> Any:
-            options = {"n_epochs": epochs, **({"position": position} if position else {})}
-            return _leat.Client(numbers.address).open("rows", options, Batch)
-
-        with Stream(reopen(), reopen=reopen) as stream:
+        with numbers.open("rows", n_epochs=epochs) as stream:
             for epoch in (0, 1, 5, 2):
                 stream.set_epoch(epoch)
                 seen = []
@@ -399,7 +424,7 @@ class TestErrors:
             daemon.process.wait()
             thread = threading.Timer(0.3, daemon.start)
             thread.start()
-            found += [(batch.epoch, batch.step) for batch in stream.epochs(20)]
+            found += rest(stream) + [(batch.epoch, batch.step) for batch in stream.epochs(20)]
             thread.join()
             assert found == [(epoch, step) for epoch in range(20) for step in range(N_STEPS)]
         assert told[0][0] == "lost" and told[1][:2] == ("trying", 1) and told[-1][0] == "back"
@@ -420,9 +445,9 @@ class TestErrors:
             daemon.process.wait()
             daemon.start()
             with pytest.raises(SystemExit) as raised:
-                found += (batch.step for batch in stream.epochs(20))
+                found += (batch.step for batch in iter(stream.next, None))
             assert raised.value.code == 7
-            found += (batch.step for batch in stream.epochs(20))
+            found += [step for _, step in rest(stream)] + [batch.step for batch in stream.epochs(20)]
             assert found == list(range(N_STEPS)) * 20
 
     def test_a_daemon_that_does_not(self, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path) -> None:
@@ -434,7 +459,7 @@ class TestErrors:
             for _ in range(2):
                 with pytest.raises(leat.DaemonError, match="closed the connection"):
                     while True:
-                        steps(stream)
+                        rest(stream)
             assert batch["int64"].tolist() == expected("int64", 0)
 
 
@@ -469,14 +494,18 @@ class TestThreads:
             begun, ended = threading.Barrier(n_threads), threading.Barrier(n_threads)
             seen: list[list[tuple[int, int]]] = [[] for _ in range(n_rounds)]
 
+            loops = [iter(stream)]
+
             def take() -> None:
                 for round in range(n_rounds):
-                    loop = iter(stream)
+                    loop = loops[-1]
                     begun.wait(HANG_S)
                     while (batch := next(loop, None)) is not None:  # as `for` does, which began before the others ended
                         seen[round].append((batch.epoch, batch.step))
                         del batch
-                    ended.wait(HANG_S)
+                    if ended.wait(HANG_S) == 0:
+                        loops.append(iter(stream))
+                    begun.wait(HANG_S)
 
             threads = [threading.Thread(target=take) for _ in range(n_threads)]
             for thread in threads:
@@ -519,22 +548,16 @@ class TestThreads:
     def test_another_place_while_one_waits(
         self, numbers: Leatd, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path
     ) -> None:
-        """Where that takes another session, too, the loops of all threads go on there, to the end of its epoch."""
+        """Where that takes another session, too, next() of all threads goes on there."""
         second = leatd(numbers_yaml(tmp_path))
+        native = _leat.Client(numbers.address).open("rows", {"n_epochs": 1000, "window": 4}, Batch)
+        elsewhere = {"first_epoch": 7, "first_step": 2}
         seen: list[tuple[int, int]] = []
-        with Stream(
-            _leat.Client(numbers.address).open("rows", {"n_epochs": 1000, "window": 4}, Batch),
-            reopen=lambda _: _leat.Client(second.address).open("rows", {"first_epoch": 7, "first_step": 2}, Batch),
-        ) as stream:
+        with Stream(native, opener=lambda *_: _leat.Client(second.address).open("rows", elsewhere, Batch)) as stream:
 
             def take() -> None:
-                for _ in range(1000):
-                    loop = iter(stream)
-                    while (batch := next(loop, None)) is not None:
-                        seen.append((batch.epoch, batch.step))
-                        del batch
-                    if seen[-1:] == [(7, N_STEPS - 1)]:
-                        break
+                while seen[-1:] != [(7, N_STEPS - 1)]:
+                    seen.extend(rest(stream))
 
             numbers.pause()
             try:
@@ -595,7 +618,7 @@ class TestFork:
             in_child(child)
             assert tensor.tolist() == expected("int32", 0)
             del batch, tensor
-            assert steps(stream) == [(0, i) for i in range(1, N_STEPS)]
+            assert rest(stream) == [(0, i) for i in range(1, N_STEPS)]
 
     def test_a_session_ends_with_its_process(self, numbers: Leatd) -> None:
         """Also where a child of it lives on."""

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from . import _leat
+from .cursor import settle_copies
 from .errors import DataError, HeldError, SpecError, TimedOutError
-from .stream import settle_copies
 
 FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
 
@@ -234,8 +234,9 @@ def _mlx_array(tensor: _leat.Tensor, mx: Any) -> Any:
 class Converted:
     """The epochs of a stream or a pipeline as dicts of arrays; what Stream.to() returns.
 
-    Each `for` is an epoch. Towards CUDA one batch is under way while the step computes; its place is not counted as seen:
-    state_dict() is behind the last batch that was given. The batches themselves are released."""
+    Each `iter()` is an iterator of its own over the next epoch of the source. Towards CUDA one batch is under way while the step
+    computes; its place is not counted as seen: state_dict() is behind the last batch that was given. The batches themselves are
+    released."""
 
     def __init__(self, source: Any, framework: str, device: Any = None, copy: bool | None = None) -> None:
         _check(framework)
@@ -243,43 +244,29 @@ class Converted:
         self.framework = framework
         self.device = device
         self.copy = copy
-        self._ahead: _Ahead | None = None
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        source = iter(self.source)
-        if self._ahead is None or self._ahead.source is not source:
-            self._ahead = _Ahead(source, self._begin, self._is_ahead())
-        return self._ahead.epoch()
+        return _Ahead(iter(self.source), self._begin, self._is_ahead())
 
     def __len__(self) -> int:
         return len(self.source)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next `for` is of that epoch."""
-        self.drop_ahead()
+        """The next iterator is of that epoch."""
         self.source.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """As Stream.state_dict(), behind the last batch that was given."""
-        ahead = self._ahead
-        state: dict[str, Any] = self.source.state_dict() if ahead is None or ahead.state is None else ahead.state
+        """As Stream.state_dict(): behind the last batch that was given."""
+        state: dict[str, Any] = self.source.state_dict()
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next `for` goes on there."""
-        self.drop_ahead()
+        """The next iterator goes on there."""
         self.source.load_state_dict(state)
 
     def close(self) -> None:
         """Closes the stream."""
-        self.drop_ahead()
         self.source.close()
-
-    def drop_ahead(self) -> None:
-        """Lets go of what is under way."""
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None:
-            ahead.drop()
 
     def _begin(self, batch: _leat.Batch) -> Callable[[], dict[str, Any]]:
         finish = begin(batch, self.framework, self.device, self.copy)
@@ -293,47 +280,51 @@ class Converted:
         return self.framework == "jax" and getattr(_jax_place(self.device), "platform", None) in ("gpu", "cuda")
 
 
-class _Ahead:
-    """Batches of an iterator, begun when they are read and finished when they are given; one is ahead, if it is there."""
+class _Ahead(Iterator[Any]):
+    """What an iterator gives, begun when it is read and finished when it is given; one is ahead, if it is there."""
 
     def __init__(self, source: Any, begin_one: Callable[[Any], Callable[[], Any]], is_ahead: bool) -> None:
         self.source = source
-        self.state: dict[str, Any] | None = None  # of the source before what is ahead: a batch, or the end of the epoch
         self._begin = begin_one
         self._is_ahead = is_ahead
         self._ahead: deque[Callable[[], Any]] = deque()
         self._is_at_end = False
         self._error: Exception | None = None  # that came in place of what is ahead
 
-    def epoch(self) -> Iterator[Any]:
-        """What is ahead, and on to the end of the epoch."""
-        while True:
-            if not self._ahead and not self._read_next():
-                settle_copies(is_waiting=False)
-                return
-            finish = self._ahead.popleft()
-            self.state = None
-            if self._is_ahead and not self._is_at_end:
-                self._look_ahead()
-            yield finish()
-            del finish
+    def __next__(self) -> Any:
+        if not self._is_ahead:
+            return self._begin(next(self.source))()
+        if not self._ahead and not self._read_next():
+            settle_copies(is_waiting=False)
+            raise StopIteration
+        finish = self._ahead.popleft()
+        self._let_place()
+        if not self._is_at_end:
+            self._look_ahead()
+        return finish()
 
-    def drop(self) -> None:
-        """Lets go of what is ahead."""
+    def state_dict(self) -> dict[str, Any]:
+        """Of the source, behind the last that was given."""
+        state: dict[str, Any] = self.source.state_dict()
+        return state
+
+    def __del__(self) -> None:
         self._ahead.clear()
-        self.state = self._error = None
         settle_copies(is_waiting=False)
+
+    def _let_place(self) -> None:
+        if hasattr(self.source, "let_place"):
+            self.source.let_place()
 
     def _read_next(self) -> bool:
         error, self._error = self._error, None
         if error is not None:
-            self.state = None
+            self._let_place()
             raise error
-        if self._is_at_end:
-            self._is_at_end, self.state = False, None
-            return False
-        batch = next(self.source, None)
+        batch = None if self._is_at_end else next(self.source, None)
         if batch is None:
+            self._is_at_end = True
+            self._let_place()
             return False
         self._ahead.append(self._begin(batch))
         return True
@@ -348,10 +339,10 @@ class _Ahead:
             self._error = error
 
     def _read_ahead(self) -> None:
+        if hasattr(self.source, "hold_place"):
+            self.source.hold_place()
         look = getattr(self.source, "next", None)
-        state = self.source.state_dict() if hasattr(self.source, "state_dict") else None
         batch = next(self.source, None) if look is None else look(0)
-        self.state = state
         if batch is None:
             self._is_at_end = True
             return
@@ -368,7 +359,7 @@ def to_device(data: Any, device: Any, framework: str | None = None) -> Any:
     framework = framework or _framework_of(device)
     if isinstance(data, _leat.Batch):
         return convert(data, framework, device)
-    if hasattr(data, "native") or hasattr(data, "spec"):
+    if hasattr(type(data), "native") or hasattr(data, "spec"):
         return Converted(data, framework, device)
     if framework != "torch":
         raise SpecError(f"for {framework} a leat.Batch, a stream or a pipeline is needed, not {type(data).__name__}")
@@ -407,7 +398,7 @@ class _Moved:
         if device.type != "cuda":
             return (_move(item, device) for item in self._source)
         side = torch.cuda.Stream(device)
-        return _Ahead(iter(self._source), lambda item: _begin_move(item, device, side), True).epoch()
+        return _Ahead(iter(self._source), lambda item: _begin_move(item, device, side), True)
 
     def __len__(self) -> int:
         return len(self._source)  # type: ignore[arg-type]

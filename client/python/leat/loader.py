@@ -11,16 +11,16 @@ import os
 import stat
 import string
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from . import _leat, data_store, held, model_tokenizer
+from . import data_store, held, model_tokenizer
 from . import columns as kinds
 from . import data as data_module
 from . import spec as specs
 from .columns import Column
-from .errors import DataError, Error, SpecError
+from .errors import DataError, SpecError
 from .held import Files
 from .model_tokenizer import ModelTokenizer
 
@@ -319,26 +319,57 @@ def _cache(cache: bool | str | os.PathLike[str] | Mapping[str, Any], files: File
 # ---- what comes out ----
 
 
-def _with_advice(batches: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _advised(error: DataError) -> DataError:
     """With what can be done here about a value that is missing, in place of the arguments of stages and sources."""
-    try:
-        yield from batches
-    except DataError as error:
-        name = (error.path or "").removeprefix("streams.pipeline.").removeprefix("cast.")
-        if "would be rounded by float32" in error.message:
-            error.message += f": columns={{{name!r}: 'float64'}} keeps it, 'float32' there rounds it (labels have labels_dtype)"
-        elif " is no int64" in error.message or "is not whole, as is int64" in error.message:
-            error.message += f": columns={{{name!r}: 'float32'}} takes fractions, too; labels have labels_dtype and `classes`"
-        elif "is empty; give `default`" in error.message or "the value is missing or null" in error.message:
-            error.message = (
-                f"the column {name!r} has no value in this row: fill it before, as data[{name!r}].fillna(0) of pandas does, or "
-                'leave such rows out with options={"on_error": "skip"}'
-            )
-        raise
+    name = (error.path or "").removeprefix("streams.pipeline.").removeprefix("cast.")
+    if "would be rounded by float32" in error.message:
+        error.message += f": columns={{{name!r}: 'float64'}} keeps it, 'float32' there rounds it (labels have labels_dtype)"
+    elif " is no int64" in error.message or "is not whole, as is int64" in error.message:
+        error.message += f": columns={{{name!r}: 'float32'}} takes fractions, too; labels have labels_dtype and `classes`"
+    elif "is empty; give `default`" in error.message or "the value is missing or null" in error.message:
+        error.message = (
+            f"the column {name!r} has no value in this row: fill it before, as data[{name!r}].fillna(0) of pandas does, or "
+            'leave such rows out with options={"on_error": "skip"}'
+        )
+    return error
+
+
+class _Loop(Iterator[dict[str, Any]]):
+    """The batches of several epochs, one after the other."""
+
+    def __init__(self, batches: Converted, epochs: _Epochs) -> None:
+        self._batches = batches
+        self._epochs = epochs
+        self.source = iter(batches)  # of the epoch that it is in
+
+    def __next__(self) -> dict[str, Any]:
+        self._epochs.is_used = True
+        while self._epochs.n_left:
+            try:
+                return next(self.source)
+            except StopIteration:
+                self._epochs.n_left -= 1
+            except DataError as error:
+                raise _advised(error)
+            if self._epochs.n_left:
+                self.source = iter(self._batches)
+        raise StopIteration
+
+    def state_dict(self) -> dict[str, Any]:
+        """As DataLoader.state_dict(), of this iterator."""
+        return {**self.source.state_dict(), "epochs_left": self._epochs.n_left}
+
+
+@dataclass
+class _Epochs:
+    """How many a loop has still to go through, with the one that it is in."""
+
+    n_left: int
+    is_used: bool = False
 
 
 class DataLoader:
-    """Batches as dicts of arrays. `for` goes through one epoch (or `epochs`), the next `for` through the next.
+    """Batches as dicts of arrays. Each `iter()` is an iterator of its own, over the next epoch (or the next `epochs`).
 
     pipeline: the leat.Pipeline behind it. framework, device: of the arrays. n_rows: of the data, None: not counted. classes:
     names of the labels, in the order of their numbers, where they are known. The stream is opened at first use; close() or the
@@ -368,12 +399,7 @@ class DataLoader:
         self.classes: tuple[str, ...] = ()
         self.batch_size = batch_size
         self.drop_last = drop_last
-        self._epochs_left = epochs
-        self._goes_on = False  # at a position that was loaded
-        self._loop: object | None = None  # the `for` that is gone through
-        self._batches: Converted | None = None  # its, which may be ahead of what was given
-        self._batches_of: Stream | None = None
-        self._n_batches: int | None = None  # of the last epoch that was seen whole
+        self._epochs = _Epochs(epochs)  # of the loop that was begun last
 
     @property
     def stream(self) -> Stream:
@@ -381,21 +407,8 @@ class DataLoader:
         return self.pipeline.stream
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        if not self._goes_on:
-            self._begin()
-        self._goes_on = False
-        self._loop = loop = object()
-        self._batches_of = self.stream
-        self._batches = batches = self._batches_of.to(self.framework, device=self.device)
-        while self._epochs_left:
-            is_whole, n_batches = self._is_at_start(), 0
-            for batch in _with_advice(batches):
-                n_batches += 1
-                yield batch
-                if self._loop is not loop:
-                    raise Error("another loop over this loader has begun: for two at a time make a loader for each")
-            self._epochs_left -= 1
-            self._n_batches = n_batches if is_whole else self._n_batches
+        self._epochs = _Epochs(self.epochs if self._epochs.is_used else self._epochs.n_left)
+        return _Loop(self.stream.to(self.framework, device=self.device), self._epochs)
 
     def __getitem__(self, index: object) -> NoReturn:
         """TypeError. A DataLoader of torch takes what has numbered items; it is told that there is one loader already."""
@@ -404,39 +417,11 @@ class DataLoader:
             "DataLoader out, or give it leat.TorchDataset(loader.pipeline), as Trainer and Accelerate take it"
         )
 
-    def _begin(self) -> None:
-        """Whoever left the last `for` early begins anew, with the epoch behind it: next(iter(loader)) costs nobody a batch."""
-        self._epochs_left = self.epochs
-        if not self._is_at_start():
-            self.set_epoch(self._place()[0] + 1)
-
-    def _is_at_start(self) -> bool:
-        """Of an epoch: the first step of a rank is its number."""
-        return self._place()[1] < self.stream.world_size
-
-    def _place(self) -> tuple[int, int]:
-        """Epoch and step behind the last batch that was given."""
-        epoch, step, *_ = _leat.position_parse(self._position()["position"])
-        return epoch, step
-
-    def _position(self) -> dict[str, Any]:
-        if self._batches is None or self._batches_of is not self.stream:  # a forked child has a stream of its own
-            return self.pipeline.state_dict()
-        return self._batches.state_dict()
-
-    def _drop_batches(self) -> None:
-        """Before the stream goes elsewhere."""
-        batches, self._batches = self._batches, None
-        if batches is not None and self._batches_of is self.stream:
-            batches.drop_ahead()
-
     def __len__(self) -> int:
-        """Batches of one `for`, of this rank. TypeError, with the reason, if that is not known before an epoch was seen."""
+        """Batches of one `for`, of this rank. TypeError, with the reason, if that is not known before an epoch was read."""
         try:
             return self.epochs * len(self.stream)
         except TypeError:
-            if self._n_batches is not None:
-                return self.epochs * self._n_batches
             if self.n_rows is None or not self.batch_size:
                 raise
         n_steps = self.n_rows // self.batch_size if self.drop_last else -(-self.n_rows // self.batch_size)
@@ -446,23 +431,21 @@ class DataLoader:
 
     def set_epoch(self, epoch: int) -> None:
         """The next `for` begins with that epoch, from 0: its shuffle is another."""
-        self._drop_batches()
+        self._epochs = _Epochs(self.epochs)
         self.stream.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loader is: the batch that comes next."""
-        return {**self._position(), "epochs_left": self._epochs_left or self.epochs}
+        """Where the loop that was begun last is: the batch that comes next."""
+        return {**self.pipeline.state_dict(), "epochs_left": self._epochs.n_left or self.epochs}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next `for` goes on there. PositionError: data, tokenizer or arguments are others now."""
-        self._drop_batches()
         self.pipeline.load_state_dict(state)
-        self._epochs_left = int(state.get("epochs_left", self.epochs))
-        self._goes_on = True
+        self._epochs = _Epochs(int(state.get("epochs_left", self.epochs)))
 
     def close(self) -> None:
         """Ends the stream; the next `for` begins anew."""
-        self._drop_batches()
+        self._epochs = _Epochs(self.epochs)
         self.pipeline.close()
 
     def __enter__(self) -> DataLoader:

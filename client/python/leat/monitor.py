@@ -182,9 +182,13 @@ class Monitor(Generic[B]):
         return len(self._batches)  # type: ignore[arg-type]
 
     def watch(self, batches: Iterable[B]) -> Iterator[B]:
-        """One pass over `batches`. Ends when they do, or when the loop is left."""
-        with self._running(), self._passing() as this:
+        """One pass over `batches`, which begins now. Ends when they do, or when the loop is left."""
+        with self._running():
             iterator, waited = self._begin(batches)
+        return self._pass(iterator, waited)
+
+    def _pass(self, iterator: Iterator[B], waited: Callable[[], int] | None) -> Iterator[B]:
+        with self._running(), self._passing() as this:
             while True:
                 batch = self._fetch(iterator, waited)
                 if batch is _END:

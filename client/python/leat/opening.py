@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict
 
 from . import ranks
@@ -75,9 +75,15 @@ def changed(options: OpenOptions, changes: OpenOptions) -> OpenOptions:
     return {**kept, **changes}
 
 
-def native(options: OpenOptions) -> dict[str, Any]:
-    """The members of struct leat_open_options, but for `on_reconnect` and `progress`, which are others' to use."""
-    found: dict[str, Any] = ranks.options(options.get("rank"), options.get("world_size"))
+def share(options: OpenOptions) -> dict[str, int]:
+    """Which steps are this trainer's, as `rank` and `world_size`; empty where libleat is to ask the launcher."""
+    return ranks.options(options.get("rank"), options.get("world_size"))
+
+
+def native(options: OpenOptions, share: Mapping[str, int]) -> dict[str, Any]:
+    """The members of struct leat_open_options, but for `on_reconnect` and `progress`, which are others' to use. `share`: as share()
+    found it when the stream was opened first."""
+    found: dict[str, Any] = dict(share)
     for name, value in options.items():
         if value is None or name in ("rank", "world_size", "on_reconnect", "progress"):
             continue

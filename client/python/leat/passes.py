@@ -27,7 +27,9 @@ N_KEPT = 64  # passes that can still be joined
 _HEAD = struct.Struct("=qqq")  # the epoch that comes next, number of passes, whether none has begun since `set`
 _PASS = struct.Struct("=qqqq")  # seed, number of workers, epoch, whether it is the first since `set`
 _PLACE = struct.Struct("=q")  # how many passes there were when this worker joined its last one
-_PLACES_AT = _HEAD.size + N_KEPT * _PASS.size
+_STEPS = struct.Struct("=qq")  # steps of an epoch that was read over all ranks, 0: none was; of how many ranks
+_STEPS_AT = _HEAD.size + N_KEPT * _PASS.size
+_PLACES_AT = _STEPS_AT + _STEPS.size
 
 
 class Worker(NamedTuple):
@@ -72,6 +74,14 @@ class Passes:
             _, _, epoch, is_first = self._read(number)
             return Pass(number, epoch, bool(is_first))
 
+    def give_back(self, given: Pass) -> None:
+        """That pass of the process itself was never asked for anything, and nobody has it: the next one begins in its place, if none
+        has begun since."""
+        with self._locked():
+            _, n_passes, is_fresh = self._head()
+            if n_passes == given.number + 1 and not is_fresh:
+                _HEAD.pack_into(self._memory, 0, given.epoch, given.number, given.is_first)
+
     def resume(self, epoch: int) -> None:
         """The pass that was begun last is of another epoch than was thought."""
         with self._locked():
@@ -80,6 +90,17 @@ class Passes:
                 seed, count, _, is_first = self._read(n_passes - 1)
                 self._write(n_passes - 1, (seed, count, epoch, is_first))
             _HEAD.pack_into(self._memory, 0, epoch + 1, n_passes, is_fresh)
+
+    def tell_steps(self, n_steps: int, world_size: int) -> None:
+        """An epoch that was read had so many steps, over all ranks."""
+        with self._locked():
+            _STEPS.pack_into(self._memory, _STEPS_AT, n_steps, world_size)
+
+    def steps(self, world_size: int) -> int | None:
+        """What tell_steps() was told last, in whatever process; None: nothing, or of another number of ranks."""
+        with self._locked():
+            n_steps, n_ranks = _STEPS.unpack_from(self._memory, _STEPS_AT)
+        return n_steps if n_ranks == world_size else None
 
     @property
     def next_epoch(self) -> int:

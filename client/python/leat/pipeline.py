@@ -30,7 +30,7 @@ from .opening import OpenOptions
 if TYPE_CHECKING:
     from typing import Self
 
-    from .records import Record
+    from .records import Records
     from .stream import Stream
 
 _BEHIND_BATCH = ("batch", "prefetch")
@@ -38,8 +38,8 @@ _SHUFFLE_ON, _SHUFFLE_OFF = 1, 2  # enum leat_shuffle
 
 
 class Pipeline(_stages.Stages):
-    """A source, stages and options; immutable. Iterated, it opens its stream (once) and gives one epoch; the next loop is the
-    next epoch.
+    """A source, stages and options; immutable. Iterated, it opens its stream (once). Each `iter()` is an iterator of its own over
+    the next epoch, whatever became of the loops before it.
 
     With a `batch` these are `Batch`es, whose tensors lie in shared memory. Without, records: a dict for each, of `str` for
     texts, numbers for scalars, and NumPy arrays (which are the caller's own) for lists.
@@ -243,7 +243,7 @@ class Pipeline(_stages.Stages):
         def how(place: daemon.Place, native: dict[str, Any]) -> Any:
             return place.client.open_built(spec, **native)
 
-        return _open(how, self._place, opening.changed(self._open_options, options))
+        return _open(how, self._place, opening.changed(self._open_options, options), is_declared=False)
 
     def _place(self) -> daemon.Place:
         each = [self._stages_, *specs.source_stages(self._source)]
@@ -251,7 +251,7 @@ class Pipeline(_stages.Stages):
 
     @property
     def stream(self) -> Stream:
-        """The one that iteration, len() and positions are of; opened when it is first needed. A forked child has its own."""
+        """The one that iterators, len() and positions are of; opened when it is first needed. A forked child has its own."""
         stream = self._own_stream()
         return self._keep(self.open()) if stream is None else stream
 
@@ -268,10 +268,8 @@ class Pipeline(_stages.Stages):
         return self.stream.schema
 
     def __iter__(self) -> Iterator[Any]:
-        """One epoch: `Batch`es, or, without a `batch`, records."""
-        if self.is_batched:
-            return iter(self.stream)
-        return self.records()
+        """The next epoch: `Batch`es, or, without a `batch`, records."""
+        return iter(self.stream) if self.is_batched else self.records()
 
     def __getitem__(self, index: object) -> NoReturn:
         """TypeError. A DataLoader takes what has numbered items; it is told what it is to be given."""
@@ -280,22 +278,20 @@ class Pipeline(_stages.Stages):
             "leat.TorchDataset(pipeline)"
         )
 
-    def records(self) -> Iterator[Record]:
-        """One epoch of a pipeline without a `batch`: a dict for each record."""
-        from . import records
+    def records(self) -> Records:
+        """The next epoch of a pipeline without a `batch`: a dict for each record."""
+        from .records import Records
 
         if self.is_batched:
             raise SpecError("a pipeline with a `batch` has no records any more: iterate it, or take the `batch` away")
-        return records.of_stream(self.stream)
+        return Records(iter(self.stream))
 
     def __aiter__(self) -> AsyncIterator[Any]:
         """As __iter__()."""
-        from . import records
-
-        return self.stream.__aiter__() if self.is_batched else records.of_stream_async(self.stream)
+        return self.stream.__aiter__() if self.is_batched else self.records()
 
     def __len__(self) -> int:
-        """Batches of an epoch for this rank. TypeError, with the reason: that is not known beforehand."""
+        """Batches of an epoch for this rank. TypeError, with the reason: that is not known, at least until an epoch was read."""
         return len(self.stream)
 
     def __bool__(self) -> bool:
@@ -306,11 +302,11 @@ class Pipeline(_stages.Stages):
         return self.stream.to(framework, device=device, copy=copy)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the next batch is, for `load_state_dict` of an equal pipeline."""
+        """Where the iterator that was begun last goes on, for `load_state_dict` of an equal pipeline."""
         return self.stream.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken. PositionError: pipeline or data are others, and in what."""
+        """The next iterator goes on where `state_dict` was taken. PositionError: pipeline or data are others, and in what."""
         from .stream import position_of
 
         stream = self._own_stream()
@@ -320,7 +316,7 @@ class Pipeline(_stages.Stages):
             stream.load_state_dict(state)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next loop is that epoch, from its first batch."""
+        """The next iterator is of that epoch, from its first batch."""
         self.stream.set_epoch(epoch)
 
     def close(self) -> None:
@@ -380,23 +376,35 @@ def _outside() -> int:
 
 
 def _open(
-    how: Callable[[daemon.Place, dict[str, Any]], Any], where: Callable[[], daemon.Place], options: OpenOptions
+    how: Callable[[daemon.Place, dict[str, Any]], Any],
+    where: Callable[[], daemon.Place],
+    options: OpenOptions,
+    *,
+    is_declared: bool,
 ) -> Stream:
-    """A Stream of what `how` opens at that place; a state that it cannot seek to is opened anew."""
+    """A Stream of what `how` opens at that place. A declared stream may have become another one where an epoch begins."""
     from .batch import Batch
+    from .cursor import Limits
     from .stream import Stream
+
+    share = opening.share(options)
 
     def native(changes: OpenOptions) -> Any:
         place = where()
         wanted = opening.changed(options, changes)
-        found = opening.native(wanted)
+        found = opening.native(wanted, share)
         found["reconnect"] = place.reconnect(wanted.get("on_reconnect"))
         return how(place, {"options": found, "batch_type": Batch})
+
+    def again(position: str, limits: Limits, is_start: bool) -> Any:
+        changes: Any = {"position": position, **limits._asdict()}
+        return native({**changes, "accept_changes": True} if is_declared and is_start else changes)
 
     first = native({})
     if first.left_out:
         warnings.warn(f"not all of the data is read: {first.left_out}", LeftOutWarning, stacklevel=_outside())
-    return Stream(first, reopen=lambda position: native({"position": position}), progress=bool(options.get("progress")))
+    limits = Limits(options.get("epochs"), options.get("steps"))
+    return Stream(first, opener=again, limits=limits, progress=bool(options.get("progress")))
 
 
 def open(
@@ -419,7 +427,7 @@ def open(
         native["options"].update(chosen)
         return place.client.open(name, **native)
 
-    return _open(how, daemon.for_declared, options)
+    return _open(how, daemon.for_declared, options, is_declared=True)
 
 
 def _as_source(pipeline: Pipeline, what: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .batch import Batch
-    from .stream import Stream
+    from .epoch import Epoch
 
 Record = dict[str, Any]
 TEXT = ".utf8"  # the stage `tensors` calls the bytes of a text so
@@ -39,19 +39,30 @@ def _of_batch(batch: Batch, numpy: Any) -> Record:
     return record
 
 
-def of_stream(stream: Stream) -> Iterator[Record]:
+class Records(Iterator[Record], AsyncIterator[Record]):
     """The records of one epoch."""
-    numpy = _numpy()
-    for batch in stream:
-        record = _of_batch(batch, numpy)
-        batch.release()
-        yield record
 
+    def __init__(self, batches: Epoch) -> None:
+        self.source = batches
+        self._numpy = _numpy()
 
-async def of_stream_async(stream: Stream) -> AsyncIterator[Record]:
-    """The same, for an event loop."""
-    numpy = _numpy()
-    async for batch in stream:
-        record = _of_batch(batch, numpy)
+    def __iter__(self) -> Records:
+        return self
+
+    def __next__(self) -> Record:
+        return self._record(next(self.source))
+
+    def __aiter__(self) -> Records:
+        return self
+
+    async def __anext__(self) -> Record:
+        return self._record(await anext(self.source))
+
+    def state_dict(self) -> dict[str, Any]:
+        """As Stream.state_dict(), of this iterator."""
+        return self.source.state_dict()
+
+    def _record(self, batch: Batch) -> Record:
+        record = _of_batch(batch, self._numpy)
         batch.release()
-        yield record
+        return record

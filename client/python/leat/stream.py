@@ -1,106 +1,107 @@
 """An open stream: epochs of batches, a position to go on from.
 
-`for batch in stream` is one epoch, the next `for` the next one. Where a loop was left early, the next one goes on there: the
-position is the stream's, not the loop's.
+Each `for batch in stream` is an epoch: epoch.py has the rule.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import logging
-import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+import weakref
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _leat, errors
+from .cursor import Cursor, LeftError, Limits, Opener, Session, elsewhere, settle_copies, steps_of
+from .epoch import Epoch
 
 if TYPE_CHECKING:
-    import asyncio
-
     from .batch import Batch
     from .frameworks import Converted
 
-logger = logging.getLogger("leat")
-_ANY_EPOCH = 2**64 - 1  # for _leat.Stream.next: whichever it is
-
-
-class _Begun:
-    """How many ends of epochs had been told as a loop began."""
-
-    n_ends = _ANY_EPOCH
-    native: _leat.Stream | None = None  # that told them
-
-    def begin(self, native: _leat.Stream) -> None:
-        self.native = native
-        self.n_ends = native.n_ends
-
-
-class _Loop(_Begun, threading.local):
-    """Where the `for` of a thread is, and whether it saw the end of its epoch."""
-
-    is_at_end = False
-
 
 class Stream:
-    """Batches of an open stream, for this rank. Threads may share one: each batch comes to one of them, and the `for` of each
-    ends with the epoch.
+    """Batches of an open stream, for this rank.
 
-    `native` is the extension's stream, `reopen(position)` opens another one there (for `load_state_dict` of a position that this
-    one cannot seek to), `progress` shows each epoch with tqdm, if that is installed.
+    Each `iter()` begins a fresh epoch with a cursor of its own (epoch.py has the rule). next(), state_dict() and the like are of the cursor that was
+    begun last. Threads that are to share an epoch share its iterator, or call next().
+
+    `native` is the extension's stream, `opener` opens another session of it, `limits` are those of `native`; `progress` shows
+    each epoch with tqdm, if that is installed.
     """
 
     def __init__(
         self,
         native: _leat.Stream,
         *,
-        reopen: Callable[[str], _leat.Stream] | None = None,
+        opener: Opener | None = None,
+        limits: Limits | None = None,
         progress: bool = False,
     ) -> None:
-        self.native = native
         self.progress = progress
-        self._reopen = reopen
-        self._bar: Any = None
-        self._loop = _Loop()
-        self._waiting: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+        self._opener = opener
+        self._limits = limits or Limits()
+        self._lock = threading.RLock()
+        self._described = native  # the last session that was open
+        self._cursors: weakref.WeakSet[Cursor] = weakref.WeakSet()
+        self._iterator: weakref.ref[Epoch] | None = None  # over the cursor that was begun last
+        self._cursor = self._watched(Cursor(opener, self._limits, native.position_numbers[0], session=Session(native)))
 
     # ---- what it is
 
     @property
+    def native(self) -> _leat.Stream:
+        """The session of the cursor that was begun last."""
+        self._described = self._cursor.native
+        return self._described
+
+    @property
+    def _session(self) -> _leat.Stream:
+        """Of which it is asked what the stream is: no other session is opened for that."""
+        session = self._cursor.session
+        if session is not None:
+            self._described = session.native
+        return self._described
+
+    @property
     def name(self) -> str:
-        return self.native.name
+        return self._session.name
 
     @property
     def schema(self) -> dict[str, tuple[str, tuple[int, ...]]]:
         """name → (dtype, shape); -1 in a shape varies from batch to batch."""
-        return {name: (dtype, shape) for name, dtype, shape in self.native.tensors}
+        return {name: (dtype, shape) for name, dtype, shape in self._session.tensors}
 
     @property
     def batch_size(self) -> int:
         """Rows of a whole batch."""
-        return self.native.batch_size
+        return self._session.batch_size
 
     @property
     def window(self) -> int:
-        """Batches that may be held at once."""
-        return self.native.window
+        """Batches that an iterator may hold at once."""
+        return self._session.window
 
     @property
     def rank(self) -> int:
-        return self.native.rank
+        return self._session.rank
 
     @property
     def world_size(self) -> int:
-        return self.native.world_size
+        return self._session.world_size
+
+    @property
+    def known_steps(self) -> int | None:
+        """Steps of an epoch over all ranks; None: that is not known, at least until an epoch was read."""
+        return steps_of(self._session)
 
     @property
     def n_steps(self) -> int:
-        """Steps of an epoch over all ranks. TypeError: not known beforehand, and why."""
-        if self.native.n_steps is None:
-            raise TypeError(f"the number of steps of {self.name} is not known: {self.native.steps_reason}")
-        return self.native.n_steps
+        """Steps of an epoch over all ranks. TypeError: not known, and why."""
+        n_steps = self.known_steps
+        if n_steps is None:
+            raise TypeError(f"the number of steps of {self.name} is not known: {self._session.steps_reason}")
+        return n_steps
 
     def __len__(self) -> int:
         """Batches of an epoch for this rank: the steps congruent to rank modulo world_size."""
@@ -108,27 +109,80 @@ class Stream:
 
     # ---- batches
 
-    def next(self, timeout: float | None = None) -> Batch | None:
-        """The next batch; None at the end of an epoch (and for ever behind the last one). timeout in seconds, 0: TimedOutError
-        at once if none is there."""
-        return self._next(timeout, None)
+    def __iter__(self) -> Epoch:
+        """The next epoch, from its start; or from where load_state_dict() or seek() said, once."""
+        with self._lock:
+            iterator = Epoch(self, self._begun())
+            self._iterator = weakref.ref(iterator)
+            return iterator
 
-    def _next(self, timeout: float | None, loop: _Begun | None) -> Batch | None:
-        """Within the epoch of that loop; None: in whichever."""
-        native = self.native
-        try:
-            got = native.next(timeout, _ANY_EPOCH if loop is None else self._ends(loop))
-        except errors.Error as error:
-            if error.code != -errno.EBADF or self.native is native:
-                raise
-            return self._next(timeout, loop)  # another thread went to another place meanwhile
-        if isinstance(got, int):
-            self._end_epoch(got)
-            return None
-        bar = self._bar  # another thread may close it
-        if bar is not None:
-            bar.update(1)
-        return got  # type: ignore[return-value]
+    def __aiter__(self) -> Epoch:
+        return self.__iter__()
+
+    def next(self, timeout: float | None = None) -> Batch | None:
+        """The next batch of the epoch that was begun last, or else of the next one. None at the end of each epoch, which is told to
+        one thread (and for ever behind the last one). timeout in seconds, 0: TimedOutError at once if none is there."""
+        while True:
+            cursor = self._at_hand()
+            try:
+                batch = cursor.next(timeout)
+            except LeftError:
+                continue
+            if batch is not None or self._is_told(cursor):
+                return batch
+
+    async def next_async(self) -> Batch | None:
+        """As next(), for an event loop: no thread waits. Several tasks may wait at once."""
+        while True:
+            cursor = self._at_hand()
+            try:
+                batch = await cursor.next_async()
+            except LeftError:
+                continue
+            if batch is not None or self._is_told(cursor):
+                return batch
+
+    def epochs(self, n: int) -> Iterator[Batch]:
+        """The batches of the next n epochs, one after the other."""
+        for _ in range(n):
+            yield from self
+
+    def _begun(self) -> Cursor:
+        """The cursor of the next epoch, which is begun now."""
+        with self._lock:
+            if self._cursor.is_used or self._has_reader:
+                self._described = self._session
+                self._cursor = self._watched(self._cursor.follow(self._has_reader))
+            return self._cursor
+
+    def _at_hand(self) -> Cursor:
+        """The cursor that was begun last; that of the next epoch, if the end of this one was told."""
+        with self._lock:
+            return self._begun() if self._cursor.is_told else self._cursor
+
+    def _is_told(self, cursor: Cursor) -> bool:
+        """True for the first who asks, at the end of its epoch."""
+        with self._lock:
+            is_first, cursor.is_told = not cursor.is_told, True
+            return is_first
+
+    def _on_left(self, cursor: Cursor) -> None:
+        """An iterator is at its end, or nobody has it any more. The session of the last one goes on with the next."""
+        cursor.is_told |= cursor.is_ended
+        if cursor is not self._cursor:
+            cursor.leave()
+        elif cursor.is_used and not cursor.is_over:
+            cursor.pause()
+
+    @property
+    def _has_reader(self) -> bool:
+        """Somebody has the iterator over the cursor."""
+        iterator = self._iterator() if self._iterator is not None else None
+        return iterator is not None and iterator.cursor is self._cursor
+
+    def _watched(self, cursor: Cursor) -> Cursor:
+        self._cursors.add(cursor)
+        return cursor
 
     def __getitem__(self, index: object) -> NoReturn:
         """TypeError. A DataLoader takes what has numbered items; it is told what it is to be given."""
@@ -137,170 +191,77 @@ class Stream:
             "leat.TorchDataset(pipeline)"
         )
 
-    def __iter__(self) -> Iterator[Batch]:
-        self._loop.is_at_end = False
-        self._loop.begin(self.native)
-        return self
-
-    def __next__(self) -> Batch:
-        if self._loop.is_at_end:
-            raise StopIteration
-        self._begin_bar()
-        batch = self._next(None, self._loop)
-        if batch is None:
-            raise StopIteration
-        return batch
-
-    def _ends(self, loop: _Begun) -> int:
-        """How many ends had been told as that loop began, or as the stream went to where it is now."""
-        if loop.native is not self.native:
-            loop.n_ends = _ANY_EPOCH if loop.native is None else 0
-            loop.native = self.native
-        return loop.n_ends
-
-    def epochs(self, n: int) -> Iterator[Batch]:
-        """The batches of the next n epochs, one after the other."""
-        for _ in range(n):
-            yield from self
-
-    def _end_epoch(self, outcome: int) -> None:
-        self._loop.is_at_end = True
-        self._close_bar()
-        logger.debug("%s: %s", self.name, "the last epoch ended" if outcome == _leat.END else "an epoch ended")
-
-    def _begin_bar(self) -> None:
-        if not self.progress or self._bar is not None:
-            return
-        from tqdm.auto import tqdm  # type: ignore[import-untyped]
-
-        total = None if self.native.n_steps is None else len(self)
-        epoch, step = self.native.position_numbers
-        self._bar = tqdm(total=total, initial=step // self.world_size, desc=f"{self.name} epoch {epoch}", unit="batch")
-
-    def _close_bar(self) -> None:
-        bar, self._bar = self._bar, None
-        if bar is not None:
-            bar.close()
-
-    # ---- asyncio: loaded by who uses it, as it takes 4 MiB and 40 ms
-
-    async def __aiter__(self) -> AsyncIterator[Batch]:
-        loop = _Begun()
-        loop.begin(self.native)
-        self._begin_bar()
-        while (batch := await self._next_async(loop)) is not None:
-            yield batch
-
-    async def next_async(self) -> Batch | None:
-        """As next(), for an event loop: no thread waits. Several tasks may wait at once."""
-        return await self._next_async(None)
-
-    async def _next_async(self, loop: _Begun | None) -> Batch | None:
-        while True:
-            with contextlib.suppress(errors.TimedOutError):
-                return self._next(0, loop)
-            await self._wait_readable()
-
-    async def _wait_readable(self) -> None:
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        waiting = self._waiting.setdefault(loop, [])
-        readable: asyncio.Future[None] = loop.create_future()
-        if not waiting:
-            loop.add_reader(self.native.fileno(), _set_results, waiting)
-        waiting.append(readable)
-        try:
-            await readable
-        finally:
-            waiting.remove(readable)
-            if not waiting and self._waiting.get(loop) is waiting:
-                del self._waiting[loop]
-                loop.remove_reader(self.native.fileno())
-
-    def _wake_waiting(self, native: _leat.Stream) -> None:
-        """Before its descriptor is closed that tasks wait for, in whatever threads their loops run: they look again."""
-        if not self._waiting:
-            return
-        import asyncio
-
-        fd = native.fileno()
-        while self._waiting:
-            loop, waiting = self._waiting.popitem()
-            if loop is asyncio._get_running_loop():
-                loop.remove_reader(fd)
-                _set_results(waiting)
-            else:
-                loop.call_soon_threadsafe(loop.remove_reader, fd)
-                loop.call_soon_threadsafe(_set_results, waiting)
-
     # ---- positions
 
     @property
     def position(self) -> str:
-        """Where to go on: behind the last batch that was given. A line of text, for a checkpoint."""
-        return self.native.position
+        """Where the iterator that was begun last goes on: behind the last batch that it gave. A line of text, for a checkpoint."""
+        return self._cursor.position
 
     @property
     def epoch(self) -> int:
         """Of the next batch."""
-        return self.native.position_numbers[0]
+        return _leat.position_parse(self.position)[0]
 
     @property
     def step(self) -> int:
         """Of the next batch of this rank, over all ranks."""
-        return self.native.position_numbers[1]
+        step = _leat.position_parse(self.position)[1]
+        return step + (self.rank - step) % self.world_size
 
     def set_epoch(self, epoch: int) -> None:
-        """The next batch is the first one of that epoch. Batches that are held stay readable."""
+        """The next iterator is of that epoch, from its first batch. Those that there are go on as they were."""
         self.seek(epoch)
 
     def seek(self, epoch: int, step: int = 0) -> None:
-        """The next batch is the first of this rank at or after `step` (counted over all ranks). Batches that are held stay
-        readable."""
+        """The next iterator, or next(), begins with the first batch of this rank at or after `step` (counted over all ranks)."""
+        with self._lock:
+            last = self._cursor
+            last.check_open()
+            place = elsewhere(last.position, epoch, step)
+            if last.is_used and last.is_over and (epoch, step) == (last.epoch + 1, 0) and self._limits == Limits():
+                self._cursor = self._watched(last.follow(has_reader=False))
+            elif last.is_used or self._has_reader or place != last.position or last.limits != self._limits:
+                session = self._let_go()
+                self._cursor = self._watched(
+                    Cursor(self._opener, self._limits, epoch, place, self._moved(session, epoch, step))
+                )
+
+    def _moved(self, session: Session | None, epoch: int, step: int) -> Session | None:
+        """The session at another place; None: it was closed."""
+        if session is None:
+            return None
         settle_copies(is_waiting=True)
         try:
-            self.native.seek(epoch, step)
-        except errors.HeldError:
-            if self._reopen is None:
-                raise
-            self._replace(self._reopen(_elsewhere(self.position, epoch, step)))
-        self._loop.is_at_end = False
-        self._loop.n_ends = _ANY_EPOCH
-        self._close_bar()
+            session.native.seek(epoch, step)
+        except errors.Error:  # batches of several sessions are held, or it has failed: a new one tells
+            session.close()
+            return None
+        return session
 
     def state_dict(self) -> dict[str, Any]:
         """{"position": text, "version": 1}: the same for all ranks that have seen the same number of batches."""
         return {"position": self.position, "version": 1}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on at the position of a state_dict(), also of another world size. PositionError: it is of another stream, or of
-        other data, and in what they differ. Batches that are held stay readable."""
+        """The next iterator, or next(), goes on at the position of a state_dict(), also of another world size; the one behind it is
+        of the next epoch. PositionError: it is of another stream, or of other data, and in what they differ."""
         position = position_of(state)
-        if self._reopen is not None:
-            self._replace(self._reopen(position))
-        else:
-            self._seek_position(position)
-        self._loop.is_at_end = False
-        self._loop.n_ends = _ANY_EPOCH
-        self._close_bar()
+        cursor = Cursor(self._opener, self._limits, _leat.position_parse(position)[0], position)
+        cursor.native  # is opened now: whoever loads is told what is wrong
+        with self._lock:
+            session = self._let_go()
+            self._cursor = self._watched(cursor)
+        if session is not None:
+            session.close()
 
-    def _replace(self, native: _leat.Stream) -> None:
-        """In this order: whom the end of the old one wakes finds the new one."""
-        old, self.native = self.native, native
-        self._wake_waiting(old)
-        old.close()
-        settle_copies(is_waiting=True)
-
-    def _seek_position(self, position: str) -> None:
-        epoch, step, _seed, world_size = _leat.position_parse(position)
-        if _bound_part(position) != _bound_part(self.position):
-            raise errors.PositionError(
-                f"the position is of another stream, other data or another seed: {position!r} where {self.name} has "
-                f"{self.position!r}"
-            )
-        settle_copies(is_waiting=True)
-        self.native.seek(epoch, step)
+    def _let_go(self) -> Session | None:
+        """The session of the cursor that was begun last, if nobody iterates over it. Others wait for its batches no more."""
+        self._described = self._session
+        last, has_reader, self._iterator = self._cursor, self._has_reader, None
+        if has_reader and not last.is_over:
+            return last.give() if last.is_interrupted else None
+        return last.abandon()
 
     # ---- the rest
 
@@ -311,11 +272,12 @@ class Stream:
         return frameworks.Converted(self, framework, device=device, copy=copy)
 
     def close(self) -> None:
-        """Ends the session. Batches that are held stay readable."""
-        self._close_bar()
-        self._wake_waiting(self.native)
-        self.native.close()
-        settle_copies(is_waiting=True)
+        """Ends the sessions of all iterators. Batches that are held stay readable."""
+        with self._lock:
+            cursors = [self._cursor, *self._cursors]
+            self._described = self._session
+        for cursor in cursors:
+            cursor.close()
 
     def __enter__(self) -> Stream:
         return self
@@ -324,20 +286,7 @@ class Stream:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<leat.Stream {self.name}: rank {self.rank} of {self.world_size}, at {self.native.position_numbers}>"
-
-
-def _set_results(futures: list[asyncio.Future[None]]) -> None:
-    for future in futures:
-        if not future.done():
-            future.set_result(None)
-
-
-def settle_copies(is_waiting: bool) -> None:
-    """Gives slots back that a GPU has read; all that are on their way to one, if it is to wait for them."""
-    cuda = sys.modules.get(f"{__package__}.cuda")
-    if cuda is not None:
-        cuda.settle(is_waiting)
+        return f"<leat.Stream {self.name}: rank {self.rank} of {self.world_size}, at {(self.epoch, self.step)}>"
 
 
 def position_of(state: Mapping[str, Any]) -> str:
@@ -345,15 +294,3 @@ def position_of(state: Mapping[str, Any]) -> str:
     if not isinstance(state, Mapping) or state.get("version") != 1 or not isinstance(state.get("position"), str):
         raise errors.PositionError(f'{{"position": text, "version": 1}} is wanted, not {state!r}')
     return str(state["position"])
-
-
-def _bound_part(position: str) -> list[str]:
-    """What must be the same where one goes on: all but the numbers of epoch, step and ranks."""
-    return [part for part in position.split(":") if not part.startswith(("epoch", "step", "world"))]
-
-
-def _elsewhere(position: str, epoch: int, step: int) -> str:
-    """The same stream's position there."""
-    numbers = {"epoch": epoch, "step": step}
-    parts = (part.partition("=") for part in position.split(":"))
-    return ":".join(f"{name}{equals}{numbers.get(name, value)}" for name, equals, value in parts)

@@ -16,7 +16,7 @@ slots of the same run, so it costs a packet a step. Where Accelerate divides wha
 
 from __future__ import annotations
 
-import logging
+import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -28,11 +28,10 @@ from torch.utils.data import IterableDataset, get_worker_info
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from . import _leat, daemon, frameworks, ranks, resharding
-from .errors import Error, SpecError
+from .errors import SpecError
 from .passes import Pass, Passes, Worker
 from .records import TEXT
-
-_log = logging.getLogger("leat")
+from .stream import Stream
 
 STATE_VERSION = 1
 _NOT_ROWS = (
@@ -100,7 +99,7 @@ class TorchDataset(IterableDataset[Item]):
         self._consumer: resharding.Consumer | None = None  # as it was when this was pickled
         self._known_share: dict[str, int] = {}  # as it was when a worker was spawned, which cannot ask for itself
         self._feed: _Feed | None = None
-        self._current: _Pass | None = None
+        self._current: _Place | None = None
         self._n_steps: dict[int, tuple[int, int]] = {}  # by world size: steps of an epoch over all ranks, rows of a batch
         if "position" in options:
             self._load_position(options.pop("position"))
@@ -113,8 +112,8 @@ class TorchDataset(IterableDataset[Item]):
         mark = self._pending if begun.is_first else START
         if worker is not None:
             self._pending = START  # its own copy: the workers that last see nothing of what set_epoch() does to the parent's
-        self._current = _Pass(self, consumer, worker, begun, mark)
-        return self._current
+        self._current = _Place(begun, mark._replace(seen=0))
+        return _Pass(self, consumer, worker, self._current)
 
     def __len__(self) -> int:
         n_processes = resharding.count_processes()
@@ -137,7 +136,7 @@ class TorchDataset(IterableDataset[Item]):
         """Where this process stands: to be given to load_state_dict(), also of another dataset over the same source. While
         workers read, only they know: then it is the start of the next epoch, and StatefulDataLoader asks them."""
         current = self._current
-        if current is not None and current.number == self._passes.last and not current.is_ended and not self._passes.is_fresh:
+        if current is not None and current.begun.number == self._passes.last and not current.is_ended and not self._passes.is_fresh:
             return current.state_dict()
         return _state(self._passes.next_epoch, self._pending if self._passes.is_fresh else START, False)
 
@@ -194,13 +193,12 @@ class TorchDataset(IterableDataset[Item]):
     def _share(self) -> dict[str, int]:
         return self._known_share or ranks.options(*self._given)
 
-    def _open(self, share: Mapping[str, int]) -> _Feed:
-        """The open stream of this process for that share of the steps."""
-        if self._feed is not None and self._feed.fits(share):
-            return self._feed
-        self.close()
-        self._feed = _Feed(self, share)
-        return self._feed
+    def _stream(self, share: Mapping[str, int], epoch: int, position: str | None) -> Stream:
+        """This process's stream for that share of the steps, of which the next iterator is of that epoch, or goes on there."""
+        if self._feed is None or not self._feed.fits(share):
+            self.close()
+            self._feed = _Feed(self, share)
+        return self._feed.at(epoch, position)
 
     def _count(self, share: Mapping[str, int]) -> tuple[int, int]:
         """Steps of an epoch for a rank, rows of a batch."""
@@ -208,10 +206,10 @@ class TorchDataset(IterableDataset[Item]):
         if world_size not in self._n_steps:
             feed = _Feed(self, share)
             try:
-                native = feed.begin(self._passes.next_epoch, None)
-                if native.n_steps is None:
-                    raise TypeError(f"the number of steps of an epoch is not known: {native.steps_reason}")
-                self._n_steps[world_size] = native.n_steps // native.world_size, native.batch_size
+                stream = feed.at(self._passes.next_epoch, None)
+                n_steps = self._passes.steps(stream.world_size) if stream.known_steps is None else None
+                n_steps = stream.n_steps if n_steps is None else n_steps
+                self._n_steps[world_size] = n_steps // stream.world_size, stream.batch_size
             finally:
                 feed.close()
         return self._n_steps[world_size]
@@ -239,7 +237,7 @@ class _Feed:
         self._options = {**dataset._options, **share}
         self._share = dict(share)
         self._pid = os.getpid()
-        self._native: _leat.Stream | None = None
+        self._stream: Stream | None = None
 
     @property
     def is_own(self) -> bool:
@@ -250,67 +248,82 @@ class _Feed:
         """It serves that share, in this process."""
         return self.is_own and self._share == dict(share)
 
-    def begin(self, epoch: int, position: str | None) -> _leat.Stream:
-        """The stream at the start of that epoch, or at a position in it."""
-        native = self._native
-        if native is not None and position is None and not native.is_closed:
-            try:
-                native.seek(epoch)
-                return native
-            except Error as error:  # batches are held, or the stream has failed: a new one says what it is
-                _log.debug("opening anew: %s", error)
-        self.close()
-        place: dict[str, Any] = {"first_epoch": epoch} if position is None else {"position": position}
-        self._native = self._open({**self._options, **place})
-        return self._native
+    def at(self, epoch: int, position: str | None) -> Stream:
+        """The stream, of which the next iterator is of that epoch, or goes on at a position in it."""
+        if self._stream is None:
+            place: dict[str, Any] = {"first_epoch": epoch} if position is None else {"position": position}
+            self._stream = self._open({**self._options, **place})
+        elif position is None:
+            self._stream.set_epoch(epoch)
+        else:
+            self._stream.load_state_dict({"position": position, "version": 1})
+        return self._stream
 
     def close(self) -> None:
-        native, self._native = self._native, None
-        if native is not None:
-            native.close()
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
 
-    def _open(self, options: Mapping[str, Any]) -> _leat.Stream:
+    def _open(self, options: Mapping[str, Any]) -> Stream:
         if isinstance(self._source, str):
             from . import pipeline
 
-            return pipeline.open(self._source, **options).native
-        return cast(_leat.Stream, self._source.open(**options).native)
+            return pipeline.open(self._source, **options)
+        return cast("Stream", self._source.open(**options))
+
+
+class _Place:
+    """Where a pass is, and which one it is."""
+
+    def __init__(self, begun: Pass, mark: Mark) -> None:
+        self.begun = begun
+        self.epoch = begun.epoch
+        self.mark = mark
+        self.is_ended = False
+
+    def state_dict(self) -> dict[str, Any]:
+        return _state(self.epoch, self.mark, self.is_ended)
 
 
 class _Pass(Iterator[Item]):
     """One epoch of a dataset in one worker. Nothing is opened before the first item is asked for."""
 
     def __init__(
-        self, dataset: TorchDataset, consumer: resharding.Consumer | None, worker: Worker | None, begun: Pass, mark: Mark
+        self, dataset: TorchDataset, consumer: resharding.Consumer | None, worker: Worker | None, place: _Place
     ) -> None:
         self._dataset = dataset
         self._consumer = consumer
         self._worker = worker
-        self.number = begun.number
-        self._epoch = begun.epoch
-        self._mark = mark._replace(seen=0)
+        self._place = place
+        self._is_used = worker is not None  # workers are asked at once
         self._items: Iterator[Marked] | None = None
-        self.is_ended = False
 
     def __next__(self) -> Item:
-        if self.is_ended:
+        if self._place.is_ended:
             raise StopIteration
         if self._items is None:
             self._items = self._begin()
+            self._is_used = True
         try:
-            item, self._mark = next(self._items)
+            item, self._place.mark = next(self._items)
         except StopIteration:
-            self.is_ended = True
+            self._place.is_ended = True
             raise
         return cast(Item, item)  # None is only given to who drops it
 
     def state_dict(self) -> dict[str, Any]:
-        return _state(self._epoch, self._mark, self.is_ended)
+        return self._place.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._epoch, self._mark, self.is_ended = _read_state(state)
-        self._items = None
-        self._dataset._passes.resume(self._epoch)
+        place = self._place
+        place.epoch, place.mark, place.is_ended = _read_state(state)
+        self._items, self._is_used = None, True
+        self._dataset._passes.resume(place.epoch)
+
+    def __del__(self) -> None:
+        if not self._is_used:
+            with contextlib.suppress(Exception):  # as the process ends, nothing may be there any more
+                self._dataset._passes.give_back(self._place.begun)
 
     def _begin(self) -> Iterator[Marked]:
         consumer = self._consumer
@@ -318,7 +331,7 @@ class _Pass(Iterator[Item]):
             return self._read(self._dataset._share(), _turns(self._worker))
         if consumer.kind == resharding.SHARD and not self._dataset.rows:
             share = {"rank": consumer.process, "world_size": consumer.n_processes}
-            return _between(self._read(share, _turns(self._worker)), consumer, self._mark)
+            return _between(self._read(share, _turns(self._worker)), consumer, self._place.mark)
         if self._worker is not None and self._worker.id > 0:
             return iter(())  # what is cut up in one place comes from one place
         items = self._read({"rank": 0, "world_size": 1}, (0, 1))
@@ -332,27 +345,28 @@ class _Pass(Iterator[Item]):
         """Items of this worker's turns among the share's batches."""
         batches = self._take(share, *turns)
         if self._dataset.rows and not self._dataset.has_records:
-            return _rows_of(batches, self._mark)
+            return _rows_of(batches, self._place.mark)
         return ((batch, after) for batch, _, after in batches)
 
     def _take(self, share: Mapping[str, int], turn: int, n_turns: int) -> Iterator[tuple[Item, Mark, Mark]]:
         """This worker's batches, each with the marks before and behind it."""
-        native = self._dataset._open(share).begin(self._epoch, self._mark.position)
-        seen = self._mark.seen
-        before = Mark(native.position, seen, 0)
-        while True:
-            batch = native.next()
-            if isinstance(batch, int):
-                return
+        place = self._place
+        seen = place.mark.seen
+        stream = self._dataset._stream(share, place.epoch, place.mark.position)
+        batches = iter(stream)
+        before = Mark(batches.position, seen, 0)
+        for batch in batches:
             tensors = self._convert(batch) if seen % n_turns == turn else None
             if self._dataset.copy is not False or tensors is None:
                 batch.release()
             del batch
             seen += 1
-            after = Mark(native.position, seen, 0)
+            after = Mark(batches.position, seen, 0)
             if tensors is not None:
                 yield tensors, before, after
             before = after
+        if self._worker is not None and stream.known_steps is not None:
+            self._dataset._passes.tell_steps(stream.known_steps, stream.world_size)
 
     def _convert(self, batch: _leat.Batch) -> Item:
         arrays = frameworks.convert(batch, "torch", copy=self._dataset.copy)

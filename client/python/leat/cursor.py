@@ -1,0 +1,312 @@
+"""Where a loop stands in a stream, and the session that gives it batches."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import operator
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from . import _leat, errors
+from .waiting import Waiting
+
+if TYPE_CHECKING:
+    from .batch import Batch
+
+_known_steps: dict[tuple[str, int], int] = {}  # by what a stream is and its world size: the steps of an epoch that was read
+
+
+class Limits(NamedTuple):
+    """How many epochs and batches of this rank are still to come. None: without end."""
+
+    epochs: int | None = None
+    steps: int | None = None
+
+    def less(self, n_epochs: int, n_steps: int) -> Limits:
+        """What is left of them behind so many more."""
+        return Limits(
+            None if self.epochs is None else self.epochs - n_epochs, None if self.steps is None else self.steps - n_steps
+        )
+
+    @property
+    def are_reached(self) -> bool:
+        return (self.epochs is not None and self.epochs <= 0) or (self.steps is not None and self.steps <= 0)
+
+
+_NO_LIMITS = Limits()
+
+# Opens another session: at a position, within limits. The last argument is true if an epoch begins there.
+Opener = Callable[[str, Limits, bool], _leat.Stream]
+
+
+class LeftError(Exception):
+    """The cursor was abandoned while a batch was waited for: its stream has gone elsewhere."""
+
+
+class Session:
+    """A session with the daemon, and the tasks that wait for it."""
+
+    def __init__(self, native: _leat.Stream) -> None:
+        self.native = native
+        self.waiting = Waiting(native)
+        self.has_told_steps = native.n_steps is not None
+
+    def close(self) -> None:
+        if not self.native.is_closed:
+            self.waiting.wake()
+        self.native.close()
+        settle_copies(is_waiting=True)
+
+
+class Cursor:
+    """A place in an epoch of a stream, and the session that gives what comes from there on.
+
+    The session is opened when it is first needed. A cursor whose session is taken away remembers its position: if it is used
+    again, it opens another session there. Threads may share a cursor: each batch comes to one of them, and each is told the end
+    of the epoch.
+    """
+
+    def __init__(
+        self, opener: Opener | None, limits: Limits, epoch: int, position: str = "", session: Session | None = None
+    ) -> None:
+        """position: where it stands, if there is no session that stands there."""
+        self.limits = limits  # as they were at the cursor's start
+        self.epoch = epoch
+        self.given: str | None = None  # the position behind what was given, while more than that was taken
+        self.is_used = False  # a batch was asked for
+        self.is_ended = False
+        self.is_told = False  # of the end
+        self.is_interrupted = False  # an exception came out of it: who iterated may never come back, nor let go of it
+        self._opener = opener
+        self._position = position
+        self._lock = threading.RLock()
+        self._n_ends = self._n_batches = 0  # of the session, when the cursor got it
+        self._n_taken = 0  # from the sessions before this one
+        self._is_abandoned = self._is_closed = False
+        self.session: Session | None = None
+        if session is not None:
+            self._take(session)
+
+    # ---- the session
+
+    @property
+    def native(self) -> _leat.Stream:
+        """Of the session, which is opened if there is none."""
+        return self._opened().native
+
+    def _opened(self) -> Session:
+        with self._lock:
+            if self.session is None:
+                self._take(Session(self._open()))
+            assert self.session is not None
+            return self.session
+
+    def check_open(self) -> None:
+        """Error: the stream is closed."""
+        if self._is_closed:
+            raise errors.Error("the stream is closed", code=-errno.EBADF)
+
+    def _open(self) -> _leat.Stream:
+        self.check_open()
+        if self._opener is None:
+            raise errors.Error("this stream was made of one session, and cannot open another")
+        step = _leat.position_parse(self._position)[1]
+        return self._opener(self._position, self.limits.less(0, self._n_taken), step == 0)
+
+    def _take(self, session: Session) -> None:
+        self._n_ends, self._n_batches = session.native.n_ends, session.native.n_batches
+        self.session = session
+
+    def give(self) -> Session | None:
+        """The session, which the cursor has no more; None: it has none, or its stream is closed."""
+        with self._lock:
+            session = self.session
+            if session is None or self._is_closed:
+                return None
+            with contextlib.suppress(errors.ForkedError):  # a child has nothing of its parent's
+                self._position = session.native.position
+            self._n_taken += session.native.n_batches - self._n_batches
+            self.session = None
+            return session
+
+    def leave(self) -> None:
+        """Ends the session, and keeps the place."""
+        session = self.give()
+        if session is not None:
+            session.close()
+
+    def pause(self) -> None:
+        """Nobody takes batches for now: the daemon need not have any ready."""
+        session = self.session
+        if session is None or session.native.is_closed:
+            return
+        try:
+            session.native.pause()
+        except errors.HeldError:
+            self.leave()
+
+    def abandon(self) -> Session | None:
+        """As give(), for good. Who waits for a batch is told by LeftError, once the session is used."""
+        self._is_abandoned = True
+        return self.give()
+
+    def close(self) -> None:
+        """Ends the session. The cursor can still tell its place."""
+        with self._lock:
+            self._is_closed = True
+            session = self.session
+        if session is not None:
+            session.close()
+
+    def follow(self, has_reader: bool) -> Cursor:
+        """The cursor of the next epoch, on the same session. has_reader: somebody goes on with this one, so that it keeps its
+        session, unless it is over."""
+        with self._lock:
+            limits = _NO_LIMITS if self.limits == _NO_LIMITS else self.limits.less(1, self._n_all)
+            session = self.give() if self.is_over or not has_reader or self.is_interrupted else None
+            if session is not None and not self._passes_over(session):
+                session = None
+            place = elsewhere(self.position, self.epoch + 1, 0) if session is None else ""
+            following = Cursor(self._opener, limits, self.epoch + 1, place, session)
+            following._is_closed = self._is_closed
+            return following
+
+    @property
+    def _n_all(self) -> int:
+        return self._n_taken + (self.session.native.n_batches - self._n_batches if self.session is not None else 0)
+
+    def _passes_over(self, session: Session) -> bool:
+        """The session stands at the start of the next epoch now, or has ended. False: it was closed."""
+        if self.is_ended:
+            return True
+        try:
+            if self._is_all_given(session.native):
+                self._read_end(session)
+            else:
+                session.native.skip_epoch()
+        except errors.Error:  # batches are held, or it has failed: a new one tells
+            session.close()
+            return False
+        return True
+
+    def _read_end(self, session: Session) -> None:
+        """All batches of the epoch were given, but not its end."""
+        native = session.native
+        got = native.next(None, self._n_ends)
+        if not isinstance(got, int):
+            got.release()
+            raise errors.Error(f"an epoch of {native.name} has more steps than the {native.n_steps} that were announced")
+        self._end(session)
+
+    # ---- batches
+
+    def next(self, timeout: float | None = None) -> Batch | None:
+        """The next batch; None at the end of the epoch. LeftError: the cursor was abandoned."""
+        self.is_used = True
+        session = self.session
+        if session is None:
+            if self.is_ended or self.limits.are_reached:
+                self.is_ended = True
+                return None
+            session = self._opened()
+        try:
+            got = session.native.next(timeout, self._n_ends)
+        except errors.TimedOutError:
+            raise
+        except errors.Error as error:
+            if error.code == -errno.EBADF and self.session is not session:
+                return self._next_elsewhere(timeout)
+            self.is_interrupted = True
+            raise
+        except BaseException:
+            self.is_interrupted = True
+            raise
+        if got.__class__ is not int:
+            return got  # type: ignore[return-value]
+        if self.session is not session and not self.is_ended:
+            return self._next_elsewhere(timeout)
+        self._end(session)
+        return None
+
+    def _next_elsewhere(self, timeout: float | None) -> Batch | None:
+        """The session was taken away meanwhile."""
+        if self._is_abandoned:
+            raise LeftError
+        return self.next(timeout)
+
+    async def next_async(self) -> Batch | None:
+        """As next(), for an event loop. Several tasks may wait at once."""
+        while True:
+            with contextlib.suppress(errors.TimedOutError):
+                return self.next(0)
+            await self._opened().waiting.until_readable()
+
+    def _end(self, session: Session) -> None:
+        with self._lock:
+            if self.is_ended:
+                return
+            self.is_ended = True
+            native = session.native
+            if not session.has_told_steps and native.n_steps is not None:
+                session.has_told_steps = True
+                _known_steps[_identity(native)] = native.n_steps
+
+    # ---- the place
+
+    @property
+    def is_over(self) -> bool:
+        """The epoch has ended, or all of its batches were given."""
+        session = self.session
+        return self.is_ended or (session is not None and not session.native.is_closed and self._is_all_given(session.native))
+
+    def _is_all_given(self, native: _leat.Stream) -> bool:
+        epoch, step = native.position_numbers
+        return native.n_steps is not None and epoch == self.epoch and step >= native.n_steps
+
+    @property
+    def position(self) -> str:
+        """Where to go on: behind the last batch that was given."""
+        session = self.session
+        return self.given or (self._position if session is None else session.native.position)
+
+    def hold_place(self) -> None:
+        """`position` stays where it is, though more is taken, until let_place()."""
+        self.given = self.position
+
+    def let_place(self) -> None:
+        """`position` is behind all that was taken."""
+        self.given = None
+
+
+def steps_of(native: _leat.Stream) -> int | None:
+    """The steps of an epoch over all ranks; None: nobody knows, and no epoch was read to its end in this process."""
+    return _known_steps.get(_identity(native)) if native.n_steps is None else native.n_steps
+
+
+def _identity(native: _leat.Stream) -> tuple[str, int]:
+    return bound_part(native.position), native.world_size
+
+
+def bound_part(position: str) -> str:
+    """What must be the same where one goes on: all but the numbers of epoch, step and ranks."""
+    return ":".join(part for part in position.split(":") if not part.startswith(("epoch", "step", "world")))
+
+
+def elsewhere(position: str, epoch: int, step: int) -> str:
+    """The same stream's position there. SpecError: there is no such epoch or step."""
+    numbers = {"epoch": operator.index(epoch), "step": operator.index(step)}
+    for name, number in numbers.items():
+        if not 0 <= number < 2**64:
+            raise errors.SpecError(f"{name} is {number}, which is outside 0..{2**64 - 1}")
+    parts = (part.partition("=") for part in position.split(":"))
+    return ":".join(f"{name}{equals}{numbers.get(name, value)}" for name, equals, value in parts)
+
+
+def settle_copies(is_waiting: bool) -> None:
+    """Gives slots back that a GPU has read; all that are on their way to one, if it is to wait for them."""
+    cuda = sys.modules.get(f"{__package__}.cuda")
+    if cuda is not None:
+        cuda.settle(is_waiting)
