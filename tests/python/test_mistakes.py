@@ -65,7 +65,6 @@ MISTAKES: list[tuple[str, type[Exception], list[str]]] = [
     ),
     # batches
     (f'next(iter({LABELS}.batch(2)))["label"]', KeyError, ["no tensor 'label'", "'labels'"]),
-    (f'next(iter({LABELS}.batch(2)))["labels"][0]', TypeError, ["labels:", "numpy.asarray(tensor)", 'batch.to("torch")']),
     (f"list({LABELS}.batch(2))", leat.HeldError, ["batches of the window are held: release() them, make copies"]),
     (f'{LABELS}.batch(2).to("tensorflow")', leat.SpecError, ["'tensorflow' is none of numpy, torch, jax, mlx"]),
     # what needs more than there is
