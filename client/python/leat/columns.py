@@ -49,7 +49,12 @@ class Column:
         return self.kind.startswith("list<")
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.kind or self.refusal})"
+        return f"{self.name} ({_shown(self.kind) or self.refusal})"
+
+
+def _shown(kind: str) -> str:
+    """As people write it: specs keep "list<int64>", in which positions and caches of older versions have it."""
+    return f"{kind[5:-1]}[]" if kind.startswith("list<") else kind
 
 
 def wanted(columns: Mapping[str, Column], names: Iterable[str], forms: Mapping[str, str] | None = None) -> list[Column]:
@@ -219,7 +224,7 @@ def merge(name: str, kinds: Iterable[tuple[str, str]]) -> Column:
     if all(kind.startswith("list<") for kind in names):
         return Column(name, f"list<{_wider({kind[5:-1] for kind in names})}>")
     if "text" in names or any(kind.startswith("list<") for kind in names):
-        return Column(name, "", f"values of different kinds: {', '.join(sorted(names))}")
+        return Column(name, "", f"values of different kinds: {', '.join(sorted(map(_shown, names)))}")
     return Column(name, _wider(names))
 
 
@@ -284,7 +289,7 @@ def _fit(column: Column, value: Any, row: int) -> Any:
     if kind == "list<int64>" and not value:
         return value
     if merge(column.name, [(kind, refusal), (column.kind, "")]).kind != column.kind:
-        raise DataError(f"the column {column.name!r} of row {row:,} is {kind or refusal}, those before are {column.kind}")
+        raise DataError(f"the column {column.name!r} of row {row:,} is {_shown(kind) or refusal}, those before are {_shown(column.kind)}")
     if column.kind == "text" and not value.isascii():
         _check_utf8(column.name, value, row)
     return _converted(column, value, row)
