@@ -152,7 +152,7 @@ const char *leat_stream_position(struct leat_stream *stream) {
 int leat_position_parse(const char *text, uint64_t *ret_epoch, uint64_t *ret_step,
                         uint64_t *ret_seed, uint32_t *ret_world_size) {
     struct leat_position position;
-    int r = text ? leat_position_read(text, &position, NULL) : -EINVAL;
+    int r = text ? leat_position_read(text, &position, LEAT_ERROR_IGNORED) : -EINVAL;
 
     if (r < 0)
         return r;

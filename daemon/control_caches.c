@@ -72,7 +72,7 @@ static void read_stream(struct row *row, const char *description) {
 
     if (n == 0 || leat_json_new(n, &json) < 0)
         return;
-    if (leat_json_parse(json, description, n, n, &root, NULL) == 0 &&
+    if (leat_json_parse(json, description, n, n, &root, LEAT_ERROR_IGNORED) == 0 &&
         leat_json_find(root, "stream", 6, &node) && leat_json_kind(node) == LEAT_JSON_STRING) {
         text = leat_json_string(node, &n_text);
         memcpy(row->stream, text, n_text < LEAT_NAME_MAX ? n_text : LEAT_NAME_MAX);
@@ -93,7 +93,8 @@ static void add_row(struct leat_control_caches *caches, const struct folder *fol
     *row = (struct row){.folder = folder, .entry = entry};
     if (!entry)
         return;
-    row->is_damaged = leat_cache_store_peek(folder->path, entry->name, &file, NULL) < 0;
+    row->is_damaged =
+        leat_cache_store_peek(folder->path, entry->name, &file, LEAT_ERROR_IGNORED) < 0;
     if (file) {
         row->n_records = file->n_records;
         read_stream(row, file->description);

@@ -444,10 +444,8 @@ static int expand(struct walk *walk, const char *entry) {
 int leat_files_expand(struct leat_files *ret_files, const char *const *entries, size_t n_entries,
                       const char *base_directory, const struct leat_texts *suffixes,
                       const struct leat_opener *opener, struct leat_error *err) {
-    struct leat_error unused = LEAT_ERROR_INIT;
     bool has_base = base_directory && strcmp(base_directory, ".") != 0;
-    struct walk walk = {
-        .files = ret_files, .suffixes = suffixes, .opener = opener, .err = err ? err : &unused};
+    struct walk walk = {.files = ret_files, .suffixes = suffixes, .opener = opener, .err = err};
     int r = 0;
 
     *ret_files = (struct leat_files){.paths = NULL};

@@ -87,16 +87,17 @@ void leat_load_repair(struct leat_map_job *job) {
     const uint8_t *bytes = NULL;
     int fd = -1;
 
-    if (leat_load_encode(job, &block, NULL) == 0 &&
+    if (leat_load_encode(job, &block, LEAT_ERROR_IGNORED) == 0 &&
         leat_cache_frame_store(&made, frame->is_lz4 ? LEAT_CACHE_LZ4 : LEAT_CACHE_RAW, &block,
-                               &stored, &bytes, NULL) == 0 &&
+                               &stored, &bytes, LEAT_ERROR_IGNORED) == 0 &&
         made.n_stored == frame->n_stored &&
         memcmp(made.checksum, frame->checksum, sizeof(made.checksum)) == 0)
         job->load.is_same = true;
     if (job->load.is_same && job->load.fd >= 0)
         fd = reopen(job->load.fd);
     if (fd >= 0) {
-        job->load.is_repaired = leat_cache_file_write(fd, job->load.seed, frame, bytes, NULL) == 0;
+        job->load.is_repaired =
+            leat_cache_file_write(fd, job->load.seed, frame, bytes, LEAT_ERROR_IGNORED) == 0;
         (void)close(fd);
     }
     leat_cache_bytes_deinit(&block);

@@ -21,7 +21,7 @@ static void take_rows(struct leat_plan *plan, const char *folder,
     char name[LEAT_CACHE_NAME_MAX];
 
     leat_cache_store_name(identity, name);
-    if (leat_cache_store_peek(folder, name, &file, NULL) < 0)
+    if (leat_cache_store_peek(folder, name, &file, LEAT_ERROR_IGNORED) < 0)
         return;
     if (file->is_complete && memcmp(&file->identity, identity, sizeof(*identity)) == 0) {
         plan->has_n_rows = true;
@@ -41,7 +41,7 @@ void leat_steps_look(struct leat_plan *plan, const struct leat_opener *opener,
     leat_plan_passing(plan, &passing);
     if (!passing.is_blind || !folder || plan->source->files.n_paths > FILES_MAX)
         return;
-    if (leat_cache_key(plan, opener, &data, &identity, NULL) == 0) {
+    if (leat_cache_key(plan, opener, &data, &identity, LEAT_ERROR_IGNORED) == 0) {
         if (!plan->cache_path)
             leat_index_key(leat_index_has_columns(plan), &identity);
         take_rows(plan, folder, &identity);

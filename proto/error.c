@@ -15,8 +15,6 @@ static void copy_text(char *target, size_t size, const char *text) {
 }
 
 int leat_error_setv(struct leat_error *err, int code, const char *format, va_list ap) {
-    if (!err)
-        return code;
     if (err->code)
         return err->code;
     err->code = code;
@@ -39,8 +37,6 @@ int leat_error_oom(struct leat_error *err) {
 }
 
 void leat_error_locate(struct leat_error *err, const char *file, uint32_t line, uint32_t column) {
-    if (!err)
-        return;
     if (file && err->file[0] && strncmp(file, err->file, sizeof(err->file) - 1) != 0)
         return;
     if (file && !err->file[0])
@@ -56,8 +52,6 @@ void leat_error_prefix(struct leat_error *err, const char *format, ...) {
     char whole[LEAT_ERROR_PATH_MAX * 2];
     va_list ap;
 
-    if (!err)
-        return;
     va_start(ap, format);
     (void)vsnprintf(part, sizeof(part), format, ap);
     va_end(ap);

@@ -7,6 +7,9 @@
  *     file:line:column: path: message
  *
  * where absent parts are left out. Any thread; the value belongs to whoever holds it.
+ *
+ * A function that reports into a `struct leat_error *` never takes NULL there: a caller that needs
+ * no reason passes LEAT_ERROR_IGNORED. tests/check/house_rules.py looks for NULL at such places.
  */
 #pragma once
 
@@ -29,11 +32,11 @@ struct leat_error {
     char message[LEAT_ERROR_MESSAGE_MAX];
 };
 
-#define LEAT_ERROR_INIT ((struct leat_error){.code = 0})
+#define LEAT_ERROR_INIT    ((struct leat_error){.code = 0})
+#define LEAT_ERROR_IGNORED (&LEAT_ERROR_INIT)
 
 /* Sets code and message; returns `code` (negative errno), so that `return leat_error_set(err,
- * -EINVAL, ...)` reads well. err may be NULL. Does nothing but return the first code if an error is
- * already set. */
+ * -EINVAL, ...)` reads well. Does nothing but return the first code if an error is already set. */
 __attribute__((format(printf, 3, 4))) int leat_error_set(struct leat_error *err, int code,
                                                          const char *format, ...);
 __attribute__((format(printf, 3, 0))) int leat_error_setv(struct leat_error *err, int code,

@@ -64,8 +64,8 @@ static void read_about(struct about *about, const struct leat_cache_file *file) 
 
     *about = (struct about){.json = NULL};
     if (n > 0 && leat_json_new(n, &about->json) == 0)
-        about->is_there =
-            leat_json_parse(about->json, file->description, n, n, &about->root, NULL) == 0;
+        about->is_there = leat_json_parse(about->json, file->description, n, n, &about->root,
+                                          LEAT_ERROR_IGNORED) == 0;
 }
 
 static void add_string(struct leat_text *text, const struct about *about, const char *key) {
@@ -162,7 +162,7 @@ static int list_folders(const struct leat_cli_arguments *arguments, struct leat_
         struct leat_cache_file *file = NULL;
 
         (void)leat_cache_store_peek(caches.items[i].folder, caches.items[i].entry.name, &file,
-                                    NULL);
+                                    LEAT_ERROR_IGNORED);
         leat_text_add(&text, arguments->json && i > 0 ? ",\n " : "");
         if (arguments->json)
             add_entry_json(&text, &caches.items[i], file);
@@ -228,7 +228,7 @@ static void verify_blocks(struct verification *verification, struct verdict *ver
             leat_error_oom(&verdict->error);
         else if (leat_cli_interrupt_seen())
             leat_error_set(&verdict->error, -EINTR, "interrupted");
-        else if (leat_cache_file_read(file->fd, frame, stored, NULL) < 0)
+        else if (leat_cache_file_read(file->fd, frame, stored, LEAT_ERROR_IGNORED) < 0)
             tell_damage(verdict, frame, verification->as_json);
         verdict->n_blocks++;
         verdict->n_bytes += frame->n_stored;

@@ -367,7 +367,7 @@ static int drop_damaged_tail(struct leat_cache_file *file, struct leat_error *er
             return leat_error_oom(err);
         }
         stored = larger;
-        r = leat_cache_file_read(file->fd, last, stored, NULL);
+        r = leat_cache_file_read(file->fd, last, stored, LEAT_ERROR_IGNORED);
         if (r == -EBADMSG)
             forget_last(file);
     }
@@ -380,9 +380,9 @@ static int walk(struct leat_cache_file *file, uint64_t n_bytes, struct leat_erro
     int r = 0;
 
     while (r == 0 && n_bytes > file->end && n_bytes - file->end >= sizeof(head)) {
-        r = read_all(file->fd, file->end, head, sizeof(head), NULL);
+        r = read_all(file->fd, file->end, head, sizeof(head), LEAT_ERROR_IGNORED);
         if (r == 0)
-            r = add_packed(file, head, n_bytes, NULL);
+            r = add_packed(file, head, n_bytes, LEAT_ERROR_IGNORED);
     }
     if (r == 0 || r == -EBADMSG)
         r = drop_damaged_tail(file, err);
@@ -413,11 +413,9 @@ static int read_frames(struct leat_cache_file *file, struct leat_error *err) {
 }
 
 int leat_cache_file_open(int take_fd, struct leat_cache_file **ret_file, struct leat_error *err) {
-    struct leat_error unused = LEAT_ERROR_INIT;
     struct leat_cache_file *file = file_alloc(take_fd);
     int r;
 
-    err = err ? err : &unused;
     if (!file)
         return leat_error_oom(err);
     r = read_head(file, err);

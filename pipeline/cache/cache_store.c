@@ -149,7 +149,7 @@ static int go_on(struct opening *opening, int fd) {
         (void)close(fd);
         return fail(opening, -errno, opening->partial);
     }
-    r = leat_cache_file_open(fd, &file, NULL);
+    r = leat_cache_file_open(fd, &file, LEAT_ERROR_IGNORED);
     if (r == 0 && memcmp(&file->identity, opening->identity, sizeof(file->identity)) == 0) {
         (void)close(kept);
         file->is_complete = false;
@@ -169,7 +169,7 @@ static int go_on(struct opening *opening, int fd) {
 static int look_on(struct opening *opening, int take_fd) {
     struct leat_cache_file *file = NULL;
 
-    if (leat_cache_file_open(take_fd, &file, NULL) == 0 &&
+    if (leat_cache_file_open(take_fd, &file, LEAT_ERROR_IGNORED) == 0 &&
         memcmp(&file->identity, opening->identity, sizeof(file->identity)) == 0) {
         file->is_complete = false;
         opening->found->file = file;
@@ -227,7 +227,7 @@ int leat_cache_store_open(const char *folder, const struct leat_cache_identity *
     }
     (void)close(opening.folder);
     if (r == 0 && may_build) /* what is open is in use, and stays */
-        (void)leat_cache_store_make_room(folder, limits, 0, NULL);
+        (void)leat_cache_store_make_room(folder, limits, 0, LEAT_ERROR_IGNORED);
     return r == -ENOENT || r == AGAIN ? 0 : r;
 }
 
@@ -264,7 +264,7 @@ void leat_cache_store_discard(const char *folder, const struct leat_cache_file *
     char partial[LEAT_CACHE_NAME_MAX];
     int fd;
 
-    if (open_folder(folder, false, &fd, NULL) < 0)
+    if (open_folder(folder, false, &fd, LEAT_ERROR_IGNORED) < 0)
         return;
     name_file(&file->identity, ".partial", partial);
     if (is_named(fd, partial, file->fd))

@@ -98,6 +98,7 @@ int leat_cache_store_list(const char *folder, bool with_use, struct leat_cache_e
 static int open_in(const char *folder, const char *name, int *ret_folder, int *ret_fd,
                    struct leat_error *err) {
     bool is_complete;
+    int r;
 
     if (!is_cache_name(name, &is_complete))
         return leat_error_set(err, -EINVAL, "\"%.80s\" is no name of a cache", name);
@@ -109,14 +110,13 @@ static int open_in(const char *folder, const char *name, int *ret_folder, int *r
         *ret_fd = openat(*ret_folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (*ret_fd >= 0)
         return 0;
-    leat_error_set(err, -errno, "%s/%s: %s", folder, name, strerror(errno));
+    r = leat_error_set(err, -errno, "%s/%s: %s", folder, name, strerror(errno));
     (void)close(*ret_folder);
-    return err ? err->code : -ENOENT;
+    return r;
 }
 
 int leat_cache_store_remove(const char *folder, const char *name, struct leat_error *err) {
-    struct leat_error unused = LEAT_ERROR_INIT;
-    int directory, fd, r = open_in(folder, name, &directory, &fd, err ? err : &unused);
+    int directory, fd, r = open_in(folder, name, &directory, &fd, err);
 
     if (r < 0)
         return r;
@@ -159,7 +159,7 @@ int leat_cache_store_make_room(const char *folder, const struct leat_cache_limit
 
         if (!is_too_much && entries[i].used_ns >= oldest_ns)
             break;
-        if (leat_cache_store_remove(folder, entries[i].name, NULL) < 0)
+        if (leat_cache_store_remove(folder, entries[i].name, LEAT_ERROR_IGNORED) < 0)
             continue;
         n_bytes -= entries[i].n_bytes;
         n_files--;

@@ -57,8 +57,6 @@ static void locate(const struct leat_component *component, struct leat_error *er
 }
 
 int leat_component_place(const struct leat_component *component, struct leat_error *err) {
-    if (!err)
-        return -EINVAL;
     for (const struct leat_component *at = component; at->parent; at = at->parent)
         prefix_part(at, err);
     if (component->document)

@@ -180,7 +180,7 @@ static bool is_tokenizer(const struct file *file) {
 
     if (leat_json_new(file->n, &json) < 0)
         return false;
-    if (leat_json_parse(json, file->data, file->n, file->n, &root, NULL) == 0)
+    if (leat_json_parse(json, file->data, file->n, file->n, &root, LEAT_ERROR_IGNORED) == 0)
         has_model = leat_json_find(root, "model", strlen("model"), &model) &&
                     leat_json_kind(model) == LEAT_JSON_OBJECT;
     leat_json_free(json);

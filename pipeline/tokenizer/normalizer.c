@@ -91,7 +91,7 @@ static const char *guess_name(const struct leat_component *component) {
 static int name_of(const struct leat_component *component, const char **ret_name,
                    struct leat_error *err) {
     const char *type, *guess;
-    int r = leat_component_type(component, &type, NULL);
+    int r = leat_component_type(component, &type, LEAT_ERROR_IGNORED);
 
     if (r == 0 && (strcmp(type, "Sequence") == 0 || find_kind(type))) {
         *ret_name = type;

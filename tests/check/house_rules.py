@@ -73,19 +73,65 @@ def check_file(root, path):
             yield f"{name}:{number}: more than {MAX_COLUMNS} columns"
 
 
+def blanked(text):
+    """The text of a C file without its comments, strings and directives; lines stay where they are."""
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:\\\n|[^\n])*',
+                  lambda found: re.sub(r"[^\n]", " ", found.group()), text, flags=re.DOTALL | re.MULTILINE)
+
+
+def arguments(text, start):
+    """What stands between the parenthesis at start and its other one, split at the outer commas."""
+    depth, parts = 0, [""]
+    for at in range(start, len(text)):
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        if depth == 0:
+            return [" ".join(part.split()) for part in parts]
+        if depth == 1 and text[at] == ",":
+            parts.append("")
+        elif at > start:
+            parts[-1] += text[at]
+    return []
+
+
+def calls(text):
+    """(offset, name, arguments) of all that looks like a call, or like the declaration of a function."""
+    for found in re.finditer(r"\b(?:(\w+)|\(\*(\w+)\))\s*\(", text):
+        yield found.start(), found.group(1) or found.group(2), arguments(text, found.end() - 1)
+
+
+def check_errors(texts):
+    """NULL where a function reports an error: proto/error.h says what to pass. A function is known by
+    its name, by how many parameters it has, and by its file if it is static."""
+    takes = {}
+    for name, text in texts.items():
+        for offset, function, parameters in calls(text):
+            is_static = text.startswith("static ", text.rfind("\n", 0, offset) + 1)
+            errors = {at for at, parameter in enumerate(parameters)
+                      if re.fullmatch(r"struct leat_error \*\w*", parameter)}
+            if errors or is_static:
+                takes.setdefault((name if is_static else "", function, len(parameters)), set()).update(errors)
+    for name, text in texts.items():
+        for offset, function, given in calls(text):
+            key = (function, len(given))
+            if any(given[at] == "NULL" for at in takes.get((name, *key), takes.get(("", *key), ()))):
+                line = text.count("\n", 0, offset) + 1
+                yield f"{name}:{line}: {function}() gets NULL for its error: pass LEAT_ERROR_IGNORED"
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     breaches = []
-    n_files = 0
+    texts = {}
     for folder in ("proto", "pipeline", "daemon", "client", "tests"):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in SOURCES:
-                n_files += 1
                 breaches += check_file(root, path)
+                texts[path.relative_to(root).as_posix()] = blanked(path.read_text(encoding="utf-8"))
+    breaches += check_errors(texts)
     for breach in breaches:
         print(breach)
-    print(f"{n_files} files, {len(breaches)} breaches")
-    sys.exit(1 if breaches or not n_files else 0)
+    print(f"{len(texts)} files, {len(breaches)} breaches")
+    sys.exit(1 if breaches or not texts else 0)
 
 
 if __name__ == "__main__":

@@ -95,9 +95,9 @@ static void test_users_are_apart(void **state) {
     other = leat_users_get(&users, 2);
     assert_ptr_equal(leat_users_get(&users, 2), other);
     leat_user_unref(other);
-    while (leat_user_charge(greedy, LEAT_CHARGE_SESSIONS, 1, NULL) == 0)
+    while (leat_user_charge(greedy, LEAT_CHARGE_SESSIONS, 1, LEAT_ERROR_IGNORED) == 0)
         ;
-    assert_int_equal(leat_user_charge(other, LEAT_CHARGE_SESSIONS, 1, NULL), 0);
+    assert_int_equal(leat_user_charge(other, LEAT_CHARGE_SESSIONS, 1, LEAT_ERROR_IGNORED), 0);
     leat_user_discharge(greedy, LEAT_CHARGE_SESSIONS, greedy->used[LEAT_CHARGE_SESSIONS]);
     leat_user_discharge(other, LEAT_CHARGE_SESSIONS, 1);
     leat_user_unref(greedy);
@@ -120,7 +120,7 @@ static void test_shares(void **state) {
         uint64_t n = 0;
 
         accounts[i] = leat_users_get(&users, i);
-        while (leat_user_charge(accounts[i], LEAT_CHARGE_SESSIONS, 1, NULL) == 0)
+        while (leat_user_charge(accounts[i], LEAT_CHARGE_SESSIONS, 1, LEAT_ERROR_IGNORED) == 0)
             n++;
         assert_int_equal(n, (left + 1) / 2);
         assert_int_equal(accounts[i]->n_refused, 1);

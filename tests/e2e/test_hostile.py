@@ -322,6 +322,24 @@ def test_half_closed(folder):
             client.close()
 
 
+def test_a_file_that_cannot_be_read(folder):
+    """A file that is not the first fails its stream, and nothing else."""
+    loop = folder / "loop.csv"
+    os.symlink("loop.csv", loop)
+    first = folder / "numbers.csv"
+    streams = {"s": data.numbers_stream([str(first)]),
+               "kept": data.numbers_stream([str(first), str(loop)], cache={"path": str(folder / "cache")}),
+               "indexed": data.numbers_stream([str(first), str(loop)])}
+    config(folder)
+    with Daemon(folder, data.yaml_text(streams, workers=2)) as daemon:
+        expected = daemon.digest("s")
+        for stream in ("kept", "indexed"):
+            daemon.ctl("explain", stream)
+            done = daemon.pull(stream, check=False)
+            assert done.returncode != 0 and b"loop.csv" in done.stderr, done.stderr
+        assert daemon.digest("s") == expected
+
+
 def test_limits_of_a_user(folder):
     with Daemon(folder, config(folder, max_user_sessions=5)) as daemon:
         clients = [RawClient(daemon).opened() for _ in range(5)]

@@ -58,9 +58,10 @@ static void cut_by_regex(size_t grammar, const uint8_t *text, uint32_t n_bytes,
 
     if (!context && leat_regex_context_new(&context) < 0)
         abort();
-    if (!regexes[grammar] && leat_regex_new(pattern, strlen(pattern), &regexes[grammar], NULL) < 0)
+    if (!regexes[grammar] &&
+        leat_regex_new(pattern, strlen(pattern), &regexes[grammar], LEAT_ERROR_IGNORED) < 0)
         abort();
-    while (leat_regex_next(regexes[grammar], context, &search, &match, NULL) > 0) {
+    while (leat_regex_next(regexes[grammar], context, &search, &match, LEAT_ERROR_IGNORED) > 0) {
         if (!shared_grammars[grammar].drops_gaps)
             put(words, at, match.start);
         put(words, match.start, match.end);

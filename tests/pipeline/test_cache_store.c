@@ -96,12 +96,15 @@ static void test_one_builder(void **state) {
     reader = open_cache(1, false, &no_limits);
     assert_true(other.file->is_complete && reader.file->is_complete);
     assert_false(other.is_builder);
-    assert_int_equal(leat_cache_store_remove(folder_path("."), name_of(1, ".leat"), NULL), -EBUSY);
+    assert_int_equal(
+        leat_cache_store_remove(folder_path("."), name_of(1, ".leat"), LEAT_ERROR_IGNORED), -EBUSY);
     leat_cache_file_unref(builder.file);
     leat_cache_file_unref(other.file);
-    assert_int_equal(leat_cache_store_remove(folder_path("."), name_of(1, ".leat"), NULL), -EBUSY);
+    assert_int_equal(
+        leat_cache_store_remove(folder_path("."), name_of(1, ".leat"), LEAT_ERROR_IGNORED), -EBUSY);
     leat_cache_file_unref(reader.file);
-    assert_int_equal(leat_cache_store_remove(folder_path("."), name_of(1, ".leat"), NULL), 0);
+    assert_int_equal(
+        leat_cache_store_remove(folder_path("."), name_of(1, ".leat"), LEAT_ERROR_IGNORED), 0);
     reader = open_cache(1, false, &no_limits);
     assert_null(reader.file);
     assert_false(is_there(name_of(1, ".partial")));
@@ -133,7 +136,8 @@ static void test_killed_builder(void **state) {
     assert_true(found.file->is_complete);
     assert_int_equal(found.file->n_frames, 2);
     leat_cache_file_unref(found.file);
-    assert_int_equal(leat_cache_store_remove(folder_path("."), name_of(2, ".leat"), NULL), 0);
+    assert_int_equal(
+        leat_cache_store_remove(folder_path("."), name_of(2, ".leat"), LEAT_ERROR_IGNORED), 0);
 }
 
 static void damage(const char *name, off_t offset, int whence) {
@@ -252,12 +256,16 @@ static void test_list(void **state) {
     assert_int_equal(file->n_records, 1);
     leat_cache_file_unref(file);
     free(entries);
-    assert_int_equal(leat_cache_store_remove(folder_path("."), "../x", NULL), -EINVAL);
-    assert_int_equal(leat_cache_store_remove(folder_path("."), name_of(99, ".leat"), NULL),
-                     -ENOENT);
+    assert_int_equal(leat_cache_store_remove(folder_path("."), "../x", LEAT_ERROR_IGNORED),
+                     -EINVAL);
+    assert_int_equal(
+        leat_cache_store_remove(folder_path("."), name_of(99, ".leat"), LEAT_ERROR_IGNORED),
+        -ENOENT);
     leat_cache_file_unref(builder.file);
-    assert_int_equal(leat_cache_store_remove(folder_path("."), name_of(20, ".leat"), NULL), 0);
-    assert_int_equal(leat_cache_store_remove(folder_path("."), name_of(21, ".partial"), NULL), 0);
+    assert_int_equal(
+        leat_cache_store_remove(folder_path("."), name_of(20, ".leat"), LEAT_ERROR_IGNORED), 0);
+    assert_int_equal(
+        leat_cache_store_remove(folder_path("."), name_of(21, ".partial"), LEAT_ERROR_IGNORED), 0);
     assert_int_equal(leat_cache_store_list(folder_path("none"), true, &entries, &n, &err), -ENOENT);
 }
 
@@ -282,7 +290,8 @@ static void test_crowd(void **state) {
             }
             leat_cache_file_unref(found.file);
             if (k % 7 == 0)
-                (void)leat_cache_store_remove(folder_path("."), name_of(30, ".leat"), NULL);
+                (void)leat_cache_store_remove(folder_path("."), name_of(30, ".leat"),
+                                              LEAT_ERROR_IGNORED);
         }
         _exit(0);
     }

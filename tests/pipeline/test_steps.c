@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "pipeline/data_digest.h"
 #include "pipeline/steps.h"
@@ -182,6 +183,22 @@ static void test_constant(void **state) {
     }
 }
 
+static void test_unreadable(void **state) {
+    struct leat_plan *plan;
+    struct leat_steps steps;
+
+    (void)state;
+    write_data("data.csv", 0, 101, 0);
+    write_data("gone.csv", 0, 101, 0);
+    plan = stream_plan("csv: {paths: [data.csv, gone.csv]}", "",
+                       CASTS "- select: {fields: [id]}\n- batch: {batch_size: 5}");
+    assert_int_equal(unlink(folder_path("gone.csv")), 0);
+    leat_steps_look(plan, &leat_opener_operator, folder());
+    leat_steps_of(plan, 1, &steps);
+    assert_false(steps.is_known);
+    leat_plan_unref(plan);
+}
+
 static struct leat_steps count_steps(const char *options, const char *stages) {
     struct leat_plan *plan = stream_plan(CSV, options, stages);
     struct leat_error err = LEAT_ERROR_INIT;
@@ -258,9 +275,10 @@ static void test_starts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_many),  cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_constant), cmocka_unit_test(test_counted),
-        cmocka_unit_test(test_fifo),     cmocka_unit_test(test_starts),
+        cmocka_unit_test(test_as_many),    cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_constant),   cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_fifo),       cmocka_unit_test(test_starts),
+        cmocka_unit_test(test_unreadable),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
