@@ -53,6 +53,13 @@ void leat_feed_fail(struct leat_feed *feed, const struct leat_error *err) {
     leat_feed_mark(feed);
 }
 
+void leat_feed_out_of_memory(struct leat_feed *feed) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    leat_error_oom(&err);
+    leat_feed_fail(feed, &err);
+}
+
 /* ---- jobs ---- */
 
 static void job_start(struct leat_task *task) {
@@ -177,6 +184,8 @@ static bool pump_jobs(struct leat_feed *feed) {
         struct leat_job *job;
         int r;
 
+        if (!feed_job && feed->n_jobs == 0)
+            leat_feed_out_of_memory(feed);
         if (!feed_job)
             return false; /* the next completion tries again */
         r = leat_run_next_job(feed->run, &job);
@@ -294,6 +303,8 @@ bool leat_feed_pull(struct leat_feed *feed) {
     if (feed->state == LEAT_FEED_CLOSING || feed->hub_run.has_ended)
         return false;
     item = take_item(feed);
+    if (!item)
+        leat_feed_out_of_memory(feed);
     if (item && leat_run_take_output(feed->run, &output)) {
         fill_item(feed, &output, item);
         leat_hub_output(&feed->hub_run, &item->hub);

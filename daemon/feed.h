@@ -132,6 +132,7 @@ void leat_feed_task_done(struct leat_feed *feed);
 const struct leat_error *leat_feed_error(const struct leat_feed *feed);
 /* Nothing more will come, for this reason. */
 void leat_feed_fail(struct leat_feed *feed, const struct leat_error *err);
+void leat_feed_out_of_memory(struct leat_feed *feed);
 
 /* Drives all feeds to which something happened since the last call. */
 void leat_feeds_flush(struct leat_daemon *daemon);

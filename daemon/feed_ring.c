@@ -225,6 +225,7 @@ bool leat_feed_make_room(struct leat_feed *feed, uint32_t n_slots) {
 
 void leat_feed_give_slots(struct leat_feed *feed) {
     struct leat_ring *ring = feed->ring;
+    int r;
 
     while (ring->n_in_state[LEAT_SLOT_FREE] > 0) {
         struct leat_slot slot = {.index = leat_ring_next_free(ring)};
@@ -232,7 +233,10 @@ void leat_feed_give_slots(struct leat_feed *feed) {
         slot.memory = leat_ring_slot_memory(ring, slot.index);
         slot.size_bytes = ring->slot_bytes;
         slot.generation = ring->generation;
-        if (leat_run_give_slot(feed->run, &slot) < 0)
+        r = leat_run_give_slot(feed->run, &slot);
+        if (r == -ENOMEM)
+            leat_feed_out_of_memory(feed);
+        if (r < 0)
             break;
         leat_ring_give(ring, slot.index);
     }

@@ -149,6 +149,8 @@ static int by_bytes(const void *a, const void *b) {
 }
 
 static int add_name(struct names *names, const struct dirent *entry) {
+    struct name name;
+
     if ((names->n_items & (names->n_items - 1)) == 0) {
         struct name *larger =
             reallocarray(names->items, names->n_items ? names->n_items * 2 : 1, sizeof(*larger));
@@ -157,9 +159,28 @@ static int add_name(struct names *names, const struct dirent *entry) {
             return -ENOMEM;
         names->items = larger;
     }
-    names->items[names->n_items] =
-        (struct name){.text = strdup(entry->d_name), .type = entry->d_type};
-    return names->items[names->n_items++].text ? 0 : -ENOMEM;
+    name = (struct name){.text = strdup(entry->d_name), .type = entry->d_type};
+    if (!name.text)
+        return -ENOMEM;
+    names->items[names->n_items++] = name;
+    return 0;
+}
+
+/* The next name, 0 at the end, or why there is none. */
+static int next_name(DIR *stream, const char *directory, const char *pattern,
+                     const struct dirent **ret_entry, struct leat_error *err) {
+    int r;
+
+    do {
+        errno = 0;
+        *ret_entry = readdir(stream);
+        if (!*ret_entry)
+            return errno ? leat_error_set(err, -errno, "%s: %s", directory, strerror(errno)) : 0;
+        r = strcmp((*ret_entry)->d_name, ".") == 0 || strcmp((*ret_entry)->d_name, "..") == 0
+                ? FNM_NOMATCH
+                : fnmatch(pattern, (*ret_entry)->d_name, FNM_PERIOD);
+    } while (r == FNM_NOMATCH);
+    return r == 0 ? 1 : leat_error_oom(err);
 }
 
 /* The names in the directory that match, sorted by bytes. */
@@ -176,18 +197,15 @@ static int list(struct walk *walk, const char *directory, const char *pattern,
         (void)close(fd);
         return leat_error_oom(walk->err);
     }
-    while (r == 0 && (entry = readdir(stream))) {
-        if (fnmatch(pattern, entry->d_name, FNM_PERIOD) != 0 || strcmp(entry->d_name, ".") == 0 ||
-            strcmp(entry->d_name, "..") == 0)
-            continue;
+    while (r == 0 && (r = next_name(stream, directory, pattern, &entry, walk->err)) > 0) {
         if (ret_names->n_items == LEAT_FILES_MAX)
             r = leat_error_set(walk->err, -E2BIG, "%s: more than %d names match", directory,
                                LEAT_FILES_MAX);
-        else if (add_name(ret_names, entry) < 0)
-            r = leat_error_oom(walk->err);
+        else
+            r = add_name(ret_names, entry) < 0 ? leat_error_oom(walk->err) : 0;
     }
     (void)closedir(stream);
-    if (ret_names->n_items > 0)
+    if (r == 0 && ret_names->n_items > 0)
         qsort(ret_names->items, ret_names->n_items, sizeof(*ret_names->items), by_bytes);
     return r;
 }
@@ -210,24 +228,39 @@ static bool is_wanted(const struct leat_texts *suffixes, const char *name) {
     return !suffixes || suffixes->n_items == 0;
 }
 
-static bool opens(int (*open_it)(const struct leat_opener *, const char *, struct leat_error *),
-                  const struct leat_opener *opener, const char *path) {
-    struct leat_error unused = LEAT_ERROR_INIT;
-    int fd = open_it(opener, path, &unused);
+/* 1, 0, or why nobody can tell now: memory or descriptors ran out. */
+static int opens(int (*open_it)(const struct leat_opener *, const char *, struct leat_error *),
+                 const struct walk *walk, const char *path) {
+    struct leat_error why = LEAT_ERROR_INIT;
+    int fd = open_it(walk->opener, path, &why);
 
+    if (fd == -ENOMEM || fd == -EMFILE || fd == -ENFILE)
+        return leat_error_set(walk->err, fd, "%s", why.message);
     if (fd >= 0)
         (void)close(fd);
     return fd >= 0;
 }
 
-static bool is_directory(const struct walk *walk, const char *path, unsigned char type) {
-    return type == DT_DIR ||
-           (type == DT_UNKNOWN && opens(walk->opener->open_directory, walk->opener, path));
+static int is_directory(const struct walk *walk, const char *path, unsigned char type) {
+    return type == DT_UNKNOWN ? opens(walk->opener->open_directory, walk, path) : type == DT_DIR;
 }
 
-static bool is_file(const struct walk *walk, const char *path, unsigned char type) {
-    return type == DT_REG || ((type == DT_LNK || type == DT_UNKNOWN) &&
-                              opens(walk->opener->open_file, walk->opener, path));
+static int is_file(const struct walk *walk, const char *path, unsigned char type) {
+    return type == DT_LNK || type == DT_UNKNOWN ? opens(walk->opener->open_file, walk, path)
+                                                : type == DT_REG;
+}
+
+static int add_below(struct walk *walk, const char *directory, unsigned depth);
+
+/* What was met below a directory: its files are added, if it is one, or itself. */
+static int add_met(struct walk *walk, const char *path, const struct name *name, unsigned depth) {
+    int r = is_directory(walk, path, name->type);
+
+    if (r > 0)
+        return add_below(walk, path, depth);
+    if (r == 0 && is_wanted(walk->suffixes, name->text))
+        r = is_file(walk, path, name->type);
+    return r > 0 ? add(walk, path) : r;
 }
 
 /* All files below it, directories where their names stand among those of the files. */
@@ -241,13 +274,7 @@ static int add_below(struct walk *walk, const char *directory, unsigned depth) {
     for (size_t i = 0; r == 0 && i < names.n_items; i++) {
         char *path = leat_files_join(directory, names.items[i].text);
 
-        if (!path)
-            r = leat_error_oom(walk->err);
-        else if (is_directory(walk, path, names.items[i].type))
-            r = add_below(walk, path, depth + 1);
-        else if (is_wanted(walk->suffixes, names.items[i].text) &&
-                 is_file(walk, path, names.items[i].type))
-            r = add(walk, path);
+        r = path ? add_met(walk, path, &names.items[i], depth + 1) : leat_error_oom(walk->err);
         free(path);
     }
     free_names(&names);
@@ -283,10 +310,12 @@ static int descend_names(struct walk *walk, const char *done, const char *patter
 
         if (!path)
             r = leat_error_oom(walk->err);
-        else if (!(rest && rest[0]) && is_directory(walk, path, names.items[i].type))
-            r = add_below(walk, path, 1);
-        else
+        else if (!(rest && rest[0]))
+            r = is_directory(walk, path, names.items[i].type);
+        if (r == 0)
             r = descend(walk, path, rest);
+        else if (r > 0)
+            r = add_below(walk, path, 1);
         free(path);
     }
     free_names(&names);

@@ -479,6 +479,7 @@ bool leat_input_jump(struct leat_input *input, uint64_t offset) {
         if (!input->file->is_known || input->file->codec || input->is_one_pass)
             return false;
         drop(&input->head);
+        input->fault = LEAT_ERROR_INIT;
         input->lens_ops->go(input->lens, offset);
         return true;
     }

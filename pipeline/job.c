@@ -21,7 +21,7 @@ void leat_job_start(struct leat_job *job) {
         leat_run_start_map(job->run, job);
 }
 
-static void execute_map(struct leat_map_job *job, struct leat_error *err) {
+static int execute_map(struct leat_map_job *job, struct leat_error *err) {
     int r;
 
     if (!job->workspace)
@@ -34,28 +34,31 @@ static void execute_map(struct leat_map_job *job, struct leat_error *err) {
         r = leat_map_execute(job, err);
     if (r == 0 && job->spare && !job->is_partial)
         leat_block_fit(job->block, job->plan->fields, job->plan->is_kept, job->scratch, job->spare);
+    return r;
 }
 
 void leat_job_execute(struct leat_job *job) {
+    int r = 0;
+
     job->start_ns = job->now_ns ? job->now_ns() : 0;
     switch (job->kind) {
     case LEAT_JOB_SCAN:
-        (void)leat_scan_execute(&job->scan, &job->n_bytes, &job->error);
+        r = leat_scan_execute(&job->scan, &job->n_bytes, &job->error);
         break;
     case LEAT_JOB_DECODE:
-        (void)leat_decode_execute(&job->decode, &job->error);
+        r = leat_decode_execute(&job->decode, &job->error);
         break;
     case LEAT_JOB_MAP:
-        execute_map(&job->map, &job->error);
+        r = execute_map(&job->map, &job->error);
         break;
     case LEAT_JOB_COLLATE:
         leat_collate_execute(&job->collate);
         break;
     case LEAT_JOB_QUARANTINE:
-        (void)leat_quarantine_execute(&job->quarantine, &job->error);
+        r = leat_quarantine_execute(&job->quarantine, &job->error);
         break;
     case LEAT_JOB_CACHE:
-        (void)leat_cache_execute(&job->cache, &job->error);
+        r = leat_cache_execute(&job->cache, &job->error);
         break;
     case LEAT_JOB_REST:
         leat_workspace_rest(job->rest.workspaces, job->rest.plan, job->rest.is_for_good);
@@ -63,5 +66,6 @@ void leat_job_execute(struct leat_job *job) {
     default:
         break;
     }
+    (void)leat_error_agree(&job->error, r);
     job->busy_ns = job->now_ns ? job->now_ns() - job->start_ns : 0;
 }

@@ -299,7 +299,7 @@ static int plan_new(const struct leat_spec *spec, const struct leat_opener *open
 
     if (r < 0)
         return r;
-    r = build(plan, &planner, opener, with_batches, err);
+    r = leat_error_agree(err, build(plan, &planner, opener, with_batches, err));
     leat_planner_deinit(&planner);
     if (r < 0) {
         leat_error_prefix(err, "streams.%s", spec->name);
@@ -325,7 +325,7 @@ int leat_plan_check(const struct leat_spec *spec, struct leat_error *err) {
     int r = plan_alloc(spec, &plan, err);
 
     if (r == 0)
-        r = leat_plan_bind_spec(plan, err);
+        r = leat_error_agree(err, leat_plan_bind_spec(plan, err));
     if (r < 0)
         leat_error_prefix(err, "streams.%s", spec->name);
     leat_plan_unref(plan);

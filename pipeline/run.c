@@ -105,7 +105,7 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
         leat_bares_note(run);
     if (r < 0) {
         leat_run_free(run);
-        return r;
+        return leat_error_agree(err, r);
     }
     *ret_run = run;
     return 0;
@@ -206,6 +206,13 @@ static bool find_slot(struct leat_run *run, size_t need) {
     return false;
 }
 
+/* A batch that cannot be handed out, for want of memory, never is; nor is any behind it. */
+static int fail_line(struct leat_run *run) {
+    leat_run_out_of_memory(run);
+    leat_residents_abandon(run, run->order.batcher.first);
+    return 0;
+}
+
 static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_batcher *batcher = &run->order.batcher;
     struct leat_job *job;
@@ -220,7 +227,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
     max = room < max ? room : max;
     job = leat_run_take_job(run, LEAT_JOB_COLLATE);
     if (!job)
-        return out_of_memory(run);
+        return fail_line(run);
     job->collate.plan = run->plan;
     job->collate.n_items = 0;
     while (job->collate.n_items < max && (need = leat_run_slot_need(run)) > 0 &&
@@ -233,7 +240,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
 
         *item = (struct leat_collate_item){.output = leat_run_add_output(run, &output, false)};
         if (!item->output) {
-            out_of_memory(run);
+            fail_line(run);
             break;
         }
         (void)leat_run_take_slot_back(run, &item->slot);
@@ -254,7 +261,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
 static int quarantine_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_job *job;
 
-    if (run->quarantine_is_out || run->quarantine.n_bytes == 0)
+    if (run->quarantine_is_out || (run->quarantine.n_bytes == 0 && !run->quarantine.failed))
         return 0;
     if (run->quarantine.failed)
         return out_of_memory(run);

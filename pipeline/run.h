@@ -187,8 +187,8 @@ void leat_run_default_knobs(const struct leat_plan *plan, uint32_t n_jobs,
 size_t leat_run_slot_need(const struct leat_run *run);
 /* How many batches wait for slots. */
 size_t leat_run_n_waiting(const struct leat_run *run);
-/* 0, or -EMSGSIZE if the waiting batch needs more than slot->size_bytes: the driver makes larger
- * slots. */
+/* 0; -EMSGSIZE if the waiting batch needs more than slot->size_bytes: the driver makes larger
+ * slots; -ENOMEM: the driver gives up. */
 int leat_run_give_slot(struct leat_run *run, const struct leat_slot *slot);
 /* Slots that were given but not used, when the driver replaces its ring: takes one back. */
 bool leat_run_take_slot_back(struct leat_run *run, struct leat_slot *ret_slot);

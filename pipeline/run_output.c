@@ -53,7 +53,8 @@ struct leat_output_entry *leat_run_add_output(struct leat_run *run,
 /* Who is told of an epoch's end finds all of its bad records in their file, or is told why not: an
  * end waits for them, and if they cannot be written nothing comes behind them. */
 static bool may_end(const struct leat_run *run) {
-    return !run->quarantine_is_out && !run->quarantine_has_failed && run->quarantine.n_bytes == 0;
+    return !run->quarantine_is_out && !run->quarantine_has_failed && !run->quarantine.failed &&
+           run->quarantine.n_bytes == 0;
 }
 
 bool leat_run_has_line(const struct leat_run *run) {
@@ -76,8 +77,10 @@ void leat_run_move_ends(struct leat_run *run) {
                                      .is_last = end->is_last};
 
         leat_batch_refs_free(end);
-        if (!leat_run_add_output(run, &output, true))
+        if (!leat_run_add_output(run, &output, true)) {
             leat_run_out_of_memory(run);
+            leat_residents_abandon(run, batcher->first);
+        }
     }
 }
 

@@ -478,15 +478,15 @@ static int set_damage(struct leat_piece *piece, const char *reason, struct leat_
 
 /* Damage ends its file, not the stream, if bad records do not: what is left in the buffer, less
  * than a record, is a bad one. */
-static int end_damaged(struct leat_scan_job *job, size_t index, size_t n_filled,
+static int end_damaged(struct leat_scan_job *job, size_t index, size_t n_filled, int r,
                        struct leat_error *err) {
     struct leat_cut rest = {.n_bytes = n_filled, .n_records = 1};
     struct leat_scan *scan = job->scan;
     struct leat_error fault = *err;
     int r;
 
-    if (fault.code != -EBADMSG || scan->plan->options.on_error == LEAT_ON_ERROR_FAIL)
-        return fault.code;
+    if (r != -EBADMSG || fault.code != r || scan->plan->options.on_error == LEAT_ON_ERROR_FAIL)
+        return r;
     *err = LEAT_ERROR_INIT;
     rest.n_lines = leat_cutter_lines(cutter_of(scan), job->buffers[index]->data, n_filled);
     set_piece(job, index, &rest);
@@ -563,7 +563,7 @@ static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes
     if (n_filled > 0)
         memcpy(buffer->data, scan->carry, n_filled);
     r = read_cut(job, buffer, &n_filled, &at_end, &piece, n_bytes, err);
-    r = r < 0 ? end_damaged(job, index, n_filled, err)
+    r = r < 0 ? end_damaged(job, index, n_filled, r, err)
               : take_cut(job, index, n_filled, at_end, &piece, err);
     if (r == 0)
         r = count_piece(job, index, err);

@@ -36,6 +36,14 @@ int leat_error_oom(struct leat_error *err) {
     return leat_error_set(err, -ENOMEM, "out of memory");
 }
 
+int leat_error_agree(struct leat_error *err, int r) {
+    if (r == -ENOMEM)
+        leat_error_oom(err);
+    else if (r < 0)
+        leat_error_set(err, r, "%s", strerror(-r));
+    return err->code ? err->code : r;
+}
+
 void leat_error_locate(struct leat_error *err, const char *file, uint32_t line, uint32_t column) {
     if (file && err->file[0] && strncmp(file, err->file, sizeof(err->file) - 1) != 0)
         return;

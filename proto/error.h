@@ -45,6 +45,10 @@ __attribute__((format(printf, 3, 0))) int leat_error_setv(struct leat_error *err
 /* Out of memory: the message that everybody gives. */
 int leat_error_oom(struct leat_error *err);
 
+/* Makes a result and its error agree, for callers that go by err->code later: a negative r without
+ * an error sets the error of that code. Returns err->code, or r if there is no error. */
+int leat_error_agree(struct leat_error *err, int r);
+
 /* Fills in where, as far as it is not known: file may be NULL, line and column 0. A line is never
  * put to another file than its own. */
 void leat_error_locate(struct leat_error *err, const char *file, uint32_t line, uint32_t column);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #define LENGTH_BYTES 8          /* in front of a compressed buffer: its length, as it was */
 #define SLACK        64         /* that may be read behind */
@@ -28,12 +29,13 @@ static int grow(struct leat_arrow_bytes *bytes, uint64_t capacity, struct leat_e
 
 /* ---- compressed ---- */
 
-static bool expand_lz4(const uint8_t *from, size_t n_from, uint8_t *to, size_t n_to) {
+/* 0, -ENOMEM, or -EBADMSG: it is not such data, or of another size. */
+static int expand_lz4(const uint8_t *from, size_t n_from, uint8_t *to, size_t n_to) {
     LZ4F_dctx *context;
     size_t r = 1;
 
     if (LZ4F_isError(LZ4F_createDecompressionContext(&context, LZ4F_VERSION)))
-        return false;
+        return -ENOMEM;
     while (r != 0 && !LZ4F_isError(r)) {
         size_t n_in = n_from, n_out = n_to;
 
@@ -46,13 +48,17 @@ static bool expand_lz4(const uint8_t *from, size_t n_from, uint8_t *to, size_t n
             break;
     }
     (void)LZ4F_freeDecompressionContext(context);
-    return r == 0 && n_to == 0;
+    if (LZ4F_isError(r) && strcmp(LZ4F_getErrorName(r), "ERROR_allocation_failed") == 0)
+        return -ENOMEM;
+    return r == 0 && n_to == 0 ? 0 : -EBADMSG;
 }
 
-static bool expand_zstd(const uint8_t *from, size_t n_from, uint8_t *to, size_t n_to) {
+static int expand_zstd(const uint8_t *from, size_t n_from, uint8_t *to, size_t n_to) {
     size_t n = ZSTD_decompress(to, n_to, from, n_from);
 
-    return !ZSTD_isError(n) && n == n_to;
+    if (ZSTD_isError(n) && ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
+        return -ENOMEM;
+    return !ZSTD_isError(n) && n == n_to ? 0 : -EBADMSG;
 }
 
 /* The bytes of the buffer as they are in the file; *ret_copy: to be freed. */
@@ -80,7 +86,6 @@ static int expand(struct leat_arrow_bytes *bytes, struct leat_arrow_body *body,
                   const uint8_t *stored, uint64_t n_stored, struct leat_error *err) {
     int64_t length;
     uint64_t n_bytes;
-    bool is_good;
     int r;
 
     memcpy(&length, stored, sizeof(length));
@@ -96,15 +101,17 @@ static int expand(struct leat_arrow_bytes *bytes, struct leat_arrow_body *body,
         return r;
     body->n_memory += n_bytes;
     if (length == -1)
-        is_good = memcpy(bytes->memory, stored, n_stored);
+        memcpy(bytes->memory, stored, n_stored);
     else if (body->codec == LEAT_ARROW_LZ4)
-        is_good = expand_lz4(stored, n_stored, bytes->memory, n_bytes);
+        r = expand_lz4(stored, n_stored, bytes->memory, n_bytes);
     else
-        is_good = expand_zstd(stored, n_stored, bytes->memory, n_bytes);
-    if (!is_good)
-        return leat_error_set(err, -EBADMSG, "a buffer is no %s of %llu bytes of data",
+        r = expand_zstd(stored, n_stored, bytes->memory, n_bytes);
+    if (r == -EBADMSG)
+        return leat_error_set(err, r, "a buffer is no %s of %llu bytes of data",
                               body->codec == LEAT_ARROW_LZ4 ? "LZ4 frame" : "zstd frame",
                               (unsigned long long)n_bytes);
+    if (r < 0)
+        return leat_error_oom(err);
     bytes->is_decompressed = true;
     bytes->n_bytes = n_bytes;
     return 0;

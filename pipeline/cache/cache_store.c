@@ -155,9 +155,12 @@ static int go_on(struct opening *opening, int fd) {
         file->is_complete = false;
         r = leat_cache_file_trim(file, opening->err);
         opening->found->file = file;
-    } else {
+    } else if (r == 0 || r == -EBADMSG) {
         leat_cache_file_unref(file);
-        r = r == 0 || r == -EBADMSG ? begin(opening, kept) : fail(opening, r, opening->partial);
+        r = begin(opening, kept);
+    } else {
+        (void)close(kept);
+        r = fail(opening, r, opening->partial);
     }
     opening->found->is_builder = r == 0;
     if (r < 0)

@@ -76,13 +76,15 @@ int leat_cache_store_list(const char *folder, bool with_use, struct leat_cache_e
     *ret_n_entries = 0;
     if (!directory)
         return leat_error_set(err, -errno, "%s: %s", folder, strerror(errno));
-    while (r == 0 && (found = readdir(directory))) {
+    while (r == 0 && (errno = 0, found = readdir(directory))) {
         bool is_complete;
 
         if (is_cache_name(found->d_name, &is_complete))
             r = add_entry(dirfd(directory), found->d_name, is_complete, with_use, ret_entries,
                           ret_n_entries);
     }
+    if (r == 0 && errno)
+        r = leat_error_set(err, -errno, "%s: %s", folder, strerror(errno));
     (void)closedir(directory);
     if (r < 0) {
         free(*ret_entries);

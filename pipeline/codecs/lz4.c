@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <lz4frame.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pipeline/codec.h"
 
@@ -69,7 +70,7 @@ static int decode(void *state, struct leat_codec_io *io, const char **ret_reason
     r = LZ4F_decompress(self->context, io->out, &n_out, io->in, &n_in, NULL);
     if (LZ4F_isError(r)) {
         *ret_reason = LZ4F_getErrorName(r);
-        return -EBADMSG;
+        return strcmp(*ret_reason, "ERROR_allocation_failed") == 0 ? -ENOMEM : -EBADMSG;
     }
     self->is_within = r != 0 && (self->is_within || n_in > 0);
     io->in += n_in;

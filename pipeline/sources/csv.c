@@ -118,7 +118,8 @@ static char *field_name(const struct leat_cutter *cutter, const uint8_t *record,
 
 /* The first record: 0 and its extent, -EAGAIN if it is not whole. */
 static int first_record(const struct csv *self, const uint8_t *head, size_t n_bytes, bool is_whole,
-                        size_t *ret_start, size_t *ret_end, size_t *ret_next, uint64_t *ret_lines) {
+                        size_t *ret_start, size_t *ret_end, size_t *ret_next, uint64_t *ret_lines,
+                        struct leat_error *err) {
     struct leat_cutter cutter_ = {.max_record_bytes = UINT32_MAX};
     size_t bom = leat_source_bom(head, n_bytes);
     struct leat_cut cut;
@@ -136,7 +137,7 @@ static int first_record(const struct csv *self, const uint8_t *head, size_t n_by
     if (!starts || !ends) {
         free(starts);
         free(ends);
-        return -ENOMEM;
+        return leat_error_oom(err);
     }
     (void)leat_cutter_index(&cutter_, head + bom, cut.n_bytes, starts, ends, cut.n_records);
     *ret_start = bom + starts[0];
@@ -251,7 +252,7 @@ static int probe(struct leat_config *config, const uint8_t *head, size_t n_bytes
         self->n_columns = self->names.n_items;
         return declare(self, self->names.items, self->names.n_items, file, planner, err);
     }
-    r = first_record(self, head, n_bytes, is_whole, &start, &end, &next, &lines);
+    r = first_record(self, head, n_bytes, is_whole, &start, &end, &next, &lines, err);
     if (r < 0)
         return r;
     if (start == end)
@@ -299,7 +300,7 @@ static int begin_file(const struct leat_config *config, const uint8_t *head, siz
     if (!self->header)
         return leat_source_begin_file(config, head, n_bytes, is_whole, file, ret_skip, ret_lines,
                                       err);
-    r = first_record(self, head, n_bytes, is_whole, &start, &end, ret_skip, ret_lines);
+    r = first_record(self, head, n_bytes, is_whole, &start, &end, ret_skip, ret_lines, err);
     if (r < 0 || start == end)
         return r;
     r = read_header(self, head + start, end - start, file, &header, err);

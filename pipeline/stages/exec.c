@@ -192,7 +192,7 @@ static bool is_program(const char *path) {
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
-/* As execvp finds it, in our own PATH. */
+/* As execvp finds it, in our own PATH; NULL, and errno ENOMEM or ENOENT. */
 static char *find_on_path(const char *name) {
     const char *path = getenv("PATH");
 
@@ -201,9 +201,10 @@ static char *find_on_path(const char *name) {
 
         end = strchrnul(at, ':');
         found = join(at, (size_t)(end - at), name);
-        if (found && end > at && is_program(found))
+        if (!found || (end > at && is_program(found)))
             return found;
         free(found);
+        errno = ENOENT;
         if (!*end)
             return NULL;
     }
@@ -219,6 +220,8 @@ static int find_program(struct exec *self, struct leat_error *err) {
         path = join(self->resolved_directory, strlen(self->resolved_directory), name);
     else
         path = find_on_path(name);
+    if (!path && errno == ENOMEM)
+        return leat_error_oom(err);
     if (!path || !is_program(path)) {
         free(path);
         return leat_config_error(&self->base, "command", err, "there is no program \"%.128s\"%s",
@@ -239,9 +242,13 @@ static int find_directory(struct exec *self, struct leat_error *err) {
     const char *given = self->directory ? self->directory : ".";
     struct stat status;
     char *path = leat_config_path(&self->base, given);
+    bool is_out_of_memory;
 
     self->resolved_directory = path ? realpath(path, NULL) : NULL;
+    is_out_of_memory = !path || (!self->resolved_directory && errno == ENOMEM);
     free(path);
+    if (is_out_of_memory)
+        return leat_error_oom(err);
     if (!self->resolved_directory || stat(self->resolved_directory, &status) < 0 ||
         !S_ISDIR(status.st_mode))
         return leat_config_error(&self->base, "directory", err, "\"%.128s\" is no directory",

@@ -23,6 +23,10 @@ struct leat_json {
     }
 };
 
+// simdjson chooses its code for this processor when it is first used, and ends the process if it
+// has no memory then: that happens when the program starts.
+[[maybe_unused]] static const bool is_chosen = validate_utf8("", 0);
+
 // A node's bytes as one of simdjson's cursors, and back.
 template <typename T> static T to_cursor(struct leat_json_node node) {
     static_assert(sizeof(T) == sizeof(node) && std::is_trivially_copyable<T>::value, "cursor");

@@ -34,6 +34,22 @@ static void test_first_writer_wins(void **state) {
     assert_int_equal(leat_error_oom(LEAT_ERROR_IGNORED), -ENOMEM);
 }
 
+static void test_agreement(void **state) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(leat_error_agree(&err, 3), 3);
+    assert_int_equal(err.code, 0);
+    assert_int_equal(leat_error_agree(&err, -ENOMEM), -ENOMEM);
+    assert_int_equal(err.code, -ENOMEM);
+    assert_string_equal(err.message, "out of memory");
+    assert_int_equal(leat_error_agree(&err, -EIO), -ENOMEM);
+    assert_int_equal(leat_error_agree(&err, 0), -ENOMEM);
+    err = LEAT_ERROR_INIT;
+    assert_int_equal(leat_error_agree(&err, -EIO), -EIO);
+    assert_string_equal(err.message, "Input/output error");
+}
+
 static void test_printed_forms(void **state) {
     struct leat_error err = LEAT_ERROR_INIT;
 
@@ -162,13 +178,10 @@ static void test_wire_is_not_believed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_writer_wins),
-        cmocka_unit_test(test_printed_forms),
-        cmocka_unit_test(test_control_bytes_are_shown),
-        cmocka_unit_test(test_index_needs_no_dot),
-        cmocka_unit_test(test_inner_place_counts),
-        cmocka_unit_test(test_everything_is_cut),
-        cmocka_unit_test(test_wire),
+        cmocka_unit_test(test_first_writer_wins),    cmocka_unit_test(test_agreement),
+        cmocka_unit_test(test_printed_forms),        cmocka_unit_test(test_control_bytes_are_shown),
+        cmocka_unit_test(test_index_needs_no_dot),   cmocka_unit_test(test_inner_place_counts),
+        cmocka_unit_test(test_everything_is_cut),    cmocka_unit_test(test_wire),
         cmocka_unit_test(test_wire_is_not_believed),
     };
 

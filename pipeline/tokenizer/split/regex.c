@@ -46,7 +46,7 @@ static int compile(struct leat_regex *regex, const char *pattern, size_t n_bytes
                           (regex->is_utf ? PCRE2_UTF : PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_UTF),
                       &code, &place, NULL);
     if (!regex->code) {
-        if (code == PCRE2_ERROR_NOMEMORY)
+        if (code == PCRE2_ERROR_HEAP_FAILED)
             return leat_error_oom(err);
         (void)pcre2_get_error_message(code, (PCRE2_UCHAR *)message, sizeof(message));
         return leat_error_set(err, -EINVAL, "the regex is not supported: %s", message);
