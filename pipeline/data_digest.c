@@ -214,8 +214,8 @@ static int identify_file(struct leat_data *data, const struct leat_opener *opene
     }
     if (fd >= 0)
         (void)close(fd);
-    if (r == -ENOMEM)
-        return leat_error_oom(err);
+    if (r == -ENOMEM || r == -EMFILE || r == -ENFILE) /* it may be readable for all we know */
+        return leat_error_set(err, r, "%s", unreadable.message);
     if (r < 0)
         data->identities[file] = (struct leat_data_identity){.n_bytes = LEAT_DATA_UNREADABLE};
     else

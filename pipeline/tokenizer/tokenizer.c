@@ -188,7 +188,7 @@ int leat_tokenizer_new(const char *data, size_t n_bytes, const char *file,
         leat_tokenizer_free(tokenizer);
         return leat_error_oom(err);
     }
-    r = load(tokenizer, json, &document, err);
+    r = leat_error_agree(err, load(tokenizer, json, &document, err));
     leat_json_free(json);
     if (r < 0) {
         leat_tokenizer_free(tokenizer);
