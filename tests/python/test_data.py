@@ -491,4 +491,4 @@ def test_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_columns_merge() -> None:
     assert columns.merge("a", [("bool", ""), ("float64", "")]).kind == "float64"
     assert columns.merge("a", [("list<int64>", ""), ("list<float64>", "")]).kind == "list<float64>"
-    assert columns.merge("a", [("list<int64>", ""), ("int64", "")]).refusal == "values of different kinds: int64, list<int64>"
+    assert columns.merge("a", [("list<int64>", ""), ("int64", "")]).refusal == "values of different kinds: int64, int64[]"
