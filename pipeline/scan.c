@@ -483,7 +483,6 @@ static int end_damaged(struct leat_scan_job *job, size_t index, size_t n_filled,
     struct leat_cut rest = {.n_bytes = n_filled, .n_records = 1};
     struct leat_scan *scan = job->scan;
     struct leat_error fault = *err;
-    int r;
 
     if (r != -EBADMSG || fault.code != r || scan->plan->options.on_error == LEAT_ON_ERROR_FAIL)
         return r;
