@@ -177,8 +177,8 @@ static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struc
     leat_scheduler_add(&feed->daemon->scheduler, &feed->queue, &feed_job->task);
 }
 
-/* Hands out what can be done; whether a batch is left that needs a slot. */
-static bool pump_jobs(struct leat_feed *feed) {
+/* Hands out what can be done. */
+static void pump_jobs(struct leat_feed *feed) {
     for (;;) {
         struct leat_feed_job *feed_job = take_job(feed);
         struct leat_job *job;
@@ -187,7 +187,7 @@ static bool pump_jobs(struct leat_feed *feed) {
         if (!feed_job && feed->n_jobs == 0)
             leat_feed_out_of_memory(feed);
         if (!feed_job)
-            return false; /* the next completion tries again */
+            return; /* the next completion tries again */
         r = leat_run_next_job(feed->run, &job);
         if (r == LEAT_RUN_JOB) {
             submit(feed, feed_job, job);
@@ -195,26 +195,21 @@ static bool pump_jobs(struct leat_feed *feed) {
         }
         feed_job->next = feed->free_jobs;
         feed->free_jobs = feed_job;
-        if (r != LEAT_RUN_NEEDS_SLOT || feed->state != LEAT_FEED_RUNNING)
-            return false;
-        if (leat_run_slot_need(feed->run) <= feed->ring->slot_bytes)
-            return true;
-        leat_feed_grow_slots(feed, leat_run_slot_need(feed->run));
-        return false;
+        if (r == LEAT_RUN_NEEDS_SLOT && feed->state == LEAT_FEED_RUNNING &&
+            leat_run_slot_need(feed->run) > feed->ring->slot_bytes)
+            leat_feed_grow_slots(feed, leat_run_slot_need(feed->run));
+        return;
     }
 }
 
 static void pump(struct leat_feed *feed) {
-    bool is_starved;
-
     if (feed->state == LEAT_FEED_CLOSING || feed->error.code || !feed->ring)
         return;
     leat_feed_tuner_step(feed);
     if (feed->ring->n_slots < feed->min_slots)
         leat_feed_fit_ring(feed, feed->min_slots, false);
     leat_feed_give_slots(feed); /* while a larger ring is made too: nobody waits for that */
-    is_starved = pump_jobs(feed) && feed->ring->n_in_state[LEAT_SLOT_FREE] == 0;
-    leat_hub_set_starved(&feed->hub_run, is_starved);
+    pump_jobs(feed);
 }
 
 void leat_feeds_trim(struct leat_daemon *daemon) {
@@ -229,7 +224,13 @@ void leat_feeds_tick(struct leat_daemon *daemon) {
             leat_feed_mark(feed);
 }
 
-/* What is ready goes to those who wait for it. */
+/* True if a batch is pending and the ring has no slot left for it. */
+static bool is_starved(const struct leat_feed *feed) {
+    return feed->state == LEAT_FEED_RUNNING && feed->ring && leat_run_lacks_slot(feed->run) &&
+           feed->ring->n_in_state[LEAT_SLOT_FREE] == 0;
+}
+
+/* What is ready goes to those who wait for it. Only then does it show if a slot is missing. */
 static void serve(struct leat_feed *feed) {
     bool is_hungry = feed->hub_run.n_hungry > 0;
 
@@ -237,6 +238,7 @@ static void serve(struct leat_feed *feed) {
         ;
     if (is_hungry && feed->hub_run.n_hungry == 0)
         leat_feed_tuner_set_starved(feed, false, leat_daemon_now_ns());
+    leat_hub_set_starved(&feed->hub_run, is_starved(feed));
     leat_share_act(feed->share);
 }
 
@@ -292,7 +294,7 @@ static void fill_item(struct leat_feed *feed, const struct leat_output *output,
     item->ring = find_ring(feed, output->slot.generation);
     assert(item->ring);
     leat_ring_ready(item->ring, item->hub.slot);
-    if (leat_run_is_ready(feed->run)) /* this one was in its way */
+    if (leat_run_slot_need(feed->run) > 0) /* the next one can be made now, or lacks a slot */
         leat_feed_mark(feed);
 }
 

@@ -276,8 +276,7 @@ enum leat_hub_taken_kind leat_hub_take(struct leat_hub_session *session,
 }
 
 void leat_hub_wait(struct leat_hub_session *session) {
-    if (session->is_finished || session->is_hungry || session->cursor ||
-        session->n_holds >= session->window)
+    if (session->is_finished || session->cursor || session->n_holds >= session->window)
         return;
     leat_hub_set_hungry(session, true);
     if (session->run && session->run->has_ended)

@@ -11,6 +11,7 @@
  *   - A run without a free slot (set_starved), from which a session is hungry, lets those go that
  *     want the oldest item that nobody holds: they are the slowest. They are on no run until they
  *     ask for more, and then get one of their own.
+ *     If all its slots are held, it is the hungry ones that get runs of their own.
  *   - A run that comes close to what another one still has gets that one as its successor: it goes
  *     on up to `until`, and its sessions read on there; they want the successor's items from there
  *     on at once, so that these stay. Those with predecessors have no successor.
@@ -74,6 +75,7 @@ struct leat_hub_run {
     uint32_t backoff;
     uint32_t n_slots; /* of its ring */
     bool is_starved;  /* a batch waits for a slot, and none is free */
+    bool is_full;     /* and that is so because all are held: nobody comes to it */
     bool has_ended;   /* nothing more comes from it */
     bool has_failed;  /* because of an error */
     bool is_closed;
@@ -131,6 +133,7 @@ struct leat_hub {
     struct leat_hub_run *first_action, **last_action;
     uint32_t n_runs, n_sessions;
     uint64_t n_moves, n_detached; /* that there were */
+    uint64_t n_parted;            /* because a ring was smaller than it was said to be */
 };
 
 void leat_hub_init(struct leat_hub *hub, uint64_t world_size, const struct leat_hub_ops *ops,

@@ -202,7 +202,7 @@ static bool has_rounds_of(const struct leat_hub_run *run, const struct leat_hub_
 }
 
 static bool has_next(const struct leat_hub_run *run, const struct leat_hub_session *session) {
-    return !run->has_ended && !run->successor && has_rank(run, session->rank) &&
+    return !run->has_ended && !run->successor && !run->is_full && has_rank(run, session->rank) &&
            leat_hub_compare(run->tail, session->next) <= 0 &&
            leat_hub_compare(leat_hub_round_of(session), run->head) <= 0 &&
            has_rounds_of(run, session, session->next.epoch);
@@ -213,10 +213,7 @@ static void attach(struct leat_hub_run *run, struct leat_hub_session *session) {
     add_wants(session, run->first);
     session->cursor = leat_hub_find_wanted(session, run->first);
     extend(run, session);
-    if (session->cursor)
-        leat_hub_wake(session);
-    else
-        leat_hub_relieve(run);
+    leat_hub_wake(session); /* there may be something that the hub does not know of yet */
 }
 
 bool leat_hub_place_session(struct leat_hub_session *session) {
@@ -314,6 +311,30 @@ static void let_go(struct leat_hub_run *run, const struct leat_hub_item *item) {
             cut(other);
 }
 
+/* Others hold all slots, and nobody knows for how long: the hungry ones get runs of their own. The
+ * ring was to have room for all windows, but could not be made larger. */
+static void part(struct leat_hub_run *run) {
+    run->is_full = true;
+    for (struct leat_hub_session *session = run->sessions, *next; session; session = next) {
+        next = session->next_session;
+        if (!session->is_hungry)
+            continue;
+        leat_hub_detach(session);
+        session->n_moves++;
+        session->hub->n_parted++;
+        leat_hub_ask(session);
+    }
+}
+
+/* The first item that nobody holds. */
+static struct leat_hub_item *first_loose(const struct leat_hub_run *run) {
+    struct leat_hub_item *item = run->first;
+
+    while (item && (item->n_holds > 0 || item->is_end))
+        item = item->next;
+    return item;
+}
+
 /* A slot is wanted, by whoever is hungry. */
 void leat_hub_relieve(struct leat_hub_run *run) {
     struct leat_hub_item *item = run->first;
@@ -327,16 +348,18 @@ void leat_hub_relieve(struct leat_hub_run *run) {
         run->is_starved = false;
         return;
     }
-    for (item = run->first; item && (item->n_holds > 0 || item->is_end);)
-        item = item->next;
-    if (!item)
+    item = first_loose(run);
+    if (!item) {
+        part(run);
         return;
+    }
     let_go(run, item);
     run->is_starved = false;
 }
 
 void leat_hub_set_starved(struct leat_hub_run *run, bool is_starved) {
     run->is_starved = is_starved;
+    run->is_full &= is_starved;
     leat_hub_relieve(run);
 }
 

@@ -452,10 +452,7 @@ static int make_job(struct leat_run *run, struct leat_job **ret_job) {
     } while (run->has_end);
     if (rest_job(run, false, ret_job) == LEAT_RUN_JOB)
         return LEAT_RUN_JOB;
-    if (leat_run_slot_need(run) > 0 && run->n_collate_out == 0 &&
-        run->n_ahead < run->knobs.of[LEAT_KNOB_AHEAD] && leat_residents_have_first(run))
-        return LEAT_RUN_NEEDS_SLOT;
-    return 0;
+    return leat_run_has_pending(run) ? LEAT_RUN_NEEDS_SLOT : 0;
 }
 
 static int next_job(struct leat_run *run, struct leat_job **ret_job) {

@@ -193,8 +193,8 @@ int leat_run_give_slot(struct leat_run *run, const struct leat_slot *slot);
 /* Slots that were given but not used, when the driver replaces its ring: takes one back. */
 bool leat_run_take_slot_back(struct leat_run *run, struct leat_slot *ret_slot);
 
-/* Whether a batch that waits has a slot, and may be made now. */
-bool leat_run_is_ready(const struct leat_run *run);
+/* True if a batch could be made now, and the run has no slot for it. */
+bool leat_run_lacks_slot(const struct leat_run *run);
 
 bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output);
 

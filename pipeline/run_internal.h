@@ -249,6 +249,8 @@ struct leat_output_entry *leat_run_add_output(struct leat_run *run,
 void leat_run_move_ends(struct leat_run *run);
 /* Whether what is in line may still come out. */
 bool leat_run_has_line(const struct leat_run *run);
+/* True if the first batch in line could be made now, in a slot that is large enough. */
+bool leat_run_has_pending(const struct leat_run *run);
 /* How many batches may be put into slots now. */
 size_t leat_run_slot_room(const struct leat_run *run);
 

@@ -75,7 +75,3 @@ size_t leat_run_slot_room(const struct leat_run *run) {
 
     return n < run->slots.n_slots ? n : run->slots.n_slots;
 }
-
-bool leat_run_is_ready(const struct leat_run *run) {
-    return leat_run_slot_room(run) > 0 && leat_run_slot_need(run) > 0;
-}

@@ -92,6 +92,15 @@ size_t leat_run_slot_need(const struct leat_run *run) {
     return (size_t)leat_collate_need(run->plan, batch);
 }
 
+bool leat_run_has_pending(const struct leat_run *run) {
+    return leat_run_slot_need(run) > 0 && run->n_collate_out == 0 &&
+           run->n_ahead < run->knobs.of[LEAT_KNOB_AHEAD] && leat_residents_have_first(run);
+}
+
+bool leat_run_lacks_slot(const struct leat_run *run) {
+    return run->slots.n_slots == 0 && leat_run_has_pending(run);
+}
+
 size_t leat_run_n_waiting(const struct leat_run *run) {
     return run->order.batcher.n_ready;
 }

@@ -16,7 +16,8 @@ static bool make_room(void *user, struct leat_hub_run *run, uint32_t n_slots) {
 
     (void)run;
     world->has_refused |= world->refuses_room;
-    return !world->refuses_room && n_slots <= world->it->n_slots;
+    return !world->refuses_room &&
+           (n_slots <= world->it->n_slots || n_slots <= world->it->n_promised);
 }
 
 static const struct leat_hub_ops hub_ops = {.make_room = make_room};
@@ -341,8 +342,10 @@ static void free_item(struct world *world, struct leat_hub_item *item) {
     uint32_t i = (uint32_t)((struct leat_hub_item *)item - &world->items[0].item);
 
     i = (uint32_t)(((char *)item - (char *)world->items) / (long)sizeof(world->items[0]));
-    if (!item->is_end)
+    if (!item->is_end) {
         world->runs[world_run_index(world, item->run)].is_taken[item->slot] = false;
+        leat_hub_set_starved(item->run, false);
+    }
     world->items[i].is_used = false;
 }
 
@@ -496,6 +499,8 @@ const char *world_step(struct world *world, const struct world_event *event, boo
     wrong = happen(world, event);
     if (!wrong)
         wrong = world_act(world);
+    if (!wrong && world->hub.n_parted > 0 && world->it->n_promised == 0)
+        wrong = "a ring has no room for all windows";
     *ret_is_void = refuses && !world->has_refused;
     world->n_refusals += refuses;
     world->refuses_start = world->refuses_room = false;

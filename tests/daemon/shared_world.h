@@ -29,6 +29,7 @@ struct world_case {
         uint32_t window;
         uint64_t rank, epoch, step, n_epochs, n_left;
     } trainers[WORLD_MAX_TRAINERS];
+    uint32_t n_promised; /* slots that a ring is said to have room for, if more than it has */
     uint64_t fail_epoch, fail_step; /* where all runs fail; step 0 of epoch 0: nowhere */
     uint32_t n_losses, n_crashes, n_refusals;
     bool is_slow; /* the daemon may take batches before it tells of them */
@@ -117,6 +118,9 @@ uint32_t world_run_index(const struct world *world, const struct leat_hub_run *r
 const char *world_check(struct world *world);
 /* With all others stopped, that trainer gets all that it wants. Changes the world. */
 const char *world_check_alone(struct world *world, uint32_t trainer);
+/* While nobody comes, goes or gives anything back, each trainer that waits gets what it waits for.
+ * Changes the world. */
+const char *world_check_waiting(struct world *world);
 /* When all have gone, nothing is left. Changes the world. */
 const char *world_check_end(struct world *world);
 /* Of all that matters for what may come. */

@@ -160,6 +160,50 @@ const char *world_check_alone(struct world *world, uint32_t trainer) {
     return wrong ? wrong : "a trainer does not come to its end";
 }
 
+static bool is_inside(const struct world_event *event) {
+    return event->kind == WORLD_MAKE || event->kind == WORLD_PUMP || event->kind == WORLD_TAKE ||
+           event->kind == WORLD_TELL || event->kind == WORLD_RETRY;
+}
+
+/* It has credit, and stands where it stood. */
+static bool is_waiting(const struct world *world, const struct world *before, uint32_t i) {
+    const struct world_trainer *now = &world->trainers[i], *then = &before->trainers[i];
+
+    return now->state == WORLD_JOINED && !now->session.is_finished &&
+           then->session.n_holds < then->session.window && now->epoch == then->epoch &&
+           now->step == then->step;
+}
+
+static bool is_anybody_waiting(const struct world *world, const struct world *before) {
+    for (uint32_t i = 0; i < world->it->n_trainers; i++)
+        if (is_waiting(world, before, i))
+            return true;
+    return false;
+}
+
+const char *world_check_waiting(struct world *world) {
+    static struct world before;
+    struct world_event events[WORLD_MAX_EVENTS];
+    const char *wrong = NULL;
+    bool is_void;
+
+    before = *world;
+    world->n_refusals = UINT32_MAX;
+    for (uint32_t turn = 0; turn < ALONE_MAX && !wrong; turn++) {
+        uint32_t n = world_events(world, events), n_inside = 0;
+
+        if (!is_anybody_waiting(world, &before))
+            return NULL;
+        for (uint32_t i = 0; i < n; i++)
+            if (is_inside(&events[i]))
+                events[n_inside++] = events[i];
+        if (n_inside == 0)
+            return "a trainer waits, and nothing will happen any more";
+        wrong = world_step(world, &events[turn % n_inside], &is_void);
+    }
+    return wrong ? wrong : "a trainer waits for ever";
+}
+
 const char *world_check_end(struct world *world) {
     const char *wrong = NULL;
 

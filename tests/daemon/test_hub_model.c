@@ -5,7 +5,8 @@
  * state
  * the world is checked (no batch lost, doubled, out of order, or overwritten while somebody reads
  * it or wants it; no release of what is not held); in many, that each trainer gets all it wants
- * while all others are stopped, and that nothing is left when all have gone.
+ * while all others are stopped, that each one that waits gets its batch though nobody gives
+ * anything back, and that nothing is left when all have gone.
  *
  * A Promela model of an earlier protocol (one sender, slots, a generation for each life of the
  * daemon; consumers that crash, stall, lie) knows the same assertions and these mutants: releases
@@ -30,10 +31,10 @@
 #ifndef MAX_STATES
 #define MAX_STATES (UINT64_C(1) << 17)
 #endif
-#define MAX_DEPTH  160
-#define MAX_WALK   400
-#define N_WALKS    200
-#define ONE_IN     8 /* states are looked at from all sides */
+#define MAX_DEPTH 160
+#define MAX_WALK  400
+#define N_WALKS   1200
+#define ONE_IN    8 /* states are looked at from all sides */
 
 #define CASE(n, slots, world, local, steps)                                                        \
     .n_trainers = (n), .n_slots = (slots), .world_size = (world), .n_local = (local),              \
@@ -73,6 +74,11 @@ static const struct world_case small_cases[] = {
      .trainers = {{1, 0, 0, 0, 1, 0}, {1, 1, 0, 1, 1, 0}},
      .n_losses = 1,
      .n_refusals = 1},
+    {.name = "promise",
+     CASE(2, 3, 1, 1, 5),
+     .trainers = {{2, 0, 0, 0, 1, 0}, {2, 0, 0, 0, 1, 0}},
+     .n_promised = 8},
+    {.name = "absent", CASE(2, 2, 4, 4, 8), .trainers = {{1, 3, 0, 3, 1, 0}, {1, 0, 0, 0, 1, 0}}},
 };
 static const struct world_case large_cases[] = {
     {.name = "apart",
@@ -162,6 +168,9 @@ static void check(uint32_t depth, uint64_t hash) {
         wrong = world_check_alone(&world, i);
         world = before;
     }
+    if (!wrong)
+        wrong = world_check_waiting(&world);
+    world = before;
     if (!wrong)
         wrong = world_check_end(&world);
     world = before;

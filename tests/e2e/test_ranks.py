@@ -4,9 +4,13 @@
     test_ranks.py BIN [PATTERN]
 """
 import json
+import os
+import signal
+import subprocess
 
 import data
-from leat_harness import Daemon, ctl, main
+import leat_harness
+from leat_harness import HANG_S, Daemon, ctl, find_digest, main, wait_until
 
 N = 1003
 STAGES = [{"cast": {"input": "id", "dtype": "int64"}}, {"select": {"fields": ["id"]}},
@@ -57,6 +61,29 @@ def test_skipped(folder):
         assert min(steps_of(daemon, 0, 1, "--position", position)) == 20
         done = daemon.pull("s", "--rank", 0, "--world-size", 8, check=False)
         assert 'skip_steps: ["0:96-103", "0-7"]' in done.stderr.decode(), done.stderr
+
+
+def test_absent_ranks(folder):
+    """One rank of sixteen reads, from a ring of three slots, and stops again and again: batches kept for the absent ones
+    never take all slots from it."""
+    write(folder)
+    stream = {"source": {"csv": {"paths": ["ids.csv"]}}, "stages": [
+        {"cast": {"input": "id", "dtype": "int64"}}, {"one_hot": {"input": "id", "output": "row", "classes": 20000}},
+        {"select": {"fields": ["row"]}}, {"batch": {"batch_size": 30}}, {"prefetch": {"prefetch_size": 1}}]}
+    args, n_batches = ["pull", "s", "--epochs", "20", "--digest", "--window", "1", "--delivery", "copy"], 40
+    with Daemon(folder, data.yaml_text({"s": stream})) as daemon:
+        env = {"LEAT_SOCKET": str(daemon.sockets), "LEAT_RANK": "3", "LEAT_WORLD_SIZE": "16"}
+        alone = find_digest(ctl(*args, env=env).stdout)
+        env.update(LEAT_LOCAL_RANK="3", LEAT_LOCAL_WORLD_SIZE="16")
+        with subprocess.Popen([leat_harness.BIN / "leatctl", *args], stdout=subprocess.PIPE,
+                              env={**os.environ, **env}) as reader:
+            wait_until(lambda: any(session["n_batches"] > 0 for session in daemon.sessions()), "it reads")
+            for _ in range(5):
+                reader.send_signal(signal.SIGSTOP)
+                wait_until(lambda: all(session["n_held"] == 1 or session["n_batches"] == n_batches
+                                       for session in daemon.sessions()), "it holds what it may, or has had all")
+                reader.send_signal(signal.SIGCONT)
+            assert find_digest(reader.communicate(timeout=HANG_S)[0]) == alone
 
 
 def rows_of(*args):
