@@ -59,7 +59,8 @@ int leat_session_begin(struct leat_stream *stream, int take_fd, struct leat_erro
         .kind = LEAT_PACKET_HELLO,
         .hello = {.magic = LEAT_PACKET_MAGIC,
                   .major = LEAT_PROTOCOL_MAJOR,
-                  .minor = LEAT_PROTOCOL_MINOR},
+                  .minor = LEAT_PROTOCOL_MINOR,
+                  .features = LEAT_FEATURE_REACHED},
     };
 
     if (leat_wire_init(&stream->wire, take_fd, stream->request.delivery == LEAT_DELIVERY_COPY) <
@@ -70,6 +71,7 @@ int leat_session_begin(struct leat_stream *stream, int take_fd, struct leat_erro
     }
     stream->number++;
     stream->n_session_held = 0;
+    stream->reached = 0;
     stream->phase = LEAT_SESSION_GREETING;
     return say(stream, &hello, NULL, err);
 }

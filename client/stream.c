@@ -132,6 +132,16 @@ static int fill_batch(struct leat_stream *stream, struct leat_batch *batch) {
     return r;
 }
 
+/* That the daemon is gone shows in the next call. */
+static void tell_epoch(struct leat_stream *stream, uint64_t epoch) {
+    struct leat_packet reached = {.kind = LEAT_PACKET_REACHED, .batch = {.epoch = epoch}};
+
+    if (epoch <= stream->reached)
+        return;
+    stream->reached = epoch;
+    (void)leat_wire_send(&stream->wire, &reached, NULL);
+}
+
 static int take_batch(struct leat_stream *stream, struct leat_batch **ret_batch) {
     const struct leat_packet *packet = &stream->wire.packet;
     struct leat_batch *batch;
@@ -158,6 +168,7 @@ static int take_batch(struct leat_stream *stream, struct leat_batch **ret_batch)
     stream->n_session_held++;
     stream->n_taken++;
     stream->step = packet->batch.step + stream->world_size; /* some may be skipped */
+    tell_epoch(stream, packet->batch.epoch);
     *ret_batch = batch;
     return 0;
 }

@@ -85,8 +85,9 @@ static int add_untuned(const struct leat_feed *feed, Leat__StreamStats *message,
         return -ENOMEM;
     stats->phase = (char *)(uintptr_t) "off";
     leat_run_get_knobs(feed->run, &knobs);
-    knobs.of[LEAT_KNOB_AHEAD] = feed->n_slots;
     leat_feed_tuner_pins(feed->plan, is_pinned);
+    if (!is_pinned[LEAT_KNOB_AHEAD])
+        knobs.of[LEAT_KNOB_AHEAD] = feed->n_slots;
     return add_knobs(&knobs, &knobs, is_pinned, stats, arena);
 }
 

@@ -202,12 +202,24 @@ static void pump_jobs(struct leat_feed *feed) {
     }
 }
 
+/* Batches of all ranks that go to the hub as soon as they are made, since a trainer would be told
+ * of them, or of those behind them, at once. */
+static uint64_t credit(const struct leat_feed *feed) {
+    uint64_t most = 0;
+
+    for (const struct leat_hub_session *hub = feed->hub_run.sessions; hub; hub = hub->next_session)
+        if (leat_session_of(hub)->n_outbox == 0 && leat_hub_lack(hub) > most)
+            most = leat_hub_lack(hub);
+    return most > 0 ? (most - 1) * feed->hub_run.n_ranks + 1 : 0;
+}
+
 static void pump(struct leat_feed *feed) {
     if (feed->state == LEAT_FEED_CLOSING || feed->error.code || !feed->ring)
         return;
     leat_feed_tuner_step(feed);
     if (feed->ring->n_slots < feed->min_slots)
         leat_feed_fit_ring(feed, feed->min_slots, false);
+    leat_run_set_credit(feed->run, credit(feed));
     leat_feed_give_slots(feed); /* while a larger ring is made too: nobody waits for that */
     pump_jobs(feed);
 }
@@ -322,6 +334,14 @@ bool leat_feed_pull(struct leat_feed *feed) {
     return true;
 }
 
+void leat_feed_reach(struct leat_feed *feed, uint64_t epoch) {
+    if (epoch <= feed->reached || !feed->run)
+        return;
+    feed->reached = epoch;
+    leat_run_reach(feed->run, epoch);
+    leat_feed_mark(feed);
+}
+
 /* One of an older ring is of no use to the run, which may still want one. */
 static void slot_is_free(struct leat_feed *feed, struct leat_ring *ring) {
     if (ring == feed->ring)
@@ -403,6 +423,7 @@ static int start_run(struct leat_feed *feed, const struct leat_run_options *opti
     run_options.account = &feed->account;
     run_options.index_folder = leat_daemon_index_folder(daemon);
     run_options.is_unfused = daemon->options.is_unfused;
+    run_options.is_told = true;
     r = leat_run_new(feed->plan, &run_options, &feed->run, err);
     if (r < 0) {
         leat_account_close(&feed->account);
@@ -433,7 +454,7 @@ int leat_feed_new(struct leat_share *share, const struct leat_run_options *optio
     }
     feed->share = leat_share_ref(share);
     feed->number = ++daemon->next_feed;
-    feed->first_epoch = options->first_epoch;
+    feed->first_epoch = feed->reached = options->first_epoch;
     feed->min_slots = admission.n_min_slots;
     feed->n_slots = admission.n_slots;
     (void)leat_plan_ref(share->plan);

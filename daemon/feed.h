@@ -95,6 +95,7 @@ struct leat_feed {
     struct leat_feed_item *free_items;
     uint64_t number;            /* for operators */
     uint64_t first_epoch;       /* of its run */
+    uint64_t reached;           /* the latest epoch that a trainer of its has begun */
     struct leat_stream *stream; /* gets the run's counters in the end */
     uint32_t n_slots;           /* of its first ring */
     struct leat_feed_tuner tuner;
@@ -114,6 +115,8 @@ void leat_feed_close(struct leat_feed *feed);
 
 /* Gives the hub the next output, or tells it that the stream failed; false: there is nothing. */
 bool leat_feed_pull(struct leat_feed *feed);
+/* A trainer has begun that epoch. */
+void leat_feed_reach(struct leat_feed *feed, uint64_t epoch);
 /* An item is not in use any more. */
 void leat_feed_free_item(struct leat_feed_item *item);
 /* Ends of the run are further off. */

@@ -55,6 +55,8 @@ static void set_limits(const struct leat_feed *feed, struct leat_tuner_limits *r
                                          .slot_bytes = plan->slot_bytes};
     leat_feed_tuner_pins(plan, limits->is_pinned);
     leat_run_get_knobs(feed->run, &limits->start);
+    if (limits->is_pinned[LEAT_KNOB_AHEAD])
+        n_slots = start[LEAT_KNOB_AHEAD];
     start[LEAT_KNOB_AHEAD] = n_slots;
     most[LEAT_KNOB_BLOCK_BYTES] = is_limited
                                       ? start[LEAT_KNOB_BLOCK_BYTES]

@@ -275,6 +275,15 @@ enum leat_hub_taken_kind leat_hub_take(struct leat_hub_session *session,
     return take_batch(session, session->cursor, ret_taken);
 }
 
+uint32_t leat_hub_lack(const struct leat_hub_session *session) {
+    const struct leat_hub_item *item = session->cursor;
+    uint32_t n = session->window - session->n_holds;
+
+    for (; item && n > 0; item = leat_hub_find_wanted(session, item->next))
+        n -= !item->is_end;
+    return n;
+}
+
 void leat_hub_wait(struct leat_hub_session *session) {
     if (session->is_finished || session->cursor || session->n_holds >= session->window)
         return;

@@ -159,6 +159,8 @@ void leat_hub_join(struct leat_hub *hub, struct leat_hub_session *session);
 bool leat_hub_could_place(const struct leat_hub_session *session);
 enum leat_hub_taken_kind leat_hub_take(struct leat_hub_session *session,
                                        struct leat_hub_taken *ret_taken);
+/* Batches that it would take at once, and its run has not put out. */
+uint32_t leat_hub_lack(const struct leat_hub_session *session);
 /* It has credit, and took nothing: when there is something, it is woken. */
 void leat_hub_wait(struct leat_hub_session *session);
 /* The client was told of the first so many batches that it had not been told of. keeps_slot false:

@@ -258,6 +258,7 @@ static void join_share(struct leat_session *session, struct leat_opening *openin
     };
     choose_ranks(session, &session->hub);
     leat_hub_join(&session->share->hub, &session->hub);
+    session->reached = session->hub.next.epoch;
 }
 
 /* On a run that is there, or its own. */
@@ -340,6 +341,7 @@ static int on_hello(struct leat_session *session, const struct leat_packet *pack
                               LEAT_PROTOCOL_MINOR);
     if (session->daemon->is_draining)
         return leat_error_set(err, -ESHUTDOWN, "this daemon is draining: it takes no new sessions");
+    session->says_reached = packet->hello.features & LEAT_FEATURE_REACHED;
     set_state(session, LEAT_SESSION_WELCOMED);
     session->deadline_ns = leat_daemon_now_ns() + HELLO_NS;
     return session->delivery->ops->send(session->delivery, &welcome, NULL);
@@ -369,6 +371,20 @@ static int on_release(struct leat_session *session, const struct leat_packet *pa
     return 0;
 }
 
+/* It has taken a batch of that epoch, which it was sent. */
+static int on_reached(struct leat_session *session, const struct leat_packet *packet,
+                      const void *payload, struct leat_error *err) {
+    uint64_t epoch = packet->batch.epoch;
+
+    (void)payload;
+    (void)err;
+    if (epoch <= session->reached || epoch > session->next_epoch)
+        return 0;
+    session->reached = epoch;
+    leat_session_mark(session);
+    return 0;
+}
+
 /* Also says that nothing is read any more. */
 static int on_bye(struct leat_session *session, const struct leat_packet *packet,
                   const void *payload, struct leat_error *err) {
@@ -390,6 +406,7 @@ static const struct {
     {LEAT_PACKET_RELEASE, false, 1 << LEAT_SESSION_SERVING | 1 << LEAT_SESSION_LEAVING, on_release},
     {LEAT_PACKET_HELLO, false, 1 << LEAT_SESSION_HELLO, on_hello},
     {LEAT_PACKET_OPEN, true, 1 << LEAT_SESSION_WELCOMED, on_open},
+    {LEAT_PACKET_REACHED, false, 1 << LEAT_SESSION_SERVING, on_reached},
     {LEAT_PACKET_BYE, false, 0xff, on_bye},
 };
 

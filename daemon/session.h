@@ -72,6 +72,8 @@ struct leat_session {
     } change;
     int reload_fate; /* enum leat_reload_fate, by the reload that is about to be */
     uint64_t n_batches, next_epoch, next_step;
+    uint64_t reached;          /* the latest epoch that the trainer has begun, */
+    bool says_reached;         /* and says so */
     uint64_t seed;             /* in force */
     uint64_t wait_start_ns;    /* it has credit and nothing is ready, since; 0: not so */
     uint64_t hold_start_ns;    /* it holds all that it may, since; 0: not so */

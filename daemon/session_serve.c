@@ -121,6 +121,15 @@ static void put_into_outbox(struct leat_session *session, enum leat_hub_taken_ki
         leat_ring_hold(item->ring, item->hub.slot);
 }
 
+static bool pull(struct leat_session *session) {
+    struct leat_feed *feed = session->hub.run ? leat_feed_of(session->hub.run) : NULL;
+
+    if (!feed)
+        return false;
+    leat_feed_reach(feed, session->reached);
+    return leat_feed_pull(feed);
+}
+
 /* What its run has made and nobody has taken yet comes from there. */
 static bool take(struct leat_session *session) {
     enum leat_hub_taken_kind kind;
@@ -130,8 +139,7 @@ static bool take(struct leat_session *session) {
         return false;
     do {
         kind = leat_hub_take(&session->hub, &taken);
-    } while (kind == LEAT_HUB_NOTHING && session->hub.run &&
-             leat_feed_pull(leat_feed_of(session->hub.run)));
+    } while (kind == LEAT_HUB_NOTHING && pull(session));
     session->has_failed = kind == LEAT_HUB_FAILED;
     if (kind == LEAT_HUB_BATCH || kind == LEAT_HUB_END)
         put_into_outbox(session, kind, &taken);
@@ -166,6 +174,8 @@ static void account(struct leat_session *session, const struct leat_feed_output 
     session->daemon->n_batches++;
     session->next_epoch = output->epoch;
     session->next_step = output->step + session->world_size;
+    if (!session->says_reached)
+        session->reached = output->epoch;
 }
 
 /* Announces what is in the outbox: 1: all of it, 0: not all, -errno. */
@@ -212,6 +222,8 @@ static void flush(struct leat_session *session) {
     while (session->state == LEAT_SESSION_SERVING) {
         int r;
 
+        if (session->hub.run)
+            leat_feed_reach(leat_feed_of(session->hub.run), session->reached);
         fill_outbox(session);
         if (session->n_outbox == 0) {
             tell_end(session);

@@ -33,6 +33,7 @@ static void start(struct leat_run *run, struct leat_plan *plan,
     run->plan = leat_plan_ref(plan);
     run->options = *options;
     leat_run_default_knobs(plan, options->max_map_jobs, &run->knobs);
+    leat_run_horizon_init(run);
     run->last = &run->first;
     run->last_output = &run->first_output;
     run->epoch = run->scan_epoch = options->first_epoch;
@@ -222,7 +223,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
     if (need > (size_t)run->plan->options.max_batch_bytes)
         return fail_too_large(run, need);
     if (need == 0 || room == 0 || !leat_residents_have_first(run) ||
-        (run->n_collate_out > 0 && room < max))
+        !leat_run_may_make_first(run) || (run->n_collate_out > 0 && room < max))
         return 0;
     max = room < max ? room : max;
     job = leat_run_take_job(run, LEAT_JOB_COLLATE);
@@ -231,7 +232,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
     job->collate.plan = run->plan;
     job->collate.n_items = 0;
     while (job->collate.n_items < max && (need = leat_run_slot_need(run)) > 0 &&
-           leat_residents_have_first(run) && find_slot(run, need)) {
+           leat_residents_have_first(run) && leat_run_may_make_first(run) && find_slot(run, need)) {
         struct leat_collate_item *item = &job->collate.items[job->collate.n_items];
         struct leat_output output = {.kind = LEAT_OUTPUT_BATCH,
                                      .epoch = batcher->first->epoch,
@@ -246,6 +247,7 @@ static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
         (void)leat_run_take_slot_back(run, &item->slot);
         item->batch = leat_residents_pop(run);
         run->collate_bytes += item->batch->n_bytes;
+        leat_run_count_made(run, output.epoch);
         item->output->output.slot = item->slot;
         job->collate.n_items++;
     }
@@ -308,7 +310,7 @@ int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_job *job;
 
     if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed ||
-        is_ahead_by_passes(run))
+        is_ahead_by_passes(run) || !leat_run_may_scan(run, run->scan_epoch))
         return 0;
     n_wanted = limit > run->n_entries ? limit - run->n_entries : 0;
     n_room = leat_run_room(run, n_wanted);
@@ -340,7 +342,7 @@ int leat_run_decode_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_decode_job decode;
     struct leat_job *job;
 
-    if (!leat_run_decode_next(run, &decode))
+    if (!leat_run_may_scan(run, run->scan_epoch) || !leat_run_decode_next(run, &decode))
         return 0;
     job = leat_run_take_job(run, LEAT_JOB_DECODE);
     if (!job) {
@@ -382,7 +384,7 @@ int leat_run_map_job(struct leat_run *run, struct leat_job **ret_job) {
 
     if (!entry)
         run->memory.map_wants = 0;
-    if (!entry || (!entry->parked && !may_begin(whole)))
+    if (!entry || !leat_run_may_begin(run, entry) || (!entry->parked && !may_begin(whole)))
         return 0;
     if (!leat_run_may_map(run, entry, &large_bytes)) {
         whole->memory.is_short = true;

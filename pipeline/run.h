@@ -69,7 +69,8 @@ struct leat_run_options {
     uint32_t n_map_threads;           /* that execute MAP jobs; 0: unknown */
     const struct leat_opener *opener; /* outlives the run */
     struct leat_account *account;     /* outlives the run; NULL: nobody limits it */
-    bool is_unfused;                  /* each per-record stage is a job of its own; same batches */
+    bool is_told;    /* leat_run_reach() says where trainers are; else what is taken of it does */
+    bool is_unfused; /* each per-record stage is a job of its own; same batches */
 };
 
 /* Memory for one batch. The run writes header, descriptors and tensors from `memory` on. */
@@ -197,6 +198,12 @@ bool leat_run_take_slot_back(struct leat_run *run, struct leat_slot *ret_slot);
 bool leat_run_lacks_slot(const struct leat_run *run);
 
 bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output);
+/* A trainer has begun that epoch: all of it may be made, and the first batches of the next one (as
+ * many of each rank as `prefetch` says). */
+void leat_run_reach(struct leat_run *run, uint64_t epoch);
+/* Trainers would be told of so many batches at once: where `prefetch` is given, those may be made
+ * besides the ones that it keeps ready. */
+void leat_run_set_credit(struct leat_run *run, uint64_t n_batches);
 
 /* What the operator should know besides: a text to be freed, or NULL. A limited number of them is
  * kept. */

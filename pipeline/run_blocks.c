@@ -256,6 +256,7 @@ static int end_epoch(struct leat_run *run, struct leat_error *err) {
     run->is_complete = is_last;
     run->epoch++;
     run->pass = 0;
+    run->horizon.n_lined_before = run->order.batcher.n_lined;
     return is_last ? 0 : leat_order_start_epoch(&run->order, run->epoch, err);
 }
 
@@ -324,6 +325,11 @@ static size_t ready_limit(const struct leat_run *run) {
     return LEAT_READY_JOBS * (size_t)run->knobs.of[LEAT_KNOB_COLLATED];
 }
 
+static bool has_enough(const struct leat_run *run) {
+    return run->order.batcher.n_left == 0 || run->order.batcher.n_ready >= ready_limit(run) ||
+           leat_run_is_at_horizon(run);
+}
+
 /* The record of the entry's next row; behind the last that is meant of it: where those end. */
 static uint32_t next_record(const struct leat_queue_entry *entry) {
     const struct leat_block *block = entry->block;
@@ -353,9 +359,8 @@ static bool consume_block(struct leat_run *run, struct leat_queue_entry *entry) 
         struct leat_ref ref = leat_ref_row(block, entry->next_row);
         int r;
 
-        if (run->order.batcher.n_left == 0 || run->order.batcher.n_ready >= ready_limit(run) ||
-            (entry->next_bad < block->n_bad &&
-             leat_run_meet_bad_before(run, entry, entry->next_row) < 0))
+        if (has_enough(run) || (entry->next_bad < block->n_bad &&
+                                leat_run_meet_bad_before(run, entry, entry->next_row) < 0))
             return false;
         entry->next_row++;
         block->n_refs++;
@@ -387,7 +392,7 @@ static void pass_over(struct leat_run *run, struct leat_queue_entry *entry) {
 
 bool leat_run_wants_rows(const struct leat_run *run) {
     return !run->has_failed && !run->is_cancelled && run->quarantine.n_bytes < QUARANTINE_BYTES &&
-           run->order.batcher.n_left > 0 && run->order.batcher.n_ready < ready_limit(run);
+           !has_enough(run);
 }
 
 static void consume_line(struct leat_run *run) {

@@ -404,6 +404,8 @@ int leat_run_gather_job(struct leat_run *run, struct leat_job **ret_job) {
     struct leat_job *job;
     size_t n, n_wants;
 
+    if (!leat_run_may_make_first(run))
+        return 0;
     plan_window(run);
     if (!may_gather(run))
         return 0;

@@ -97,6 +97,16 @@ struct leat_run_profile {
     } no_slot, is_short; /* times in which it was so */
 };
 
+/* How far it works ahead (run_horizon.c). */
+struct leat_run_horizon {
+    uint64_t reached;            /* the latest epoch that a trainer has begun */
+    uint64_t n_next;             /* batches that may be made of the next one, */
+    uint64_t n_rows;             /* and rows that these take, about */
+    uint64_t n_lined_before;     /* batches of the epochs before the one that is consumed */
+    uint64_t n_credit;           /* batches that trainers would be told of at once */
+    uint64_t made_epoch, n_made; /* batches that were put into slots of that epoch */
+};
+
 struct leat_run_tracing {
     struct leat_trace *trace; /* NULL: none */
     uint32_t number;          /* of this run there */
@@ -184,6 +194,7 @@ struct leat_run {
     size_t n_notes;
 
     struct leat_run_stats stats;
+    struct leat_run_horizon horizon; /* of the whole */
     struct leat_run_profile profile;
     struct leat_run_tracing tracing; /* of the whole */
 };
@@ -253,6 +264,17 @@ bool leat_run_has_line(const struct leat_run *run);
 bool leat_run_has_pending(const struct leat_run *run);
 /* How many batches may be put into slots now. */
 size_t leat_run_slot_room(const struct leat_run *run);
+
+/* How far it works ahead (run_horizon.c). No more rows are wanted now, of the whole; */
+bool leat_run_is_at_horizon(const struct leat_run *whole);
+/* whether a pass of that epoch may be read on, the block begun, the first batch in line made. */
+bool leat_run_may_scan(const struct leat_run *run, uint64_t epoch);
+bool leat_run_may_begin(const struct leat_run *run, const struct leat_queue_entry *entry);
+bool leat_run_may_make_first(const struct leat_run *run);
+void leat_run_count_made(struct leat_run *run, uint64_t epoch);
+void leat_run_horizon_init(struct leat_run *run);
+/* Batches in slots that nobody has taken yet, at most. */
+uint64_t leat_run_max_ahead(const struct leat_run *run);
 
 /* The profile (run_profile.c). */
 int leat_run_profile_init(struct leat_run *run, struct leat_error *err);

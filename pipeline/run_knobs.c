@@ -70,7 +70,7 @@ void leat_run_get_knobs(const struct leat_run *run, struct leat_knobs *ret_knobs
 }
 
 size_t leat_run_slot_room(const struct leat_run *run) {
-    uint64_t limit = run->knobs.of[LEAT_KNOB_AHEAD];
+    uint64_t limit = leat_run_max_ahead(run);
     size_t n = run->n_ahead < limit ? (size_t)limit - run->n_ahead : 0;
 
     return n < run->slots.n_slots ? n : run->slots.n_slots;

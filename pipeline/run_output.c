@@ -94,7 +94,8 @@ size_t leat_run_slot_need(const struct leat_run *run) {
 
 bool leat_run_has_pending(const struct leat_run *run) {
     return leat_run_slot_need(run) > 0 && run->n_collate_out == 0 &&
-           run->n_ahead < run->knobs.of[LEAT_KNOB_AHEAD] && leat_residents_have_first(run);
+           run->n_ahead < leat_run_max_ahead(run) && leat_residents_have_first(run) &&
+           leat_run_may_make_first(run);
 }
 
 bool leat_run_lacks_slot(const struct leat_run *run) {
@@ -114,6 +115,8 @@ bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output) 
     if (run->tracing.trace && entry->output.kind == LEAT_OUTPUT_BATCH)
         leat_run_trace_output(run, entry);
     run->n_ahead -= entry->output.kind == LEAT_OUTPUT_BATCH;
+    if (!run->options.is_told && entry->output.kind == LEAT_OUTPUT_BATCH)
+        leat_run_reach(run, entry->output.epoch);
     run->has_ended |= entry->output.is_last;
     run->first_output = entry->next;
     if (!run->first_output)

@@ -192,8 +192,8 @@ void leat_run_profile_watch(struct leat_run *run, bool has_ended) {
         run->profile.end_ns = now(run);
     set_span(run, &run->profile.no_slot,
              !has_ended && first && first->kind == LEAT_OUTPUT_BATCH &&
-                 leat_run_slot_room(run) == 0 && run->n_collate_out == 0 &&
-                 leat_residents_have_first(run));
+                 (leat_run_slot_room(run) == 0 || !leat_run_may_make_first(run)) &&
+                 run->n_collate_out == 0 && leat_residents_have_first(run));
     set_span(run, &run->profile.is_short, !has_ended && run->memory.is_short);
 }
 

@@ -122,7 +122,9 @@ bool leat_run_is_starved(struct leat_run *run) {
         is_starved |= leat_run_is_starved(run->lanes[i]);
     if (memory->n_starved_ticks == 0)
         return is_starved;
-    if ((run->scan_has_ended && memory->map_wants == 0) || run->is_complete || run->has_failed)
+    if (((run->scan_has_ended || !leat_run_may_scan(run, run->scan_epoch)) &&
+         memory->map_wants == 0) ||
+        run->is_complete || run->has_failed)
         feed(run);
     if (memory->n_starved_ticks > 0) {
         memory->n_starved_ticks++;

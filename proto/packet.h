@@ -13,12 +13,16 @@
  *     OPEN(OpenRequest)            OPENED(Opened) | REFUSE(Error)
  *                                  RING + memfd    (again when batches outgrow their slots)
  *                                  BATCH | END
- *     RELEASE | BYE                GOAWAY(Error)
+ *     RELEASE | REACHED | BYE      GOAWAY(Error)
  *
  * Rules. A RELEASE names (generation, slot, epoch, step) of a batch that this session holds;
  * anything else is a protocol error and ends the session. Reserved bytes are sent as 0 and ignored
  * when received. An unknown kind is an error, unless bit 15 is set: then it is ignored. Clients
  * never send descriptors.
+ *
+ * REACHED names the epoch (of `batch`) of which the trainer has just taken its first batch. The
+ * daemon makes all of that epoch ahead, and of the next one the first batches alone. For a trainer
+ * that does not promise it (LEAT_FEATURE_REACHED) a batch counts as taken once it was sent.
  *
  * REFUSE or GOAWAY with the code -ESHUTDOWN means: this daemon ends, come back to the next one.
  * From then on it fills no slot any more, so a trainer may say BYE and read on what it holds.
@@ -39,6 +43,7 @@
 #define LEAT_PROTOCOL_MAJOR     1
 #define LEAT_PROTOCOL_MINOR     0
 #define LEAT_PACKET_PAYLOAD_MAX 65536
+#define LEAT_FEATURE_REACHED    UINT64_C(1)         /* of HELLO: the trainer says REACHED */
 #define LEAT_COPY_PAYLOAD_MAX   (UINT32_C(1) << 30) /* a compressed batch on the copy endpoint */
 
 enum leat_packet_kind {
@@ -53,6 +58,7 @@ enum leat_packet_kind {
     LEAT_PACKET_END = 9,
     LEAT_PACKET_GOAWAY = 10,
     LEAT_PACKET_BYE = 11,
+    LEAT_PACKET_REACHED = 0x8000 | 12,
 };
 
 #define LEAT_GOAWAY_CHANGED (-ERESTART)
@@ -65,7 +71,7 @@ struct leat_packet {
         struct {
             uint32_t magic;
             uint16_t major, minor;
-            uint64_t features; /* none yet */
+            uint64_t features; /* LEAT_FEATURE_* */
             uint64_t session;  /* WELCOME: the daemon's number for this session, for logs */
             uint32_t reserved[8];
         } hello;
@@ -75,7 +81,7 @@ struct leat_packet {
             uint32_t n_slots;
             uint32_t reserved[9];
         } ring;
-        struct { /* BATCH and RELEASE */
+        struct { /* BATCH, RELEASE and REACHED */
             uint64_t generation;
             uint64_t epoch;
             uint64_t step;

@@ -1,5 +1,5 @@
-/* prefetch.c: how many batches are kept ready. Rings of small batches are deeper than asked, since
- * that costs nothing. */
+/* prefetch.c: how many batches are kept ready. A ring may have more slots, since its trainers
+ * read at different paces. */
 #include "pipeline/planner.h"
 
 struct prefetch {
@@ -16,7 +16,9 @@ static const struct leat_arg args[] = {
      .is_positional = true,
      .min = 1,
      .max = 4096,
-     .help = "batches that are made ahead of the trainer, at least"},
+     .help = "batches of a rank that are ready beyond those that its trainer was told of, at most; "
+             "and batches of the next epoch, of which no more is made before a trainer begins it. "
+             "Without this stage a ring full of batches is ready, and 1 batch of the next epoch"},
     LEAT_ARGS_END,
 };
 
@@ -31,7 +33,7 @@ static int plan(struct leat_config *config, struct leat_planner *planner, struct
 
 const struct leat_stage_ops leat_stage_prefetch = {
     .name = "prefetch",
-    .summary = "keeps batches ready ahead of the trainer",
+    .summary = "how many batches are made ahead of the trainer",
     .example = "{ prefetch_size: 4 }",
     .kind = LEAT_STAGE_COLLATE,
     .args = args,

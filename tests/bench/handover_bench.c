@@ -113,8 +113,7 @@ static void write_config(const struct options *options, const char *data, char *
                               "    stages:\n"
                               "      - cast: { input: x, dtype: int32 }\n"
                               "      - pad: { input: x, length: %zu, value: %d }\n"
-                              "      - batch: { batch_size: 1 }\n"
-                              "      - prefetch: { prefetch_size: 4 }\n",
+                              "      - batch: { batch_size: 1 }\n",
                               options->sizes[i], data, options->sizes[i] / 4, PAD_VALUE);
 }
 

@@ -20,6 +20,8 @@ static bool take_release(struct fake_script *script, int fd) {
 
     if (!fake_receive(fd, &packet) || packet.kind == LEAT_PACKET_BYE)
         return false;
+    if (packet.kind == LEAT_PACKET_REACHED)
+        return true;
     for (uint32_t i = 0; i < script->n_held; i++)
         if (packet.kind == LEAT_PACKET_RELEASE && packet.batch.slot == script->held[i].slot &&
             packet.batch.generation == script->held[i].generation) {

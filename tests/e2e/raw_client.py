@@ -14,8 +14,11 @@ def packet(kind, body=b"", payload=b"", flags=0, payload_bytes=None):
     return struct.pack("<HHI", kind, flags, size) + body.ljust(56, b"\0") + payload
 
 
-def hello(magic=MAGIC, major=1, minor=0):
-    return packet(HELLO, struct.pack("<IHHQQ", magic, major, minor, 0, 0))
+REACHED, SAYS_REACHED = 0x8000 | 12, 1  # the packet, and the feature of HELLO that promises it
+
+
+def hello(magic=MAGIC, major=1, minor=0, features=0):
+    return packet(HELLO, struct.pack("<IHHQQ", magic, major, minor, features, 0))
 
 
 def varint(value):
@@ -40,6 +43,10 @@ def open_request(stream, window=4, n_epochs=0, epoch=0, step=0, rank=0, world_si
     if n_steps > 0:
         payload += field(11, 1) + field(12, n_steps)
     return packet(OPEN, payload=payload)
+
+
+def reached(epoch):
+    return packet(REACHED, struct.pack("<QQQQI", 0, epoch, 0, 0, 0))
 
 
 def release(generation, epoch, step, slot):
@@ -90,9 +97,9 @@ class RawClient:
             if got[0] in kinds:
                 return got
 
-    def opened(self, stream="s", window=4, **options):
+    def opened(self, stream="s", window=4, features=0, **options):
         """Says hello and opens a stream."""
-        self.send(hello())
+        self.send(hello(features=features))
         self.receive_kind(WELCOME)
         self.send(open_request(stream, window, **options))
         self.receive_kind(OPENED)

@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,7 @@ from leat import callables, carried, errors
 from shared_pipelines import lay_out
 
 SUFFIX = "!"
+HANG_S = 120  # nothing that goes on at all takes so long
 
 
 @pytest.fixture(autouse=True)
@@ -115,6 +117,27 @@ def test_a_pipeline_with_one() -> None:
     two = leat.csv("train.csv").map(Adder(1000), schema={"sum": "int64"}, inputs="PassengerId", processes=2, warn=False)
     sums = [value for batch in two.batch(100) for value in memoryview(batch["sum"]).tolist()]
     assert sums == list(range(1001, 1892))
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 4])
+def test_is_not_called_for_epochs_that_nobody_reads(tmp_path: pathlib.Path, prefetch: int) -> None:
+    log, n_records, n_again = tmp_path / "calls", 891, 20  # some records are asked about again
+    log.touch()
+
+    def count(record: dict[str, Any]) -> dict[str, Any]:
+        with open(log, "ab") as file:
+            file.write(b"x")
+        return {"n": int(record["PassengerId"])}
+
+    pipeline = leat.csv("train.csv").map(count, schema={"n": "int64"}, warn=False).select("n").shuffle(1000).batch(32)
+    batches = iter(pipeline.prefetch(prefetch) if prefetch else pipeline)
+    next(batches)
+    end = time.monotonic() + HANG_S
+    while log.stat().st_size < 2 * n_records:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert sum(1 for _ in batches) == 27
+    assert log.stat().st_size <= 2 * n_records + n_again
 
 
 def test_texts_of_a_function_can_be_tokenized() -> None:

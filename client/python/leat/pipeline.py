@@ -126,7 +126,8 @@ class Pipeline(_stages.Stages):
         drops: whether it may leave records out, so that nobody knows their number beforehand; left out: if it is batched,
             or its code has a way to return None.
         processes: how many of them work at once; the function must depend on its record alone, so that their number does not
-            show.
+            show. It is called for the records of the epoch that is read, and for those of the next one that its first
+            `prefetch` batches need (a block of them at least), not further ahead.
         deadline: seconds for a record.
         warn: a warning is given on what this costs: each record goes to another process and back as JSON.
         """
