@@ -444,9 +444,11 @@ static int read_on(struct leat_input *input, void *data, size_t size, size_t *re
     if (input->spare.capacity > LEAT_INPUT_STEP)
         drop(&input->spare);
     if (r == 0)
-        r = leat_error_agree(&input->fault, read_more(input, data, size, ret_n, &input->fault));
-    if (r < 0)
+        r = read_more(input, data, size, ret_n, &input->fault);
+    if (r < 0) {
+        r = leat_error_agree(&input->fault, r);
         *err = input->fault;
+    }
     return r;
 }
 
