@@ -9,7 +9,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +19,7 @@
 #include "daemon/feed.h"
 #include "daemon/limits.h"
 #include "daemon/look.h"
+#include "daemon/pool.h"
 #include "daemon/process.h"
 #include "daemon/reload.h"
 #include "daemon/session.h"
@@ -300,15 +300,6 @@ static uint32_t choose_workers(const struct leat_daemon *daemon) {
                                               : daemon->settings->workers);
 }
 
-static int init_pool(struct leat_daemon *daemon) {
-    char number[16];
-    uint32_t n = choose_workers(daemon);
-
-    daemon->n_workers = n;
-    (void)snprintf(number, sizeof(number), "%u", leat_scheduler_n_threads(n));
-    return setenv("UV_THREADPOOL_SIZE", number, 1) < 0 ? -errno : 0;
-}
-
 /* Something of the process itself, which lives as long as that. */
 static int claim(struct leat_daemon *daemon, uint64_t n_bytes, struct leat_error *err) {
     uint64_t bytes = daemon->base.guaranteed_bytes + n_bytes;
@@ -374,9 +365,11 @@ static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
     leat_users_init(&daemon->users, &limits);
     leat_rights_init(&daemon->rights, settings);
     leat_users_set_weights(&daemon->users, settings->weights, settings->n_weights);
-    r = init_pool(daemon);
-    if (r == 0)
-        r = leat_streams_init(&daemon->streams, settings->streams, settings->n_streams);
+    daemon->n_workers = choose_workers(daemon);
+    r = leat_pool_start(leat_scheduler_n_threads(daemon->n_workers), err);
+    if (r < 0)
+        return r;
+    r = leat_streams_init(&daemon->streams, settings->streams, settings->n_streams);
     if (r < 0)
         return leat_error_set(err, r, "%s", strerror(-r));
     leat_tuner_store_init(&daemon->tuners, settings->state_directory, daemon->n_workers,

@@ -123,7 +123,7 @@ struct leat_daemon {
     uint8_t payload[LEAT_PACKET_PAYLOAD_MAX]; /* of the packet being looked at */
 };
 
-/* Reads the settings and makes the sockets. Sets UV_THREADPOOL_SIZE, so only the first daemon of a
+/* Reads the settings, makes the sockets and starts the pool's threads: only the first daemon of a
  * process can choose its number of workers. */
 int leat_daemon_new(const struct leat_daemon_options *options, struct leat_daemon **ret_daemon,
                     struct leat_error *err);
