@@ -40,6 +40,39 @@ static bool is_of(const struct leat_cache_job *job, const struct leat_cache_iden
     return job->file && memcmp(&job->file->identity, identity, sizeof(*identity)) == 0;
 }
 
+/* The bytes that a row takes in a block, at least. */
+static uint64_t row_bytes(const struct leat_cache_job *job) {
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; (!job->is_index || job->has_columns) && i < job->plan->n_columns; i++)
+        n += job->plan->is_kept[i];
+    return n;
+}
+
+/* What is done with a frame before its block is read goes by its head, which may be a lie: such a
+ * block is of no file of the stream, of more bytes than are read at once, or too small for its
+ * rows. */
+static int check_frames(const struct leat_cache_job *job, struct leat_error *err) {
+    const struct leat_cache_file *file = job->found.file;
+    uint64_t max_record = (uint64_t)job->plan->options.max_record_bytes;
+    uint64_t max_block = leat_knob_max(LEAT_KNOB_BLOCK_BYTES);
+    uint64_t max_bytes = 2 * (max_record > max_block ? max_record : max_block);
+    uint64_t n = row_bytes(job);
+
+    for (size_t i = 0; i < file->n_frames; i++) {
+        const struct leat_cache_frame *frame = &file->frames[i];
+
+        if (frame->span.file >= job->plan->source->files.n_paths ||
+            frame->span.n_bytes > max_bytes || frame->n_rows * n > frame->n_bytes)
+            return leat_error_set(
+                err, -EBADMSG,
+                "%.300s: the cache is damaged: the block at byte %llu cannot have "
+                "%u records; remove that cache",
+                job->folder, (unsigned long long)frame->position, frame->span.n_records);
+    }
+    return 0;
+}
+
 static int open_cache(struct leat_cache_job *job, struct leat_error *err) {
     struct leat_cache_limits limits = limits_of(job);
     struct leat_cache_identity identity;
@@ -64,6 +97,14 @@ static int open_cache(struct leat_cache_job *job, struct leat_error *err) {
         job->found.file->is_cheap = job->is_index;
     if (r == 0 && job->begins_anew && job->found.is_builder)
         r = leat_cache_file_clear(job->found.file, err);
+    if (r == 0 && job->found.file)
+        r = check_frames(job, err);
+    if (r == -EBADMSG) {
+        if (job->found.is_builder)
+            leat_cache_store_discard(job->folder, job->found.file);
+        leat_cache_file_unref(job->found.file);
+        job->found = (struct leat_cache_found){.file = NULL};
+    }
     return r;
 }
 

@@ -307,10 +307,12 @@ static int take_lengths(struct decoding *decoding, const struct leat_field *fiel
         return broken(decoding, "lengths of no known width");
     r = take_numbers(decoding, n_rows, LEAT_DTYPE_INT32, head->length_width, head->length_base,
                      &lengths);
+    if (r < 0)
+        return r;
     column->lengths = lengths;
     column->starts = leat_arena_alloc(&decoding->block->kept, n_rows * sizeof(*column->starts));
-    if (r < 0 || !column->starts)
-        return r < 0 ? r : leat_error_oom(decoding->err);
+    if (!column->starts)
+        return leat_error_oom(decoding->err);
     for (uint32_t row = 0; row < n_rows; row++) {
         column->starts[row] = (uint32_t)at;
         at += column->lengths[row];

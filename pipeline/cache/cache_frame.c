@@ -11,6 +11,7 @@
 #define FLAG_LZ4    1U
 #define FLAG_MIDWAY 2U
 #define FLAG_DAMAGE 4U
+#define LZ4_RATIO   255 /* no LZ4 holds more bytes than so many times its own */
 
 struct disk_head {
     uint64_t magic, position;
@@ -55,15 +56,23 @@ void leat_cache_frame_pack(const struct leat_cache_frame *frame, uint64_t seed,
     memcpy(ret_head, &head, sizeof(head));
 }
 
+/* Each record takes a byte of the source, but for what is left of a damaged file. */
+static bool may_have_records(const struct disk_head *head) {
+    return head->flags & FLAG_DAMAGE
+               ? head->n_records == 1
+               : head->n_records > 0 && head->n_records <= head->n_source_bytes;
+}
+
 /* A head with a right checksum was written by us; the limits are for one that was made to look so.
  */
 static bool is_sane(const struct disk_head *head) {
     uint64_t ends;
 
-    return head->n_records > 0 && head->n_rows <= head->n_records && head->n_bytes % 8 == 0 &&
+    return may_have_records(head) && head->n_rows <= head->n_records && head->n_bytes % 8 == 0 &&
            head->n_bytes <= LEAT_CACHE_BLOCK_MAX_BYTES &&
-           (head->flags & FLAG_LZ4 ? head->n_stored < head->n_bytes
-                                   : head->n_stored == head->n_bytes) &&
+           (head->flags & FLAG_LZ4
+                ? head->n_stored < head->n_bytes && head->n_bytes / LZ4_RATIO <= head->n_stored
+                : head->n_stored == head->n_bytes) &&
            head->n_source_bytes <= UINT32_MAX &&
            (head->flags & ~(FLAG_LZ4 | FLAG_MIDWAY | FLAG_DAMAGE)) == 0 &&
            !__builtin_add_overflow(head->record, head->n_records, &ends) &&

@@ -154,7 +154,7 @@ static void test_narrowest(void **state) {
 static void check_frame(struct leat_cache_bytes *block, enum leat_cache_compression compression,
                         bool is_lz4) {
     struct leat_cache_bytes stored = {.data = NULL};
-    struct leat_cache_frame frame = {.span = {.n_records = 1}}, read;
+    struct leat_cache_frame frame = {.span = {.n_records = 1, .n_bytes = 1}}, read;
     struct leat_error err = LEAT_ERROR_INIT;
     uint8_t head[LEAT_CACHE_FRAME_HEAD_BYTES], again[sizeof(head)], *copy = malloc(block->n_bytes);
     const uint8_t *bytes;

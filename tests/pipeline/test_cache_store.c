@@ -42,9 +42,11 @@ static struct leat_cache_found open_cache(uint8_t first, bool may_build,
 
 static void add_frame(struct leat_cache_file *file, size_t n_bytes) {
     struct leat_cache_bytes block = {.data = NULL}, stored = {.data = NULL};
-    struct leat_cache_frame frame = {
-        .span = {.n_records = 1, .line = 1 + file->n_frames, .offset = file->n_frames},
-        .n_rows = 1};
+    struct leat_cache_frame frame = {.span = {.n_records = 1,
+                                              .n_bytes = 1,
+                                              .line = 1 + file->n_frames,
+                                              .offset = file->n_frames},
+                                     .n_rows = 1};
     struct leat_error err = LEAT_ERROR_INIT;
     const uint8_t *bytes;
 

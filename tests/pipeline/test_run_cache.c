@@ -325,6 +325,89 @@ static void test_damaged_anywhere(void **state) {
     free(whole);
 }
 
+static void lie_file(struct leat_cache_frame *frame) {
+    frame->span.file = UINT32_MAX;
+}
+
+static void lie_rows(struct leat_cache_frame *frame) {
+    frame->span.n_bytes = 1U << 20;
+    frame->span.n_records = frame->n_rows = 1U << 20;
+}
+
+static void lie_bytes(struct leat_cache_frame *frame) {
+    frame->span.n_bytes = UINT32_MAX;
+    frame->span.n_records = frame->n_rows = UINT32_MAX;
+}
+
+static void lie_records(struct leat_cache_frame *frame) {
+    frame->span.n_records = UINT32_MAX;
+}
+
+static void lie_lz4(struct leat_cache_frame *frame) {
+    frame->is_lz4 = true;
+    frame->n_bytes = 1U << 30;
+}
+
+/* The cache of that name, but for its last frame: with right checksums. */
+static void write_lie(const char *name, void (*lie)(struct leat_cache_frame *)) {
+    int fd = open(folder_path(name), O_RDONLY | O_CLOEXEC);
+    int lie_fd = open(folder_path("lie"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    struct leat_cache_file *whole, *file;
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    assert_int_equal(leat_cache_file_open(fd, &whole, &err), 0);
+    assert_int_equal(leat_cache_file_new(lie_fd, &whole->identity, whole->description, &file, &err),
+                     0);
+    for (size_t i = 0; i < whole->n_frames; i++) {
+        struct leat_cache_frame frame = whole->frames[i];
+        uint8_t *stored = malloc(frame.n_stored + 8);
+
+        assert_int_equal(leat_cache_file_read(whole->fd, &frame, stored, &err), 0);
+        if (i == whole->n_frames - 1)
+            lie(&frame);
+        leat_cache_file_place(file, &frame);
+        assert_int_equal(leat_cache_file_write(file->fd, file->seed, &frame, stored, &err), 0);
+        assert_int_equal(leat_cache_file_add(file, &frame), 0);
+        free(stored);
+    }
+    assert_int_equal(leat_cache_file_finish(file, &err), 0);
+    leat_cache_file_unref(whole);
+    leat_cache_file_unref(file);
+    assert_int_equal(rename(folder_path("lie"), folder_path(name)), 0);
+}
+
+/* A head that says what cannot be is not believed, whether it is met by reading the block or by
+ * passing over it. */
+static void test_lies(void **state) {
+    static const struct {
+        void (*lie)(struct leat_cache_frame *);
+        const char *note; /* "": only that frame is none */
+    } lies[] = {{lie_file, "cannot have"},
+                {lie_rows, "cannot have"},
+                {lie_bytes, "cannot have"},
+                {lie_records, ""},
+                {lie_lz4, ""}};
+    static const struct leat_run_options ways[] = {{.n_epochs = 1},
+                                                   {.n_epochs = 1, .first_step = 120}};
+    char name[LEAT_CACHE_NAME_MAX];
+
+    (void)state;
+    write_data("data.csv", 0, 2000, 0);
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+            struct drive inline_ = {.options = ways[k]};
+            struct driven without = drive_stream(CSV, "", STAGES, &inline_), with;
+
+            free(build(CACHE "\n    block_bytes: 4096", name, &(size_t){0}));
+            write_lie(name, lies[i].lie);
+            with = drive_stream(CSV, CACHE, STAGES, &inline_);
+            assert_same(&with, &without);
+            assert_non_null(strstr(with.cache_note.message, lies[i].note));
+            assert_int_equal(with.cache_note.code, lies[i].note[0] ? -EBADMSG : 0);
+        }
+    remove_caches();
+}
+
 /* A damaged block is made again from the source, and if that is not there, the stream fails. */
 static void test_damaged_without_source(void **state) {
     char name[LEAT_CACHE_NAME_MAX];
@@ -499,6 +582,7 @@ int main(void) {
         cmocka_unit_test(test_rows_that_are_dropped_later),
         cmocka_unit_test(test_killed_anywhere),
         cmocka_unit_test(test_damaged_anywhere),
+        cmocka_unit_test(test_lies),
         cmocka_unit_test(test_damaged_without_source),
         cmocka_unit_test(test_disk_full),
         cmocka_unit_test(test_too_large),
