@@ -185,15 +185,21 @@ static uint64_t span_ns(const struct leat_run_span_ns *span, uint64_t now_ns) {
     return span->sum_ns + (span->is_on ? now_ns - span->since_ns : 0);
 }
 
+/* True if the first batch in line waits for nothing but trainers. */
+static bool is_held(struct leat_run *run, const struct leat_batch_refs *first) {
+    return first->kind == LEAT_OUTPUT_BATCH &&
+           (leat_run_slot_room(run) == 0 || !leat_run_may_make_first(run)) &&
+           leat_residents_have_first(run);
+}
+
 void leat_run_profile_watch(struct leat_run *run, bool has_ended) {
     const struct leat_batch_refs *first = run->order.batcher.first;
 
     if (has_ended && !run->profile.end_ns)
         run->profile.end_ns = now(run);
     set_span(run, &run->profile.no_slot,
-             !has_ended && first && first->kind == LEAT_OUTPUT_BATCH &&
-                 (leat_run_slot_room(run) == 0 || !leat_run_may_make_first(run)) &&
-                 run->n_collate_out == 0 && leat_residents_have_first(run));
+             !has_ended && run->n_collate_out == 0 &&
+                 (first ? is_held(run, first) : leat_run_is_at_horizon(run)));
     set_span(run, &run->profile.is_short, !has_ended && run->memory.is_short);
 }
 

@@ -90,7 +90,23 @@ static uint64_t n_mapped(const struct world *world) {
     return 0;
 }
 
-static const struct leat_run_options endless = {.n_epochs = 0};
+static uint64_t clock_ns;
+
+static uint64_t read_clock(void) {
+    return clock_ns;
+}
+
+static const struct leat_run_options endless = {.n_epochs = 0, .now_ns = read_clock};
+
+/* While it works no further ahead it waits for trainers, and for nothing else. */
+static void check_waits(const struct world *world) {
+    struct leat_run_stats before, after;
+
+    leat_run_get_stats(world->run, &before);
+    clock_ns += 1000;
+    leat_run_get_stats(world->run, &after);
+    assert_int_equal(after.no_slot_ns, before.no_slot_ns + 1000);
+}
 
 /* All of the epoch that is read, so many batches of the next, and what blocks these need. */
 static void test_next_epoch(void **state) {
@@ -125,6 +141,7 @@ static void test_next_epoch(void **state) {
             assert_int_equal(world.last_epoch, epoch + 1);
             assert_in_range(n_ahead, 1, cases[i].n_rows + 400); /* a block has fewer records */
             assert_true(n_ahead <= N_RECORDS);
+            check_waits(&world);
             leat_run_reach(world.run, epoch); /* it is there already */
             work(&world, true);
             assert_int_equal(n_mapped(&world) - (epoch + 1) * N_RECORDS, n_ahead);
