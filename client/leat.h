@@ -203,8 +203,8 @@ LEAT_API int leat_client_open(struct leat_client *client, const char *stream,
                               struct leat_stream **ret_stream);
 
 /* The same for a stream that was built in code. Paths in it are absolute, or relative to the
- * daemon's first root; the daemon opens only what lies below its roots. The builder stays the
- * caller's. */
+ * first of the daemon's roots that has them; the daemon opens only what lies below its roots. The
+ * builder stays the caller's. */
 LEAT_API int leat_client_open_built(struct leat_client *client, const struct leat_builder *builder,
                                     const struct leat_open_options *options,
                                     struct leat_stream **ret_stream);

@@ -12,10 +12,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define OPEN_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+#define STEP_FLAGS (O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC)
+
 static int open_beneath(int root, const char *path, int flags) {
     struct open_how how = {
-        .flags =
-            (uint64_t)(unsigned)(O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags),
+        .flags = (uint64_t)(unsigned)(OPEN_FLAGS | flags),
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
     };
     long fd;
@@ -27,6 +29,107 @@ static int open_beneath(int root, const char *path, int flags) {
             break;
     }
     return fd < 0 ? -errno : (int)fd;
+}
+
+/* ---- without openat2 ---- */
+
+/* A walk from `root`: one directory is opened after the other, each by its bare name in the one
+ * before, so that neither a link nor a rename leads out. */
+struct walk {
+    int root, fd;         /* fd: the directory that was reached; the root's own at first */
+    char names[PATH_MAX]; /* of the directories from the root to it: "a\0b\0" */
+    size_t n_names;       /* bytes */
+};
+
+static void move_to(struct walk *walk, int fd) {
+    if (walk->fd != walk->root)
+        (void)close(walk->fd);
+    walk->fd = fd;
+}
+
+/* O_DIRECTORY says ENOTDIR of a link, too. */
+static int step_error(int directory, const char *name, int code) {
+    struct stat status;
+
+    if (code == ENOTDIR && fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISLNK(status.st_mode))
+        return -ELOOP;
+    return -code;
+}
+
+static int step(struct walk *walk, const char *name) {
+    int fd = openat(walk->fd, name, STEP_FLAGS);
+
+    if (fd < 0)
+        return step_error(walk->fd, name, errno);
+    move_to(walk, fd);
+    return 0;
+}
+
+static int step_down(struct walk *walk, const char *name) {
+    int r = step(walk, name);
+
+    if (r < 0 || strcmp(name, ".") == 0)
+        return r;
+    walk->n_names +=
+        (size_t)snprintf(walk->names + walk->n_names, PATH_MAX - walk->n_names, "%s", name) + 1;
+    return 0;
+}
+
+/* To the directory that the walk came through. The kernel is not asked for "..": the directory
+ * may have been moved out of the root since. */
+static int step_up(struct walk *walk) {
+    int r = step(walk, "."); /* fails as ".." would where this directory may not be searched */
+
+    if (r < 0)
+        return r;
+    if (walk->n_names == 0)
+        return -EXDEV;
+    do
+        walk->n_names--;
+    while (walk->n_names > 0 && walk->names[walk->n_names - 1]);
+    move_to(walk, walk->root);
+    for (size_t i = 0; r == 0 && i < walk->n_names; i += strlen(walk->names + i) + 1)
+        r = step(walk, walk->names + i);
+    return r;
+}
+
+/* `path` is shorter than PATH_MAX. */
+static int walk_beneath(int root, const char *path, int flags) {
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    struct walk walk = {.root = root, .fd = root};
+    char names[PATH_MAX], *place = NULL;
+    int r = 0;
+
+    if (strcmp(last, "..") == 0)
+        last += 2;
+    (void)snprintf(names, sizeof(names), "%.*s", (int)(last - path), path);
+    for (char *name = strtok_r(names, "/", &place); r == 0 && name;
+         name = strtok_r(NULL, "/", &place))
+        r = strcmp(name, "..") == 0 ? step_up(&walk) : step_down(&walk, name);
+    if (r == 0) {
+        r = openat(walk.fd, last[0] ? last : ".", OPEN_FLAGS | flags);
+        r = r < 0 ? -errno : r;
+    }
+    move_to(&walk, root);
+    return r;
+}
+
+/* A filter of system calls answers ENOSYS (RestrictSUIDSGID= of systemd, which cannot look into
+ * the arguments of openat2) or EPERM (containers). The walk is as strict, and finds an EPERM that
+ * is the file's own again. */
+static int open_without_detours(int root, const char *path, int flags) {
+    int r = open_beneath(root, path, flags);
+
+    return r == -ENOSYS || r == -EPERM ? walk_beneath(root, path, flags) : r;
+}
+
+bool leat_roots_have_openat2(void) {
+    int fd = open_beneath(AT_FDCWD, ".", O_DIRECTORY);
+
+    if (fd >= 0)
+        (void)close(fd);
+    return fd != -ENOSYS && fd != -EPERM;
 }
 
 /* What of `path` lies below `root`: "" for the root itself, NULL if it does not. */
@@ -50,21 +153,25 @@ static int open_in_root(const struct leat_root *root, const char *path, int flag
         if (!rest)
             return -EXDEV;
     }
-    return open_beneath(root->fd, rest[0] ? rest : ".", flags);
+    return open_without_detours(root->fd, rest[0] ? rest : ".", flags);
+}
+
+/* A root in which the path does exist tells more than one in which it does not. */
+static int choose_error(int before, int r) {
+    return before == -EXDEV || (before == -ENOENT && r != -EXDEV) ? r : before;
 }
 
 static int open_in_roots(const struct leat_roots *roots, const char *path, int flags) {
-    int first = -EXDEV;
+    int error = -EXDEV;
 
     for (size_t i = 0; i < roots->n_items; i++) {
         int r = open_in_root(&roots->items[i], path, flags);
 
         if (r >= 0)
             return r;
-        if (first == -EXDEV)
-            first = r;
+        error = choose_error(error, r);
     }
-    return first;
+    return error;
 }
 
 static int refuse(struct leat_error *err, const char *path, int r) {

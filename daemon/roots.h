@@ -2,10 +2,12 @@
  *
  * Trainers name files; the daemon opens them, perhaps with more rights than the trainer has. So a
  * name is resolved by the kernel (openat2) beneath a root, without symbolic links, without the
- * magic links of /proc, and only regular files come out. Nothing is decided by looking at a path
- * and opening it afterwards. An absolute path must begin with a root as it was configured (or as it
- * resolves); a relative one is tried below each root in order. Immutable after init; the opener's
- * functions run on any thread and may block.
+ * magic links of /proc, and only regular files come out. Where a filter of system calls denies
+ * openat2, as the shipped unit does, each directory is opened by its bare name in the one before,
+ * with the same results. Nothing is decided by looking at a path and opening it afterwards. An
+ * absolute path must begin with a root as it was configured (or as it resolves); a relative one is
+ * tried below each root in order. Immutable after init; the opener's functions run on any thread
+ * and may block.
  */
 #pragma once
 
@@ -34,3 +36,6 @@ int leat_roots_new(const char *const *paths, size_t n_paths, struct leat_roots *
                    struct leat_error *err);
 struct leat_roots *leat_roots_ref(struct leat_roots *roots);   /* accepts NULL */
 struct leat_roots *leat_roots_unref(struct leat_roots *roots); /* accepts NULL */
+
+/* False where a filter of system calls denies openat2 to this process, or the kernel has none. */
+bool leat_roots_have_openat2(void);

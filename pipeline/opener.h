@@ -1,8 +1,8 @@
 /* opener.h: how the pipeline gets at files and programs, without knowing who may use what.
  *
  * The daemon gives one opener for streams of the operator (any path) and one for streams of
- * trainers (only below configured roots, by openat2). Immutable once made; the functions run on any
- * thread and may block.
+ * trainers (only below configured roots). Immutable once made; the functions run on any thread and
+ * may block.
  */
 #pragma once
 

@@ -91,6 +91,10 @@ class Machine:
     def install(self):
         subprocess.run(["cmake", "--install", BIN.parent, "--prefix", "/usr"], check=True, stdout=self.log,
                        env={**os.environ, "DESTDIR": str(self.folder), "PATH": f"/usr/bin:{os.environ['PATH']}"})
+        tests = self.folder / "usr/lib/leat-tests"
+        tests.mkdir(parents=True)
+        for program in ("e2e/namer", "daemon_test_roots"):
+            shutil.copy(BIN.parent / "tests" / program, tests)
 
     def boot(self):
         self.boot_tree("/", "--volatile=yes", f"--overlay=/usr:{self.folder}/usr:/usr")
@@ -246,6 +250,53 @@ def test_sandbox(folder):
         assert "Read-only" in said or "denied" in said, said
     exposure = machine.run("systemd-analyze", "security", "leatd.service").splitlines()[-1]
     assert float(re.search(r"leatd.service: ([\d.]+)", exposure)[1]) <= 0.5, exposure
+
+
+def test_confinement(folder):
+    """The suite of `roots`, run by the unit itself before it starts the daemon."""
+    drop_in = "/run/systemd/system/leatd.service.d/confinement.conf"
+    machine.write(drop_in, "[Service]\nExecStartPre=/usr/lib/leat-tests/daemon_test_roots\n")
+    machine.run("systemctl", "daemon-reload")
+    machine.restart()
+    said = machine.run("journalctl", "-u", "leatd", "-n", "100", "-o", "cat")
+    assert said.count("[  PASSED  ] 7 test(s).") == 3 and "SKIPPED" not in said, said
+    machine.run("rm", drop_in)
+    machine.run("systemctl", "daemon-reload")
+
+
+# What a trainer names below roots: [/srv/data, /srv/more], and the sum of its numbers, or what it is told.
+NAMES = [
+    ("one.csv", "1"), ("/srv/data/one.csv", "1"), ("sub/two.csv", "2"), ("/srv/data//sub/./two.csv", "2"),
+    ("sub/../one.csv", "1"), ("*.csv", "1"), ("/srv/data/*/*.csv", "6"), ("sub", "2"),
+    ("sub/deep/../two.csv", "2"), ("/srv/more/eight.csv", "8"), ("eight.csv", "8"), ("/srv/data/s?b/t*.csv", "2"),
+    ("/srv/secret.csv", "is not below a directory"), ("../secret.csv", "is not below a directory"),
+    ("/srv/data/../secret.csv", "is not below a directory"), ("/etc/passwd", "is not below a directory"),
+    ("/srv/*.csv", "is not below a directory"), ("../*.csv", "is not below a directory"),
+    ("/proc/self/root/srv/data/one.csv", "is not below a directory"), ("/srv/data2/one.csv", "is not below a directory"),
+    ("link", "symbolic link"), ("/srv/data/link", "symbolic link"), ("out/secret.csv", "symbolic link"),
+    ("magic/srv/data/one.csv", "symbolic link"), ("fifo", "is no regular file"), ("none.csv", "No such file"),
+    ("one.csv/", "Not a directory"), ("/srv/more/closed.csv", "Permission denied"), ("sub/none-*.csv", "no file matches"),
+]
+MAKE_NAMES = """
+mkdir -p /srv/data/sub/deep /srv/data/other /srv/more /srv/data2 && cd /srv
+write() { printf 'id\\n%s\\n' "$2" >"$1"; }
+write data/one.csv 1; write data/sub/two.csv 2; write data/other/four.csv 4; write more/eight.csv 8
+write more/closed.csv 64; write secret.csv 100; write data2/one.csv 200; chmod 0 more/closed.csv
+ln -s ../secret.csv data/link; ln -s .. data/out; ln -s /proc/self/root data/magic; mkfifo data/fifo
+"""
+
+
+def test_roots(folder):
+    """Trainers of another user name files below `roots`, and only there, under the unit as it is shipped."""
+    machine.run("sh", "-ec", MAKE_NAMES)
+    machine.restart("roots: [/srv/data, /srv/more]\n" + CONFIG)
+    group = machine.run("getent", "group", "leat-clients").split(":")[2]
+    said = machine.run("setpriv", f"--reuid={TRAINER_UID}", f"--regid={TRAINER_UID}", f"--groups={group}",
+                       "/usr/lib/leat-tests/namer", stdin="".join(name + "\n" for name, _ in NAMES)).splitlines()
+    assert len(said) == len(NAMES), said
+    wrong = [(name, line) for (name, told), line in zip(NAMES, said)
+             if (line != told if told.isdigit() else told not in line)]
+    assert not wrong, wrong
 
 
 def test_http(folder):
