@@ -11,6 +11,7 @@
 #include "daemon/session.h"
 #include "daemon/share.h"
 #include "daemon/stats.h"
+#include "pipeline/kernel.h"
 
 #define STREAMS_TOLD_ALL 16
 
@@ -55,14 +56,32 @@ void leat_control_describe_status(struct leat_daemon *daemon, Leat__StatusReply 
     status->config_file = daemon->settings->file;
 }
 
+static int describe_kernel(Leat__StatusReply *status, struct leat_arena *arena) {
+    Leat__KernelNeed *messages = leat_arena_alloc(arena, LEAT_KERNEL_NEEDS_MAX * sizeof(*messages));
+
+    status->kernel_needs = leat_arena_alloc(arena, LEAT_KERNEL_NEEDS_MAX * sizeof(messages));
+    if (!messages || !status->kernel_needs)
+        return -ENOMEM;
+    for (const struct leat_kernel_need *need = leat_kernel_needs; need->name; need++, messages++) {
+        leat__kernel_need__init(messages);
+        messages->name = (char *)(uintptr_t)need->name;
+        messages->error = (uint32_t)need->try();
+        status->kernel_needs[status->n_kernel_needs++] = messages;
+    }
+    return 0;
+}
+
 void leat_control_status(struct leat_control *control, const Leat__ControlRequest *request,
                          struct leat_arena *arena) {
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__StatusReply status = LEAT__STATUS_REPLY__INIT;
 
     (void)request;
-    (void)arena;
     leat_control_describe_status(control->daemon, &status);
+    if (describe_kernel(&status, arena) < 0) {
+        leat_control_fail_memory(control);
+        return;
+    }
     reply.verb_case = LEAT__CONTROL_REPLY__VERB_STATUS;
     reply.status = &status;
     leat_control_reply(control, &reply);

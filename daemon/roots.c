@@ -124,14 +124,6 @@ static int open_without_detours(int root, const char *path, int flags) {
     return r == -ENOSYS || r == -EPERM ? walk_beneath(root, path, flags) : r;
 }
 
-bool leat_roots_have_openat2(void) {
-    int fd = open_beneath(AT_FDCWD, ".", O_DIRECTORY);
-
-    if (fd >= 0)
-        (void)close(fd);
-    return fd != -ENOSYS && fd != -EPERM;
-}
-
 /* What of `path` lies below `root`: "" for the root itself, NULL if it does not. */
 static const char *below(const char *root, const char *path) {
     size_t n = strlen(root);

@@ -36,6 +36,3 @@ int leat_roots_new(const char *const *paths, size_t n_paths, struct leat_roots *
                    struct leat_error *err);
 struct leat_roots *leat_roots_ref(struct leat_roots *roots);   /* accepts NULL */
 struct leat_roots *leat_roots_unref(struct leat_roots *roots); /* accepts NULL */
-
-/* False where a filter of system calls denies openat2 to this process, or the kernel has none. */
-bool leat_roots_have_openat2(void);

@@ -22,8 +22,8 @@ static const struct {
 };
 
 static void (*const examinations[])(struct leat_doctor *doctor) = {
-    leat_doctor_kernel, leat_doctor_limits, leat_doctor_sockets,       leat_doctor_groups,
-    leat_doctor_daemon, leat_doctor_unit,   leat_doctor_configuration, leat_doctor_folders,
+    leat_doctor_sockets, leat_doctor_kernel, leat_doctor_limits,        leat_doctor_groups,
+    leat_doctor_daemon,  leat_doctor_unit,   leat_doctor_configuration, leat_doctor_folders,
 };
 
 void leat_doctor_add(struct leat_doctor *doctor, enum leat_doctor_state state, const char *area,

@@ -86,9 +86,9 @@ void leat_doctor_sockets(struct leat_doctor *doctor) {
 
     if (!is_there)
         return;
+    ask_status(doctor); /* before this process connects as a trainer would, and is counted as one */
     (void)try_socket(doctor, LEAT_SOCKET_TRAINER, SOCK_SEQPACKET, "trainers may connect");
     (void)try_socket(doctor, LEAT_SOCKET_COPY, SOCK_STREAM, "trainers that copy may connect");
-    ask_status(doctor);
 }
 
 /* ---- groups ---- */

@@ -1,28 +1,24 @@
-/* doctor_kernel.c: what leat asks of the kernel, tried rather than looked up, as a container may
- * forbid what its kernel can; and the limits of who asks. */
-#include <errno.h>
-#include <fcntl.h>
+/* doctor_kernel.c: what the kernel grants to the daemon, which its unit or container may deny to it
+ * alone; and the limits of who asks. */
 #include <inttypes.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "client/cli/doctor.h"
 #include "client/cli/units.h"
+#include "pipeline/kernel.h"
 
-#define AREA           "kernel"
-#define LEAST_MAJOR    5
-#define LEAST_MINOR    6 /* openat2 */
-#define LEAST_FILES    1024
-#define LITTLE_MEMORY  (UINT64_C(512) << 20)
-#define FORBIDDEN_MEND "a container's seccomp filter forbids it, or Linux is older than %s"
+#define AREA          "kernel"
+#define LEAST_MAJOR   5
+#define LEAST_MINOR   6 /* openat2 */
+#define LEAST_FILES   1024
+#define LITTLE_MEMORY (UINT64_C(512) << 20)
+#define FORBIDDEN_MEND                                                                             \
+    "a seccomp filter (of a container, of a unit) forbids it, or Linux is older than %s"
 
 static void kernel_version(struct leat_doctor *doctor) {
     unsigned major = 0, minor = 0;
@@ -38,69 +34,35 @@ static void kernel_version(struct leat_doctor *doctor) {
         leat_doctor_mend(doctor, "leat needs Linux %d.%d or newer", LEAST_MAJOR, LEAST_MINOR);
 }
 
-static void tell(struct leat_doctor *doctor, const char *name, int code, const char *what,
-                 const char *since) {
+/* As the daemon has tried it. -1: it did not say. */
+static int ask_daemon(const struct leat_doctor *doctor, const char *name) {
+    for (size_t i = 0; doctor->status && i < doctor->status->n_kernel_needs; i++)
+        if (strcmp(doctor->status->kernel_needs[i]->name, name) == 0)
+            return (int)doctor->status->kernel_needs[i]->error;
+    return -1;
+}
+
+static void look_at_need(struct leat_doctor *doctor, const struct leat_kernel_need *need) {
+    int told = ask_daemon(doctor, need->name), code = told >= 0 ? told : need->try();
+    const char *whose = told >= 0 ? "the daemon" : "leatctl (no daemon has told its own)";
+
     if (code == 0) {
-        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, name, "%s", what);
-        return;
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "%s: %s has it", need->what,
+                        whose);
+    } else if (need->instead) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "it is denied to %s (%s): %s",
+                        whose, strerror(code), need->instead);
+    } else {
+        leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, need->name, "%s: %s does not have it: %s",
+                        need->what, whose, strerror(code));
+        leat_doctor_mend(doctor, FORBIDDEN_MEND, need->since);
     }
-    leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, name, "%s: %s", what, strerror(code));
-    leat_doctor_mend(doctor, FORBIDDEN_MEND, since);
-}
-
-static int try_seals(void) {
-    int fd = memfd_create("leat-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    int code = 0;
-
-    if (fd < 0)
-        return errno;
-    if (ftruncate(fd, 4096) < 0 ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) < 0)
-        code = errno;
-    (void)close(fd);
-    return code;
-}
-
-static int try_pidfd(void) {
-    int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-
-    if (fd < 0)
-        return errno;
-    (void)close(fd);
-    return 0;
-}
-
-static int try_openat2(void) {
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
-    int fd = (int)syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
-
-    if (fd < 0)
-        return errno;
-    (void)close(fd);
-    return 0;
-}
-
-static int try_groups(void) {
-    gid_t groups[1];
-    socklen_t size = sizeof(groups);
-    int ends[2], code = 0;
-
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-        return errno;
-    if (getsockopt(ends[0], SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0 && errno != ERANGE)
-        code = errno;
-    (void)close(ends[0]);
-    (void)close(ends[1]);
-    return code;
 }
 
 void leat_doctor_kernel(struct leat_doctor *doctor) {
     kernel_version(doctor);
-    tell(doctor, "sealed memory", try_seals(),
-         "memfd_create and its seals, for batches (/dev/shm is not needed)", "5.1");
-    tell(doctor, "pidfd", try_pidfd(), "pidfd_open, to see the end of a trainer", "5.3");
-    tell(doctor, "openat2", try_openat2(), "openat2, to keep trainers below `roots`", "5.6");
-    tell(doctor, "SO_PEERGROUPS", try_groups(), "groups of who connects, for rights", "4.13");
+    for (const struct leat_kernel_need *need = leat_kernel_needs; need->name; need++)
+        look_at_need(doctor, need);
 }
 
 /* ---- limits ---- */

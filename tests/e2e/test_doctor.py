@@ -44,6 +44,8 @@ def test_well(folder):
                     ("sockets", "trainer.sock"), ("sockets", "copy.sock"), ("daemon", "version"), ("daemon", "state"),
                     ("configuration", "file"), ("configuration", "as it is read")]:
             assert found[key]["state"] == "ok", found[key]
+        assert found["kernel", "openat2"]["text"].endswith("the daemon has it"), found["kernel", "openat2"]
+        assert ", 0 trainers, 0 refused" in found["daemon", "state"]["text"], found["daemon", "state"]
         assert found["folders", "cache"]["state"] in ("ok", "warn"), found["folders", "cache"]  # little space is left
         assert str(folder / "state" / "leat") in found["folders", "state"]["text"], found["folders", "state"]
         text = daemon.ctl("doctor").stdout.decode()
@@ -56,6 +58,7 @@ def test_no_daemon(folder):
     found = findings(ctl("doctor", "--json", env={"LEAT_SOCKET": str(folder)}, check=False))
     control = found["sockets", "control.sock"]
     assert control["state"] == "fail" and str(folder) in control["text"] and "systemctl start" in control["mend"], control
+    assert "leatctl (no daemon has told its own) has it" in found["kernel", "openat2"]["text"], found["kernel", "openat2"]
     assert found["kernel", "version"]["state"] == "ok" and found["daemon", "state"]["state"] == "unseen"
 
 

@@ -299,6 +299,18 @@ def test_roots(folder):
     assert not wrong, wrong
 
 
+def test_doctor(folder):
+    """It tells what the unit denies to the daemon, though nothing is denied to leatctl."""
+    machine.restart()
+    told = json.loads(machine.run("leatctl", "doctor", "--json"))["findings"]
+    found = {finding["name"]: finding for finding in told if finding["area"] in ("kernel", "daemon")}
+    openat2 = found["openat2"]
+    assert openat2["state"] == "ok" and "denied to the daemon (Function not implemented)" in openat2["text"], openat2
+    for name in ("sealed memory", "pidfd", "SO_PEERGROUPS"):
+        assert found[name]["state"] == "ok" and found[name]["text"].endswith("the daemon has it"), found[name]
+    assert ", 0 trainers, 0 refused" in found["state"]["text"], found["state"]
+
+
 def test_http(folder):
     """Metrics over TCP, of a daemon that is kept from all networks: its socket is handed to it."""
     machine.restart()
