@@ -10,8 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A name, or a number where there is no such name. */
-static int find_group(const char *name, gid_t *ret_gid) {
+int leat_rights_find_group(const char *name, gid_t *ret_gid) {
     struct group *entry = getgrnam(name);
     int64_t number;
 
@@ -34,7 +33,8 @@ static void add_name(struct leat_right_groups *groups, const char *name) {
 static void init_groups(struct leat_right_groups *groups, const struct leat_texts *names) {
     *groups = (struct leat_right_groups){.n_gids = 0};
     for (size_t i = 0; i < names->n_items && i < LEAT_SETTINGS_MAX_GROUPS; i++) {
-        groups->n_gids += find_group(names->items[i], &groups->gids[groups->n_gids]) == 0;
+        groups->n_gids +=
+            leat_rights_find_group(names->items[i], &groups->gids[groups->n_gids]) == 0;
         add_name(groups, names->items[i]);
     }
 }

@@ -30,7 +30,10 @@ struct leat_rights {
     struct leat_right_groups readers, operators;
 };
 
-/* Looks up the groups of the settings; those that do not exist are nobody's. May block. */
+/* A name, or a number where there is no such name; -ENOENT if it is neither. May block. */
+int leat_rights_find_group(const char *name, gid_t *ret_gid);
+
+/* Looks up the groups of the settings; defaults that do not exist are nobody's. May block. */
 void leat_rights_init(struct leat_rights *rights, const struct leat_settings *settings);
 
 /* The right of whom leat_peer_identify() has found at the other end of that socket. */

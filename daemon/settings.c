@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/http_address.h"
+#include "daemon/rights.h"
 #include "pipeline/opener.h"
 #include "pipeline/plan.h"
 #include "pipeline/yaml.h"
@@ -54,7 +55,8 @@ const struct leat_arg leat_settings_args[] = {
      .min = 0,
      .max = LEAT_SETTINGS_MAX_GROUPS,
      .help = "Groups (names or numbers) whose members may look at all on the control socket: "
-             "status, streams, trainers, stats and their like."},
+             "status, streams, trainers, stats and their like. A group that does not exist is an "
+             "error."},
     {.name = "admin_groups",
      .type = LEAT_ARG_TEXTS,
      .offset = MEMBER(admin_groups),
@@ -415,6 +417,36 @@ static int take_weights(struct leat_settings *settings, struct leat_error *err) 
     return r;
 }
 
+/* ---- groups ---- */
+
+static int group_error(const struct leat_settings *settings, const char *key, size_t i,
+                       const char *name, struct leat_error *err) {
+    const struct leat_value *value = leat_value_get(&settings->values, key);
+    const struct leat_value *item = value->kind == LEAT_VALUE_LIST ? &value->items[i] : value;
+
+    leat_error_set(err, -EINVAL, "\"%.64s\" is no group of this machine; expected a name or a gid",
+                   name);
+    leat_error_locate(err, settings->file, item->line, item->column);
+    if (item == value)
+        leat_error_prefix(err, "%s", key);
+    else
+        leat_error_prefix(err, "%s[%zu]", key, i);
+    return -EINVAL;
+}
+
+/* Groups that are named must exist; those of the package, which are the default, need not. */
+static int check_groups(const struct leat_settings *settings, const char *key,
+                        const struct leat_texts *names, struct leat_error *err) {
+    gid_t gid;
+
+    if (!leat_config_given(&settings->base, key))
+        return 0;
+    for (size_t i = 0; i < names->n_items; i++)
+        if (leat_rights_find_group(names->items[i], &gid) < 0)
+            return group_error(settings, key, i, names->items[i], err);
+    return 0;
+}
+
 /* ---- streams ---- */
 
 static bool is_of_stream(const char *override) {
@@ -495,6 +527,10 @@ static int read_values(struct leat_settings *settings, struct leat_error *err) {
         r = check_values(settings, err);
     if (r == 0)
         r = take_weights(settings, err);
+    if (r == 0)
+        r = check_groups(settings, "control_groups", &settings->control_groups, err);
+    if (r == 0)
+        r = check_groups(settings, "admin_groups", &settings->admin_groups, err);
     return r == 0 ? resolve_paths(settings, err) : r;
 }
 

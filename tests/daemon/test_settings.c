@@ -71,6 +71,21 @@ static void test_weights(void **state) {
     leat_settings_free(settings);
 }
 
+/* The groups of the package are the default, and need not exist; numbers are taken as they are. */
+static void test_groups(void **state) {
+    struct leat_error err;
+    struct leat_settings *settings = parse("workers: 1\n", &err);
+
+    (void)state;
+    assert_non_null(settings);
+    assert_string_equal(settings->control_groups.items[0], "leat-clients");
+    leat_settings_free(settings);
+    settings = parse("control_groups: [root, 12345]\nadmin_groups: []\n", &err);
+    assert_non_null(settings);
+    assert_int_equal(settings->control_groups.n_items, 2);
+    leat_settings_free(settings);
+}
+
 /* Overrides count as if they had been written, and are checked as such. */
 static void test_overrides(void **state) {
     static const char text[] = "workers: 3\nstreams: {a: {source: {csv: {paths: [x.csv]}}, "
@@ -124,6 +139,10 @@ static void test_complaints(void **state) {
         {"user_weights:\n  root: 1001\n", 2, 9, "from 1 to 1000"},
         {"user_weights:\n  root: much\n", 2, 9, "from 1 to 1000"},
         {"user_weights:\n  root: 2\n  \"0\": 3\n", 3, 3, "has a weight already"},
+        {"control_groups: [root, no-such-group]\n", 1, 24, "\"no-such-group\" is no group"},
+        {"control_groups: [4294967295]\n", 1, 18, "is no group of this machine"},
+        {"admin_groups: [-1]\n", 1, 16, "is no group of this machine"},
+        {"admin_groups:\n  - \"\"\n", 2, 5, "is no group of this machine"},
         {"roots: {a: b}\n", 1, 8, "list"},
         {"http_listen: 0.0.0.0:80\n", 1, 14, "of this machine alone"},
         {"http_listen: 9464\n", 1, 14, "unix:PATH"},
@@ -174,9 +193,13 @@ static void test_table(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_values),
-        cmocka_unit_test(test_weights),    cmocka_unit_test(test_overrides),
-        cmocka_unit_test(test_complaints), cmocka_unit_test(test_streams_are_checked),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_complaints),
+        cmocka_unit_test(test_streams_are_checked),
         cmocka_unit_test(test_table),
     };
 
