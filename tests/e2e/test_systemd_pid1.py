@@ -8,6 +8,7 @@ on top, everything else is empty and in memory. Needs root and systemd-nspawn; s
 container boots.
 """
 import contextlib
+import errno
 import json
 import os
 import pathlib
@@ -39,6 +40,70 @@ number = int(open(os.environ["CREDENTIALS_DIRECTORY"] + "/number").read())
 for line in sys.stdin:
     record = json.loads(line)
     print(json.dumps({"_leat": record["_leat"], "id": int(record["id"]) + number}), flush=True)
+"""
+
+
+# A program for the stage exec that tells what each of these comes to.
+TRY = """
+import ctypes, json, mmap, os, socket, sys
+def network(family):
+    socket.socket(family, socket.SOCK_STREAM).close()
+def local():
+    ends = socket.socketpair()
+def write(path):
+    open(path + "/leat-tried", "w").close()
+def compile():
+    mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+def chmod(mode):
+    path = "/tmp/leat-tried-mode"
+    open(path, "w").close()
+    os.chmod(path, mode)
+def change_user():
+    os.setuid(0)
+def unshare():
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(0x10000000) < 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+def chown():
+    os.chown("/tmp", os.getuid(), os.getgid())
+def real_time():
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+tried = {
+    "ipv4": lambda: network(socket.AF_INET), "ipv6": lambda: network(socket.AF_INET6), "unix": local,
+    "etc": lambda: write("/etc"), "srv": lambda: write("/srv"), "usr": lambda: write("/usr"), "tmp": lambda: write("/tmp"),
+    "state": lambda: write("/var/lib/leat"), "cache": lambda: write("/var/cache/leat"), "home": lambda: os.listdir("/home/alice"),
+    "root": lambda: os.listdir("/root"), "run": lambda: os.stat("/run/user/1000"), "compile": compile,
+    "setgid": lambda: chmod(0o2755), "chmod": lambda: chmod(0o755), "setuid": change_user, "unshare": unshare, "chown": chown,
+    "nice": lambda: os.nice(5), "affinity": lambda: os.sched_setaffinity(0, [0]), "realtime": real_time,
+    "others": lambda: os.stat("/proc/1"), "kmsg": lambda: os.stat("/dev/kmsg"), "null": lambda: os.stat("/dev/null"),
+}
+def attempt(call):
+    try:
+        call()
+        return 0
+    except OSError as error:
+        return error.errno
+for line in sys.stdin:
+    told = {name: attempt(call) for name, call in tried.items()}
+    print(json.dumps({"_leat": json.loads(line)["_leat"], **told}), flush=True)
+"""
+
+
+TRIED = dict.fromkeys(["unix", "tmp", "state", "cache", "chmod", "null"], 0)
+TRIED |= dict.fromkeys(["ipv4", "ipv6"], errno.EAFNOSUPPORT) | dict.fromkeys(["etc", "srv", "usr"], errno.EROFS)
+TRIED |= dict.fromkeys(["others", "kmsg"], errno.ENOENT) | dict.fromkeys(["home", "root", "run"], errno.EACCES)
+TRIED |= dict.fromkeys(["compile", "setgid", "setuid", "unshare", "chown", "nice", "affinity", "realtime"], errno.EPERM)
+
+
+# As leatd(8) says what is to be allowed.
+ALLOW = """
+[Service]
+PrivateNetwork=no
+IPAddressDeny=
+RestrictAddressFamilies=AF_INET AF_INET6
+MemoryDenyWriteExecute=no
+ReadWritePaths=/srv
+SystemCallFilter=@resources
 """
 
 
@@ -476,6 +541,32 @@ def test_credentials(folder):
     assert [json.loads(row)["id"] for row in rows] == [8, 9], (rows, machine.journal())
     machine.run("rm", drop_in)
     machine.run("systemctl", "daemon-reload")
+
+
+def test_exec(folder):
+    """What programs of the stage `exec` are denied under the unit is what leatd(8) says."""
+    machine.write("/etc/leat/try.py", TRY)
+    machine.write("/etc/leat/ids.csv", "id\n1\n")
+    machine.run("sh", "-c", "mkdir -p /srv && chmod 1777 /srv")
+    machine.run("mkdir", "-p", "/home/alice", f"/run/user/{TRAINER_UID}")
+    stream = {"source": {"csv": {"paths": ["ids.csv"]}}, "stages": [
+        {"exec": {"command": ["/usr/bin/python3", "try.py"], "schema": dict.fromkeys(TRIED, "int64")}},
+        {"select": {"fields": list(TRIED)}}, {"batch": {"batch_size": 1}}]}
+    machine.restart(data.yaml_text({"s": stream}, workers=1))
+    expect_tried({})
+    drop_in = "/run/systemd/system/leatd.service.d/exec.conf"
+    machine.write(drop_in, ALLOW)
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "restart", "leatd.service")
+    expect_tried(dict.fromkeys(["ipv4", "ipv6", "compile", "srv", "affinity", "nice"], 0))
+    machine.run("rm", drop_in, "/srv/leat-tried")
+    machine.run("systemctl", "daemon-reload")
+
+
+def expect_tried(otherwise):
+    told = json.loads(machine.run("leatctl", "dump", "s").splitlines()[0])
+    wrong = {name: (told[name], code) for name, code in {**TRIED, **otherwise}.items() if told[name] != [code]}
+    assert not wrong, (wrong, machine.journal())
 
 
 def test_user(folder):
