@@ -343,6 +343,9 @@ LEAT_API const char *leat_stream_left_out(const struct leat_stream *stream);
  * stay readable and count against the window; releasing them concerns nobody. What a restart does
  * not cure (another spec, no permission, data that fails) is returned at once.
  *
+ * -ESTALE is also the error of data that changed while the daemon read it, if the stream's option
+ * `on_change` is `fail`, as it is by default at a position or with several ranks.
+ *
  * An operator may make a declared stream another one while it is open. The epoch that was begun
  * comes to its end as it was. Behind its LEAT_END_EPOCH the stream goes on as the new one: digest,
  * batch size, number of steps, shapes and, unless it was given, the seed are its own from then on,

@@ -118,6 +118,20 @@ static void log_notes(struct leat_feed *feed) {
     }
 }
 
+static void log_changes(struct leat_feed *feed) {
+    char *text;
+
+    while ((text = leat_run_take_change(feed->run))) {
+        leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_DATA_CHANGED,
+                               (struct leat_log_field[]){
+                                   LEAT_LOG_F("stream", feed->plan->spec->name),
+                                   LEAT_LOG_T("text", text),
+                                   LEAT_LOG_FIELDS_END,
+                               });
+        free(text);
+    }
+}
+
 static void log_replay(struct leat_feed *feed) {
     char *why = leat_run_take_replay(feed->run);
 
@@ -138,6 +152,7 @@ static void job_done(struct leat_task *task) {
     leat_run_complete(feed->run, feed_job->job);
     log_cache(feed);
     log_notes(feed);
+    log_changes(feed);
     log_replay(feed);
     feed_job->next = feed->free_jobs;
     feed->free_jobs = feed_job;

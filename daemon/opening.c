@@ -202,6 +202,7 @@ static int take_start(struct leat_opening *opening, const Leat__Position *start,
                       struct leat_error *err) {
     if (!start)
         return 0;
+    opening->has_position = start->epoch > 0 || start->step > 0 || start->data_digest.len > 0;
     opening->run_options.first_epoch = start->epoch;
     opening->run_options.first_step = opening->run_options.round_phase = start->step;
     opening->has_claimed_seed = start->has_seed;
@@ -349,6 +350,18 @@ static void log_failure(const struct leat_opening *opening, enum leat_event even
                            });
 }
 
+/* What a change of the data does. A trainer that opens at a position, or that is one of several
+ * ranks, was promised what the data is. */
+static int choose_on_change(const struct leat_opening *opening) {
+    const struct leat_run_options *options = &opening->run_options;
+    int on_change = opening->plan->options.on_change;
+
+    if (on_change != LEAT_ON_CHANGE_AUTO)
+        return on_change;
+    return opening->has_position || options->world_size > 1 ? LEAT_ON_CHANGE_FAIL
+                                                            : LEAT_ON_CHANGE_WARN;
+}
+
 /* On the loop again: what was found out is kept for the next opening. */
 static void take_plan(struct leat_opening *opening) {
     const struct leat_plan *plan = opening->plan;
@@ -358,6 +371,7 @@ static void take_plan(struct leat_opening *opening) {
         leat_data_unref(stream->data);
         stream->data = leat_data_ref(plan->data);
     }
+    opening->run_options.on_change = choose_on_change(opening);
     opening->session->seed =
         opening->run_options.has_seed ? opening->run_options.seed : (uint64_t)plan->options.seed;
     log_failure(opening, LEAT_EVENT_CHANGED, &opening->change);

@@ -35,6 +35,7 @@ struct leat_opening {
     uint32_t window;
     bool has_window;         /* the trainer said it */
     struct leat_claim claim; /* what the batches before the position were of */
+    bool has_position;       /* it opens in the middle, or says of what data its batches were */
     bool has_claimed_seed, accepts_changes;
     uint64_t claimed_seed;
     struct leat_data *known;        /* the stream's data as it was seen before; NULL: it was not */

@@ -79,6 +79,7 @@ static void add_ended(struct leat_stream_reading *sum, const struct leat_stream_
     figures->n_source_bytes += totals->n_source_bytes;
     figures->n_source_records += totals->n_source_records;
     figures->n_bad_records += totals->n_bad_records;
+    figures->n_changed_files += totals->n_changed_files;
     figures->n_waits += totals->n_waits;
     figures->wait_ns += totals->wait_ns;
     figures->no_slot_ns += totals->no_slot_ns;
@@ -107,6 +108,7 @@ static void add_run(struct leat_stream_reading *sum, const struct leat_run *run)
     figures->n_source_bytes += stats.n_source_bytes;
     figures->n_source_records += stats.n_source_records;
     figures->n_bad_records += stats.n_bad_records;
+    figures->n_changed_files += stats.n_changed_files;
     figures->no_slot_ns += stats.no_slot_ns;
     figures->lifetime_ns += stats.lifetime_ns;
     figures->n_jobs += stats.n_jobs;

@@ -29,6 +29,7 @@ static bool is_same(const struct leat_share *share, const struct leat_opening *o
            strcmp(share->plan->spec->name, opening->plan->spec->name) == 0 &&
            memcmp(share->plan->spec_digest, opening->plan->spec_digest, LEAT_DIGEST_BYTES) == 0 &&
            memcmp(share->plan->skips_digest, opening->plan->skips_digest, LEAT_DIGEST_BYTES) == 0 &&
+           share->options.on_change == opening->run_options.on_change &&
            share->plan->options.uneven == opening->plan->options.uneven &&
            has_same_data(share->plan, opening->plan);
 }

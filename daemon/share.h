@@ -1,9 +1,10 @@
 /* share.h: the trainers of one sequence of batches, and the runs that make it: carries out what
  * their hub decides.
  *
- * Those share who open the same stream as the same user, with the same spec, seed and world size,
- * of the same data as it was loaded (the very files, not only files with the same contents). What
- * comes through a FIFO is not shared. Each has its own position, pace, window and delivery.
+ * Those share who open the same stream as the same user, with the same spec, seed, world size and
+ * on_change, of the same data as it was loaded (the very files, not only files with the same
+ * contents). What comes through a FIFO is not shared. Each has its own position, pace, window and
+ * delivery.
  *
  * Owner: loop; sessions and feeds have references.
  */

@@ -250,6 +250,7 @@ void leat_stream_totals_add(struct leat_stream_totals *totals, const struct leat
     totals->n_source_bytes += stats->n_source_bytes;
     totals->n_source_records += stats->n_source_records;
     totals->n_bad_records += stats->n_bad_records;
+    totals->n_changed_files += stats->n_changed_files;
     totals->lifetime_ns += stats->lifetime_ns;
     totals->no_slot_ns += stats->no_slot_ns;
     totals->short_ns += stats->short_ns;

@@ -77,8 +77,11 @@ static int open_cache(struct leat_cache_job *job, struct leat_error *err) {
     struct leat_cache_limits limits = limits_of(job);
     struct leat_cache_identity identity;
     char *description;
-    int r = find_identity(job, &identity, err);
+    int r = leat_data_watch_look(job->watch, SIZE_MAX, err);
 
+    job->has_changed = r < 0;
+    if (r == 0)
+        r = find_identity(job, &identity, err);
     if (r < 0)
         return r;
     job->is_same = job->is_settled && is_of(job, &identity);

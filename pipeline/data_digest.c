@@ -190,6 +190,19 @@ static struct leat_data *new_data(size_t n_files, bool is_full) {
     return data->identities && data->digests && data->ranges ? data : leat_data_unref(data);
 }
 
+struct leat_data *leat_data_copy(const struct leat_data *data) {
+    struct leat_data *copy = new_data(data->n_files, data->is_full);
+
+    if (!copy)
+        return NULL;
+    memcpy(copy->identities, data->identities, data->n_files * sizeof(*data->identities));
+    memcpy(copy->digests, data->digests, data->n_files * sizeof(*data->digests));
+    memcpy(copy->ranges, data->ranges, data->n_detailed * sizeof(*data->ranges));
+    copy->n_bytes = data->n_bytes;
+    memcpy(copy->digest, data->digest, sizeof(copy->digest));
+    return copy;
+}
+
 static bool is_known(const struct leat_data *data, const struct leat_data *known, size_t file) {
     return known && known->is_full == data->is_full && file < known->n_files &&
            (file < known->n_detailed || file >= data->n_detailed) &&

@@ -53,6 +53,8 @@ int leat_data_identify(struct leat_plan *plan, const struct leat_opener *opener,
                        const struct leat_data *known, struct leat_error *err);
 struct leat_data *leat_data_ref(struct leat_data *data); /* accepts NULL */
 struct leat_data *leat_data_unref(struct leat_data *data);
+/* A copy with one reference, which may be altered; NULL: no memory. */
+struct leat_data *leat_data_copy(const struct leat_data *data);
 
 /* Which bytes range `index` is of: they lie one behind the other. */
 struct leat_data_range leat_data_range(uint64_t n_bytes, bool is_full, size_t index);

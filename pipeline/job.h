@@ -10,6 +10,7 @@
 #include "pipeline/cache/cache_block.h"
 #include "pipeline/cache/cache_key.h"
 #include "pipeline/cache/cache_store.h"
+#include "pipeline/data_watch.h"
 #include "pipeline/input.h"
 #include "pipeline/run.h"
 #include "pipeline/span_table.h"
@@ -72,6 +73,7 @@ struct leat_scan {
     bool is_midway;                 /* the file, once opened, is gone on with at piece_offset */
     struct leat_span_table *counts; /* not NULL: records are counted there, no pieces come out */
     struct leat_route route;
+    struct leat_data_watch *watch; /* the run's, of its files; NULL: they are not watched */
 
     /* decoded ahead */
     struct leat_unit *units;                      /* by key */
@@ -336,6 +338,8 @@ struct leat_cache_job {
     struct leat_cache_data data;   /* lent by the run */
     bool is_settled;               /* OPEN: the file is good as long as the data is the same */
     bool may_build;                /* OPEN */
+    struct leat_data_watch *watch; /* OPEN: the run's */
+    bool has_changed;              /* OPEN, out: the run fails, as its data changed */
     bool is_same;                  /* OPEN, out: so it is; else: */
     struct leat_cache_found found; /* OPEN, out */
     struct leat_cache_item *items; /* WRITE, placed */

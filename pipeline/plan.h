@@ -29,6 +29,16 @@ enum leat_tuner_choice { LEAT_TUNER_AS_SET, LEAT_TUNER_OFF, LEAT_TUNER_ON };
  * go on with it where the epoch ends that they are in, or are told and end. */
 enum leat_on_reload { LEAT_ON_RELOAD_FINISH_EPOCH, LEAT_ON_RELOAD_TELL };
 
+/* What becomes of a run whose files change while it reads them. AUTO: FAIL where the identity of
+ * the data was promised to a trainer, which opened the stream at a position or is one of several
+ * ranks; else WARN. FOLLOW: the change is only counted and logged. */
+enum leat_on_change {
+    LEAT_ON_CHANGE_AUTO,
+    LEAT_ON_CHANGE_FAIL,
+    LEAT_ON_CHANGE_WARN,
+    LEAT_ON_CHANGE_FOLLOW
+};
+
 /* Stream options: the table in plan.c. */
 extern const struct leat_arg leat_stream_args[];
 struct leat_stream_options {
@@ -37,6 +47,7 @@ struct leat_stream_options {
     const char *quarantine;
     int64_t max_errors;                         /* 0: any number */
     int on_reload;                              /* enum leat_on_reload */
+    int on_change;                              /* enum leat_on_change */
     int uneven;                                 /* enum leat_uneven */
     struct leat_texts skip_steps, skip_records; /* skips.h */
     int64_t seed;

@@ -13,6 +13,7 @@ static const char *const on_error_choices[] = {"fail", "skip", "quarantine", NUL
 static const char *const verify_choices[] = {"sample", "full", NULL};
 static const char *const uneven_choices[] = {"drop", "pad", "error", NULL};
 static const char *const on_reload_choices[] = {"finish_epoch", "tell", NULL};
+static const char *const on_change_choices[] = {"auto", "fail", "warn", "follow", NULL};
 static const char *const tuner_choices[] = {"as_set", "off", "on", NULL};
 
 const struct leat_arg leat_stream_args[] = {
@@ -62,6 +63,16 @@ const struct leat_arg leat_stream_args[] = {
          "what becomes of trainers when a reload of the daemon's configuration makes the stream "
          "another one: they finish their epoch as it was and go on with the new one, or are "
          "told at once (tell), by an error"},
+    {.name = "on_change",
+     .is_aside = true,
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct leat_stream_options, on_change),
+     .fallback = "auto",
+     .choices = on_change_choices,
+     .help = "what a file that changes while the stream is read does: it ends the stream with an "
+             "error (fail), or is counted and logged, and the stream goes on (warn, "
+             "follow); auto: fail for a trainer that opened at a "
+             "position or is one of several ranks, else warn"},
     {.name = "skip_steps",
      .is_aside = true,
      .type = LEAT_ARG_TEXTS,

@@ -43,6 +43,8 @@ static void start(struct leat_run *run, struct leat_plan *plan,
     leat_residents_init(run);
     leat_bares_init(run);
     leat_scan_start(&run->scan, plan, options->opener, may_read_once);
+    leat_data_watch_init(&run->watch, plan, options->opener,
+                         options->on_change == LEAT_ON_CHANGE_FAIL);
 }
 
 struct leat_run *leat_run_new_lane(struct leat_run *whole, uint32_t lane,
@@ -55,6 +57,10 @@ struct leat_run *leat_run_new_lane(struct leat_run *whole, uint32_t lane,
     run->lane = lane;
     start(run, whole->plan, options, false);
     leat_run_limit_scan(run);
+    run->watch.first_file = run->scan.file;
+    if (leat_data_watch_is_due(&run->watch))
+        run->watch.end_file = run->scan.end_file;
+    leat_data_watch_next_pass(&run->watch);
     run->order.seed = whole->order.seed;
     run->profile = whole->profile;
     return run;
@@ -141,6 +147,7 @@ struct leat_run *leat_run_free(struct leat_run *run) {
     leat_run_mix_free(run);
     leat_run_decode_reset(run);
     leat_scan_stop(&run->scan);
+    leat_data_watch_deinit(&run->watch);
     leat_run_cache_deinit(run);
     leat_residents_deinit(run);
     leat_run_spans_deinit(run);
@@ -323,6 +330,7 @@ int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job) {
     if (!job)
         return out_of_memory(run);
     leat_run_spans_start_scan(run);
+    run->scan.watch = &run->watch;
     n_room = limit - run->n_entries;
     job->scan = (struct leat_scan_job){.scan = &run->scan,
                                        .max_bytes = leat_run_reserve_scan(run),

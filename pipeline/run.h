@@ -56,6 +56,7 @@ struct leat_run_options {
     uint64_t round_phase;
     bool has_seed;
     uint64_t seed;         /* in place of the stream's own */
+    int on_change;         /* enum leat_on_change; AUTO: as WARN */
     uint32_t max_map_jobs; /* blocks between scan and order at once: LEAT_BLOCKS_IN_LINE() */
     bool
         only_builds; /* no batches: the cache of the source, and the run ends when it is complete */
@@ -136,6 +137,7 @@ struct leat_run_stats {
     uint64_t n_made_blocks, n_made_bytes; /* of the source; others came from the cache */
     uint64_t n_batch_bytes;
     uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
+    uint64_t n_changed_files; /* times that a file was found to have changed */
     uint32_t n_jobs, n_blocks;
     /* Known only with now_ns: from its beginning to its end or up to now, and in which part of that
      * a batch could have been made and had no slot, because trainers are slow. */
@@ -208,6 +210,10 @@ void leat_run_set_credit(struct leat_run *run, uint64_t n_batches);
 /* What the operator should know besides: a text to be freed, or NULL. A limited number of them is
  * kept. */
 char *leat_run_take_note(struct leat_run *run);
+
+/* Which file has changed, and how: a text to be freed, or NULL. A limited number of them is kept.
+ */
+char *leat_run_take_change(struct leat_run *run);
 
 /* Why all before the first step is made again: a text to be freed, or NULL: it is not. Once. */
 char *leat_run_take_replay(struct leat_run *run);

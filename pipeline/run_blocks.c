@@ -111,6 +111,7 @@ void leat_run_next_pass(struct leat_run *run, bool epoch_is_over) {
     run->scan_has_ended = !leat_run_wants_epoch(run, run->scan_epoch);
     run->scan_end_record = 0;
     run->memory.scan_wants = 0;
+    leat_data_watch_next_pass(&run->watch);
     leat_run_cache_next_pass(run);
     leat_run_spans_next_pass(run);
     if (run->scan_has_ended)

@@ -126,6 +126,7 @@ static int make_job(struct leat_run *run, enum leat_cache_task task, struct leat
         .has_columns = cache->bare_schema.has_columns,
         .begins_anew = !leat_run_index_is_read(run),
         .data = cache->data,
+        .watch = &run->watch,
         .is_settled = cache->file &&
                       (cache->is_builder || cache->file->is_complete || cache->has_failed_to_write),
         .may_build = !cache->has_failed_to_write && !run->options.only_places,
@@ -209,6 +210,11 @@ static void complete_open(struct leat_run *run, struct leat_job *job) {
 
     cache->data = job->cache.data;
     cache->state = LEAT_RUN_CACHE_FRAMES;
+    leat_run_take_watched(run);
+    if (job->cache.has_changed) {
+        leat_run_fail_scan(run, &job->error);
+        return;
+    }
     if (job->error.code)
         note(run, &job->error);
     if (job->cache.is_same)

@@ -8,7 +8,7 @@
 #include "pipeline/run_rest.h"
 
 /* What was read before is handed out first: the failure waits in the line of blocks. */
-static void fail_scan(struct leat_run *run, const struct leat_error *err) {
+void leat_run_fail_scan(struct leat_run *run, const struct leat_error *err) {
     run->scan_has_ended = true;
     if (!leat_run_add_entry(run, LEAT_ENTRY_PASS_END, NULL, err))
         leat_run_out_of_memory(run);
@@ -45,6 +45,7 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
 
     run->scan_is_out = run->scan_is_stale = false;
     leat_run_whole(run)->stats.n_source_bytes += job->n_bytes;
+    leat_run_take_watched(run);
     leat_run_decode_follow(run, scan);
     leat_run_count_scan(run, scan);
     leat_run_give_buffers(run, scan);
@@ -58,7 +59,7 @@ static void complete_scan(struct leat_run *run, struct leat_job *job) {
     } else if (!job->error.code && leat_run_spans_end_scan(run, scan)) {
         return;
     } else if (job->error.code && !is_enough) {
-        fail_scan(run, &job->error);
+        leat_run_fail_scan(run, &job->error);
     } else if (scan->has_ended || is_enough) {
         leat_run_end_scan(run, run->scan_end_record);
     }

@@ -3,6 +3,7 @@
  * scanner), run_profile.c (what takes the time) and run_trace.c. */
 #pragma once
 
+#include "pipeline/data_watch.h"
 #include "pipeline/job.h"
 #include "pipeline/mixer.h"
 #include "pipeline/order.h"
@@ -132,9 +133,10 @@ struct leat_run {
     struct leat_scan scan;
     uint64_t scan_epoch, scan_pass;
     bool scan_is_out, scan_has_ended; /* ended: no further pass is wanted */
-    bool has_end;             /* a pass came to its end, or was passed over, without a job */
-    uint64_t scan_end_record; /* of the pass: behind the last that was put in line */
-    bool scan_is_stale;       /* the job that is out reads a pass that nobody wants any more */
+    bool has_end;                 /* a pass came to its end, or was passed over, without a job */
+    uint64_t scan_end_record;     /* of the pass: behind the last that was put in line */
+    struct leat_data_watch watch; /* of the files that it reads; lent to the job that reads them */
+    bool scan_is_stale;           /* the job that is out reads a pass that nobody wants any more */
     struct leat_ahead ahead;
 
     /* the line of blocks */
@@ -192,6 +194,8 @@ struct leat_run {
     bool can_rest, rest_is_due, rest_is_out, has_rested;
     char *notes[LEAT_RUN_NOTES_MAX];
     size_t n_notes;
+    char *changes[LEAT_RUN_NOTES_MAX]; /* of files; of the whole */
+    size_t n_changes;
 
     struct leat_run_stats stats;
     struct leat_run_horizon horizon; /* of the whole */
@@ -246,6 +250,10 @@ void leat_run_bad_error(const struct leat_run *run, uint32_t file,
 void leat_run_pop_entry(struct leat_run *run);
 /* Takes over what a MAP job noted (run_rest.c). */
 void leat_run_add_notes(struct leat_run *run, const struct leat_notes *notes);
+/* Takes over what a job found to have changed. */
+void leat_run_take_watched(struct leat_run *run);
+/* Reading has failed: the error comes behind all that was read before. */
+void leat_run_fail_scan(struct leat_run *run, const struct leat_error *err);
 /* No more of its rows are taken: its records up to there were read in this epoch. */
 void leat_run_count_records(struct leat_run *run, const struct leat_queue_entry *entry);
 /* Whether rows can be pushed into the order now. */

@@ -27,6 +27,8 @@ void leat_run_rest_init(struct leat_run *run) {
 void leat_run_rest_deinit(struct leat_run *run) {
     while (run->n_notes > 0)
         free(run->notes[--run->n_notes]);
+    while (run->n_changes > 0)
+        free(run->changes[--run->n_changes]);
 }
 
 bool leat_run_wants_rest(const struct leat_run *run, bool is_for_good) {
@@ -78,10 +80,32 @@ void leat_run_add_notes(struct leat_run *run, const struct leat_notes *notes) {
     add_note(run, text);
 }
 
-char *leat_run_take_note(struct leat_run *run) {
-    char *note = run->n_notes > 0 ? run->notes[0] : NULL;
+static char *take_first(char **texts, size_t *n_texts) {
+    char *text = *n_texts > 0 ? texts[0] : NULL;
 
-    if (note)
-        memmove(run->notes, run->notes + 1, --run->n_notes * sizeof(run->notes[0]));
-    return note;
+    if (text)
+        memmove(texts, texts + 1, --*n_texts * sizeof(texts[0]));
+    return text;
+}
+
+char *leat_run_take_note(struct leat_run *run) {
+    return take_first(run->notes, &run->n_notes);
+}
+
+void leat_run_take_watched(struct leat_run *run) {
+    struct leat_run *whole = leat_run_whole(run);
+    char *text;
+
+    whole->stats.n_changed_files += run->watch.n_changes;
+    run->watch.n_changes = 0;
+    while ((text = take_first(run->watch.texts, &run->watch.n_texts))) {
+        if (whole->n_changes < LEAT_RUN_NOTES_MAX)
+            whole->changes[whole->n_changes++] = text;
+        else
+            free(text);
+    }
+}
+
+char *leat_run_take_change(struct leat_run *run) {
+    return take_first(run->changes, &run->n_changes);
 }

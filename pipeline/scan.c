@@ -516,9 +516,11 @@ static int take_cut(struct leat_scan_job *job, size_t index, size_t n_filled, bo
     scan->is_skipping |= piece->ends_midline;
     if (scan->route.span)
         return leat_route_leave(job, index, at_end, piece, err);
-    if (at_end && !piece->ends_midline)
-        close_file(scan);
-    return 0;
+    if (!at_end || piece->ends_midline)
+        return 0;
+    r = scan->watch ? leat_data_watch_end_file(scan->watch, scan->file, scan->input, err) : 0;
+    close_file(scan);
+    return r;
 }
 
 /* A pass that only counts: the piece goes into the table, its buffer is used again. */
@@ -580,8 +582,14 @@ static int count_some(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_
 }
 
 int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err) {
+    struct leat_data_watch *watch = job->scan->watch;
     int r = 0;
 
+    if (watch && leat_data_watch_is_due(watch)) {
+        r = leat_data_watch_look(watch, LEAT_DATA_WATCH_FILES, err);
+        if (r < 0 || leat_data_watch_is_due(watch))
+            return r;
+    }
     if (job->scan->counts)
         return count_some(job, n_bytes, err);
     if (job->scan->route.table && !job->scan->route.is_checked)
