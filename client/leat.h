@@ -186,6 +186,11 @@ struct leat_open_options {
                             "test": the stream NAME.SPLIT if there is one, else that part of its
                             stage `split`; NULL: as it is declared */
     int32_t shuffle;     /* of a declared stream: enum leat_shuffle */
+    /* Called from within leat_stream_next() with what the daemon warns of while the stream goes on:
+     * a file of its data has changed. Must not call anything on the stream. NULL: nothing is told.
+     */
+    void (*on_notice)(void *user, const char *text);
+    void *on_notice_user;
 };
 
 static inline void leat_open_options_init(struct leat_open_options *options) {
@@ -344,7 +349,8 @@ LEAT_API const char *leat_stream_left_out(const struct leat_stream *stream);
  * not cure (another spec, no permission, data that fails) is returned at once.
  *
  * -ESTALE is also the error of data that changed while the daemon read it, if the stream's option
- * `on_change` is `fail`, as it is by default at a position or with several ranks.
+ * `on_change` is `fail`, as it is by default at a position or with several ranks; with `warn` the
+ * stream goes on, and on_notice is called.
  *
  * An operator may make a declared stream another one while it is open. The epoch that was begun
  * comes to its end as it was. Behind its LEAT_END_EPOCH the stream goes on as the new one: digest,

@@ -42,6 +42,8 @@ int leat_request_init(struct leat_request *request, const Leat__OpenRequest *mes
         .patience_ns = patience_ns(options->reconnect_timeout_ms),
         .on_reconnect = options->on_reconnect,
         .on_reconnect_user = options->on_reconnect_user,
+        .on_notice = options->on_notice,
+        .on_notice_user = options->on_notice_user,
         .mapping = {.private_writes = options->private_writes,
                     .on_unmap = options->on_unmap,
                     .on_unmap_user = options->on_unmap_user},

@@ -29,6 +29,8 @@ struct leat_request {
     uint64_t patience_ns; /* how long to look for a daemon; 0: not at all; UINT64_MAX: for ever */
     void (*on_reconnect)(void *user, const struct leat_reconnect_event *event);
     void *on_reconnect_user;
+    void (*on_notice)(void *user, const char *text);
+    void *on_notice_user;
     struct leat_mapping_options mapping; /* of the rings that come */
 };
 

@@ -261,6 +261,19 @@ static int receive(struct leat_stream *stream) {
     return fail(stream);
 }
 
+static int take_notice(const struct leat_stream *stream, struct leat_error *err) {
+    const struct leat_request *request = &stream->request;
+    struct leat_error notice = LEAT_ERROR_INIT;
+    char text[LEAT_ERROR_PRINT_MAX];
+
+    if (leat_session_take_error(&stream->wire.packet, stream->wire.payload, &notice) == -EPROTO)
+        return leat_error_set(err, -EPROTO, "%s", notice.message);
+    (void)leat_error_print(&notice, text, sizeof(text));
+    if (request->on_notice)
+        request->on_notice(request->on_notice_user, text);
+    return 0;
+}
+
 /* One packet's effect: 0 and perhaps a batch, LEAT_END_EPOCH, LEAT_END, or the stream's failure. */
 static int take_packet(struct leat_stream *stream, struct leat_batch **ret_batch) {
     const struct leat_packet *packet = &stream->wire.packet;
@@ -284,6 +297,9 @@ static int take_packet(struct leat_stream *stream, struct leat_batch **ret_batch
             return leave(stream);
         if (r == LEAT_GOAWAY_CHANGED)
             return renew(stream);
+        break;
+    case LEAT_PACKET_NOTICE:
+        r = take_notice(stream, &stream->error);
         break;
     default:
         if (packet->kind & 0x8000)

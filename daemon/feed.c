@@ -118,7 +118,20 @@ static void log_notes(struct leat_feed *feed) {
     }
 }
 
-static void log_changes(struct leat_feed *feed) {
+/* The trainers that read the same as this feed makes, on whichever run they are now. */
+static void warn_trainers(struct leat_feed *feed, const char *text) {
+    struct leat_error notice = LEAT_ERROR_INIT;
+
+    if (feed->share->options.on_change != LEAT_ON_CHANGE_WARN)
+        return;
+    leat_error_set(&notice, -ESTALE, "the data changed while the stream was read: %s", text);
+    leat_error_prefix(&notice, "streams.%s", feed->plan->spec->name);
+    for (struct leat_session *session = feed->daemon->sessions; session; session = session->next)
+        if (session->share == feed->share)
+            leat_session_notify(session, &notice);
+}
+
+static void tell_changes(struct leat_feed *feed) {
     char *text;
 
     while ((text = leat_run_take_change(feed->run))) {
@@ -128,6 +141,7 @@ static void log_changes(struct leat_feed *feed) {
                                    LEAT_LOG_T("text", text),
                                    LEAT_LOG_FIELDS_END,
                                });
+        warn_trainers(feed, text);
         free(text);
     }
 }
@@ -152,7 +166,7 @@ static void job_done(struct leat_task *task) {
     leat_run_complete(feed->run, feed_job->job);
     log_cache(feed);
     log_notes(feed);
-    log_changes(feed);
+    tell_changes(feed);
     log_replay(feed);
     feed_job->next = feed->free_jobs;
     feed->free_jobs = feed_job;

@@ -67,6 +67,15 @@ static void send_error(struct leat_session *session, const struct leat_error *er
         (void)session->delivery->ops->send(session->delivery, &packet, payload);
 }
 
+void leat_session_notify(struct leat_session *session, const struct leat_error *notice) {
+    uint8_t payload[LEAT_DELIVERY_ERROR_MAX];
+    struct leat_packet packet;
+
+    if (session->state == LEAT_SESSION_SERVING &&
+        leat_delivery_error_packet(LEAT_PACKET_NOTICE, notice, &packet, payload) == 0)
+        (void)session->delivery->ops->send(session->delivery, &packet, payload);
+}
+
 /* ---- end ---- */
 
 static void finish_if_closed(struct leat_session *session);

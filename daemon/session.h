@@ -100,6 +100,8 @@ void leat_session_close(struct leat_session *session);
 /* Ends it now, and forgets what it holds: the daemon is about to end, and fills no slot any more.
  */
 void leat_session_abandon(struct leat_session *session, const struct leat_error *why);
+/* Tells its trainer something of which it does not end, if there is room in its socket. */
+void leat_session_notify(struct leat_session *session, const struct leat_error *notice);
 /* Ends what has waited too long for its client. */
 void leat_session_tick(struct leat_session *session, uint64_t now_ns);
 

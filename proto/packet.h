@@ -1,19 +1,19 @@
 /* packet.h: what is said on the trainer's socket.
  *
  * One connection is one session: HELLO/WELCOME, OPEN/OPENED, then RING and BATCH from the daemon,
- * RELEASE from the trainer. Every packet starts with the same 64 bytes; OPEN, OPENED, REFUSE and
- * GOAWAY are followed by a protobuf message of leat.proto (bounded by LEAT_PACKET_PAYLOAD_MAX, and
- * for OPEN by message.h). On the SOCK_SEQPACKET endpoint a packet is one message; on the
- * SOCK_STREAM endpoint (delivery: copy) it is one frame (frame.h), there is no RING, and a BATCH is
- * followed by the slot's used bytes as one LZ4 block (used_bytes tells their size after
- * decompression).
+ * RELEASE from the trainer. Every packet starts with the same 64 bytes; OPEN, OPENED, REFUSE,
+ * GOAWAY and NOTICE are followed by a protobuf message of leat.proto (bounded by
+ * LEAT_PACKET_PAYLOAD_MAX, and for OPEN by message.h). On the SOCK_SEQPACKET endpoint a packet is
+ * one message; on the SOCK_STREAM endpoint (delivery: copy) it is one frame (frame.h), there is no
+ * RING, and a BATCH is followed by the slot's used bytes as one LZ4 block (used_bytes tells their
+ * size after decompression).
  *
  *     trainer -> daemon            daemon -> trainer
  *     HELLO                        WELCOME | REFUSE(Error)
  *     OPEN(OpenRequest)            OPENED(Opened) | REFUSE(Error)
  *                                  RING + memfd    (again when batches outgrow their slots)
  *                                  BATCH | END
- *     RELEASE | REACHED | BYE      GOAWAY(Error)
+ *     RELEASE | REACHED | BYE      GOAWAY(Error) | NOTICE(Error)
  *
  * Rules. A RELEASE names (generation, slot, epoch, step) of a batch that this session holds;
  * anything else is a protocol error and ends the session. Reserved bytes are sent as 0 and ignored
@@ -23,6 +23,9 @@
  * REACHED names the epoch (of `batch`) of which the trainer has just taken its first batch. The
  * daemon makes all of that epoch ahead, and of the next one the first batches alone. For a trainer
  * that does not promise it (LEAT_FEATURE_REACHED) a batch counts as taken once it was sent.
+ *
+ * A NOTICE may come anywhere behind OPENED. It tells the trainer something of which the stream does
+ * not end: that its data has changed (-ESTALE). A daemon drops it if the trainer's socket is full.
  *
  * REFUSE or GOAWAY with the code -ESHUTDOWN means: this daemon ends, come back to the next one.
  * From then on it fills no slot any more, so a trainer may say BYE and read on what it holds.
@@ -59,6 +62,7 @@ enum leat_packet_kind {
     LEAT_PACKET_GOAWAY = 10,
     LEAT_PACKET_BYE = 11,
     LEAT_PACKET_REACHED = 0x8000 | 12,
+    LEAT_PACKET_NOTICE = 0x8000 | 13,
 };
 
 #define LEAT_GOAWAY_CHANGED (-ERESTART)

@@ -54,6 +54,14 @@ static void on_reconnect(void *user, const struct leat_reconnect_event *event) {
     leat_cli_print_to(&text, stderr);
 }
 
+static void on_notice(void *user, const char *text) {
+    struct leat_text line = {.data = NULL};
+
+    (void)user;
+    leat_text_add_line(&line, "leatctl: warning: %s", text);
+    leat_cli_print_to(&line, stderr);
+}
+
 static int32_t reconnect_timeout_ms(const struct leat_cli_pulling *pulling) {
     const struct leat_cli_number *seconds = &pulling->arguments->reconnect;
 
@@ -70,6 +78,7 @@ static void fill_options(struct leat_cli_pulling *pulling, struct leat_open_opti
     options->reconnect_timeout_ms = reconnect_timeout_ms(pulling);
     options->on_reconnect = on_reconnect;
     options->on_reconnect_user = pulling;
+    options->on_notice = on_notice;
     options->delivery = (int32_t)arguments->delivery;
     options->rank = ranks.rank;
     options->world_size = ranks.world_size;

@@ -6,6 +6,7 @@ import struct
 from leat_harness import HANG_S
 
 HELLO, WELCOME, REFUSE, OPEN, OPENED, RING, BATCH, RELEASE, END, GOAWAY, BYE = range(1, 12)
+NOTICE = 0x8000 | 13
 MAGIC = 0x5441454C
 
 

@@ -4,10 +4,12 @@
     test_changes.py BIN [PATTERN]
 """
 import os
+import signal
+import subprocess
 
 import data
 import raw_client
-from leat_harness import Daemon, main, wait_until
+from leat_harness import BIN, HANG_S, Daemon, main, wait_until
 
 N_ROWS = 600000  # an epoch is more than a ring has slots for: nothing of the second is read when the first begins
 N_EPOCHS = 5
@@ -29,10 +31,15 @@ def trainer(daemon, **options):
 
 
 def read(client, change):
-    """Reads to the end, and calls change() with the first batch in hand: (number of ended epochs, last words or None)."""
+    """Reads to the end, and calls change() with the first batch in hand: (number of ended epochs, last words or None). What
+    the daemon warns of comes into client.notices."""
     n_ends = n_batches = 0
+    client.notices = []
     while True:
-        kind, body = client.receive_kind(raw_client.BATCH, raw_client.END, raw_client.GOAWAY)
+        kind, body = client.receive_kind(raw_client.BATCH, raw_client.END, raw_client.GOAWAY, raw_client.NOTICE)
+        if kind == raw_client.NOTICE:
+            client.notices.append(body[56:].decode(errors="replace"))
+            continue
         if kind == raw_client.GOAWAY:
             return n_ends, body[56:].decode(errors="replace")
         if kind == raw_client.END:
@@ -53,7 +60,7 @@ def count(daemon):
 
 
 def run(folder, change, options=None, how=None):
-    """(ended epochs, last words, what the daemon logged) of a trainer during whose first epoch the file changes."""
+    """(ended epochs, last words, what the daemon logged, what it warned of) of a trainer in whose first epoch the file changes."""
     path = folder / "in.csv"
     path.unlink(missing_ok=True)
     write(path, 1)
@@ -65,7 +72,7 @@ def run(folder, change, options=None, how=None):
         wait_until(lambda: "data-changed" in daemon.log, "an event")
         log = daemon.log
     (folder / "leatd.log").unlink()
-    return n_ends, said, log
+    return n_ends, said, log, client.notices
 
 
 def rewrite(path):
@@ -89,22 +96,25 @@ def test_fails_where_data_was_promised(folder):
              (append, {}, {"step": 3}, "was appended to"),
              (replace, {}, {"world_size": 2}, "was replaced by another file")]
     for change, options, how, words in cases:
-        n_ends, said, log = run(folder, change, options, how)
+        n_ends, said, log, notices = run(folder, change, options, how)
         assert n_ends <= 1 and said is not None, (n_ends, said)
         assert all(part in said for part in ("in.csv", "streams.s", "the data changed", words)), said
-        assert "stream-failed" in log, log
+        assert "stream-failed" in log and not notices, (log, notices)
 
 
 def test_warns_where_nothing_was_promised(folder):
-    for options in ({}, {"on_change": "warn"}, {"on_change": "follow"}):
-        n_ends, said, log = run(folder, rewrite, options)
+    """The trainer is told, unless it is to follow; either way it has all epochs."""
+    for options, n_notices in (({}, 1), ({"on_change": "warn"}, 1), ({"on_change": "follow"}, 0)):
+        n_ends, said, log, notices = run(folder, rewrite, options)
+        assert len(notices) == n_notices, notices
+        assert all("in.csv: was rewritten with the same size" in notice for notice in notices), notices
         assert (n_ends, said) == (N_EPOCHS, None), (n_ends, said)
         assert "was rewritten with the same size" in log and "stream-failed" not in log, log
 
 
 def test_follows_though_there_is_a_position(folder):
-    n_ends, said, _ = run(folder, append, {"on_change": "follow"}, {"step": 3})
-    assert (n_ends, said) == (N_EPOCHS, None), (n_ends, said)
+    n_ends, said, _, notices = run(folder, append, {"on_change": "follow"}, {"step": 3})
+    assert (n_ends, said, notices) == (N_EPOCHS, None, []), (n_ends, said, notices)
 
 
 def test_a_touched_file_has_not_changed(folder):
@@ -115,6 +125,21 @@ def test_a_touched_file_has_not_changed(folder):
         assert read(client, lambda: os.utime(path, (1, 1))) == (N_EPOCHS, None)
         client.close()
         assert sum(count(daemon)) == 0 and "data-changed" not in daemon.log
+
+
+def test_leatctl_prints_the_warning(folder):
+    path = folder / "in.csv"
+    write(path, 1)
+    with Daemon(folder, data.yaml_text({"s": stream(path)})) as daemon:
+        with (folder / "said").open("wb") as said:
+            pull = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "0"], stdout=said, stderr=said,
+                                    env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+        wait_until(daemon.sessions, "a session")
+        append(path)
+        wait_until(lambda: "in.csv: was appended to" in (folder / "said").read_text(), "a warning")
+        assert "leatctl: warning: streams.s: the data changed" in (folder / "said").read_text()
+        pull.send_signal(signal.SIGINT)
+        pull.wait(HANG_S)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -48,6 +49,44 @@ def in_child(function: Callable[[], None]) -> None:
         finally:
             os._exit(status)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+class TestChangedData:
+    """A file that changes while a trainer reads it, at no position and as the only rank."""
+
+    def open(self, leatd: Callable[[str], Leatd], folder: pathlib.Path) -> tuple[Stream, pathlib.Path]:
+        file = folder / "in.csv"
+        file.write_text("id\n1\n2\n")
+        stages = "[{cast: {input: id, dtype: int64}}, {batch: {batch_size: 2}}]"
+        daemon = leatd(f"streams: {{s: {{source: {{csv: {{paths: [{file}]}}}}, stages: {stages}}}}}\n")
+        return daemon.open("s"), file
+
+    def append(self, file: pathlib.Path) -> None:
+        with file.open("a") as end:
+            end.write("3\n")
+
+    def test_it_is_a_warning(self, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path) -> None:
+        stream, file = self.open(leatd, tmp_path)
+        with stream, warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("default")
+            assert stream.next(HANG_S) is not None and not told
+            self.append(file)
+            while not told:
+                stream.next(HANG_S)
+            for _ in range(1000):
+                stream.next(HANG_S)
+        assert len(told) == 1 and told[0].category is RuntimeWarning and told[0].filename == __file__, told
+        assert "streams.s: the data changed" in str(told[0].message) and f"{file}: was appended to" in str(told[0].message)
+
+    def test_which_a_filter_raises(self, leatd: Callable[[str], Leatd], tmp_path: pathlib.Path) -> None:
+        stream, file = self.open(leatd, tmp_path)
+        with stream, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert stream.next(HANG_S) is not None
+            self.append(file)
+            with pytest.raises(RuntimeWarning, match="in.csv: was appended to"):
+                while True:
+                    stream.next(HANG_S)
 
 
 class TestEpochs:

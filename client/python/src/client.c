@@ -50,15 +50,12 @@ static const char *kind_name(int32_t kind) {
     }
 }
 
-/* What the call raised. KeyboardInterrupt, SystemExit and their like are not its own failure but
- * meant for the program: the stream's next() tells of them. */
-static void keep_raised(struct leat_py_link *link, PyObject *callable) {
+/* The trainer's own line: next() of the extension is called within two functions of the package. */
+#define NOTICE_LEVEL 3
+
+static void keep(struct leat_py_link *link) {
     PyObject *type, *value, *trace;
 
-    if (PyErr_ExceptionMatches(PyExc_Exception) || link->raised) {
-        PyErr_WriteUnraisable(callable);
-        return;
-    }
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
     if (trace)
@@ -66,6 +63,15 @@ static void keep_raised(struct leat_py_link *link, PyObject *callable) {
     link->raised = value;
     Py_XDECREF(type);
     Py_XDECREF(trace);
+}
+
+/* What the call raised. KeyboardInterrupt, SystemExit and their like are not its own failure but
+ * meant for the program: the stream's next() tells of them. */
+static void keep_raised(struct leat_py_link *link, PyObject *callable) {
+    if (PyErr_ExceptionMatches(PyExc_Exception) || link->raised)
+        PyErr_WriteUnraisable(callable);
+    else
+        keep(link);
 }
 
 /* From within leat_stream_next(), with or without the GIL. */
@@ -82,6 +88,20 @@ static void on_reconnect(void *user, const struct leat_reconnect_event *event) {
         keep_raised(link, callable);
     Py_XDECREF(result);
     Py_XDECREF(callable);
+    PyGILState_Release(gil);
+}
+
+/* A warning that a filter makes an error is raised where next() waits. */
+static void on_notice(void *user, const char *text) {
+    struct leat_py_link *link = user;
+    PyGILState_STATE gil = PyGILState_Ensure();
+
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, text, NOTICE_LEVEL) < 0) {
+        if (link->raised)
+            PyErr_WriteUnraisable(NULL);
+        else
+            keep(link);
+    }
     PyGILState_Release(gil);
 }
 
@@ -145,6 +165,8 @@ static PyObject *open_link(struct opening *opening, PyObject *reconnect, PyObjec
     opening->options.on_unmap = leat_py_ring_unmapped;
     opening->options.on_reconnect = reconnect ? on_reconnect : NULL;
     opening->options.on_reconnect_user = link;
+    opening->options.on_notice = on_notice;
+    opening->options.on_notice_user = link;
     if (open_stream(opening) < 0) {
         leat_py_link_unref(link);
         return NULL;

@@ -45,7 +45,7 @@ struct leat_py_link {
     struct leat_py_link *older; /* of those that a forked child is to close: fork.h */
 
     PyObject *reconnect; /* callable or NULL; the Stream object's, with the GIL */
-    PyObject *raised;    /* by `reconnect`, not told yet: KeyboardInterrupt and the like; or NULL */
+    PyObject *raised;    /* by `reconnect` or a warning, and not told yet; or NULL */
     PyObject *owner;     /* the Stream object, borrowed; NULL once it is gone */
 };
 

@@ -325,7 +325,7 @@ static PyObject *take(struct stream *self, struct leat_py_lease *take_lease,
     return leat_py_batch_new(self->batch_type, take_lease, self->names);
 }
 
-/* What `reconnect` raised is raised here: -1; 0: nothing was. */
+/* What `reconnect` or a warning raised is raised here: -1; 0: nothing was. */
 static int tell_raised(struct stream *self) {
     PyObject *raised = self->link->raised;
 
