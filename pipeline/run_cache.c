@@ -169,7 +169,7 @@ int leat_run_cache_job(struct leat_run *run, struct leat_job **ret_job) {
         return make_job(run, LEAT_CACHE_FINISH, ret_job);
     }
     if (cache->state == LEAT_RUN_CACHE_CLOSED && !run->scan_has_ended && !run->is_complete &&
-        !run->has_failed && !run->is_cancelled)
+        !run->has_failed && !run->is_cancelled && leat_run_may_scan(run, run->scan_epoch))
         return make_job(run, LEAT_CACHE_OPEN, ret_job);
     if (cache->has_passed && !run->is_cancelled)
         return make_job(run, LEAT_CACHE_PASS, ret_job);

@@ -3,6 +3,7 @@
 
     test_changes.py BIN [PATTERN]
 """
+import json
 import os
 import signal
 import subprocess
@@ -34,7 +35,7 @@ def read(client, change):
     """Reads to the end, and calls change() with the first batch in hand: (number of ended epochs, last words or None). What
     the daemon warns of comes into client.notices."""
     n_ends = n_batches = 0
-    client.notices = []
+    client.notices, client.last_epoch = [], 0
     while True:
         kind, body = client.receive_kind(raw_client.BATCH, raw_client.END, raw_client.GOAWAY, raw_client.NOTICE)
         if kind == raw_client.NOTICE:
@@ -49,6 +50,7 @@ def read(client, change):
             continue
         generation, epoch, step, slot = (int.from_bytes(body[i:i + 8], "little") for i in (0, 8, 16, 32))
         n_batches += 1
+        client.last_epoch = epoch
         if n_batches == 1:
             change()
         client.send(raw_client.release(generation, epoch, step, slot & 0xFFFFFFFF))
@@ -127,6 +129,22 @@ def test_a_touched_file_has_not_changed(folder):
         assert sum(count(daemon)) == 0 and "data-changed" not in daemon.log
 
 
+def test_a_small_file_is_looked_at_when_its_epoch_is_read(folder):
+    """Of a file that is read ahead to its end, no epoch comes that was begun behind the change."""
+    path = folder / "in.csv"
+    path.write_text("id,text\n" + "1,x\n" * 100)
+    config = data.yaml_text({"s": data.numbers_stream([str(path)], on_change="fail", cache={"path": str(folder / "cache")})})
+    with Daemon(folder, config) as daemon:
+        def change():
+            wait_until(lambda: json.loads(daemon.ctl("stats", "--json").stdout)[0]["n_jobs"] == 0, "no job")
+            append(path)
+
+        client = trainer(daemon)
+        n_ends, said = read(client, change)
+        client.close()
+    assert n_ends <= 2 and client.last_epoch <= 1 and "was appended to" in said, (n_ends, client.last_epoch, said)
+
+
 def test_leatctl_prints_the_warning(folder):
     path = folder / "in.csv"
     write(path, 1)
@@ -134,7 +152,7 @@ def test_leatctl_prints_the_warning(folder):
         with (folder / "said").open("wb") as said:
             pull = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "0"], stdout=said, stderr=said,
                                     env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
-        wait_until(daemon.sessions, "a session")
+        wait_until(lambda: any(session["state"] == "serving" for session in daemon.sessions()), "a session that is served")
         append(path)
         wait_until(lambda: "in.csv: was appended to" in (folder / "said").read_text(), "a warning")
         assert "leatctl: warning: streams.s: the data changed" in (folder / "said").read_text()
