@@ -2,6 +2,7 @@
 #include "pipeline/tokenizer/split/regex_emit.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,20 @@ struct emitter {
     const struct leat_regex_tree *tree;
     const struct leat_regex_alphabet *alphabet;
     FILE *out;
+    bool has_failed; /* fclose() does not tell that memory was lacking */
 };
 
+__attribute__((format(printf, 2, 3))) static void put(struct emitter *emitter, const char *format,
+                                                      ...) {
+    va_list ap;
+
+    va_start(ap, format);
+    emitter->has_failed |= vfprintf(emitter->out, format, ap) < 0;
+    va_end(ap);
+}
+
 static void emit_letter(struct emitter *emitter, uint32_t letter) {
-    (void)fprintf(emitter->out, "\\x%02x", (unsigned)letter);
+    put(emitter, "\\x%02x", (unsigned)letter);
 }
 
 /* UTF-8 has no surrogates, and PCRE2 takes none; `step` leads out of them. */
@@ -32,11 +43,10 @@ static void emit_codes(struct emitter *emitter, const struct leat_code_set *set)
 
         if (first > last)
             continue;
-        (void)fprintf(emitter->out, "%s\\x{%x}-\\x{%x}", is_empty ? "[" : "", (unsigned)first,
-                      (unsigned)last);
+        put(emitter, "%s\\x{%x}-\\x{%x}", is_empty ? "[" : "", (unsigned)first, (unsigned)last);
         is_empty = false;
     }
-    (void)fputs(is_empty ? "(?!)" : "]", emitter->out);
+    put(emitter, "%s", is_empty ? "(?!)" : "]");
 }
 
 static void emit_letters(struct emitter *emitter, uint32_t set) {
@@ -46,14 +56,14 @@ static void emit_letters(struct emitter *emitter, uint32_t set) {
         if (leat_regex_letter_is_in(emitter->alphabet, i, set) && n_in++ == 0)
             first = i;
     if (n_in == 0 || n_in == n) {
-        (void)fputs(n_in ? "." : "(?!)", emitter->out);
+        put(emitter, "%s", n_in ? "." : "(?!)");
         return;
     }
     if (n_in == 1) {
         emit_letter(emitter, first);
         return;
     }
-    (void)fputc('[', emitter->out);
+    put(emitter, "[");
     for (uint32_t i = first; i < n; i++) {
         if (!leat_regex_letter_is_in(emitter->alphabet, i, set))
             continue;
@@ -62,11 +72,11 @@ static void emit_letters(struct emitter *emitter, uint32_t set) {
         while (i + 1 < n && leat_regex_letter_is_in(emitter->alphabet, i + 1, set))
             i++;
         if (i > first) {
-            (void)fputc('-', emitter->out);
+            put(emitter, "-");
             emit_letter(emitter, i);
         }
     }
-    (void)fputc(']', emitter->out);
+    put(emitter, "]");
 }
 
 static void emit_set(struct emitter *emitter, uint32_t set) {
@@ -82,11 +92,11 @@ static void emit_assertion(struct emitter *emitter, const char *text, uint32_t s
         if (*text == '@')
             emit_set(emitter, set);
         else
-            (void)fputc(*text, emitter->out);
+            put(emitter, "%c", *text);
 }
 
 /* A sequence or an alternation of one is that one. */
-static const struct leat_regex_node *unwrap(const struct emitter *emitter,
+static const struct leat_regex_node *unwrap(struct emitter *emitter,
                                             const struct leat_regex_node *node) {
     const struct leat_regex_node *nodes = emitter->tree->nodes;
 
@@ -104,7 +114,7 @@ static void emit_children(struct emitter *emitter, const struct leat_regex_node 
 
     for (uint32_t child = node->first; child != LEAT_REGEX_NO_NODE; child = nodes[child].next) {
         if (child != node->first)
-            (void)fputs(separator, emitter->out);
+            put(emitter, "%s", separator);
         emit(emitter, &nodes[child]);
     }
 }
@@ -115,12 +125,12 @@ static void emit_group(struct emitter *emitter, const char *open,
                        const struct leat_regex_node *node) {
     const struct leat_regex_node *child = unwrap(emitter, &emitter->tree->nodes[node->first]);
 
-    (void)fputs(open, emitter->out);
+    put(emitter, "%s", open);
     if (child->kind == LEAT_REGEX_ALTERNATION)
         emit_children(emitter, child, "|");
     else
         emit(emitter, child);
-    (void)fputc(')', emitter->out);
+    put(emitter, ")");
 }
 
 static void emit_bounds(struct emitter *emitter, const struct leat_regex_node *node) {
@@ -128,12 +138,12 @@ static void emit_bounds(struct emitter *emitter, const struct leat_regex_node *n
         [LEAT_REGEX_GREEDY] = "", [LEAT_REGEX_LAZY] = "?", [LEAT_REGEX_POSSESSIVE] = "+"};
 
     if (node->max == LEAT_REGEX_FOREVER && node->min <= 1)
-        (void)fputc(node->min ? '+' : '*', emitter->out);
+        put(emitter, "%c", node->min ? '+' : '*');
     else if (node->max == LEAT_REGEX_FOREVER)
-        (void)fprintf(emitter->out, "{%u,}", (unsigned)node->min);
+        put(emitter, "{%u,}", (unsigned)node->min);
     else
-        (void)fprintf(emitter->out, "{%u,%u}", (unsigned)node->min, (unsigned)node->max);
-    (void)fputs(suffixes[node->greed], emitter->out);
+        put(emitter, "{%u,%u}", (unsigned)node->min, (unsigned)node->max);
+    put(emitter, "%s", suffixes[node->greed]);
 }
 
 static void emit_repeat(struct emitter *emitter, const struct leat_regex_node *node) {
@@ -160,9 +170,9 @@ static void emit(struct emitter *emitter, const struct leat_regex_node *node) {
         emit_children(emitter, node, "");
         break;
     case LEAT_REGEX_ALTERNATION:
-        (void)fputs("(?:", emitter->out);
+        put(emitter, "(?:");
         emit_children(emitter, node, "|");
-        (void)fputc(')', emitter->out);
+        put(emitter, ")");
         break;
     case LEAT_REGEX_REPEAT:
         emit_repeat(emitter, node);
@@ -171,7 +181,7 @@ static void emit(struct emitter *emitter, const struct leat_regex_node *node) {
         emit_group(emitter, "(", node);
         break;
     case LEAT_REGEX_REFERENCE:
-        (void)fprintf(emitter->out, "\\g{%u}", (unsigned)node->group);
+        put(emitter, "\\g{%u}", (unsigned)node->group);
         break;
     case LEAT_REGEX_ATOMIC:
         emit_group(emitter, "(?>", node);
@@ -195,16 +205,16 @@ static void emit(struct emitter *emitter, const struct leat_regex_node *node) {
         emit_assertion(emitter, "(?=@|\\z)", tree->newline_set);
         break;
     case LEAT_REGEX_TEXT_START:
-        (void)fputs("\\A", emitter->out);
+        put(emitter, "\\A");
         break;
     case LEAT_REGEX_TEXT_END:
-        (void)fputs("\\z", emitter->out);
+        put(emitter, "\\z");
         break;
     case LEAT_REGEX_LAST_LINE_END:
         emit_assertion(emitter, "(?=@?\\z)", tree->newline_set);
         break;
     case LEAT_REGEX_SEARCH_START:
-        (void)fputs("\\G", emitter->out);
+        put(emitter, "\\G");
         break;
     case LEAT_REGEX_WORD_EDGE:
         emit_assertion(emitter, "(?:(?<=@)(?!@)|(?<!@)(?=@))", tree->word_set);
@@ -224,7 +234,7 @@ int leat_regex_emit(const struct leat_regex_tree *tree, const struct leat_regex_
     if (!emitter.out)
         return leat_error_oom(err);
     emit(&emitter, &tree->nodes[tree->root]);
-    if (fclose(emitter.out) != 0) {
+    if (fclose(emitter.out) != 0 || emitter.has_failed || !*ret_pattern) {
         free(*ret_pattern);
         *ret_pattern = NULL;
         return leat_error_oom(err);
