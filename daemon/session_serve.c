@@ -146,6 +146,11 @@ static bool take(struct leat_session *session) {
     return kind == LEAT_HUB_BATCH || kind == LEAT_HUB_END;
 }
 
+/* True if it was told of a batch of an epoch that it has not begun: it has enough to do. */
+static bool has_unread_epoch(const struct leat_session *session) {
+    return session->next_epoch > session->reached && session->next_step >= session->world_size;
+}
+
 static void fill_outbox(struct leat_session *session) {
     struct leat_hub_session *hub = &session->hub;
     bool has_credit = hub->n_holds < session->window;
@@ -155,7 +160,8 @@ static void fill_outbox(struct leat_session *session) {
     has_credit = has_credit && !leat_session_is_at_change(session);
     if (session->n_outbox == 0 && has_credit && !session->has_failed)
         leat_hub_wait(hub);
-    count_wait(session, session->n_outbox == 0 && has_credit && !session->is_finished);
+    count_wait(session, session->n_outbox == 0 && has_credit && !session->is_finished &&
+                            !has_unread_epoch(session));
     count_hold(session, !has_credit);
 }
 
