@@ -359,11 +359,11 @@ def test_beside_openings_that_load(folder):
 
 def test_data_that_is_gone_disturbs_nobody(folder):
     """A stream that is written as before goes on, whatever a start would find; FIFOs are not opened."""
-    csv, more = numbers(folder), numbers(folder, "more.csv")
+    csv, more = numbers(folder), numbers(folder, "more.csv", n_rows=200000)  # an epoch outlasts the test
     os.mkfifo(folder / "fifo")
     fifo = data.numbers_stream([str(folder / "fifo")])
     with start(folder, {"s": stream(more), "f": fifo, "t": stream(csv)}) as daemon:
-        trainer = Trainer(daemon)
+        trainer = Trainer(daemon, pause_us=20000)
         wait_for_batches(daemon)
         reader = subprocess.Popen([BIN / "leatctl", "pull", "f", "--epochs", "1", "--json"], stdout=subprocess.PIPE,
                                   env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
