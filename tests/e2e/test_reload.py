@@ -379,7 +379,9 @@ def test_data_that_is_gone_disturbs_nobody(folder):
         os.close(writer)
         assert json.loads(reader.communicate(timeout=HANG_S)[0])["rows"] == 128
         os.rename(folder / "away", more)
-        trainer.stop().finish()
+        assert trainer.process.poll() is None, "it goes on"
+        trainer.process.kill()
+        trainer.process.communicate()
 
 
 def open_unshuffled(daemon):
