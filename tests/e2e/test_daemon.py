@@ -79,7 +79,7 @@ def test_stop_while_a_job_hangs(folder):
     """On a FIFO that nobody writes to: told, and left to the system."""
     os.mkfifo(folder / "fifo.csv")
     with Daemon(folder, data.yaml_text({"s": data.numbers_stream([str(folder / "fifo.csv")])}, workers=2)) as daemon:
-        client = subprocess.Popen([BIN / "leatctl", "pull", "s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        client = subprocess.Popen([BIN / "leatctl", "pull", "s", "--reconnect", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                   env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
         wait_until(lambda: any(session["pid"] == client.pid for session in daemon.sessions()), "it is asked for")
         daemon.stop()
