@@ -132,7 +132,7 @@ static int fill_batch(struct leat_stream *stream, struct leat_batch *batch) {
     return r;
 }
 
-/* That the daemon is gone shows in the next call. */
+/* The next call shows that the daemon is gone. */
 static void tell_epoch(struct leat_stream *stream, uint64_t epoch) {
     struct leat_packet reached = {.kind = LEAT_PACKET_REACHED, .batch = {.epoch = epoch}};
 
@@ -218,7 +218,7 @@ static int leave(struct leat_stream *stream) {
     return lose(stream);
 }
 
-/* That the daemon is gone shows in the next call; that it reads nothing would not. */
+/* The next call shows that the daemon is gone; nothing shows that it reads nothing. */
 void leat_stream_tell_releases(struct leat_stream *stream) {
     size_t n = stream->n_released;
 

@@ -6,8 +6,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 
-/* Of the loop's time, for each user. What cannot be counted (waking for those that rest, caches
- * that are cold then) is less than the rest of a hundredth. */
+/* Times that a user owes or has saved up. */
 #define SAVED_MAX_NS UINT64_C(1000000)  /* that a user saves up */
 #define OWED_GOES_NS UINT64_C(500000)   /* those that rest go on below that */
 #define DEBT_MAX_NS  UINT64_C(50000000) /* of one request that took very long */

@@ -20,8 +20,8 @@ struct leat_daemon;
 struct leat_control;
 struct leat_user;
 
-/* Of the loop's time, for each user. What cannot be counted (waking for those that rest, caches
- * that are cold then) is less than the rest of a hundredth. */
+/* Each user gets one part in so many of the loop's time. Waking those that rest, and caches that
+ * are cold then, cannot be counted; they take less than the rest of a hundredth. */
 #define LEAT_CONTROL_SHARE   125
 #define LEAT_CONTROL_TURN_NS 6000 /* about what the loop takes to come to a connection */
 

@@ -1,7 +1,7 @@
 """Functions and objects as a word of text, for another process of the same Python: what `Pipeline.map` takes along.
 
-What can be imported is named, as pickle does. What cannot, functions and classes of `__main__`, lambdas, and those within
-functions, is taken along by value: a function is its code, what it closes over, and the globals that it uses; a class is its
+Objects that can be imported are named, as pickle does. Functions and classes of `__main__`, lambdas, and those within
+functions are taken along by value: a function is its code, what it closes over, and the globals that it uses; a class is its
 bases and its members.
 """
 

@@ -39,7 +39,7 @@ _LEVELS = {
     "debug": logging.DEBUG,
 }
 
-# What keeps the users of one daemon from each other; a daemon of one process needs none of it.
+# These limits protect users of one daemon from each other; a daemon of one process needs none.
 _SHARED_LIMITS = ("max_streams", "max_user_streams", "max_sessions", "max_user_sessions")
 _UNLIMITED = 16384  # the most that the settings take
 

@@ -65,7 +65,7 @@ static void keep(struct leat_py_link *link) {
     Py_XDECREF(trace);
 }
 
-/* What the call raised. KeyboardInterrupt, SystemExit and their like are not its own failure but
+/* Keeps what the call raised. KeyboardInterrupt, SystemExit and their like are not its own failure but
  * meant for the program: the stream's next() tells of them. */
 static void keep_raised(struct leat_py_link *link, PyObject *callable) {
     if (PyErr_ExceptionMatches(PyExc_Exception) || link->raised)

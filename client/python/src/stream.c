@@ -325,7 +325,7 @@ static PyObject *take(struct stream *self, struct leat_py_lease *take_lease,
     return leat_py_batch_new(self->batch_type, take_lease, self->names);
 }
 
-/* What `reconnect` or a warning raised is raised here: -1; 0: nothing was. */
+/* Raises what `reconnect` or a warning raised, and returns -1. 0: they raised nothing. */
 static int tell_raised(struct stream *self) {
     PyObject *raised = self->link->raised;
 
@@ -459,7 +459,7 @@ static PyObject *stream_seek(PyObject *object, PyObject *args, PyObject *kwargs)
     return leave_moved((struct stream *)object, r, true);
 }
 
-/* Of a call with the link. */
+/* Calls `go` with the stream while the link is held. */
 static PyObject *move(PyObject *object, int (*go)(struct leat_stream *), bool is_end) {
     struct stream *self = (struct stream *)object;
 

@@ -178,7 +178,7 @@ static PyObject *tensor_repr(PyObject *object) {
 
 /* ---- as an array of NumPy ---- */
 
-/* What a function of leat.frameworks makes of the tensor. */
+/* Returns what a function of leat.frameworks makes of the tensor. */
 static PyObject *convert(PyObject *object, const char *name, PyObject *kwargs) {
     PyObject *module = PyImport_ImportModule("leat.frameworks"), *function = NULL, *args = NULL,
              *array = NULL;
