@@ -65,8 +65,8 @@ static void keep(struct leat_py_link *link) {
     Py_XDECREF(trace);
 }
 
-/* Keeps what the call raised. KeyboardInterrupt, SystemExit and their like are not its own failure but
- * meant for the program: the stream's next() tells of them. */
+/* Keeps what the call raised. KeyboardInterrupt, SystemExit and their like are not its own failure
+ * but meant for the program: the stream's next() tells of them. */
 static void keep_raised(struct leat_py_link *link, PyObject *callable) {
     if (PyErr_ExceptionMatches(PyExc_Exception) || link->raised)
         PyErr_WriteUnraisable(callable);
