@@ -8,6 +8,7 @@
 #include "daemon/daemon.h"
 #include "daemon/heap.h"
 #include "daemon/options.h"
+#include "daemon/process.h"
 #include "daemon/reference.h"
 
 #define EXIT_STUCK EXIT_SUCCESS /* a job hangs on its storage: that is no reason to fail a stop */
@@ -60,6 +61,7 @@ static int serve(const struct leat_daemon_options *options) {
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
     (void)umask(0077);
+    leat_process_reserve_descriptors();
     r = leat_daemon_new(options, &daemon, &err);
     if (r < 0)
         return complain(&err);

@@ -11,6 +11,8 @@
 
 #define UNIT_MAX 256 /* bytes of a control group's name that are kept */
 
+#define DESCRIPTORS_RESERVED 65536 /* 512 KiB of the kernel's memory */
+
 static size_t read_small(const char *path, char *buffer, size_t size) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, buffer, size - 1);
@@ -147,4 +149,17 @@ uint64_t leat_process_raise_descriptors(void) {
             limit.rlim_cur = before;
     }
     return limit.rlim_cur;
+}
+
+void leat_process_reserve_descriptors(void) {
+    uint64_t n_max = leat_process_raise_descriptors();
+    int root_fd = open("/", O_PATH | O_CLOEXEC), last_fd;
+
+    if (n_max > DESCRIPTORS_RESERVED)
+        n_max = DESCRIPTORS_RESERVED;
+    last_fd = fcntl(root_fd, F_DUPFD_CLOEXEC, (int)n_max - 1);
+    if (last_fd >= 0)
+        (void)close(last_fd);
+    if (root_fd >= 0)
+        (void)close(root_fd);
 }

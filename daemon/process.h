@@ -25,6 +25,11 @@ uint64_t leat_process_available_bytes(void);
 /* Raises the number of descriptors to what is allowed, and returns it. */
 uint64_t leat_process_raise_descriptors(void);
 
+/* Raises the number of descriptors, and makes the kernel's table of them as large as it may become,
+ * up to 65,536 entries. Call it before the first thread starts: a table that several threads share
+ * grows only after an RCU grace period, for which the loop would wait up to 50 ms in accept(). */
+void leat_process_reserve_descriptors(void);
+
 /* How long the first thread of a process was ready to run and did not, since it began
  * (/proc/PID/schedstat); 0: unknown. */
 uint64_t leat_process_delay_ns(pid_t pid);

@@ -4,6 +4,7 @@
     test_scarce.py BIN [PATTERN]
 """
 import os
+import pathlib
 import resource
 import subprocess
 
@@ -82,6 +83,16 @@ def pull_with_few(daemon, stream, digest, give_back):
     out, said = process.communicate(timeout=HANG_S)
     assert process.returncode == 0 or said
     assert process.returncode != 0 or leat_harness.find_digest(out) == digest, out
+
+
+def test_table_of_descriptors_does_not_grow(folder):
+    """Growing it would stop the loop for a grace period of the kernel, in the middle of accept()."""
+    with Daemon(folder, config(folder)) as daemon:
+        daemon.digest("s")
+        status = pathlib.Path(f"/proc/{daemon.pid}/status").read_text()
+        size = int(next(line.split()[1] for line in status.splitlines() if line.startswith("FDSize:")))
+        n_max = resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE)[0]
+        assert size >= min(n_max, 65536), f"{size} of {n_max}"
 
 
 def test_few_descriptors(folder):
