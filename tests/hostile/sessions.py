@@ -6,7 +6,7 @@
 Each worker does each kind N times in an order of its own (kinds.py, files.py), or goes on for S seconds. As root the workers are
 users of their own, as floods of connections are limited by user; else these are left out. The good trainer's batches must be those of
 `leatctl run --no-daemon`. Its pace beside that without the others and the loop's longest turn are printed; with --judge-pace it is a failure
-too if the daemon allows less than 80 % of the pace, or if a turn takes more than 10 ms of processor time. A machine that others use makes
+too if the daemon allows less than 80 % of the pace, or if a turn of the loop takes more than 10 ms. A machine that others use makes
 that meaningless, and so does a sanitizer.
 """
 import argparse
@@ -209,7 +209,7 @@ def tell_pace(alone, among, status):
     print(f"  the good trainer: {own:.0f} batches/s alone; of {len(rates)} epochs among the others the slowest had {100 * min(rates) / own:.0f} % "
           f"of that by the clock, and the daemon allowed {100 * least:.1f} %; longest wait {1e3 * max(e[4] for e in among):.1f} ms")
     print(f"  the loop's longest turn: {1e3 * turn_s:.1f} ms, {1e3 * cpu_s:.1f} ms of processor time; {status['n_refused']} refused")
-    return least, cpu_s
+    return least, turn_s
 
 
 def main():
