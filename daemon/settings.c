@@ -579,7 +579,7 @@ int leat_settings_load(const char *file, const struct leat_settings_overrides *o
 
     if (!file)
         return leat_settings_parse("", 0, "(defaults)", overrides, ret_settings, err);
-    r = leat_opener_read(&leat_opener_any, file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, err);
+    r = leat_settings_read_text(file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, err);
     if (r < 0)
         return r;
     r = settings_new(text, n_bytes, file, overrides, !overrides || !overrides->is_alone,

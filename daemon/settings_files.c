@@ -28,6 +28,20 @@ static int compare_entries(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+int leat_settings_read_text(const char *path, size_t max_bytes, char **ret_text,
+                            size_t *ret_n_bytes, struct leat_error *err) {
+    int r = leat_opener_read(&leat_opener_any, path, max_bytes, ret_text, ret_n_bytes, err);
+
+    if (r == 0 && strspn(*ret_text, " \t\r\n") == *ret_n_bytes) {
+        free(*ret_text);
+        r = leat_error_set(err, -EINVAL,
+                           "the file is empty; without streams it would say `" STREAMS_KEY
+                           ": {}`, or hold a comment");
+        leat_error_locate(err, path, 1, 1);
+    }
+    return r;
+}
+
 static int check_keys(const struct leat_settings_file *file, struct leat_error *err) {
     const struct leat_value *document = &file->document;
 
@@ -63,9 +77,9 @@ static int read_file(struct leat_settings_file *file, const char *folder, const 
         file->path = NULL;
         return leat_error_oom(err);
     }
-    r = leat_opener_read(&leat_opener_any, file->path,
-                         *n_left < LEAT_YAML_MAX_BYTES ? *n_left : LEAT_YAML_MAX_BYTES, &text,
-                         &n_bytes, err);
+    r = leat_settings_read_text(file->path,
+                                *n_left < LEAT_YAML_MAX_BYTES ? *n_left : LEAT_YAML_MAX_BYTES,
+                                &text, &n_bytes, err);
     if (r < 0) {
         leat_error_locate(err, file->path, 0, 0);
         return r;

@@ -22,6 +22,11 @@ struct leat_settings_files {
     struct leat_settings_file *items;
 };
 
+/* The text of a file of the configuration, malloc'ed and terminated. One without a byte but white
+ * space is an error: it was emptied, or is being written. May block. */
+int leat_settings_read_text(const char *path, size_t max_bytes, char **ret_text,
+                            size_t *ret_n_bytes, struct leat_error *err);
+
 /* -errno without an error: the folder itself cannot be read, -ENOENT: it is not there. What was
  * made is the caller's to deinit in any case. May block. */
 int leat_settings_files_read(struct leat_settings_files *files, const char *folder,

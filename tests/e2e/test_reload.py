@@ -284,6 +284,33 @@ def test_files_of_the_folder(folder):
         assert "leatd.yaml:2:" in refuse(daemon)
 
 
+def test_emptied_files(folder):
+    """A file that was emptied, or is just being written, does not mean that there are no streams; nor at a start."""
+    csv = numbers(folder)
+    more = folder / "streams.d"
+    more.mkdir()
+    (more / "more.yaml").write_text(data.yaml_text({"t": stream(csv)}))
+    with start(folder, {"s": stream(csv)}) as daemon:
+        trainer = Trainer(daemon)
+        wait_for_batches(daemon)
+        text = daemon.config.read_text()
+        for path, whole in ((daemon.config, text), (more / "more.yaml", data.yaml_text({"t": stream(csv)}))):
+            for empty in ("", "\n \t\r\n"):
+                path.write_text(empty)
+                assert f"{path}:1:1: the file is empty" in refuse(daemon)
+                done = subprocess.run([BIN / "leatd", "--check-config", daemon.config], capture_output=True, check=False)
+                assert done.returncode != 0 and b"the file is empty" in done.stderr, done
+            path.write_text(whole)
+        assert set(changes(reload(daemon)).values()) == {"unchanged"}
+        daemon.config.write_text("streams: {}\n")
+        (more / "more.yaml").write_text("# nothing\n")
+        assert changes(reload(daemon)) == {"s": "removed", "t": "removed"}
+        daemon.config.write_text(text)
+        reload(daemon)
+        trainer.process.kill()
+        trainer.process.communicate()
+
+
 def test_by_signal(folder):
     """SIGHUP does the same, and says so in the log: the configuration, or what is wrong with it."""
     csv = numbers(folder)
