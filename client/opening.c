@@ -25,7 +25,7 @@ static int wait_for_session(struct leat_stream *stream, const struct leat_open_o
         while (r == -EINTR && goes_on(options));
         if (r == -ETIMEDOUT)
             return leat_error_set(err, r, "the daemon did not answer in time %s",
-                                  stream->phase == LEAT_SESSION_GREETING
+                                  stream->phase == LEAT_PHASE_GREETING
                                       ? "at the greeting"
                                       : "when asked for the stream");
         if (r < 0)

@@ -88,7 +88,7 @@ static bool is_done(struct leat_stream *stream) {
 int leat_stream_pause(struct leat_stream *stream) {
     int r = check_open(stream);
 
-    if (r < 0 || is_done(stream) || stream->phase != LEAT_SESSION_OPEN)
+    if (r < 0 || is_done(stream) || stream->phase != LEAT_PHASE_OPEN)
         return r;
     r = leat_stream_retire(stream);
     if (r < 0)

@@ -183,7 +183,7 @@ static int go_on(struct leat_stream *stream) {
 
     if (r < 0)
         return end_attempt(stream, &err, leat_reconnect_is_passing(r));
-    if (stream->phase > LEAT_SESSION_GREETING && outage->limit_ns != UINT64_MAX) {
+    if (stream->phase > LEAT_PHASE_GREETING && outage->limit_ns != UINT64_MAX) {
         outage->left_ns = outage->limit_ns > now_ns ? outage->limit_ns - now_ns : 0;
         outage->limit_ns = UINT64_MAX;
     }
@@ -196,7 +196,7 @@ static int go_on(struct leat_stream *stream) {
 int leat_reconnect_step(struct leat_stream *stream) {
     struct leat_outage *outage = &stream->outage;
 
-    if (stream->phase == LEAT_SESSION_NONE) {
+    if (stream->phase == LEAT_PHASE_NONE) {
         uint64_t now_ns = leat_wire_now_ns();
         int r;
 
@@ -205,7 +205,7 @@ int leat_reconnect_step(struct leat_stream *stream) {
         if (now_ns < outage->next_ns)
             return 0;
         r = begin_attempt(stream, now_ns);
-        if (r < 0 || stream->phase == LEAT_SESSION_NONE)
+        if (r < 0 || stream->phase == LEAT_PHASE_NONE)
             return r;
     }
     return go_on(stream);
@@ -215,9 +215,9 @@ uint64_t leat_reconnect_wake_ns(const struct leat_stream *stream) {
     const struct leat_outage *outage = &stream->outage;
     uint64_t at_ns = UINT64_MAX;
 
-    if (stream->failure == 0 && stream->phase == LEAT_SESSION_NONE)
+    if (stream->failure == 0 && stream->phase == LEAT_PHASE_NONE)
         at_ns = outage->next_ns;
-    else if (stream->failure == 0 && stream->phase != LEAT_SESSION_OPEN)
+    else if (stream->failure == 0 && stream->phase != LEAT_PHASE_OPEN)
         at_ns = outage->try_ns;
     else
         return UINT64_MAX;

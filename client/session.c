@@ -25,7 +25,7 @@ int leat_session_take_error(const struct leat_packet *packet, const void *payloa
 }
 
 static const char *what(const struct leat_stream *stream) {
-    return stream->phase == LEAT_SESSION_GREETING ? "at the greeting" : "when asked for the stream";
+    return stream->phase == LEAT_PHASE_GREETING ? "at the greeting" : "when asked for the stream";
 }
 
 static int explain_failure(const struct leat_stream *stream, int code, struct leat_error *err) {
@@ -72,7 +72,7 @@ int leat_session_begin(struct leat_stream *stream, int take_fd, struct leat_erro
     stream->number++;
     stream->n_session_held = 0;
     stream->reached = 0;
-    stream->phase = LEAT_SESSION_GREETING;
+    stream->phase = LEAT_PHASE_GREETING;
     return say(stream, &hello, NULL, err);
 }
 
@@ -90,7 +90,7 @@ static int take_welcome(struct leat_stream *stream, struct leat_error *err) {
                               welcome->hello.major, welcome->hello.minor, LEAT_PROTOCOL_MAJOR,
                               LEAT_PROTOCOL_MINOR);
     packet.payload_bytes = (uint32_t)leat_request_pack(&stream->request, payload);
-    stream->phase = LEAT_SESSION_OPENING;
+    stream->phase = LEAT_PHASE_OPENING;
     return say(stream, &packet, payload, err);
 }
 
@@ -222,7 +222,7 @@ static int take_description(struct leat_stream *stream, struct leat_error *err) 
         r = leat_error_oom(err);
     leat__opened__free_unpacked(message, NULL);
     if (r == 0) {
-        stream->phase = LEAT_SESSION_OPEN;
+        stream->phase = LEAT_PHASE_OPEN;
         stream->is_renewed = false;
     }
     return r;
@@ -235,16 +235,16 @@ static int take_answer(struct leat_stream *stream, struct leat_error *err) {
 
     if (packet->kind == LEAT_PACKET_REFUSE || packet->kind == LEAT_PACKET_GOAWAY)
         return leat_session_take_error(packet, stream->wire.payload, err);
-    if (packet->kind == LEAT_PACKET_WELCOME && stream->phase == LEAT_SESSION_GREETING)
+    if (packet->kind == LEAT_PACKET_WELCOME && stream->phase == LEAT_PHASE_GREETING)
         return take_welcome(stream, err);
-    if (packet->kind == LEAT_PACKET_OPENED && stream->phase == LEAT_SESSION_OPENING)
+    if (packet->kind == LEAT_PACKET_OPENED && stream->phase == LEAT_PHASE_OPENING)
         return take_description(stream, err);
     return leat_error_set(err, -EPROTO, "the daemon sent packet kind %u %s", packet->kind,
                           what(stream));
 }
 
 int leat_session_step(struct leat_stream *stream, struct leat_error *err) {
-    while (stream->phase != LEAT_SESSION_OPEN) {
+    while (stream->phase != LEAT_PHASE_OPEN) {
         int r = leat_wire_receive(&stream->wire);
 
         if (r == -EAGAIN)
@@ -261,5 +261,5 @@ void leat_session_end(struct leat_stream *stream) {
     leat_wire_deinit(&stream->wire);
     leat_stream_drop_rings(stream);
     stream->n_released = 0;
-    stream->phase = LEAT_SESSION_NONE;
+    stream->phase = LEAT_PHASE_NONE;
 }

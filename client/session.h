@@ -12,11 +12,11 @@
 
 struct leat_stream;
 
-enum leat_session_phase {
-    LEAT_SESSION_NONE,
-    LEAT_SESSION_GREETING,
-    LEAT_SESSION_OPENING,
-    LEAT_SESSION_OPEN,
+enum leat_phase {
+    LEAT_PHASE_NONE,
+    LEAT_PHASE_GREETING,
+    LEAT_PHASE_OPENING,
+    LEAT_PHASE_OPEN,
 };
 
 /* Takes a connected socket, also on failure, and greets. 0 or -ENOMEM. */

@@ -359,7 +359,7 @@ static int advance(struct leat_stream *stream, struct leat_batch **ret_batch) {
     for (;;) {
         int r;
 
-        if (stream->phase != LEAT_SESSION_OPEN) {
+        if (stream->phase != LEAT_PHASE_OPEN) {
             r = leat_reconnect_step(stream);
             if (r < 0)
                 return fail(stream);
@@ -469,7 +469,7 @@ void leat_batch_release(struct leat_batch *batch) {
     else if (stream->pid == getpid())
         (void)leat_retired_release(&stream->retired, batch->session, &batch->packet);
     if (!stream->is_closed && stream->failure >= 0 && stream->pid == getpid() &&
-        batch->session == stream->number && stream->phase == LEAT_SESSION_OPEN)
+        batch->session == stream->number && stream->phase == LEAT_PHASE_OPEN)
         add_release(stream, batch);
     give_spare(stream, batch);
     end_if_released(stream);

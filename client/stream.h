@@ -23,7 +23,7 @@ struct leat_stream {
     struct leat_wire wire;
     struct leat_retired retired; /* the connection before, while batches of it are held */
     bool is_renewed; /* the stream became another one; what it is now is still to be heard */
-    enum leat_session_phase phase;
+    enum leat_phase phase;
     uint64_t number;  /* of the session: another one behind each loss */
     uint64_t reached; /* the epoch of which the daemon knows in this session that it was begun */
     struct leat_request request;

@@ -74,7 +74,7 @@ void leat_memory_waits_check(struct leat_daemon *daemon) {
 static uint64_t ring_bytes(const struct leat_memory_plan *memory, uint32_t n_slots) {
     size_t slot_bytes, size_bytes;
 
-    return leat_ring_size((size_t)memory->slot_bytes, n_slots, &slot_bytes, &size_bytes) < 0
+    return leat_slot_ring_size((size_t)memory->slot_bytes, n_slots, &slot_bytes, &size_bytes) < 0
                ? UINT64_MAX / 4
                : size_bytes;
 }

@@ -223,12 +223,12 @@ static int add_folders(struct leat_control_caches *caches) {
     const struct leat_streams *streams = &caches->daemon->streams;
     size_t n = 0;
 
-    for (const struct leat_stream *stream = streams->first; stream; stream = stream->next)
+    for (const struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)
         n++;
     caches->folders = calloc(n + 1, sizeof(*caches->folders));
     if (!caches->folders)
         return -ENOMEM;
-    for (const struct leat_stream *stream = streams->first; stream; stream = stream->next)
+    for (const struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)
         if (!stream->is_own && !stream->is_removed && add_folder(caches, stream->spec) < 0)
             return -ENOMEM;
     return 0;

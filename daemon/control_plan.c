@@ -111,7 +111,7 @@ static int choose_spec(struct leat_control_plan *plan, const char *name,
                        const Leat__StreamSpec *message, struct leat_error *err) {
     struct leat_daemon *daemon = plan->daemon;
     uid_t uid = plan->control->peer.uid;
-    struct leat_stream *stream;
+    struct leat_daemon_stream *stream;
     int r;
 
     plan->opener = daemon->settings->exec == LEAT_SETTINGS_EXEC_NEVER ? &leat_opener_any

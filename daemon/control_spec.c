@@ -23,7 +23,7 @@ static int make_absolute(Leat__StreamSpec *message) {
 
 static int answer(struct leat_control *control, const char *name, struct leat_error *err) {
     struct leat_daemon *daemon = control->daemon;
-    struct leat_stream *stream = leat_streams_find(&daemon->streams, name, err);
+    struct leat_daemon_stream *stream = leat_streams_find(&daemon->streams, name, err);
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     int r;
 

@@ -18,7 +18,8 @@
 static uint32_t count_streams(const struct leat_daemon *daemon) {
     uint32_t n = 0;
 
-    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
+    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+         stream = stream->next)
         n++;
     return n;
 }
@@ -146,7 +147,7 @@ static Leat__Run *describe_run(const struct leat_feed *feed, struct leat_arena *
     return message;
 }
 
-static int describe_runs(const struct leat_daemon *daemon, const struct leat_stream *stream,
+static int describe_runs(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
                          Leat__Stream *message, struct leat_arena *arena) {
     size_t n = 0;
 
@@ -165,8 +166,9 @@ static int describe_runs(const struct leat_daemon *daemon, const struct leat_str
     return 0;
 }
 
-static int describe_sessions(const struct leat_daemon *daemon, const struct leat_stream *stream,
-                             Leat__Stream *message, struct leat_arena *arena) {
+static int describe_sessions(const struct leat_daemon *daemon,
+                             const struct leat_daemon_stream *stream, Leat__Stream *message,
+                             struct leat_arena *arena) {
     size_t n = 0;
 
     for (const struct leat_session *session = daemon->sessions; session; session = session->next)
@@ -185,7 +187,8 @@ static int describe_sessions(const struct leat_daemon *daemon, const struct leat
 }
 
 static Leat__Stream *describe_stream(const struct leat_daemon *daemon,
-                                     const struct leat_stream *stream, struct leat_arena *arena) {
+                                     const struct leat_daemon_stream *stream,
+                                     struct leat_arena *arena) {
     const struct leat_spec *spec = stream->spec;
     Leat__Stream *message = leat_arena_alloc(arena, sizeof(*message));
 
@@ -208,7 +211,7 @@ static Leat__Stream *describe_stream(const struct leat_daemon *daemon,
     return describe_sessions(daemon, stream, message, arena) < 0 ? NULL : message;
 }
 
-static bool is_meant(const struct leat_stream *stream, const char *name) {
+static bool is_meant(const struct leat_daemon_stream *stream, const char *name) {
     return !name[0] || strcmp(name, stream->name) == 0;
 }
 
@@ -217,7 +220,8 @@ int leat_control_describe_streams(const struct leat_daemon *daemon, const char *
     streams->streams = leat_arena_alloc(arena, count_streams(daemon) * sizeof(*streams->streams));
     if (!streams->streams)
         return -ENOMEM;
-    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
+    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+         stream = stream->next) {
         if (!is_meant(stream, name))
             continue;
         streams->streams[streams->n_streams] = describe_stream(daemon, stream, arena);
@@ -339,8 +343,8 @@ static size_t n_decisions_told(const struct leat_daemon *daemon, bool is_named) 
 }
 
 static Leat__StreamStats *describe_stats(const struct leat_daemon *daemon,
-                                         const struct leat_stream *stream, size_t n_decisions,
-                                         struct leat_arena *arena) {
+                                         const struct leat_daemon_stream *stream,
+                                         size_t n_decisions, struct leat_arena *arena) {
     Leat__StreamStats *message = leat_arena_alloc(arena, sizeof(*message));
     struct leat_stats stats;
     int r;
@@ -364,7 +368,8 @@ int leat_control_describe_stats(const struct leat_daemon *daemon, const char *na
     stats->streams = leat_arena_alloc(arena, count_streams(daemon) * sizeof(*stats->streams));
     if (!stats->streams)
         return -ENOMEM;
-    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
+    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+         stream = stream->next) {
         if (!is_meant(stream, name))
             continue;
         stats->streams[stats->n_streams] = describe_stats(daemon, stream, n_decisions, arena);

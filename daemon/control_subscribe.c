@@ -169,7 +169,7 @@ static void wait_for_next(struct leat_daemon *daemon) {
 
 static int check(struct leat_daemon *daemon, const Leat__SubscribeRequest *request,
                  struct leat_error *err) {
-    struct leat_stream *stream;
+    struct leat_daemon_stream *stream;
 
     if (request->interval_ms < INTERVAL_MIN_MS || request->interval_ms > INTERVAL_MAX_MS)
         return leat_error_set(err, -EINVAL, "an interval of %u ms is outside %d..%d",

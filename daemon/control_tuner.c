@@ -91,9 +91,9 @@ static int add_untuned(const struct leat_feed *feed, Leat__StreamStats *message,
     return add_knobs(&knobs, &knobs, is_pinned, stats, arena);
 }
 
-int leat_control_describe_tuners(const struct leat_daemon *daemon, const struct leat_stream *stream,
-                                 size_t n_decisions, Leat__StreamStats *message,
-                                 struct leat_arena *arena) {
+int leat_control_describe_tuners(const struct leat_daemon *daemon,
+                                 const struct leat_daemon_stream *stream, size_t n_decisions,
+                                 Leat__StreamStats *message, struct leat_arena *arena) {
     int r = 0;
 
     message->tuners = leat_arena_alloc(arena, TUNERS_MAX * sizeof(*message->tuners));

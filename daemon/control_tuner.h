@@ -7,6 +7,6 @@
 
 /* Into message->tuners: those of its runs (some of them, if there are many), else of the last that
  * ended; of each the n_decisions latest. 0 or -ENOMEM. */
-int leat_control_describe_tuners(const struct leat_daemon *daemon, const struct leat_stream *stream,
-                                 size_t n_decisions, Leat__StreamStats *message,
-                                 struct leat_arena *arena);
+int leat_control_describe_tuners(const struct leat_daemon *daemon,
+                                 const struct leat_daemon_stream *stream, size_t n_decisions,
+                                 Leat__StreamStats *message, struct leat_arena *arena);

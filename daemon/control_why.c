@@ -32,7 +32,7 @@ struct leat_control_why {
 
     struct leat_control *control; /* NULL: it has gone */
     struct leat_daemon *daemon;
-    struct leat_stream *stream;
+    struct leat_daemon_stream *stream;
     struct leat_verdict_stage stages[LEAT_STREAM_MAX_STAGES];
     struct leat_verdict_facts facts;
 };
@@ -138,7 +138,7 @@ static const struct leat_feed *feed_to_try(const struct leat_control_why *why) {
 }
 
 static void start_trial(struct leat_control_why *why, const struct leat_feed *feed) {
-    (void)leat_stream_ref(why->stream);
+    (void)leat_daemon_stream_ref(why->stream);
     why->plan = leat_plan_ref(feed->plan);
     why->view = *why->plan;
     why->opener = feed->share->options.opener;
@@ -155,16 +155,17 @@ static void start_trial(struct leat_control_why *why, const struct leat_feed *fe
 /* ---- the verb ---- */
 
 /* Of several of that name (a trainer's own may have any) the one that is in use. */
-static struct leat_stream *find(const struct leat_daemon *daemon, const char *name) {
-    struct leat_stream *found = NULL;
+static struct leat_daemon_stream *find(const struct leat_daemon *daemon, const char *name) {
+    struct leat_daemon_stream *found = NULL;
 
-    for (struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
+    for (struct leat_daemon_stream *stream = daemon->streams.first; stream; stream = stream->next)
         if (strcmp(stream->name, name) == 0 && (!found || stream->n_refs > found->n_refs))
             found = stream;
     return found;
 }
 
-static void start(struct leat_control *control, struct leat_stream *stream, uint64_t interval_ns) {
+static void start(struct leat_control *control, struct leat_daemon_stream *stream,
+                  uint64_t interval_ns) {
     struct leat_control_why *why = calloc(1, sizeof(*why));
     struct leat_error err = LEAT_ERROR_INIT;
     const struct leat_feed *feed;
@@ -190,7 +191,7 @@ static void start(struct leat_control *control, struct leat_stream *stream, uint
 void leat_control_why(struct leat_control *control, const Leat__ControlRequest *request,
                       struct leat_arena *arena) {
     const Leat__WhyRequest *why = request->why;
-    struct leat_stream *stream = find(control->daemon, why->stream);
+    struct leat_daemon_stream *stream = find(control->daemon, why->stream);
     uint32_t interval_ms = why->interval_ms ? why->interval_ms : INTERVAL_MS;
     struct leat_error err = LEAT_ERROR_INIT;
 

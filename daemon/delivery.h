@@ -10,34 +10,35 @@
 #include "proto/packet.h"
 
 struct leat_session;
-struct leat_delivery;
+struct leat_session_delivery;
 
 struct leat_delivery_ops {
     const char *name;
     bool keeps_slot; /* a batch's slot is in use until the trainer releases it */
 
     /* Takes over the socket, unless it fails. */
-    int (*open)(struct leat_session *session, int take_fd, struct leat_delivery **ret_delivery);
+    int (*open)(struct leat_session *session, int take_fd,
+                struct leat_session_delivery **ret_delivery);
     /* A packet that is no batch. Never blocks; -EAGAIN: there was no room. */
-    int (*send)(struct leat_delivery *delivery, const struct leat_packet *packet,
+    int (*send)(struct leat_session_delivery *delivery, const struct leat_packet *packet,
                 const void *payload);
     /* At most so many batches will be outstanding. */
-    int (*start)(struct leat_delivery *delivery, uint32_t window);
+    int (*start)(struct leat_session_delivery *delivery, uint32_t window);
     /* Announces outputs in order. How many were taken (the others must be offered again, after
      * leat_session_on_writable), or -errno. */
-    int (*deliver)(struct leat_delivery *delivery, const struct leat_feed_output *outputs,
+    int (*deliver)(struct leat_session_delivery *delivery, const struct leat_feed_output *outputs,
                    size_t n_outputs);
     /* Sends what deliver only put in line; the session has accounted for it by then. May be NULL.
      */
-    void (*flush)(struct leat_delivery *delivery);
+    void (*flush)(struct leat_session_delivery *delivery);
     /* Whether all that was delivered has left. NULL: always. */
-    bool (*is_idle)(const struct leat_delivery *delivery);
+    bool (*is_idle)(const struct leat_session_delivery *delivery);
     /* Ends in leat_session_on_delivery_closed, which frees it. */
-    void (*close)(struct leat_delivery *delivery);
-    void (*free)(struct leat_delivery *delivery);
+    void (*close)(struct leat_session_delivery *delivery);
+    void (*free)(struct leat_session_delivery *delivery);
 };
 
-struct leat_delivery {
+struct leat_session_delivery {
     const struct leat_delivery_ops *ops;
     struct leat_session *session;
 };

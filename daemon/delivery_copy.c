@@ -36,7 +36,7 @@ struct entry {
 };
 
 struct copy {
-    struct leat_delivery base;
+    struct leat_session_delivery base;
     struct leat_channel channel;
     bool is_closing, is_channel_closed;
     uint32_t n_tasks;   /* on the pool */
@@ -93,13 +93,13 @@ static const struct leat_channel_ops channel_ops = {
     .on_frame = on_frame, .on_end = on_end, .on_drained = on_drained, .on_closed = on_closed};
 
 static int copy_open(struct leat_session *session, int take_fd,
-                     struct leat_delivery **ret_delivery) {
+                     struct leat_session_delivery **ret_delivery) {
     struct copy *copy = calloc(1, sizeof(*copy));
     int r;
 
     if (!copy)
         return -ENOMEM;
-    copy->base = (struct leat_delivery){.ops = &leat_delivery_copy, .session = session};
+    copy->base = (struct leat_session_delivery){.ops = &leat_delivery_copy, .session = session};
     r = leat_channel_open(&copy->channel, &session->daemon->loop, &session->daemon->reaper, take_fd,
                           sizeof(struct leat_packet) + LEAT_PACKET_PAYLOAD_MAX, &channel_ops);
     if (r < 0) {
@@ -116,7 +116,7 @@ static void on_packet_sent(struct leat_outgoing *outgoing) {
     free(outgoing);
 }
 
-static int copy_send(struct leat_delivery *delivery, const struct leat_packet *packet,
+static int copy_send(struct leat_session_delivery *delivery, const struct leat_packet *packet,
                      const void *payload) {
     struct copy *copy = (struct copy *)delivery;
     struct leat_outgoing *outgoing;
@@ -138,7 +138,7 @@ static int copy_send(struct leat_delivery *delivery, const struct leat_packet *p
 
 /* ---- out: batches ---- */
 
-static int copy_start(struct leat_delivery *delivery, uint32_t window) {
+static int copy_start(struct leat_session_delivery *delivery, uint32_t window) {
     struct copy *copy = (struct copy *)delivery;
 
     uint32_t n_line = window + 4; /* some ends of epochs beside the batches */
@@ -258,7 +258,7 @@ static void start_compressing(struct copy *copy, struct entry *entry,
 
     entry->state = ENTRY_COMPRESSING;
     entry->item = item;
-    entry->source = leat_ring_slot_memory(item->ring, item->hub.slot);
+    entry->source = leat_slot_ring_memory(item->ring, item->hub.slot);
     entry->source_bytes = (size_t)item->used_bytes;
     entry->task.class = LEAT_TASK_URGENT;
     entry->task.work = compress_work;
@@ -270,8 +270,8 @@ static void start_compressing(struct copy *copy, struct entry *entry,
                        &entry->task);
 }
 
-static int copy_deliver(struct leat_delivery *delivery, const struct leat_feed_output *outputs,
-                        size_t n_outputs) {
+static int copy_deliver(struct leat_session_delivery *delivery,
+                        const struct leat_feed_output *outputs, size_t n_outputs) {
     struct copy *copy = (struct copy *)delivery;
     size_t n_done = 0;
 
@@ -296,17 +296,17 @@ static int copy_deliver(struct leat_delivery *delivery, const struct leat_feed_o
     return (int)n_done;
 }
 
-static void copy_flush(struct leat_delivery *delivery) {
+static void copy_flush(struct leat_session_delivery *delivery) {
     send_ready((struct copy *)delivery);
 }
 
-static bool copy_is_idle(const struct leat_delivery *delivery) {
+static bool copy_is_idle(const struct leat_session_delivery *delivery) {
     return ((const struct copy *)delivery)->n_used == 0;
 }
 
 /* ---- end ---- */
 
-static void copy_close(struct leat_delivery *delivery) {
+static void copy_close(struct leat_session_delivery *delivery) {
     struct copy *copy = (struct copy *)delivery;
 
     if (copy->is_closing)
@@ -315,7 +315,7 @@ static void copy_close(struct leat_delivery *delivery) {
     leat_channel_close(&copy->channel);
 }
 
-static void copy_free(struct leat_delivery *delivery) {
+static void copy_free(struct leat_session_delivery *delivery) {
     struct copy *copy = (struct copy *)delivery;
 
     for (uint32_t i = 0; i < copy->n_line; i++)

@@ -20,7 +20,7 @@
 #define MAX_RECEIVED 64
 
 struct shared {
-    struct leat_delivery base;
+    struct leat_session_delivery base;
     int fd;
     bool wants_write, is_closing;
     bool needs_peek;     /* descriptors could arrive */
@@ -167,13 +167,13 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
 }
 
 static int shared_open(struct leat_session *session, int take_fd,
-                       struct leat_delivery **ret_delivery) {
+                       struct leat_session_delivery **ret_delivery) {
     struct shared *shared = calloc(1, sizeof(*shared));
     int r;
 
     if (!shared)
         return -ENOMEM;
-    shared->base = (struct leat_delivery){.ops = &leat_delivery_shared, .session = session};
+    shared->base = (struct leat_session_delivery){.ops = &leat_delivery_shared, .session = session};
     shared->fd = take_fd;
     shared->needs_peek = !session->refuses_descriptors;
     r = uv_poll_init(&session->daemon->loop, &shared->poll, take_fd);
@@ -187,18 +187,18 @@ static int shared_open(struct leat_session *session, int take_fd,
     return 0;
 }
 
-static int shared_send(struct leat_delivery *delivery, const struct leat_packet *packet,
+static int shared_send(struct leat_session_delivery *delivery, const struct leat_packet *packet,
                        const void *payload) {
     return leat_packet_send(((struct shared *)delivery)->fd, packet, payload, -1, 0);
 }
 
-static int shared_start(struct leat_delivery *delivery, uint32_t window) {
+static int shared_start(struct leat_session_delivery *delivery, uint32_t window) {
     (void)delivery;
     (void)window;
     return 0;
 }
 
-static int send_ring(struct shared *shared, const struct leat_ring *ring) {
+static int send_ring(struct shared *shared, const struct leat_slot_ring *ring) {
     struct leat_packet packet = {
         .kind = LEAT_PACKET_RING,
         .ring = {.generation = ring->generation,
@@ -237,8 +237,8 @@ static bool needs_ring(const struct shared *shared, const struct leat_feed_outpu
     return !output->is_end && output->item->hub.generation != shared->generation;
 }
 
-static int shared_deliver(struct leat_delivery *delivery, const struct leat_feed_output *outputs,
-                          size_t n_outputs) {
+static int shared_deliver(struct leat_session_delivery *delivery,
+                          const struct leat_feed_output *outputs, size_t n_outputs) {
     struct shared *shared = (struct shared *)delivery;
     size_t n_done = 0, n;
     int r = 0;
@@ -277,7 +277,7 @@ static void on_poll_closed(uv_handle_t *handle) {
     (void)leat_reaper_close(&shared->base.session->daemon->reaper, &shared->reaper_item);
 }
 
-static void shared_close(struct leat_delivery *delivery) {
+static void shared_close(struct leat_session_delivery *delivery) {
     struct shared *shared = (struct shared *)delivery;
 
     if (shared->is_closing)
@@ -286,7 +286,7 @@ static void shared_close(struct leat_delivery *delivery) {
     uv_close((uv_handle_t *)&shared->poll, on_poll_closed);
 }
 
-static void shared_free(struct leat_delivery *delivery) {
+static void shared_free(struct leat_session_delivery *delivery) {
     free(delivery);
 }
 

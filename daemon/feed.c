@@ -301,8 +301,8 @@ void leat_feeds_flush(struct leat_daemon *daemon) {
 
 /* ---- outputs ---- */
 
-static struct leat_ring *find_ring(const struct leat_feed *feed, uint64_t generation) {
-    struct leat_ring *ring = feed->rings;
+static struct leat_slot_ring *find_ring(const struct leat_feed *feed, uint64_t generation) {
+    struct leat_slot_ring *ring = feed->rings;
 
     while (ring && ring->generation != generation)
         ring = ring->next;
@@ -334,7 +334,7 @@ static void fill_item(struct leat_feed *feed, const struct leat_output *output,
         return;
     item->ring = find_ring(feed, output->slot.generation);
     assert(item->ring);
-    leat_ring_ready(item->ring, item->hub.slot);
+    leat_slot_ring_ready(item->ring, item->hub.slot);
     if (leat_run_slot_need(feed->run) > 0) /* the next one can be made now, or lacks a slot */
         leat_feed_mark(feed);
 }
@@ -372,7 +372,7 @@ void leat_feed_reach(struct leat_feed *feed, uint64_t epoch) {
 }
 
 /* One of an older ring is of no use to the run, which may still want one. */
-static void slot_is_free(struct leat_feed *feed, struct leat_ring *ring) {
+static void slot_is_free(struct leat_feed *feed, struct leat_slot_ring *ring) {
     if (ring == feed->ring)
         leat_hub_set_starved(&feed->hub_run, false);
     else
@@ -383,16 +383,16 @@ static void slot_is_free(struct leat_feed *feed, struct leat_ring *ring) {
 
 void leat_feed_free_item(struct leat_feed_item *item) {
     struct leat_feed *feed = leat_feed_of(item->hub.run);
-    struct leat_ring *ring = item->ring;
+    struct leat_slot_ring *ring = item->ring;
 
     item->next_free = feed->free_items;
     feed->free_items = item;
     if (!ring)
         return;
     if (ring->slots[item->hub.slot].state == LEAT_SLOT_READY)
-        leat_ring_take_back(ring, item->hub.slot);
+        leat_slot_ring_take_back(ring, item->hub.slot);
     else
-        (void)leat_ring_release(ring, item->hub.slot);
+        (void)leat_slot_ring_release(ring, item->hub.slot);
     slot_is_free(feed, ring);
 }
 
@@ -436,7 +436,7 @@ static void unlink_feed(struct leat_feed *feed) {
 
 /* Its run, within what the budget gives it. */
 static int start_run(struct leat_feed *feed, const struct leat_run_options *options,
-                     const struct leat_stream *stream, uint32_t window,
+                     const struct leat_daemon_stream *stream, uint32_t window,
                      struct leat_admission *admission, struct leat_error *err) {
     struct leat_run_options run_options = *options;
     struct leat_daemon *daemon = feed->daemon;
@@ -488,7 +488,7 @@ int leat_feed_new(struct leat_share *share, const struct leat_run_options *optio
     feed->n_slots = admission.n_slots;
     (void)leat_plan_ref(share->plan);
     feed->user = leat_user_ref(share->user);
-    feed->stream = leat_stream_ref(share->stream);
+    feed->stream = leat_daemon_stream_ref(share->stream);
     leat_task_queue_init(&feed->queue, &feed->user->tasks);
     link_feed(daemon, feed);
     r = leat_feed_make_ring(feed, share->plan->slot_bytes, admission.n_slots, false, err);
@@ -515,13 +515,13 @@ static void end_run(struct leat_feed *feed) {
 
     while (leat_run_take_output(feed->run, &output))
         if (output.kind == LEAT_OUTPUT_BATCH)
-            leat_ring_take_back(find_ring(feed, output.slot.generation), output.slot.index);
+            leat_slot_ring_take_back(find_ring(feed, output.slot.generation), output.slot.index);
     leat_feed_retire_ring(feed);
     leat_feed_tuner_end(feed);
     leat_run_get_stats(feed->run, &stats);
     leat_stream_totals_add(&feed->stream->totals, &stats);
     feed->run = leat_run_free(feed->run);
-    for (struct leat_ring *ring = feed->rings, *next; ring; ring = next) {
+    for (struct leat_slot_ring *ring = feed->rings, *next; ring; ring = next) {
         next = ring->next;
         leat_feed_free_ring_if_idle(feed, ring);
     }

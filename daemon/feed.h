@@ -22,7 +22,7 @@
 
 struct leat_daemon;
 struct leat_share;
-struct leat_stream;
+struct leat_daemon_stream;
 struct leat_feed;
 
 enum leat_feed_state {
@@ -42,10 +42,10 @@ struct leat_feed_job {
 };
 
 /* Memory being made, or given back, on the pool. */
-struct leat_ring_task {
+struct leat_slot_ring_task {
     struct leat_task task;
     struct leat_feed *feed;
-    struct leat_ring *ring;
+    struct leat_slot_ring *ring;
     uint64_t generation;
     size_t slot_bytes, charged_bytes;
     uint32_t n_slots;
@@ -57,7 +57,7 @@ struct leat_ring_task {
 struct leat_feed_item {
     struct leat_hub_item hub; /* first */
     struct leat_feed_item *next_free;
-    struct leat_ring *ring;
+    struct leat_slot_ring *ring;
     uint32_t n_rows;
     uint64_t used_bytes;
 };
@@ -83,21 +83,21 @@ struct leat_feed {
     struct leat_run *run;
     struct leat_task_queue queue;
     struct leat_feed_job *free_jobs;
-    uint32_t n_jobs;         /* out */
-    uint32_t n_tasks;        /* of its own that are out: it does not end before */
-    uint32_t min_slots;      /* without which it does not serve its sessions */
-    struct leat_ring *ring;  /* the one that is filled; in `rings` too */
-    struct leat_ring *rings; /* all that have memory */
-    uint64_t n_cache_notes;  /* that were seen */
-    struct leat_error error; /* of the feed itself; code 0: none */
+    uint32_t n_jobs;              /* out */
+    uint32_t n_tasks;             /* of its own that are out: it does not end before */
+    uint32_t min_slots;           /* without which it does not serve its sessions */
+    struct leat_slot_ring *ring;  /* the one that is filled; in `rings` too */
+    struct leat_slot_ring *rings; /* all that have memory */
+    uint64_t n_cache_notes;       /* that were seen */
+    struct leat_error error;      /* of the feed itself; code 0: none */
     struct leat_share *share;
     struct leat_hub_run hub_run;
     struct leat_feed_item *free_items;
-    uint64_t number;            /* for operators */
-    uint64_t first_epoch;       /* of its run */
-    uint64_t reached;           /* the latest epoch that a trainer of its has begun */
-    struct leat_stream *stream; /* gets the run's counters in the end */
-    uint32_t n_slots;           /* of its first ring */
+    uint64_t number;                   /* for operators */
+    uint64_t first_epoch;              /* of its run */
+    uint64_t reached;                  /* the latest epoch that a trainer of its has begun */
+    struct leat_daemon_stream *stream; /* gets the run's counters in the end */
+    uint32_t n_slots;                  /* of its first ring */
     struct leat_feed_tuner tuner;
 };
 
@@ -153,5 +153,5 @@ int leat_feed_make_ring(struct leat_feed *feed, size_t min_slot_bytes, uint32_t 
                         bool may_do_without, struct leat_error *err);
 void leat_feed_grow_slots(struct leat_feed *feed, size_t need);
 void leat_feed_retire_ring(struct leat_feed *feed);
-void leat_feed_free_ring_if_idle(struct leat_feed *feed, struct leat_ring *ring);
+void leat_feed_free_ring_if_idle(struct leat_feed *feed, struct leat_slot_ring *ring);
 void leat_feed_give_slots(struct leat_feed *feed);

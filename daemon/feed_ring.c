@@ -30,12 +30,12 @@ static void discharge_ring(struct leat_feed *feed, uint64_t bytes) {
     leat_user_discharge(feed->user, LEAT_CHARGE_RING_BYTES, bytes);
 }
 
-static void drop_ring_task(struct leat_ring_task *task) {
+static void drop_ring_task(struct leat_slot_ring_task *task) {
     task->feed->n_tasks--;
     free(task);
 }
 
-static void add_ring_task(struct leat_feed *feed, struct leat_ring_task *task,
+static void add_ring_task(struct leat_feed *feed, struct leat_slot_ring_task *task,
                           void (*work)(struct leat_task *), void (*done)(struct leat_task *)) {
     task->feed = feed;
     task->task.class = LEAT_TASK_SLOW;
@@ -45,13 +45,13 @@ static void add_ring_task(struct leat_feed *feed, struct leat_ring_task *task,
 }
 
 static void free_ring_work(struct leat_task *task) {
-    struct leat_ring_task *ring_task = (struct leat_ring_task *)task;
+    struct leat_slot_ring_task *ring_task = (struct leat_slot_ring_task *)task;
 
-    ring_task->ring = leat_ring_free(ring_task->ring);
+    ring_task->ring = leat_slot_ring_free(ring_task->ring);
 }
 
 static void free_ring_done(struct leat_task *task) {
-    struct leat_ring_task *ring_task = (struct leat_ring_task *)task;
+    struct leat_slot_ring_task *ring_task = (struct leat_slot_ring_task *)task;
     struct leat_feed *feed = ring_task->feed;
 
     discharge_ring(feed, ring_task->charged_bytes);
@@ -60,9 +60,9 @@ static void free_ring_done(struct leat_task *task) {
 }
 
 /* Gives the memory of a ring back that nobody uses. */
-static void free_ring(struct leat_feed *feed, struct leat_ring *ring) {
-    struct leat_ring_task *task = calloc(1, sizeof(*task));
-    struct leat_ring **link = &feed->rings;
+static void free_ring(struct leat_feed *feed, struct leat_slot_ring *ring) {
+    struct leat_slot_ring_task *task = calloc(1, sizeof(*task));
+    struct leat_slot_ring **link = &feed->rings;
 
     while (*link != ring)
         link = &(*link)->next;
@@ -71,7 +71,7 @@ static void free_ring(struct leat_feed *feed, struct leat_ring *ring) {
         feed->ring = NULL;
     if (!task) { /* then here, although it takes a while */
         discharge_ring(feed, ring->size_bytes);
-        leat_ring_free(ring);
+        leat_slot_ring_free(ring);
         return;
     }
     task->ring = ring;
@@ -79,39 +79,39 @@ static void free_ring(struct leat_feed *feed, struct leat_ring *ring) {
     add_ring_task(feed, task, free_ring_work, free_ring_done);
 }
 
-void leat_feed_free_ring_if_idle(struct leat_feed *feed, struct leat_ring *ring) {
-    if (ring != feed->ring && leat_ring_is_idle(ring))
+void leat_feed_free_ring_if_idle(struct leat_feed *feed, struct leat_slot_ring *ring) {
+    if (ring != feed->ring && leat_slot_ring_is_idle(ring))
         free_ring(feed, ring);
 }
 
 /* All slots that were given come back; the ring goes when what is under way has come back too. */
 void leat_feed_retire_ring(struct leat_feed *feed) {
-    struct leat_ring *ring = feed->ring;
+    struct leat_slot_ring *ring = feed->ring;
     struct leat_slot slot;
 
     if (!ring)
         return;
     while (feed->run && leat_run_take_slot_back(feed->run, &slot))
-        leat_ring_take_back(ring, slot.index);
+        leat_slot_ring_take_back(ring, slot.index);
     feed->ring = NULL;
     leat_feed_free_ring_if_idle(feed, ring);
 }
 
 static void make_ring_work(struct leat_task *task) {
-    struct leat_ring_task *ring_task = (struct leat_ring_task *)task;
+    struct leat_slot_ring_task *ring_task = (struct leat_slot_ring_task *)task;
 
-    (void)leat_ring_new(ring_task->generation, ring_task->slot_bytes, ring_task->n_slots,
-                        &ring_task->ring, &ring_task->error);
+    (void)leat_slot_ring_new(ring_task->generation, ring_task->slot_bytes, ring_task->n_slots,
+                             &ring_task->ring, &ring_task->error);
 }
 
-static void install_ring(struct leat_feed *feed, struct leat_ring *ring) {
+static void install_ring(struct leat_feed *feed, struct leat_slot_ring *ring) {
     leat_feed_retire_ring(feed);
     ring->next = feed->rings;
     feed->rings = feed->ring = ring;
 }
 
 static void make_ring_done(struct leat_task *task) {
-    struct leat_ring_task *ring_task = (struct leat_ring_task *)task;
+    struct leat_slot_ring_task *ring_task = (struct leat_slot_ring_task *)task;
     struct leat_feed *feed = ring_task->feed;
     struct leat_error err = ring_task->error;
     bool is_first = feed->state == LEAT_FEED_STARTING;
@@ -137,12 +137,12 @@ static void make_ring_done(struct leat_task *task) {
 
 int leat_feed_make_ring(struct leat_feed *feed, size_t min_slot_bytes, uint32_t n_slots,
                         bool may_do_without, struct leat_error *err) {
-    struct leat_ring_task *task = calloc(1, sizeof(*task));
+    struct leat_slot_ring_task *task = calloc(1, sizeof(*task));
     int r;
 
     if (!task)
         return leat_error_oom(err);
-    r = leat_ring_size(min_slot_bytes, n_slots, &task->slot_bytes, &task->charged_bytes);
+    r = leat_slot_ring_size(min_slot_bytes, n_slots, &task->slot_bytes, &task->charged_bytes);
     if (r < 0)
         r = leat_error_set(err, r, "%u slots of %zu bytes are more than an address space", n_slots,
                            min_slot_bytes);
@@ -224,13 +224,13 @@ bool leat_feed_make_room(struct leat_feed *feed, uint32_t n_slots) {
 }
 
 void leat_feed_give_slots(struct leat_feed *feed) {
-    struct leat_ring *ring = feed->ring;
+    struct leat_slot_ring *ring = feed->ring;
     int r;
 
     while (ring->n_in_state[LEAT_SLOT_FREE] > 0) {
-        struct leat_slot slot = {.index = leat_ring_next_free(ring)};
+        struct leat_slot slot = {.index = leat_slot_ring_next_free(ring)};
 
-        slot.memory = leat_ring_slot_memory(ring, slot.index);
+        slot.memory = leat_slot_ring_memory(ring, slot.index);
         slot.size_bytes = ring->slot_bytes;
         slot.generation = ring->generation;
         r = leat_run_give_slot(feed->run, &slot);
@@ -238,6 +238,6 @@ void leat_feed_give_slots(struct leat_feed *feed) {
             leat_feed_out_of_memory(feed);
         if (r < 0)
             break;
-        leat_ring_give(ring, slot.index);
+        leat_slot_ring_give(ring, slot.index);
     }
 }

@@ -43,8 +43,8 @@ static void add_run(struct leat_look *look, const struct leat_run *run) {
             stats.n_stages < LEAT_STREAM_MAX_STAGES ? stats.n_stages : LEAT_STREAM_MAX_STAGES;
 }
 
-static void look_at_stream(const struct leat_daemon *daemon, const struct leat_stream *stream,
-                           struct leat_look *look) {
+static void look_at_stream(const struct leat_daemon *daemon,
+                           const struct leat_daemon_stream *stream, struct leat_look *look) {
     const struct leat_stream_totals *totals = &stream->totals;
 
     look->n_batches = totals->n_batches;
@@ -113,7 +113,8 @@ static uint64_t read_clock(clockid_t clock) {
 static void look_at_all(const struct leat_daemon *daemon, struct leat_look *look) {
     struct leat_run_stats stats;
 
-    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
+    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+         stream = stream->next)
         add_all_jobs(look, stream->totals.jobs);
     for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next) {
         if (!feed->run)
@@ -134,7 +135,7 @@ static const struct leat_look *look_back(const struct leat_looks *looks, size_t 
 }
 
 /* `all`: what it says of all was looked up just now; NULL: it is to be. */
-static void take(struct leat_daemon *daemon, struct leat_stream *stream, uint64_t now_ns,
+static void take(struct leat_daemon *daemon, struct leat_daemon_stream *stream, uint64_t now_ns,
                  const struct leat_look *all) {
     struct leat_looks *looks = stream->looks;
     struct leat_look *look = &looks->of[looks->at];
@@ -150,7 +151,7 @@ static void take(struct leat_daemon *daemon, struct leat_stream *stream, uint64_
     looks->n += looks->n < LEAT_LOOKS_MAX;
 }
 
-static bool is_run(const struct leat_daemon *daemon, const struct leat_stream *stream) {
+static bool is_run(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream) {
     const struct leat_feed *feed = daemon->feeds;
 
     while (feed && feed->stream != stream)
@@ -158,7 +159,7 @@ static bool is_run(const struct leat_daemon *daemon, const struct leat_stream *s
     return feed != NULL;
 }
 
-void leat_looks_begin(struct leat_daemon *daemon, struct leat_stream *stream) {
+void leat_looks_begin(struct leat_daemon *daemon, struct leat_daemon_stream *stream) {
     if (is_run(daemon, stream))
         return;
     if (!stream->looks)
@@ -172,7 +173,7 @@ void leat_looks_begin(struct leat_daemon *daemon, struct leat_stream *stream) {
 void leat_looks_tick(struct leat_daemon *daemon, uint64_t now_ns) {
     struct leat_look all = {.at_ns = 0};
 
-    for (struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
+    for (struct leat_daemon_stream *stream = daemon->streams.first; stream; stream = stream->next) {
         const struct leat_looks *looks = stream->looks;
 
         if (!looks || looks->n == 0 ||
@@ -231,7 +232,7 @@ static void subtract(const struct leat_look *from, const struct leat_look *to,
             : minus(to->machine_cpu_ns, from->machine_cpu_ns);
 }
 
-static void name_stages(const struct leat_daemon *daemon, const struct leat_stream *stream,
+static void name_stages(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
                         struct leat_verdict_stage *stages) {
     struct leat_run_stats stats;
 
@@ -257,7 +258,7 @@ static bool waits_for_programs(const struct leat_plan *plan) {
     return false;
 }
 
-static void describe_now(const struct leat_daemon *daemon, const struct leat_stream *stream,
+static void describe_now(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
                          struct leat_verdict_facts *facts) {
     struct leat_knobs knobs;
 
@@ -280,7 +281,7 @@ static void describe_now(const struct leat_daemon *daemon, const struct leat_str
     facts->n_more_threads = leat_scheduler_n_threads(daemon->n_workers + 1) - 1;
 }
 
-bool leat_looks_facts(const struct leat_daemon *daemon, const struct leat_stream *stream,
+bool leat_looks_facts(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
                       uint64_t interval_ns, struct leat_verdict_stage ret_stages[],
                       struct leat_verdict_facts *ret_facts) {
     const struct leat_looks *looks = stream->looks;

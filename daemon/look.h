@@ -33,12 +33,12 @@ struct leat_looks {
 };
 
 /* Its first run begins: what was before is forgotten. */
-void leat_looks_begin(struct leat_daemon *daemon, struct leat_stream *stream);
+void leat_looks_begin(struct leat_daemon *daemon, struct leat_daemon_stream *stream);
 /* Often: takes those that are due, of streams that are being run. */
 void leat_looks_tick(struct leat_daemon *daemon, uint64_t now_ns);
 
 /* What happened in about the last so many nanoseconds, or since its run began. The stages are in
  * `ret_stages`, with the stream's names. False: nothing was looked at yet. */
-bool leat_looks_facts(const struct leat_daemon *daemon, const struct leat_stream *stream,
+bool leat_looks_facts(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
                       uint64_t interval_ns, struct leat_verdict_stage ret_stages[],
                       struct leat_verdict_facts *ret_facts);

@@ -113,11 +113,11 @@ static int take_own_spec(struct leat_opening *opening, const Leat__StreamSpec *m
 }
 
 /* The stream NAME.SPLIT, if one is declared; then nothing but its shuffle is left to change. */
-static struct leat_stream *find_split(struct leat_opening *opening,
-                                      const Leat__OpenRequest *request,
-                                      struct leat_variant *variant) {
+static struct leat_daemon_stream *find_split(struct leat_opening *opening,
+                                             const Leat__OpenRequest *request,
+                                             struct leat_variant *variant) {
     struct leat_error none = LEAT_ERROR_INIT;
-    struct leat_stream *stream;
+    struct leat_daemon_stream *stream;
     char name[2 * LEAT_NAME_MAX + 2];
     int n = snprintf(name, sizeof(name), "%s.%s", request->stream, variant->split);
 
@@ -134,7 +134,7 @@ static int vary(struct leat_opening *opening, const struct leat_variant *variant
                 struct leat_error *err) {
     struct leat_streams *streams = &opening->daemon->streams;
     struct leat_session *session = opening->session;
-    struct leat_stream *declared = opening->stream;
+    struct leat_daemon_stream *declared = opening->stream;
     struct leat_spec *spec;
     int r = leat_variant_make(declared->spec, variant, &spec, err);
 
@@ -148,8 +148,8 @@ static int vary(struct leat_opening *opening, const struct leat_variant *variant
     session->has_own_stream = true;
     opening->stream = leat_streams_add_own(streams, session->peer.uid, spec);
     if (opening->stream)
-        r = leat_stream_set_origin(opening->stream, declared->name, variant->split,
-                                   variant->shuffle);
+        r = leat_daemon_stream_set_origin(opening->stream, declared->name, variant->split,
+                                          variant->shuffle);
     leat_streams_unref(streams, declared);
     return opening->stream && r == 0 ? 0 : leat_error_oom(err);
 }
@@ -291,7 +291,7 @@ static int take_request(struct leat_opening *opening, const Leat__OpenRequest *r
     if (r < 0)
         return r;
     opening->run_options.opener = opening->opener;
-    session->stream = leat_stream_ref(opening->stream);
+    session->stream = leat_daemon_stream_ref(opening->stream);
     session->window = opening->window;
     session->rank = request->rank;
     session->world_size = (uint32_t)opening->run_options.world_size;
@@ -365,7 +365,7 @@ static int choose_on_change(const struct leat_opening *opening) {
 /* On the loop again: what was found out is kept for the next opening. */
 static void take_plan(struct leat_opening *opening) {
     const struct leat_plan *plan = opening->plan;
-    struct leat_stream *stream = opening->stream;
+    struct leat_daemon_stream *stream = opening->stream;
 
     if (plan->data) {
         leat_data_unref(stream->data);
@@ -401,7 +401,7 @@ static int start_plan(struct leat_opening *opening, struct leat_error *err) {
 static bool may_plan_again(const struct leat_opening *opening) {
     bool has_pipe = opening->plan && opening->plan->is_one_pass;
 
-    return leat_stream_is_declared(opening->stream) &&
+    return leat_daemon_stream_is_declared(opening->stream) &&
            !(has_pipe && leat_spec_equal(opening->spec, opening->stream->spec));
 }
 

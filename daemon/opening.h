@@ -28,7 +28,7 @@ struct leat_opening {
     struct leat_memory_wait wait; /* the plan is there, and needs memory to run */
     uint64_t loaded_bytes;        /* of the plan, counted while it waits */
     struct leat_session *session; /* NULL: it has gone; nobody wants the plan */
-    struct leat_stream *stream;
+    struct leat_daemon_stream *stream;
     uint64_t n_reloads;       /* of the configuration, before the spec was taken */
     struct leat_roots *roots; /* of the opener; NULL: it has none */
     struct leat_run_options run_options;

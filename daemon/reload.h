@@ -50,10 +50,10 @@ enum leat_reload_fate {
 
 /* What becomes of a stream that is in use: a declared one, or one as a trainer wants it. */
 struct leat_reload_look {
-    struct leat_stream *stream;   /* a reference */
-    const struct leat_spec *spec; /* the new one; NULL: there is none any more */
-    struct leat_spec *variant;    /* the same, if it had to be made */
-    bool is_written_same;         /* letter by letter, in the same folder */
+    struct leat_daemon_stream *stream; /* a reference */
+    const struct leat_spec *spec;      /* the new one; NULL: there is none any more */
+    struct leat_spec *variant;         /* the same, if it had to be made */
+    bool is_written_same;              /* letter by letter, in the same folder */
     bool
         may_fail; /* that goes on whatever it finds: its data may be gone; or cannot be looked at */
     bool is_known;                     /* it could be planned: */

@@ -118,13 +118,13 @@ static void replace_streams(struct leat_reload *reload) {
     leat_streams_replace(&reload->daemon->streams, &reload->streams);
     for (size_t i = 0; i < reload->n_looks; i++) {
         struct leat_reload_look *look = &reload->looks[i];
-        struct leat_stream *stream = look->stream;
+        struct leat_daemon_stream *stream = look->stream;
 
         if (!stream->origin.name)
             continue;
         stream->is_removed = !look->variant;
         if (look->variant)
-            leat_stream_set_spec(stream, look->variant);
+            leat_daemon_stream_set_spec(stream, look->variant);
         look->variant = NULL;
     }
 }

@@ -60,7 +60,7 @@ static bool is_in_same_folder(const struct leat_spec *a, const struct leat_spec 
     return n_a == n_b && (n_a == 0 || memcmp(a->file, b->file, n_a) == 0);
 }
 
-static int add_look(struct leat_reload *reload, struct leat_stream *stream) {
+static int add_look(struct leat_reload *reload, struct leat_daemon_stream *stream) {
     struct leat_reload_look *looks =
                                 reallocarray(reload->looks, reload->n_looks + 1, sizeof(*looks)),
                             *look;
@@ -71,7 +71,7 @@ static int add_look(struct leat_reload *reload, struct leat_stream *stream) {
     reload->looks = looks;
     look = &looks[reload->n_looks++];
     stream->look = reload->n_looks;
-    *look = (struct leat_reload_look){.stream = leat_stream_ref(stream)};
+    *look = (struct leat_reload_look){.stream = leat_daemon_stream_ref(stream)};
     if (stream->origin.name)
         r = find_variant(reload, look);
     else
@@ -84,9 +84,9 @@ static int add_look(struct leat_reload *reload, struct leat_stream *stream) {
 int leat_reload_find_streams(struct leat_reload *reload) {
     int r = 0;
 
-    for (struct leat_stream *stream = reload->daemon->streams.first; r == 0 && stream;
+    for (struct leat_daemon_stream *stream = reload->daemon->streams.first; r == 0 && stream;
          stream = stream->next)
-        if (stream->n_refs > 0 && leat_stream_is_declared(stream) && stream->look == 0)
+        if (stream->n_refs > 0 && leat_daemon_stream_is_declared(stream) && stream->look == 0)
             r = add_look(reload, stream);
     return r;
 }

@@ -42,7 +42,7 @@ static void count_fates(const struct leat_reload *reload, const char *name, stru
     *ret = (struct fates){.n_all = 0};
     for (size_t i = 0; i < reload->n_looks; i++) {
         const struct leat_reload_look *look = &reload->looks[i];
-        const struct leat_stream *stream = look->stream;
+        const struct leat_daemon_stream *stream = look->stream;
 
         if (strcmp(stream->origin.name ? stream->origin.name : stream->name, name) != 0)
             continue;
@@ -93,8 +93,9 @@ static int add_change(Leat__ReloadReply *reply, const char *name, const char *ch
     return 0;
 }
 
-static const struct leat_stream *find_present(const struct leat_reload *reload, const char *name) {
-    const struct leat_stream *stream = reload->daemon->streams.first;
+static const struct leat_daemon_stream *find_present(const struct leat_reload *reload,
+                                                     const char *name) {
+    const struct leat_daemon_stream *stream = reload->daemon->streams.first;
 
     while (stream && (stream->is_own || stream->is_removed || strcmp(stream->name, name) != 0))
         stream = stream->next;
@@ -108,7 +109,7 @@ static const struct leat_spec *find_new(const struct leat_reload *reload, const 
     return NULL;
 }
 
-static const char *change_of(const struct leat_stream *present, const struct leat_spec *spec,
+static const char *change_of(const struct leat_daemon_stream *present, const struct leat_spec *spec,
                              const struct fates *fates) {
     if (!present)
         return "added";
@@ -124,7 +125,7 @@ static int report_streams(const struct leat_reload *reload, Leat__ReloadReply *r
     size_t n = settings->n_streams;
     struct fates fates;
 
-    for (const struct leat_stream *old = reload->daemon->streams.first; old; old = old->next)
+    for (const struct leat_daemon_stream *old = reload->daemon->streams.first; old; old = old->next)
         n++;
     reply->streams = leat_arena_alloc(arena, (n + 1) * sizeof(Leat__StreamChange *));
     if (!reply->streams)
@@ -137,7 +138,8 @@ static int report_streams(const struct leat_reload *reload, Leat__ReloadReply *r
                        &fates, arena) < 0)
             return -1;
     }
-    for (const struct leat_stream *old = reload->daemon->streams.first; old; old = old->next) {
+    for (const struct leat_daemon_stream *old = reload->daemon->streams.first; old;
+         old = old->next) {
         if (old->is_own || old->is_removed || find_new(reload, old->name))
             continue;
         count_fates(reload, old->name, &fates);

@@ -17,8 +17,8 @@
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
 
-int leat_ring_size(size_t min_slot_bytes, uint32_t n_slots, size_t *ret_slot_bytes,
-                   size_t *ret_size_bytes) {
+int leat_slot_ring_size(size_t min_slot_bytes, uint32_t n_slots, size_t *ret_slot_bytes,
+                        size_t *ret_size_bytes) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), slot_bytes, size_bytes;
 
     if (min_slot_bytes == 0 || n_slots == 0 || n_slots > LEAT_RING_MAX_SLOTS ||
@@ -56,7 +56,7 @@ static int populate(int fd, size_t size_bytes) {
     return r;
 }
 
-static int map_and_seal(struct leat_ring *ring) {
+static int map_and_seal(struct leat_slot_ring *ring) {
     void *memory = mmap(NULL, ring->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
                         ring->fd, 0);
 
@@ -68,7 +68,7 @@ static int map_and_seal(struct leat_ring *ring) {
     return fcntl(ring->fd, F_ADD_SEALS, SEALS) < 0 ? -errno : 0;
 }
 
-static int make_slots(struct leat_ring *ring) {
+static int make_slots(struct leat_slot_ring *ring) {
     ring->slots = calloc(ring->n_slots, sizeof(*ring->slots));
     ring->free_slots = calloc(ring->n_slots, sizeof(*ring->free_slots));
     if (!ring->slots || !ring->free_slots)
@@ -79,7 +79,7 @@ static int make_slots(struct leat_ring *ring) {
     return 0;
 }
 
-static int make(struct leat_ring *ring) {
+static int make(struct leat_slot_ring *ring) {
     int r = make_slots(ring);
 
     if (r == 0)
@@ -89,9 +89,9 @@ static int make(struct leat_ring *ring) {
     return r < 0 ? r : map_and_seal(ring);
 }
 
-int leat_ring_new(uint64_t generation, size_t min_slot_bytes, uint32_t n_slots,
-                  struct leat_ring **ret_ring, struct leat_error *err) {
-    struct leat_ring *ring = calloc(1, sizeof(*ring));
+int leat_slot_ring_new(uint64_t generation, size_t min_slot_bytes, uint32_t n_slots,
+                       struct leat_slot_ring **ret_ring, struct leat_error *err) {
+    struct leat_slot_ring *ring = calloc(1, sizeof(*ring));
     int r;
 
     if (!ring)
@@ -99,11 +99,11 @@ int leat_ring_new(uint64_t generation, size_t min_slot_bytes, uint32_t n_slots,
     ring->fd = -1;
     ring->generation = generation;
     ring->n_slots = n_slots;
-    r = leat_ring_size(min_slot_bytes, n_slots, &ring->slot_bytes, &ring->size_bytes);
+    r = leat_slot_ring_size(min_slot_bytes, n_slots, &ring->slot_bytes, &ring->size_bytes);
     if (r == 0)
         r = make(ring);
     if (r < 0) {
-        leat_ring_free(ring);
+        leat_slot_ring_free(ring);
         return leat_error_set(err, r, "no shared memory for %u slots of %zu bytes: %s", n_slots,
                               min_slot_bytes, strerror(-r));
     }
@@ -111,7 +111,7 @@ int leat_ring_new(uint64_t generation, size_t min_slot_bytes, uint32_t n_slots,
     return 0;
 }
 
-struct leat_ring *leat_ring_free(struct leat_ring *ring) {
+struct leat_slot_ring *leat_slot_ring_free(struct leat_slot_ring *ring) {
     if (!ring)
         return NULL;
     if (ring->memory)
@@ -125,7 +125,7 @@ struct leat_ring *leat_ring_free(struct leat_ring *ring) {
 }
 
 /* The one setter: knows the legal moves and keeps the counts. */
-static void set_state(struct leat_ring *ring, uint32_t index, enum leat_slot_state state) {
+static void set_state(struct leat_slot_ring *ring, uint32_t index, enum leat_slot_state state) {
     static const uint8_t moves[LEAT_N_SLOT_STATES] = {
         [LEAT_SLOT_FREE] = 1 << LEAT_SLOT_GIVEN,
         [LEAT_SLOT_GIVEN] = 1 << LEAT_SLOT_READY | 1 << LEAT_SLOT_FREE,
@@ -133,7 +133,7 @@ static void set_state(struct leat_ring *ring, uint32_t index, enum leat_slot_sta
         [LEAT_SLOT_HELD] = 1 << LEAT_SLOT_QUARANTINED | 1 << LEAT_SLOT_FREE,
         [LEAT_SLOT_QUARANTINED] = 1 << LEAT_SLOT_FREE,
     };
-    struct leat_ring_slot *slot = &ring->slots[index];
+    struct leat_slot_ring_item *slot = &ring->slots[index];
 
     assert(index < ring->n_slots && moves[slot->state] & (1 << state));
     (void)moves;
@@ -146,35 +146,35 @@ static void set_state(struct leat_ring *ring, uint32_t index, enum leat_slot_sta
     slot->state = (uint8_t)state;
 }
 
-uint32_t leat_ring_next_free(const struct leat_ring *ring) {
+uint32_t leat_slot_ring_next_free(const struct leat_slot_ring *ring) {
     assert(ring->n_in_state[LEAT_SLOT_FREE] > 0);
     return ring->free_slots[ring->n_in_state[LEAT_SLOT_FREE] - 1];
 }
 
-void leat_ring_give(struct leat_ring *ring, uint32_t slot) {
+void leat_slot_ring_give(struct leat_slot_ring *ring, uint32_t slot) {
     set_state(ring, slot, LEAT_SLOT_GIVEN);
 }
 
-void leat_ring_take_back(struct leat_ring *ring, uint32_t slot) {
+void leat_slot_ring_take_back(struct leat_slot_ring *ring, uint32_t slot) {
     set_state(ring, slot, LEAT_SLOT_FREE);
 }
 
-void leat_ring_ready(struct leat_ring *ring, uint32_t slot) {
+void leat_slot_ring_ready(struct leat_slot_ring *ring, uint32_t slot) {
     set_state(ring, slot, LEAT_SLOT_READY);
 }
 
-void leat_ring_hold(struct leat_ring *ring, uint32_t slot) {
+void leat_slot_ring_hold(struct leat_slot_ring *ring, uint32_t slot) {
     if (ring->slots[slot].state != LEAT_SLOT_HELD)
         set_state(ring, slot, LEAT_SLOT_HELD);
     ring->slots[slot].n_holds++;
 }
 
-void leat_ring_quarantine(struct leat_ring *ring, uint32_t slot) {
+void leat_slot_ring_quarantine(struct leat_slot_ring *ring, uint32_t slot) {
     if (ring->slots[slot].state != LEAT_SLOT_QUARANTINED)
         set_state(ring, slot, LEAT_SLOT_QUARANTINED);
 }
 
-bool leat_ring_release(struct leat_ring *ring, uint32_t slot) {
+bool leat_slot_ring_release(struct leat_slot_ring *ring, uint32_t slot) {
     assert(ring->slots[slot].n_holds > 0);
     if (--ring->slots[slot].n_holds > 0)
         return false;
@@ -182,6 +182,6 @@ bool leat_ring_release(struct leat_ring *ring, uint32_t slot) {
     return true;
 }
 
-bool leat_ring_is_idle(const struct leat_ring *ring) {
+bool leat_slot_ring_is_idle(const struct leat_slot_ring *ring) {
     return ring->n_in_state[LEAT_SLOT_FREE] == ring->n_slots;
 }

@@ -39,7 +39,7 @@ enum leat_task_class {
 };
 
 struct leat_heartbeat;
-struct leat_stream;
+struct leat_daemon_stream;
 enum leat_task_place { LEAT_TASK_NOWHERE, LEAT_TASK_IN_POOL, LEAT_TASK_ASIDE };
 
 struct leat_scheduler;
@@ -47,8 +47,8 @@ struct leat_task_queue;
 
 struct leat_task {
     uv_work_t request;
-    struct leat_stream *stream; /* that waits for it, while it is out; NULL: none */
-    struct leat_task *next;     /* of its list, while it waits; then of those that are out: */
+    struct leat_daemon_stream *stream; /* that waits for it, while it is out; NULL: none */
+    struct leat_task *next; /* of its list, while it waits; then of those that are out: */
     struct leat_task **link;
     struct leat_scheduler *scheduler;
     struct leat_task_queue *queue;
@@ -94,7 +94,7 @@ struct leat_task_user {
 
 struct leat_scheduler {
     uv_loop_t *loop;
-    uint64_t (*now_ns)(void); /* any thread; a test has a clock of its own */
+    uint64_t (*now_ns)(void);                        /* any thread; a test has a clock of its own */
     uint32_t n_workers, n_threads;                   /* of the pool */
     uint32_t n_mapping, max_long;                    /* mapping tasks: at once; if they are quick */
     uint32_t max_scans, max_short;                   /* in the pool */

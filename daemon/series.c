@@ -230,13 +230,14 @@ static struct leat_one_series *find(const struct leat_series *series, const char
 }
 
 /* All streams of the name and kind of this one, unless one before it was of these too. */
-static bool sum_up(const struct leat_daemon *daemon, const struct leat_stream *first,
+static bool sum_up(const struct leat_daemon *daemon, const struct leat_daemon_stream *first,
                    uint64_t now_ns, struct leat_stream_reading *ret_sum) {
     bool has_come = false;
 
     *ret_sum = (struct leat_stream_reading){.is_own = first->is_own};
     (void)snprintf(ret_sum->name, sizeof(ret_sum->name), "%.*s", LEAT_NAME_MAX, first->name);
-    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
+    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+         stream = stream->next) {
         if (stream->is_own != ret_sum->is_own || strcmp(stream->name, first->name) != 0)
             continue;
         if (stream != first && !has_come)
@@ -258,7 +259,8 @@ static bool sum_up(const struct leat_daemon *daemon, const struct leat_stream *f
 static void mark_used(struct leat_series *series, const struct leat_daemon *daemon) {
     for (size_t i = 0; i < series->n_items; i++)
         series->items[i]->is_in_use = false;
-    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
+    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+         stream = stream->next) {
         struct leat_one_series *one = find(series, stream->name, stream->is_own);
 
         if (one)
@@ -267,7 +269,8 @@ static void mark_used(struct leat_series *series, const struct leat_daemon *daem
 }
 
 static bool is_used(const struct leat_daemon *daemon, const struct leat_stream_reading *sum) {
-    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
+    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+         stream = stream->next)
         if (stream->is_own == sum->is_own && strcmp(stream->name, sum->name) == 0 &&
             (!stream->is_own || stream->n_refs > 0))
             return true;
@@ -280,7 +283,8 @@ static uint64_t look(struct leat_series *series, const struct leat_daemon *daemo
     uint64_t busy_ns = 0, n_untold = 0;
 
     mark_used(series, daemon);
-    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
+    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+         stream = stream->next) {
         struct leat_stream_reading sum;
         struct leat_one_series *one;
 
@@ -346,7 +350,8 @@ static void read_daemon(struct leat_daemon_figures *figures, const struct leat_d
     figures->n_reloads = daemon->n_reloads;
     figures->is_reload_good = daemon->last_reload_ok;
     figures->is_draining = daemon->is_draining;
-    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
+    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+         stream = stream->next)
         figures->n_streams++;
 }
 

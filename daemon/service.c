@@ -40,7 +40,8 @@ uint64_t leat_service_tick_ms(const struct leat_service *service) {
 /* ---- the line of status ---- */
 
 static void count_streams(const struct leat_daemon *daemon, struct leat_service_figures *figures) {
-    for (const struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next) {
+    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+         stream = stream->next) {
         figures->n_streams++;
         figures->n_streams_used += stream->n_refs > 0;
     }
@@ -146,7 +147,7 @@ static void log_worker(struct leat_daemon *daemon, enum leat_event event,
                                                              [LEAT_TASK_SLOW] = "slow",
                                                              [LEAT_TASK_SCAN] = "scan",
                                                              [LEAT_TASK_MAP] = "map"};
-    const struct leat_stream *stream = view->task->stream;
+    const struct leat_daemon_stream *stream = view->task->stream;
 
     leat_log_write(&daemon->log, event,
                    (struct leat_log_field[]){
@@ -160,7 +161,7 @@ static void log_worker(struct leat_daemon *daemon, enum leat_event event,
 
 static void mark_stalled(struct leat_daemon *daemon, const struct leat_worker_view *view,
                          uint64_t now_ns) {
-    struct leat_stream *stream = view->task->stream;
+    struct leat_daemon_stream *stream = view->task->stream;
 
     if (!stream)
         return;
@@ -180,7 +181,7 @@ static void look(struct leat_daemon *daemon, uint64_t now_ns) {
         heartbeat, now_ns - service->looked_ns,
         leat_scheduler_has_untaken(&daemon->scheduler) ? daemon->scheduler.n_submitted : 0);
     service->looked_ns = now_ns;
-    for (struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
+    for (struct leat_daemon_stream *stream = daemon->streams.first; stream; stream = stream->next)
         stream->stalled_ns = 0;
     for (uint32_t i = 0; heartbeat->n_stalled > 0 && i < heartbeat->n_threads; i++)
         if (heartbeat->views[i].task)

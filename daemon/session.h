@@ -46,9 +46,9 @@ struct leat_session {
     enum leat_session_state state;
     struct leat_peer peer;
     struct leat_user *user;
-    struct leat_delivery *delivery;
+    struct leat_session_delivery *delivery;
     struct leat_opening *opening; /* on the pool */
-    struct leat_stream *stream;
+    struct leat_daemon_stream *stream;
     struct leat_share *share;    /* once it is planned */
     struct leat_hub_session hub; /* what it wants of that, and holds */
     struct leat_account copies;  /* memory of copies of batches, with copy delivery */

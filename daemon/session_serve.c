@@ -44,7 +44,7 @@ void leat_session_keep_holds(struct leat_session *session) {
     for (uint32_t i = 0; i < session->hub.n_holds; i++) {
         struct leat_feed_item *item = (struct leat_feed_item *)session->holds[i].item;
 
-        leat_ring_quarantine(item->ring, item->hub.slot);
+        leat_slot_ring_quarantine(item->ring, item->hub.slot);
     }
     if (session->hub.n_holds > 0)
         leat_session_log(session, LEAT_EVENT_QUARANTINED, NULL);
@@ -118,7 +118,7 @@ static void put_into_outbox(struct leat_session *session, enum leat_hub_taken_ki
         .step = taken->step,
     };
     if (item && item->ring->slots[item->hub.slot].state == LEAT_SLOT_READY)
-        leat_ring_hold(item->ring, item->hub.slot);
+        leat_slot_ring_hold(item->ring, item->hub.slot);
 }
 
 static bool pull(struct leat_session *session) {

@@ -50,7 +50,7 @@ static struct leat_share *add(struct leat_opening *opening) {
     share->daemon = daemon;
     share->plan = leat_plan_ref(opening->plan);
     share->user = leat_user_ref(opening->session->user);
-    share->stream = leat_stream_ref(opening->stream);
+    share->stream = leat_daemon_stream_ref(opening->stream);
     share->roots = leat_roots_ref(opening->roots);
     share->options = opening->run_options;
     share->kept = opening->kept;

@@ -22,7 +22,7 @@ struct leat_share {
     bool is_acting;
     struct leat_plan *plan;
     struct leat_user *user;
-    struct leat_stream *stream;
+    struct leat_daemon_stream *stream;
     struct leat_roots *roots;        /* of the opener; NULL: it has none */
     struct leat_run_options options; /* but for where and how much */
     struct leat_feed_kept kept;

@@ -7,7 +7,7 @@
 
 /* Slots that the run was given are empty, or about to be filled: they are nobody's yet. */
 static void add_slots(const struct leat_feed *feed, uint32_t *n_slots, uint32_t *n_free) {
-    for (const struct leat_ring *ring = feed->rings; ring; ring = ring->next) {
+    for (const struct leat_slot_ring *ring = feed->rings; ring; ring = ring->next) {
         *n_slots += ring->n_slots;
         *n_free += ring->n_in_state[LEAT_SLOT_FREE] + ring->n_in_state[LEAT_SLOT_GIVEN];
     }
@@ -32,7 +32,7 @@ static void add_feed(struct leat_stats *stats, const struct leat_feed *feed) {
     stats->n_blocks += run_stats.n_blocks;
 }
 
-void leat_stats_stream(const struct leat_daemon *daemon, const struct leat_stream *stream,
+void leat_stats_stream(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
                        struct leat_stats *ret_stats) {
     *ret_stats = (struct leat_stats){.n_slots = 0};
     leat_stream_totals_copy(&ret_stats->totals, &stream->totals);

@@ -13,7 +13,7 @@ struct leat_stats {
 };
 
 /* To be given to leat_stats_deinit(). */
-void leat_stats_stream(const struct leat_daemon *daemon, const struct leat_stream *stream,
+void leat_stats_stream(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
                        struct leat_stats *ret_stats);
 void leat_stats_deinit(struct leat_stats *stats);
 /* Slots of all rings there are. */

@@ -10,7 +10,7 @@
 
 #define MAX_CANDIDATES 256
 
-static struct leat_stream *stream_free(struct leat_stream *stream) {
+static struct leat_daemon_stream *stream_free(struct leat_daemon_stream *stream) {
     if (!stream)
         return NULL;
     assert(stream->n_refs == 0);
@@ -25,8 +25,8 @@ static struct leat_stream *stream_free(struct leat_stream *stream) {
     return NULL;
 }
 
-static struct leat_stream *add(struct leat_streams *streams, const char *name) {
-    struct leat_stream *stream = calloc(1, sizeof(*stream));
+static struct leat_daemon_stream *add(struct leat_streams *streams, const char *name) {
+    struct leat_daemon_stream *stream = calloc(1, sizeof(*stream));
 
     if (!stream)
         return NULL;
@@ -38,8 +38,8 @@ static struct leat_stream *add(struct leat_streams *streams, const char *name) {
     return stream;
 }
 
-static void drop(struct leat_streams *streams, struct leat_stream *stream) {
-    struct leat_stream **link = &streams->first;
+static void drop(struct leat_streams *streams, struct leat_daemon_stream *stream) {
+    struct leat_daemon_stream **link = &streams->first;
 
     while (*link != stream)
         link = &(*link)->next;
@@ -54,7 +54,7 @@ int leat_streams_init(struct leat_streams *streams, struct leat_spec *const *spe
     *streams = (struct leat_streams){.first = NULL};
     streams->last = &streams->first;
     for (size_t i = 0; i < n_specs; i++) {
-        struct leat_stream *stream = add(streams, specs[i]->name);
+        struct leat_daemon_stream *stream = add(streams, specs[i]->name);
 
         if (!stream || leat_spec_copy(specs[i], &stream->spec) < 0) {
             leat_streams_deinit(streams);
@@ -64,7 +64,7 @@ int leat_streams_init(struct leat_streams *streams, struct leat_spec *const *spe
     return 0;
 }
 
-void leat_stream_set_spec(struct leat_stream *stream, struct leat_spec *take_spec) {
+void leat_daemon_stream_set_spec(struct leat_daemon_stream *stream, struct leat_spec *take_spec) {
     if (!leat_spec_equal(stream->spec, take_spec)) {
         leat_data_unref(stream->data);
         stream->data = NULL;
@@ -73,8 +73,9 @@ void leat_stream_set_spec(struct leat_stream *stream, struct leat_spec *take_spe
     stream->spec = take_spec;
 }
 
-static struct leat_stream *find_declared(const struct leat_streams *streams, const char *name) {
-    for (struct leat_stream *stream = streams->first; stream; stream = stream->next)
+static struct leat_daemon_stream *find_declared(const struct leat_streams *streams,
+                                                const char *name) {
+    for (struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)
         if (!stream->is_own && strcmp(stream->name, name) == 0)
             return stream;
     return NULL;
@@ -82,7 +83,7 @@ static struct leat_stream *find_declared(const struct leat_streams *streams, con
 
 /* All are thought gone until they are found among the new ones. */
 void leat_streams_replace(struct leat_streams *streams, struct leat_streams *take_streams) {
-    struct leat_stream *fresh, *stream, *next;
+    struct leat_daemon_stream *fresh, *stream, *next;
 
     for (stream = streams->first; stream; stream = stream->next)
         stream->is_removed = !stream->is_own;
@@ -91,7 +92,7 @@ void leat_streams_replace(struct leat_streams *streams, struct leat_streams *tak
         stream = find_declared(streams, fresh->name);
         if (stream) {
             stream->is_removed = false;
-            leat_stream_set_spec(stream, fresh->spec);
+            leat_daemon_stream_set_spec(stream, fresh->spec);
             fresh->spec = NULL;
             stream_free(fresh);
         } else {
@@ -113,16 +114,16 @@ void leat_streams_deinit(struct leat_streams *streams) {
         drop(streams, streams->first);
 }
 
-struct leat_stream *leat_streams_find(struct leat_streams *streams, const char *name,
-                                      struct leat_error *err) {
+struct leat_daemon_stream *leat_streams_find(struct leat_streams *streams, const char *name,
+                                             struct leat_error *err) {
     const char *names[MAX_CANDIDATES] = {NULL}, *nearest;
     size_t n = 0;
 
-    for (struct leat_stream *stream = streams->first; stream; stream = stream->next) {
+    for (struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next) {
         if (stream->is_own || stream->is_removed)
             continue;
         if (strcmp(stream->name, name) == 0)
-            return leat_stream_ref(stream);
+            return leat_daemon_stream_ref(stream);
         if (n < MAX_CANDIDATES)
             names[n++] = stream->name;
     }
@@ -139,17 +140,18 @@ struct leat_stream *leat_streams_find(struct leat_streams *streams, const char *
     return NULL;
 }
 
-static struct leat_stream *find_own(struct leat_streams *streams, uid_t uid, const char *name) {
-    for (struct leat_stream *stream = streams->first; stream; stream = stream->next)
+static struct leat_daemon_stream *find_own(struct leat_streams *streams, uid_t uid,
+                                           const char *name) {
+    for (struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)
         if (stream->is_own && stream->n_refs == 0 && stream->uid == uid &&
             strcmp(stream->name, name) == 0)
             return stream;
     return NULL;
 }
 
-struct leat_stream *leat_streams_add_own(struct leat_streams *streams, uid_t uid,
-                                         struct leat_spec *take_spec) {
-    struct leat_stream *stream = find_own(streams, uid, take_spec->name);
+struct leat_daemon_stream *leat_streams_add_own(struct leat_streams *streams, uid_t uid,
+                                                struct leat_spec *take_spec) {
+    struct leat_daemon_stream *stream = find_own(streams, uid, take_spec->name);
 
     if (stream)
         streams->n_ended_own--;
@@ -167,21 +169,21 @@ struct leat_stream *leat_streams_add_own(struct leat_streams *streams, uid_t uid
     free(stream->origin.name);
     free(stream->origin.split);
     stream->origin = (struct leat_stream_origin){.name = NULL};
-    return leat_stream_ref(stream);
+    return leat_daemon_stream_ref(stream);
 }
 
-int leat_stream_set_origin(struct leat_stream *stream, const char *name, const char *split,
-                           int shuffle) {
+int leat_daemon_stream_set_origin(struct leat_daemon_stream *stream, const char *name,
+                                  const char *split, int shuffle) {
     stream->origin = (struct leat_stream_origin){strdup(name), strdup(split), shuffle};
     return stream->origin.name && stream->origin.split ? 0 : -ENOMEM;
 }
 
-struct leat_stream *leat_stream_ref(struct leat_stream *stream) {
+struct leat_daemon_stream *leat_daemon_stream_ref(struct leat_daemon_stream *stream) {
     stream->n_refs++;
     return stream;
 }
 
-void leat_streams_unref(struct leat_streams *streams, struct leat_stream *stream) {
+void leat_streams_unref(struct leat_streams *streams, struct leat_daemon_stream *stream) {
     if (!stream || --stream->n_refs > 0)
         return;
     if (!stream->is_own) {
@@ -194,7 +196,7 @@ void leat_streams_unref(struct leat_streams *streams, struct leat_stream *stream
     stream->is_ended = true;
     if (streams->n_ended_own <= LEAT_STREAMS_MAX_ENDED)
         return;
-    for (struct leat_stream *old = streams->first; old; old = old->next) {
+    for (struct leat_daemon_stream *old = streams->first; old; old = old->next) {
         if (!old->is_own || old->n_refs > 0)
             continue;
         drop(streams, old);

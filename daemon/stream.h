@@ -36,8 +36,8 @@ struct leat_stream_totals {
 
 struct leat_looks;
 
-struct leat_stream {
-    struct leat_stream *next;
+struct leat_daemon_stream {
+    struct leat_daemon_stream *next;
     char *name;
     struct leat_spec *spec; /* a copy of the settings' as they are now, or of a trainer */
     bool is_ended;          /* an own one: nobody opens it any more */
@@ -61,7 +61,7 @@ struct leat_stream {
 };
 
 struct leat_streams {
-    struct leat_stream *first, **last;
+    struct leat_daemon_stream *first, **last;
     uint32_t n_ended_own;
 };
 
@@ -74,22 +74,22 @@ void leat_streams_replace(struct leat_streams *streams, struct leat_streams *tak
 void leat_streams_deinit(struct leat_streams *streams);
 
 /* The operator's stream of that name, a reference; or NULL and an error that names the nearest. */
-struct leat_stream *leat_streams_find(struct leat_streams *streams, const char *name,
-                                      struct leat_error *err);
+struct leat_daemon_stream *leat_streams_find(struct leat_streams *streams, const char *name,
+                                             struct leat_error *err);
 /* A trainer's own: takes over the spec; the earlier one of that user and name if nobody uses it. */
-struct leat_stream *leat_streams_add_own(struct leat_streams *streams, uid_t uid,
-                                         struct leat_spec *take_spec);
+struct leat_daemon_stream *leat_streams_add_own(struct leat_streams *streams, uid_t uid,
+                                                struct leat_spec *take_spec);
 /* It is a declared one as a trainer wants it. 0 or -ENOMEM. */
-int leat_stream_set_origin(struct leat_stream *stream, const char *name, const char *split,
-                           int shuffle);
+int leat_daemon_stream_set_origin(struct leat_daemon_stream *stream, const char *name,
+                                  const char *split, int shuffle);
 /* From the settings, or made from one of those. */
-static inline bool leat_stream_is_declared(const struct leat_stream *stream) {
+static inline bool leat_daemon_stream_is_declared(const struct leat_daemon_stream *stream) {
     return !stream->is_own || stream->origin.name;
 }
 /* What its next opening gets; forgets what was known of its data if that is perhaps another. */
-void leat_stream_set_spec(struct leat_stream *stream, struct leat_spec *take_spec);
-struct leat_stream *leat_stream_ref(struct leat_stream *stream);
-void leat_streams_unref(struct leat_streams *streams, struct leat_stream *stream);
+void leat_daemon_stream_set_spec(struct leat_daemon_stream *stream, struct leat_spec *take_spec);
+struct leat_daemon_stream *leat_daemon_stream_ref(struct leat_daemon_stream *stream);
+void leat_streams_unref(struct leat_streams *streams, struct leat_daemon_stream *stream);
 
 void leat_stream_totals_add(struct leat_stream_totals *totals, const struct leat_run_stats *stats);
 /* A copy that is to be freed, of what it had no memory for without the stages. */

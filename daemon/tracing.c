@@ -8,7 +8,7 @@
 #include "daemon/daemon.h"
 #include "daemon/feed.h"
 
-static void set_trace(struct leat_daemon *daemon, struct leat_stream *stream,
+static void set_trace(struct leat_daemon *daemon, struct leat_daemon_stream *stream,
                       struct leat_trace *trace) {
     stream->trace = trace;
     for (struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
@@ -17,17 +17,17 @@ static void set_trace(struct leat_daemon *daemon, struct leat_stream *stream,
 }
 
 /* Trainers' own streams too, the latest of that name. */
-static struct leat_stream *find(struct leat_daemon *daemon, const char *name,
-                                struct leat_error *err) {
-    struct leat_stream *found = NULL;
+static struct leat_daemon_stream *find(struct leat_daemon *daemon, const char *name,
+                                       struct leat_error *err) {
+    struct leat_daemon_stream *found = NULL;
 
-    for (struct leat_stream *stream = daemon->streams.first; stream; stream = stream->next)
+    for (struct leat_daemon_stream *stream = daemon->streams.first; stream; stream = stream->next)
         if (strcmp(stream->name, name) == 0)
             found = stream;
-    return found ? leat_stream_ref(found) : leat_streams_find(&daemon->streams, name, err);
+    return found ? leat_daemon_stream_ref(found) : leat_streams_find(&daemon->streams, name, err);
 }
 
-static int check(const struct leat_daemon *daemon, const struct leat_stream *stream,
+static int check(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
                  struct leat_error *err) {
     if (stream->trace)
         return leat_error_set(err, -EBUSY, "the stream \"%s\" is being traced already",
@@ -60,7 +60,7 @@ static int start(struct leat_tracing *tracing, struct leat_error *err) {
 
 int leat_tracing_new(struct leat_daemon *daemon, const char *stream,
                      struct leat_tracing **ret_tracing, struct leat_error *err) {
-    struct leat_stream *found = find(daemon, stream, err);
+    struct leat_daemon_stream *found = find(daemon, stream, err);
     struct leat_tracing *tracing = NULL;
     int r = found ? check(daemon, found, err) : err->code;
 

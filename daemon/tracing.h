@@ -16,7 +16,7 @@ struct leat_daemon;
 
 struct leat_tracing {
     struct leat_daemon *daemon;
-    struct leat_stream *stream;
+    struct leat_daemon_stream *stream;
     struct leat_account account;
     struct leat_trace *trace;
     bool has_ended; /* nothing more is recorded */

@@ -55,8 +55,8 @@ static int check(struct leat_config *config, struct leat_error *err) {
 
 static int set_stats(struct normalize *self, const char *path, const char *data, size_t n_bytes,
                      struct leat_error *err) {
-    struct leat_stats stats;
-    int r = leat_stats_read(data, n_bytes, self->numbers.input, path, &stats, err);
+    struct leat_normalization stats;
+    int r = leat_normalization_read(data, n_bytes, self->numbers.input, path, &stats, err);
 
     if (r < 0)
         return r;

@@ -27,7 +27,7 @@ static int read_number(struct leat_json_node column, const char *name, const cha
 }
 
 static int read_column(struct leat_json_node root, const char *name, const char *file,
-                       struct leat_stats *ret_stats, struct leat_error *err) {
+                       struct leat_normalization *ret_stats, struct leat_error *err) {
     struct leat_json_node columns, column;
     int r;
 
@@ -41,8 +41,8 @@ static int read_column(struct leat_json_node root, const char *name, const char 
     return r < 0 ? r : read_number(column, name, "std", file, &ret_stats->std, err);
 }
 
-int leat_stats_read(const char *data, size_t n_bytes, const char *column, const char *file,
-                    struct leat_stats *ret_stats, struct leat_error *err) {
+int leat_normalization_read(const char *data, size_t n_bytes, const char *column, const char *file,
+                            struct leat_normalization *ret_stats, struct leat_error *err) {
     struct leat_json_node root;
     struct leat_json *json;
     int r;

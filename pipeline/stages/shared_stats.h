@@ -13,11 +13,11 @@
 
 #define LEAT_STATS_BYTES_MAX (UINT32_C(64) << 20)
 
-struct leat_stats {
+struct leat_normalization {
     double mean, std;
 };
 
 /* Reads what is said of that column; unknown members mean nothing. `file` is for messages. 0,
  * -EINVAL or -ENOMEM. */
-int leat_stats_read(const char *data, size_t n_bytes, const char *column, const char *file,
-                    struct leat_stats *ret_stats, struct leat_error *err);
+int leat_normalization_read(const char *data, size_t n_bytes, const char *column, const char *file,
+                            struct leat_normalization *ret_stats, struct leat_error *err);

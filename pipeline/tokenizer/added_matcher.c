@@ -93,8 +93,8 @@ size_t leat_added_matcher_n_bytes(const struct leat_added_matcher *matcher) {
 }
 
 /* The longest pattern at a place, or NONE. */
-static uint32_t match_at(const struct leat_added_matcher *matcher, const struct leat_text *text,
-                         uint32_t at, uint32_t *ret_end) {
+static uint32_t match_at(const struct leat_added_matcher *matcher,
+                         const struct leat_text_view *text, uint32_t at, uint32_t *ret_end) {
     const struct leat_double_array *trie = &matcher->trie;
     uint32_t base = LEAT_DOUBLE_ARRAY_ROOT, found = LEAT_ADDED_MATCHER_NONE;
 
@@ -150,7 +150,7 @@ __attribute__((target("avx2"))) static uint32_t sieve_avx2(const struct leat_add
 }
 
 uint32_t leat_added_matcher_find(const struct leat_added_matcher *matcher,
-                                 const struct leat_text *text, uint32_t from,
+                                 const struct leat_text_view *text, uint32_t from,
                                  struct leat_range *ret_match) {
     bool has_avx2 = __builtin_cpu_supports("avx2");
 

@@ -34,5 +34,5 @@ size_t leat_added_matcher_n_bytes(const struct leat_added_matcher *matcher);
 
 /* The first match at or behind `from`: its value, or NONE. text: padded (text.h). */
 uint32_t leat_added_matcher_find(const struct leat_added_matcher *matcher,
-                                 const struct leat_text *text, uint32_t from,
+                                 const struct leat_text_view *text, uint32_t from,
                                  struct leat_range *ret_match);

@@ -113,7 +113,7 @@ static int normalize_pattern(const struct leat_normalizer *normalizer,
                              struct leat_normalizer_context *context, struct leat_text_buffer *pool,
                              struct leat_added_pattern *pattern, struct leat_error *err) {
     struct leat_text_buffer padded = {0};
-    struct leat_text source, result;
+    struct leat_text_view source, result;
     int r = leat_text_buffer_reserve(&padded, pattern->n_bytes, false);
 
     if (r == 0) {
@@ -280,37 +280,37 @@ static bool is_word(uint32_t code) {
 }
 
 /* Where the character before `at` begins; at > 0. */
-static uint32_t before(const struct leat_text *text, uint32_t at) {
+static uint32_t before(const struct leat_text_view *text, uint32_t at) {
     at--;
     while (at > 0 && (text->bytes[at] & 0xc0) == 0x80)
         at--;
     return at;
 }
 
-static uint32_t code_at(const struct leat_text *text, uint32_t at) {
+static uint32_t code_at(const struct leat_text_view *text, uint32_t at) {
     return leat_utf8_code_point(text->bytes + at, text->n_bytes - at);
 }
 
-static bool stands_alone(const struct leat_text *text, struct leat_range match) {
+static bool stands_alone(const struct leat_text_view *text, struct leat_range match) {
     return (match.start == 0 || !is_word(code_at(text, before(text, match.start)))) &&
            (match.end == text->n_bytes || !is_word(code_at(text, match.end)));
 }
 
-static uint32_t strip_left(const struct leat_text *text, uint32_t start) {
+static uint32_t strip_left(const struct leat_text_view *text, uint32_t start) {
     while (start > 0 && is_space(code_at(text, before(text, start))))
         start = before(text, start);
     return start;
 }
 
-static uint32_t strip_right(const struct leat_text *text, uint32_t end) {
+static uint32_t strip_right(const struct leat_text_view *text, uint32_t end) {
     while (end < text->n_bytes && is_space(code_at(text, end)))
         end += leat_utf8_length(text->bytes + end, text->n_bytes - end);
     return end;
 }
 
 void leat_added_walk_begin(struct leat_added_walk *walk, const struct leat_added_tokens *added,
-                           const struct leat_added_matcher *matcher, const struct leat_text *text,
-                           bool keeps_special) {
+                           const struct leat_added_matcher *matcher,
+                           const struct leat_text_view *text, bool keeps_special) {
     *walk = (struct leat_added_walk){.added = added,
                                      .matcher = matcher,
                                      .text = text,

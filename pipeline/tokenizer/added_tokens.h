@@ -57,7 +57,7 @@ bool leat_added_tokens_is_special(const struct leat_added_tokens *added, int64_t
 struct leat_added_walk {
     const struct leat_added_tokens *added;
     const struct leat_added_matcher *matcher;
-    const struct leat_text *text;
+    const struct leat_text_view *text;
     uint32_t from;           /* where to look for the next match */
     uint32_t done;           /* up to here all has been handed out */
     struct leat_range token; /* a match that waits behind a piece */
@@ -72,6 +72,6 @@ struct leat_added_piece {
 };
 
 void leat_added_walk_begin(struct leat_added_walk *walk, const struct leat_added_tokens *added,
-                           const struct leat_added_matcher *matcher, const struct leat_text *text,
-                           bool keeps_special);
+                           const struct leat_added_matcher *matcher,
+                           const struct leat_text_view *text, bool keeps_special);
 bool leat_added_walk_next(struct leat_added_walk *walk, struct leat_added_piece *ret_piece);

@@ -113,7 +113,7 @@ static bool wants_marks(const struct encoding_run *run) {
 
 /* For marks alone origins are made where they are needed (begin_piece), unless bytes move. */
 static int copy_text(const struct encoding_run *run, const uint8_t *text, size_t n,
-                     struct leat_text *ret_text) {
+                     struct leat_text_view *ret_text) {
     struct leat_text_buffer *buffer = &run->context->text;
     bool is_valid, has_origins;
     int r;
@@ -154,7 +154,7 @@ static void fill_columns(struct leat_encoding *out, size_t n, uint32_t mark) {
         out->marks[out->n + i] = mark;
 }
 
-static int encode_words(const struct encoding_run *run, const struct leat_text *text,
+static int encode_words(const struct encoding_run *run, const struct leat_text_view *text,
                         const struct leat_range *words, size_t n_words) {
     struct leat_tokenizer_context *context = run->context;
     uint32_t n_bytes = words[n_words - 1].end - words[0].start;
@@ -172,7 +172,7 @@ static int encode_words(const struct encoding_run *run, const struct leat_text *
 }
 
 /* The range of the user's text that a range of this text stands for. */
-static struct leat_range origin_of(const struct leat_text *text, struct leat_range range) {
+static struct leat_range origin_of(const struct leat_text_view *text, struct leat_range range) {
     if (range.start >= range.end || range.end > text->n_bytes)
         return (struct leat_range){0};
     return (struct leat_range){.start = text->origins[range.start].start,
@@ -226,7 +226,7 @@ static int push_bytes_surface(const struct encoding_run *run, int32_t id, const 
 }
 
 /* The same of a token of the model. */
-static int push_model_surface(const struct encoding_run *run, const struct leat_text *text,
+static int push_model_surface(const struct encoding_run *run, const struct leat_text_view *text,
                               const struct leat_token *token) {
     const struct leat_model *model = run->tokenizer->model;
     const uint8_t *spelling;
@@ -246,7 +246,7 @@ static int push_model_surface(const struct encoding_run *run, const struct leat_
 }
 
 /* A word at a time, so that each token's bytes are known. */
-static int encode_word_tokens(const struct encoding_run *run, const struct leat_text *text,
+static int encode_word_tokens(const struct encoding_run *run, const struct leat_text_view *text,
                               struct leat_range word) {
     struct leat_tokenizer_context *context = run->context;
     size_t n_bytes = word.end - word.start, n = 0;
@@ -267,7 +267,7 @@ static int encode_word_tokens(const struct encoding_run *run, const struct leat_
 }
 
 /* Whether the tokens of a word need to be known each with its bytes. */
-static bool is_divided(const struct encoding_run *run, const struct leat_text *text,
+static bool is_divided(const struct encoding_run *run, const struct leat_text_view *text,
                        struct leat_range word) {
     return run->has_origins &&
            (wants_offsets(run) || !leat_marks_enter(&run->context->marks, origin_of(text, word)));
@@ -278,7 +278,7 @@ static void end_word(struct encoding_run *run) {
     run->context->is_full = run->out->n >= run->limit;
 }
 
-static int encode_each_word(struct encoding_run *run, const struct leat_text *text,
+static int encode_each_word(struct encoding_run *run, const struct leat_text_view *text,
                             const struct leat_range *words, size_t n) {
     int r = 0;
 
@@ -291,7 +291,7 @@ static int encode_each_word(struct encoding_run *run, const struct leat_text *te
 }
 
 /* As many words together as have the same mark. */
-static int encode_marked_words(const struct encoding_run *run, const struct leat_text *text,
+static int encode_marked_words(const struct encoding_run *run, const struct leat_text_view *text,
                                const struct leat_range *words, size_t n) {
     struct leat_marks *marks = &run->context->marks;
     uint32_t mark = marks->current;
@@ -323,11 +323,11 @@ static size_t n_words_at_once(const struct encoding_run *run) {
     return run->limit >= N_WORDS ? N_WORDS : run->limit + 1;
 }
 
-static int encode_piece(struct encoding_run *run, const struct leat_text *piece,
+static int encode_piece(struct encoding_run *run, const struct leat_text_view *piece,
                         bool starts_document) {
     const struct leat_splitter *splitter = run->tokenizer->splitter;
     struct leat_tokenizer_context *context = run->context;
-    const struct leat_text *text;
+    const struct leat_text_view *text;
     size_t n;
     int r = leat_splitter_begin(splitter, context->splitter, piece, starts_document, run->err);
 
@@ -351,7 +351,7 @@ static int encode_piece(struct encoding_run *run, const struct leat_text *piece,
 /* ---- pieces and added tokens */
 
 /* One that stands for all of `part`. */
-static int push_added(struct encoding_run *run, const struct leat_text *part, int32_t id) {
+static int push_added(struct encoding_run *run, const struct leat_text_view *part, int32_t id) {
     int r = leat_encoding_reserve(run->out, 1);
 
     if (r < 0)
@@ -364,7 +364,7 @@ static int push_added(struct encoding_run *run, const struct leat_text *part, in
     return r < 0 ? fail(run, r) : 0;
 }
 
-static int encode_normalized(struct encoding_run *run, const struct leat_text *text,
+static int encode_normalized(struct encoding_run *run, const struct leat_text_view *text,
                              bool starts_document) {
     const struct leat_added_tokens *added = &run->tokenizer->added;
     struct leat_added_walk walk;
@@ -378,7 +378,7 @@ static int encode_normalized(struct encoding_run *run, const struct leat_text *t
     leat_added_walk_begin(&walk, added, &added->normalized, text,
                           run->options->encodes_special_tokens);
     while (r == 0 && !run->context->is_full && leat_added_walk_next(&walk, &piece)) {
-        struct leat_text part = leat_text_part(text, piece.range);
+        struct leat_text_view part = leat_text_view_part(text, piece.range);
 
         if (piece.id >= 0)
             r = push_added(run, &part, piece.id);
@@ -388,9 +388,9 @@ static int encode_normalized(struct encoding_run *run, const struct leat_text *t
     return r;
 }
 
-static int normalize_and_encode(struct encoding_run *run, const struct leat_text *piece,
+static int normalize_and_encode(struct encoding_run *run, const struct leat_text_view *piece,
                                 bool starts_document) {
-    struct leat_text text;
+    struct leat_text_view text;
     int r = leat_normalizer_run(run->tokenizer->normalizer, run->context->normalizer, piece, &text,
                                 run->err);
 
@@ -407,10 +407,10 @@ static void make_origins(struct leat_text_buffer *buffer, struct leat_range piec
 }
 
 /* A piece of the copied text. Marks that do not change within it need no origins. */
-static struct leat_text begin_piece(struct encoding_run *run, const struct leat_text *text,
-                                    struct leat_range range) {
+static struct leat_text_view
+begin_piece(struct encoding_run *run, const struct leat_text_view *text, struct leat_range range) {
     struct leat_text_buffer *buffer = &run->context->text;
-    struct leat_text part = leat_text_part(text, range);
+    struct leat_text_view part = leat_text_view_part(text, range);
 
     run->has_origins = text->origins;
     if (!wants_marks(run) || run->has_origins || leat_marks_enter(&run->context->marks, range))
@@ -423,7 +423,7 @@ static struct leat_text begin_piece(struct encoding_run *run, const struct leat_
 
 /* A part of a text has other bytes behind it than zeros; all that matters is that they are there.
  */
-static int encode_text(struct encoding_run *run, const struct leat_text *text) {
+static int encode_text(struct encoding_run *run, const struct leat_text_view *text) {
     const struct leat_added_tokens *added = &run->tokenizer->added;
     struct leat_added_walk walk;
     struct leat_added_piece piece;
@@ -431,7 +431,7 @@ static int encode_text(struct encoding_run *run, const struct leat_text *text) {
 
     leat_added_walk_begin(&walk, added, &added->raw, text, run->options->encodes_special_tokens);
     while (r == 0 && !run->context->is_full && leat_added_walk_next(&walk, &piece)) {
-        struct leat_text part = begin_piece(run, text, piece.range);
+        struct leat_text_view part = begin_piece(run, text, piece.range);
 
         if (piece.id >= 0)
             r = push_added(run, &part, piece.id);
@@ -447,7 +447,7 @@ static int encode_given_word(struct encoding_run *run, const uint8_t *word, size
     struct leat_char_count chars = {.text = word, .n_bytes = n};
     struct leat_encoding *out = run->out;
     size_t start = out->n;
-    struct leat_text copy;
+    struct leat_text_view copy;
     int r = copy_text(run, word, n, &copy);
 
     if (r == 0)
@@ -475,7 +475,7 @@ static int encode_given_words(struct encoding_run *run, const uint8_t *text,
 static int encode_sequence(struct encoding_run *run, const void *text, size_t n, size_t n_marks,
                            struct leat_encoding *out) {
     const struct leat_word_ends *words = &run->options->words[out != run->context->sequences];
-    struct leat_text copy;
+    struct leat_text_view copy;
     int r;
 
     run->out = out;

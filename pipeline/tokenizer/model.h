@@ -41,13 +41,13 @@ struct leat_model_ops {
      * room for that and LEAT_MODEL_IDS_SLACK more. text: padded (text.h). 0; -ENOMEM; -EINVAL: the
      * model has no id for what it found (no unknown token). */
     int (*encode)(const struct leat_model *model, struct leat_model_context *context,
-                  const struct leat_text *text, const struct leat_range *words, size_t n_words,
+                  const struct leat_text_view *text, const struct leat_range *words, size_t n_words,
                   int32_t *ids, size_t *ret_n_ids, struct leat_error *err);
 
     /* The same ids for one word, with the bytes of the text that each stands for. tokens: room for
      * as many as the word has bytes. */
     int (*encode_tokens)(const struct leat_model *model, struct leat_model_context *context,
-                         const struct leat_text *text, struct leat_range word,
+                         const struct leat_text_view *text, struct leat_range word,
                          struct leat_token *tokens, size_t *ret_n_tokens, struct leat_error *err);
 };
 

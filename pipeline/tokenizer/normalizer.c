@@ -17,20 +17,23 @@
 #define DESCRIPTION_MAX 1024
 
 struct leat_normalizer {
-    struct leat_step *steps[STEPS_MAX];
+    struct leat_normalize_step *steps[STEPS_MAX];
     size_t n_steps;
     char description[DESCRIPTION_MAX];
 };
 
 struct leat_normalizer_context {
-    struct leat_step_memory memory;
+    struct leat_normalize_step_memory memory;
 };
 
-static const struct leat_step_kind *const kinds[] = {
-    &leat_step_bert,       &leat_step_strip,       &leat_step_strip_accents, &leat_step_nfc,
-    &leat_step_nfd,        &leat_step_nfkc,        &leat_step_nfkd,          &leat_step_lowercase,
-    &leat_step_nmt,        &leat_step_precompiled, &leat_step_replace,       &leat_step_prepend,
-    &leat_step_byte_level,
+static const struct leat_normalize_step_kind *const kinds[] = {
+    &leat_normalize_step_bert,          &leat_normalize_step_strip,
+    &leat_normalize_step_strip_accents, &leat_normalize_step_nfc,
+    &leat_normalize_step_nfd,           &leat_normalize_step_nfkc,
+    &leat_normalize_step_nfkd,          &leat_normalize_step_lowercase,
+    &leat_normalize_step_nmt,           &leat_normalize_step_precompiled,
+    &leat_normalize_step_replace,       &leat_normalize_step_prepend,
+    &leat_normalize_step_byte_level,
 };
 
 static const struct {
@@ -45,17 +48,17 @@ static const struct {
     {{"prepend", NULL, NULL}, "Prepend"},
 };
 
-void *leat_step_allocate(size_t n_bytes) {
-    struct leat_step *step = calloc(1, n_bytes);
+void *leat_normalize_step_allocate(size_t n_bytes) {
+    struct leat_normalize_step *step = calloc(1, n_bytes);
 
     if (step) {
         step->n_bytes = n_bytes;
-        step->growth = LEAT_STEP_GROWTH;
+        step->growth = LEAT_NORMALIZE_STEP_GROWTH;
     }
     return step;
 }
 
-void leat_step_describe(struct leat_step *step, const char *format, ...) {
+void leat_normalize_step_describe(struct leat_normalize_step *step, const char *format, ...) {
     size_t n = strlen(step->description);
     va_list args;
 
@@ -66,7 +69,7 @@ void leat_step_describe(struct leat_step *step, const char *format, ...) {
 
 /* Loading. */
 
-static const struct leat_step_kind *find_kind(const char *name) {
+static const struct leat_normalize_step_kind *find_kind(const char *name) {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (strcmp(kinds[i]->name, name) == 0)
             return kinds[i];
@@ -126,7 +129,7 @@ static int load_sequence(struct leat_normalizer *normalizer, const struct leat_c
 
 static int load(struct leat_normalizer *normalizer, const struct leat_component *component,
                 struct leat_error *err) {
-    struct leat_step *step;
+    struct leat_normalize_step *step;
     const char *name = NULL;
     int r;
 
@@ -142,7 +145,7 @@ static int load(struct leat_normalizer *normalizer, const struct leat_component 
         return r;
     step->kind = find_kind(name);
     if (!step->description[0])
-        leat_step_describe(step, "%s", name);
+        leat_normalize_step_describe(step, "%s", name);
     normalizer->steps[normalizer->n_steps++] = step;
     return 0;
 }
@@ -213,8 +216,9 @@ leat_normalizer_context_free(struct leat_normalizer_context *context) {
 }
 
 /* Measures a result that may be too long before it is made. */
-static int run_step(const struct leat_step *step, struct leat_step_memory *memory,
-                    struct leat_text *text, struct leat_error *err) {
+static int run_step(const struct leat_normalize_step *step,
+                    struct leat_normalize_step_memory *memory, struct leat_text_view *text,
+                    struct leat_error *err) {
     uint64_t n_most = ((uint64_t)text->n_bytes + 1) * step->growth;
     int r = 0;
 
@@ -228,8 +232,9 @@ static int run_step(const struct leat_step *step, struct leat_step_memory *memor
 }
 
 int leat_normalizer_run(const struct leat_normalizer *normalizer,
-                        struct leat_normalizer_context *context, const struct leat_text *source,
-                        struct leat_text *ret_text, struct leat_error *err) {
+                        struct leat_normalizer_context *context,
+                        const struct leat_text_view *source, struct leat_text_view *ret_text,
+                        struct leat_error *err) {
     int r = 0;
 
     *ret_text = *source;

@@ -31,8 +31,9 @@ leat_normalizer_context_free(struct leat_normalizer_context *context);
 /* Normalizes a text; the result is the source itself or lies in the context until the next call.
  * Origins are carried along if the source has them. 0, -ENOMEM, -E2BIG. */
 int leat_normalizer_run(const struct leat_normalizer *normalizer,
-                        struct leat_normalizer_context *context, const struct leat_text *source,
-                        struct leat_text *ret_text, struct leat_error *err);
+                        struct leat_normalizer_context *context,
+                        const struct leat_text_view *source, struct leat_text_view *ret_text,
+                        struct leat_error *err);
 
 /* What it is made of, for people: "NFC", "Replace \" \" by \"▁\", Prepend \"▁\"". */
 const char *leat_normalizer_describe(const struct leat_normalizer *normalizer);

@@ -41,12 +41,12 @@ struct leat_splitter_context *leat_splitter_context_free(struct leat_splitter_co
  * byte is the first of the document (Metaspace's `first`). 0, -ENOMEM, -E2BIG, or -EINVAL where a
  * regex of the file exceeds its limits. */
 int leat_splitter_begin(const struct leat_splitter *splitter, struct leat_splitter_context *context,
-                        const struct leat_text *source, bool starts_document,
+                        const struct leat_text_view *source, bool starts_document,
                         struct leat_error *err);
 
 /* The text that the words are ranges of: the source, or a rewriting of it that lies in the context
  * until the next begin. Padded and with origins like the source. */
-const struct leat_text *leat_splitter_text(const struct leat_splitter_context *context);
+const struct leat_text_view *leat_splitter_text(const struct leat_splitter_context *context);
 
 /* The next words, n_max (1..) at most; 0: there are no more. Scanners cut as they are asked, so
  * that memory for words is the caller's choice. */

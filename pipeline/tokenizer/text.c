@@ -48,13 +48,14 @@ int leat_text_buffer_reserve(struct leat_text_buffer *buffer, size_t n_more, boo
     return r;
 }
 
-struct leat_text leat_text_buffer_view(const struct leat_text_buffer *buffer, bool has_origins) {
-    return (struct leat_text){.bytes = buffer->bytes,
-                              .origins = has_origins ? buffer->origins : NULL,
-                              .n_bytes = buffer->n_bytes};
+struct leat_text_view leat_text_buffer_view(const struct leat_text_buffer *buffer,
+                                            bool has_origins) {
+    return (struct leat_text_view){.bytes = buffer->bytes,
+                                   .origins = has_origins ? buffer->origins : NULL,
+                                   .n_bytes = buffer->n_bytes};
 }
 
-int leat_rewrite_begin(struct leat_rewrite *rewrite, const struct leat_text *source,
+int leat_rewrite_begin(struct leat_rewrite *rewrite, const struct leat_text_view *source,
                        struct leat_text_buffer *target) {
     *rewrite = (struct leat_rewrite){.source = source, .target = target};
     target->n_bytes = 0;
@@ -71,7 +72,7 @@ static int reserve(struct leat_rewrite *rewrite, uint32_t n_bytes) {
 }
 
 int leat_rewrite_keep(struct leat_rewrite *rewrite, uint32_t n_source) {
-    const struct leat_text *source = rewrite->source;
+    const struct leat_text_view *source = rewrite->source;
     struct leat_text_buffer *target = rewrite->target;
     int r = reserve(rewrite, n_source);
 
@@ -101,7 +102,7 @@ static int put(struct leat_rewrite *rewrite, const void *bytes, uint32_t n_bytes
     return 0;
 }
 
-static struct leat_range origin_of(const struct leat_text *source, uint32_t at) {
+static struct leat_range origin_of(const struct leat_text_view *source, uint32_t at) {
     return source->origins && at < source->n_bytes ? source->origins[at] : (struct leat_range){0};
 }
 
@@ -126,6 +127,6 @@ int leat_rewrite_prepend(struct leat_rewrite *rewrite, const void *bytes, uint32
     return put(rewrite, bytes, n_bytes, origin_of(rewrite->source, rewrite->at));
 }
 
-struct leat_text leat_rewrite_end(const struct leat_rewrite *rewrite) {
+struct leat_text_view leat_rewrite_end(const struct leat_rewrite *rewrite) {
     return leat_text_buffer_view(rewrite->target, rewrite->source->origins != NULL);
 }

@@ -1,7 +1,7 @@
 /* text.h: a text on its way from the user to the model, and where each of its bytes comes from.
  *
- * A view (leat_text) is bytes of valid UTF-8 with at least LEAT_TEXT_PADDING readable bytes behind
- * them, so that 16-, 32- and 64-byte loads need no care at the end. If offsets are wanted,
+ * A view (leat_text_view) is bytes of valid UTF-8 with at least LEAT_TEXT_PADDING readable bytes
+ * behind them, so that 16-, 32- and 64-byte loads need no care at the end. If offsets are wanted,
  * origins[i] is the range of the user's text, in bytes, that byte i stands for; all bytes of one
  * character have the same origin. If not, origins is NULL and nothing is spent on them.
  *
@@ -28,7 +28,7 @@
 #define LEAT_TEXT_PADDING   64
 #define LEAT_TEXT_BYTES_MAX (UINT32_C(1) << 30) /* of a document, also when rewritten */
 
-struct leat_text {
+struct leat_text_view {
     const uint8_t *bytes;
     const struct leat_range *origins; /* [n_bytes], or NULL */
     uint32_t n_bytes;
@@ -48,25 +48,26 @@ void leat_text_buffer_deinit(struct leat_text_buffer *buffer); /* of a zeroed on
 int leat_text_buffer_reserve(struct leat_text_buffer *buffer, size_t n_more, bool wants_origins);
 
 /* The view of what is in the buffer. Valid until the buffer changes. */
-struct leat_text leat_text_buffer_view(const struct leat_text_buffer *buffer, bool has_origins);
+struct leat_text_view leat_text_buffer_view(const struct leat_text_buffer *buffer,
+                                            bool has_origins);
 
 /* A part of a view: bytes start..end - 1. */
-static inline struct leat_text leat_text_part(const struct leat_text *text,
-                                              struct leat_range range) {
-    return (struct leat_text){.bytes = text->bytes + range.start,
-                              .origins = text->origins ? text->origins + range.start : NULL,
-                              .n_bytes = range.end - range.start};
+static inline struct leat_text_view leat_text_view_part(const struct leat_text_view *text,
+                                                        struct leat_range range) {
+    return (struct leat_text_view){.bytes = text->bytes + range.start,
+                                   .origins = text->origins ? text->origins + range.start : NULL,
+                                   .n_bytes = range.end - range.start};
 }
 
 /* A rewriting under way. source and target outlive it; the target must not hold the source. */
 struct leat_rewrite {
-    const struct leat_text *source;
+    const struct leat_text_view *source;
     struct leat_text_buffer *target;
     uint32_t at; /* the next byte of the source */
 };
 
 /* Starts with an empty target that has room for the source. */
-int leat_rewrite_begin(struct leat_rewrite *rewrite, const struct leat_text *source,
+int leat_rewrite_begin(struct leat_rewrite *rewrite, const struct leat_text_view *source,
                        struct leat_text_buffer *target);
 
 /* Each 0, -ENOMEM or -E2BIG. n_source: bytes of the source, within it. */
@@ -82,4 +83,4 @@ static inline void leat_rewrite_skip(struct leat_rewrite *rewrite, uint32_t n_so
 }
 
 /* What has been written. */
-struct leat_text leat_rewrite_end(const struct leat_rewrite *rewrite);
+struct leat_text_view leat_rewrite_end(const struct leat_rewrite *rewrite);

@@ -118,6 +118,23 @@ def check_errors(texts):
                 yield f"{name}:{line}: {function}() gets NULL for its error: pass LEAT_ERROR_IGNORED"
 
 
+def check_tags(texts):
+    """Tags and enumerators that two headers of the programs define: a name means one thing."""
+    places = {}
+    for name, text in texts.items():
+        if name.startswith("tests/") or not name.endswith(".h"):
+            continue
+        for found in re.finditer(r"\b(?:struct|union|enum)\s+(leat_\w+)\s*\{", text):
+            places.setdefault(found.group(1), []).append((name, text.count("\n", 0, found.start()) + 1))
+        for found in re.finditer(r"\benum\s+\w*\s*\{([^}]*)\}", text):
+            for item in re.finditer(r"(?:^|,)\s*(LEAT_\w+)", found.group(1)):
+                line = text.count("\n", 0, found.start(1) + item.start(1)) + 1
+                places.setdefault(item.group(1), []).append((name, line))
+    for tag, where in places.items():
+        for name, line in where[1:]:
+            yield f"{name}:{line}: {tag} means something else in {where[0][0]}:{where[0][1]}"
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     breaches = []
@@ -128,6 +145,7 @@ def main():
                 breaches += check_file(root, path)
                 texts[path.relative_to(root).as_posix()] = blanked(path.read_text(encoding="utf-8"))
     breaches += check_errors(texts)
+    breaches += check_tags(texts)
     for breach in breaches:
         print(breach)
     print(f"{len(texts)} files, {len(breaches)} breaches")

@@ -17,16 +17,16 @@
 
 #include "daemon/ring.h"
 
-static struct leat_ring *make(uint32_t n_slots) {
+static struct leat_slot_ring *make(uint32_t n_slots) {
     struct leat_error err = LEAT_ERROR_INIT;
-    struct leat_ring *ring = NULL;
+    struct leat_slot_ring *ring = NULL;
 
-    assert_int_equal(leat_ring_new(7, 5000, n_slots, &ring, &err), 0);
+    assert_int_equal(leat_slot_ring_new(7, 5000, n_slots, &ring, &err), 0);
     return ring;
 }
 
 static void test_is_sealed(void **state) {
-    struct leat_ring *ring = make(4);
+    struct leat_slot_ring *ring = make(4);
     int seals = fcntl(ring->fd, F_GET_SEALS);
     char path[64];
     void *map;
@@ -45,7 +45,7 @@ static void test_is_sealed(void **state) {
     map = mmap(NULL, ring->size_bytes, PROT_READ, MAP_SHARED, ring->fd, 0);
     assert_ptr_not_equal(map, MAP_FAILED);
     assert_int_equal(mprotect(map, ring->size_bytes, PROT_READ | PROT_WRITE), -1);
-    memcpy(leat_ring_slot_memory(ring, 3), "batch", 6);
+    memcpy(leat_slot_ring_memory(ring, 3), "batch", 6);
     assert_string_equal((char *)map + 3 * ring->slot_bytes, "batch");
     (void)munmap(map, ring->size_bytes);
 
@@ -56,11 +56,11 @@ static void test_is_sealed(void **state) {
         assert_ptr_equal(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
         (void)close(fd);
     }
-    leat_ring_free(ring);
+    leat_slot_ring_free(ring);
 }
 
 static void test_is_populated(void **state) {
-    struct leat_ring *ring = make(16);
+    struct leat_slot_ring *ring = make(16);
     struct stat status;
 
     (void)state;
@@ -70,24 +70,24 @@ static void test_is_populated(void **state) {
     assert_int_equal(status.st_size, ring->size_bytes);
     assert_true((size_t)status.st_blocks * 512 >= ring->size_bytes);
     assert_true(fcntl(ring->fd, F_GETFD) & FD_CLOEXEC);
-    leat_ring_free(ring);
+    leat_slot_ring_free(ring);
 }
 
 static void test_sizes(void **state) {
     struct leat_error err = LEAT_ERROR_INIT;
-    struct leat_ring *ring = NULL;
+    struct leat_slot_ring *ring = NULL;
     size_t slot_bytes, size_bytes;
 
     (void)state;
-    assert_int_equal(leat_ring_size(1, 1, &slot_bytes, &size_bytes), 0);
+    assert_int_equal(leat_slot_ring_size(1, 1, &slot_bytes, &size_bytes), 0);
     assert_int_equal(slot_bytes, 4096);
-    assert_int_equal(leat_ring_size(0, 1, &slot_bytes, &size_bytes), -EOVERFLOW);
-    assert_int_equal(leat_ring_size(1, 0, &slot_bytes, &size_bytes), -EOVERFLOW);
-    assert_int_equal(leat_ring_size(1, LEAT_RING_MAX_SLOTS + 1, &slot_bytes, &size_bytes),
+    assert_int_equal(leat_slot_ring_size(0, 1, &slot_bytes, &size_bytes), -EOVERFLOW);
+    assert_int_equal(leat_slot_ring_size(1, 0, &slot_bytes, &size_bytes), -EOVERFLOW);
+    assert_int_equal(leat_slot_ring_size(1, LEAT_RING_MAX_SLOTS + 1, &slot_bytes, &size_bytes),
                      -EOVERFLOW);
-    assert_int_equal(leat_ring_size(SIZE_MAX, 1, &slot_bytes, &size_bytes), -EOVERFLOW);
-    assert_int_equal(leat_ring_size(SIZE_MAX / 2, 4, &slot_bytes, &size_bytes), -EOVERFLOW);
-    assert_true(leat_ring_new(1, SIZE_MAX / 8, 1, &ring, &err) < 0);
+    assert_int_equal(leat_slot_ring_size(SIZE_MAX, 1, &slot_bytes, &size_bytes), -EOVERFLOW);
+    assert_int_equal(leat_slot_ring_size(SIZE_MAX / 2, 4, &slot_bytes, &size_bytes), -EOVERFLOW);
+    assert_true(leat_slot_ring_new(1, SIZE_MAX / 8, 1, &ring, &err) < 0);
     assert_null(ring);
     assert_true(err.message[0]);
 }
@@ -95,7 +95,7 @@ static void test_sizes(void **state) {
 /* Random legal moves against a plain model: the counts hold, and a slot is never given twice. */
 static void test_states(void **state) {
     enum { N = 8 };
-    struct leat_ring *ring = make(N);
+    struct leat_slot_ring *ring = make(N);
     unsigned seed = 1;
     int model[N] = {0}, holds[N] = {0};
 
@@ -108,37 +108,37 @@ static void test_states(void **state) {
         slot = (seed >> 16) % N;
         switch (model[slot]) {
         case LEAT_SLOT_FREE:
-            slot = leat_ring_next_free(ring);
+            slot = leat_slot_ring_next_free(ring);
             assert_int_equal(model[slot], LEAT_SLOT_FREE);
-            leat_ring_give(ring, slot);
+            leat_slot_ring_give(ring, slot);
             model[slot] = LEAT_SLOT_GIVEN;
             break;
         case LEAT_SLOT_GIVEN:
-            leat_ring_ready(ring, slot);
+            leat_slot_ring_ready(ring, slot);
             model[slot] = LEAT_SLOT_READY;
             break;
         case LEAT_SLOT_READY:
             if (seed & 1) {
-                leat_ring_take_back(ring, slot);
+                leat_slot_ring_take_back(ring, slot);
                 model[slot] = LEAT_SLOT_FREE;
                 break;
             }
-            leat_ring_hold(ring, slot);
-            leat_ring_hold(ring, slot);
+            leat_slot_ring_hold(ring, slot);
+            leat_slot_ring_hold(ring, slot);
             holds[slot] = 2;
             model[slot] = LEAT_SLOT_HELD;
             break;
         case LEAT_SLOT_HELD:
             if (seed & 2)
-                leat_ring_quarantine(ring, slot);
-            assert_int_equal(leat_ring_release(ring, slot), --holds[slot] == 0);
+                leat_slot_ring_quarantine(ring, slot);
+            assert_int_equal(leat_slot_ring_release(ring, slot), --holds[slot] == 0);
             if (holds[slot] == 0)
                 model[slot] = LEAT_SLOT_FREE;
             else if (seed & 2)
                 model[slot] = LEAT_SLOT_QUARANTINED;
             break;
         default:
-            assert_true(leat_ring_release(ring, slot));
+            assert_true(leat_slot_ring_release(ring, slot));
             model[slot] = LEAT_SLOT_FREE;
         }
         for (int j = 0; j < N; j++) {
@@ -146,9 +146,9 @@ static void test_states(void **state) {
             n_free += model[j] == LEAT_SLOT_FREE;
         }
         assert_int_equal(ring->n_in_state[LEAT_SLOT_FREE], n_free);
-        assert_int_equal(leat_ring_is_idle(ring), n_free == N);
+        assert_int_equal(leat_slot_ring_is_idle(ring), n_free == N);
     }
-    leat_ring_free(ring);
+    leat_slot_ring_free(ring);
 }
 
 int main(void) {

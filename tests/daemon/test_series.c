@@ -39,13 +39,13 @@ static int tear_down(void **state) {
 
 /* A trainer's stream that has made so many batches in one stage of each name; in use until it is
  * given back. */
-static struct leat_stream *add_stream(const char *name, uint64_t n_batches,
-                                      const char *const *stages, size_t n_stages) {
+static struct leat_daemon_stream *add_stream(const char *name, uint64_t n_batches,
+                                             const char *const *stages, size_t n_stages) {
     struct leat_run_stage_stats stats[LEAT_STREAM_MAX_STAGES] = {{.name = NULL}};
     struct leat_run_stats run = {
         .n_batches = n_batches, .n_stages = n_stages, .stages = stats, .n_jobs = 9};
     struct leat_spec *spec = calloc(1, sizeof(*spec));
-    struct leat_stream *stream;
+    struct leat_daemon_stream *stream;
 
     assert_non_null(spec);
     spec->name = strdup(name);
@@ -58,7 +58,7 @@ static struct leat_stream *add_stream(const char *name, uint64_t n_batches,
     return stream;
 }
 
-static void give_back(struct leat_stream *stream) {
+static void give_back(struct leat_daemon_stream *stream) {
     leat_streams_unref(&daemon_->streams, stream);
 }
 
@@ -86,8 +86,8 @@ static void test_never_back(void **state) {
 
     (void)state;
     for (uint64_t i = 1; i <= 3 * LEAT_STREAMS_MAX_ENDED; i++) {
-        struct leat_stream *one = add_stream("x", i, stages, 1);
-        struct leat_stream *two = add_stream("x", 1000, stages, 1);
+        struct leat_daemon_stream *one = add_stream("x", i, stages, 1);
+        struct leat_daemon_stream *two = add_stream("x", 1000, stages, 1);
         struct leat_stream_reading stream;
 
         made += i + 1000;
@@ -105,7 +105,7 @@ static void test_stages(void **state) {
     static const char *const names[] = {"pad", "cast", "pad[2]", "pad[3]"};
     const char *many[LEAT_STREAM_MAX_STAGES];
     struct leat_stream_reading stream;
-    struct leat_stream *few = add_stream("few", 1, stages, 4), *lot;
+    struct leat_daemon_stream *few = add_stream("few", 1, stages, 4), *lot;
     char text[LEAT_STREAM_MAX_STAGES][8];
     uint64_t others = 0;
 
@@ -133,7 +133,7 @@ static void test_stages(void **state) {
 /* More names than there is room for: those in use stay, the others are counted; once one has ended
  * the next takes its place, and begins at nothing. */
 static void test_room(void **state) {
-    struct leat_stream *streams[LEAT_READING_MAX_STREAMS + 2], *again;
+    struct leat_daemon_stream *streams[LEAT_READING_MAX_STREAMS + 2], *again;
     struct leat_reading *reading;
     char name[16];
 

@@ -42,8 +42,8 @@ static void replace(struct leat_streams *streams, const char *names, const char 
 
 /* The names of all that are there, and that the list's end is where it is thought to be. */
 static void expect(const struct leat_streams *streams, const char *names) {
-    const struct leat_stream *stream = streams->first;
-    struct leat_stream *const *last = &streams->first;
+    const struct leat_daemon_stream *stream = streams->first;
+    struct leat_daemon_stream *const *last = &streams->first;
 
     for (; stream; stream = stream->next) {
         assert_int_equal(stream->name[0], *names++);
@@ -53,7 +53,7 @@ static void expect(const struct leat_streams *streams, const char *names) {
     assert_true(streams->last == last);
 }
 
-static struct leat_stream *find(struct leat_streams *streams, const char *name) {
+static struct leat_daemon_stream *find(struct leat_streams *streams, const char *name) {
     struct leat_error err = LEAT_ERROR_INIT;
 
     return leat_streams_find(streams, name, &err);
@@ -61,7 +61,7 @@ static struct leat_stream *find(struct leat_streams *streams, const char *name) 
 
 static void test_replace(void **state) {
     struct leat_streams streams;
-    struct leat_stream *a, *b;
+    struct leat_daemon_stream *a, *b;
 
     (void)state;
     make(&streams, "abc", "csv");
@@ -88,7 +88,7 @@ static void test_replace(void **state) {
 /* One that comes back before the last has left it is what it was. */
 static void test_back_again(void **state) {
     struct leat_streams streams;
-    struct leat_stream *a;
+    struct leat_daemon_stream *a;
 
     (void)state;
     make(&streams, "a", "csv");
@@ -105,7 +105,7 @@ static void test_back_again(void **state) {
 /* Trainers' own have nothing to do with it, whatever they are called. */
 static void test_own_stay(void **state) {
     struct leat_streams streams;
-    struct leat_stream *own;
+    struct leat_daemon_stream *own;
     struct leat_spec *spec;
 
     (void)state;
@@ -113,18 +113,18 @@ static void test_own_stay(void **state) {
     assert_int_equal(leat_spec_new("a", NULL, &spec), 0);
     own = leat_streams_add_own(&streams, 7, spec);
     assert_non_null(own);
-    assert_false(leat_stream_is_declared(own));
+    assert_false(leat_daemon_stream_is_declared(own));
     replace(&streams, "b", "csv");
     expect(&streams, "ab");
     assert_false(own->is_removed);
-    assert_int_equal(leat_stream_set_origin(own, "b", "train", 0), 0);
-    assert_true(leat_stream_is_declared(own));
+    assert_int_equal(leat_daemon_stream_set_origin(own, "b", "train", 0), 0);
+    assert_true(leat_daemon_stream_is_declared(own));
     leat_streams_unref(&streams, own);
     leat_streams_deinit(&streams);
 }
 
-static struct leat_stream *add_own(struct leat_streams *streams, const char *name) {
-    struct leat_stream *own;
+static struct leat_daemon_stream *add_own(struct leat_streams *streams, const char *name) {
+    struct leat_daemon_stream *own;
     struct leat_spec *spec;
 
     assert_int_equal(leat_spec_new(name, NULL, &spec), 0);
@@ -136,7 +136,7 @@ static struct leat_stream *add_own(struct leat_streams *streams, const char *nam
 static size_t count(const struct leat_streams *streams) {
     size_t n = 0;
 
-    for (const struct leat_stream *stream = streams->first; stream; stream = stream->next)
+    for (const struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)
         n++;
     return n;
 }
@@ -145,7 +145,7 @@ static size_t count(const struct leat_streams *streams) {
  * of the same name goes on with it. */
 static void test_own_that_ended(void **state) {
     struct leat_streams streams;
-    struct leat_stream *first, *looked_at;
+    struct leat_daemon_stream *first, *looked_at;
     char name[16];
 
     (void)state;
@@ -154,7 +154,7 @@ static void test_own_that_ended(void **state) {
     leat_streams_unref(&streams, first);
     assert_int_equal(streams.n_ended_own, 1);
     for (int i = 0; i < 3; i++)
-        leat_streams_unref(&streams, leat_stream_ref(looked_at));
+        leat_streams_unref(&streams, leat_daemon_stream_ref(looked_at));
     assert_int_equal(streams.n_ended_own, 1);
     assert_ptr_equal(add_own(&streams, "s0"), first);
     assert_int_equal(streams.n_ended_own, 0);
@@ -165,7 +165,7 @@ static void test_own_that_ended(void **state) {
         assert_int_equal(streams.n_ended_own, count(&streams));
         assert_in_range(count(&streams), 1, LEAT_STREAMS_MAX_ENDED);
     }
-    (void)leat_stream_ref(looked_at = streams.first); /* while it is, another of that name */
+    (void)leat_daemon_stream_ref(looked_at = streams.first); /* while it is, another of that name */
     first = add_own(&streams, looked_at->name);
     assert_ptr_not_equal(first, looked_at);
     leat_streams_unref(&streams, looked_at);

@@ -65,7 +65,8 @@ static uint32_t make_text(const uint8_t *bytes, size_t n, uint8_t *text,
     return n_text;
 }
 
-static void check(const struct leat_text *with, const struct leat_text *without, uint32_t n_text) {
+static void check(const struct leat_text_view *with, const struct leat_text_view *without,
+                  uint32_t n_text) {
     if (with->n_bytes != without->n_bytes ||
         memcmp(with->bytes, without->bytes, with->n_bytes) != 0)
         abort();
@@ -81,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static uint8_t text[TEXT_MAX + LEAT_TEXT_PADDING];
     static struct leat_range origins[TEXT_MAX];
     size_t n = size < 2 ? 0 : (size_t)(data[0] | data[1] << 8);
-    struct leat_text source = {.bytes = text, .origins = origins}, with, without;
+    struct leat_text_view source = {.bytes = text, .origins = origins}, with, without;
     struct leat_normalizer_context *contexts[2];
     struct leat_normalizer *normalizer;
     struct leat_error err = LEAT_ERROR_INIT;

@@ -7,8 +7,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct leat_error err = LEAT_ERROR_INIT;
-    struct leat_stats stats;
-    int r = leat_stats_read((const char *)data, size, "a", "stats.json", &stats, &err);
+    struct leat_normalization stats;
+    int r = leat_normalization_read((const char *)data, size, "a", "stats.json", &stats, &err);
 
     if (r < 0 && (err.code != r || !err.message[0]))
         abort();

@@ -53,8 +53,9 @@ void test_model_refuses(const struct leat_model_ops *ops, const char *model_json
     test_model_deinit(&test);
 }
 
-static void check_ids(struct test_model *test, const struct leat_text *text, struct leat_range word,
-                      const struct leat_token *tokens, size_t n_tokens, int code) {
+static void check_ids(struct test_model *test, const struct leat_text_view *text,
+                      struct leat_range word, const struct leat_token *tokens, size_t n_tokens,
+                      int code) {
     size_t n_bytes = word.end - word.start, n;
     int32_t *ids = calloc(n_bytes + LEAT_MODEL_IDS_SLACK, sizeof(*ids));
 
@@ -78,7 +79,7 @@ int test_model_encode(struct test_model *test, const void *word, size_t n_bytes,
     static const char around[] = "<other text>";
     size_t n_around = sizeof(around) - 1, n_tokens = 0, n = n_bytes + 2 * n_around;
     uint8_t *bytes = calloc(1, n + LEAT_TEXT_PADDING);
-    struct leat_text text = {.bytes = bytes, .n_bytes = (uint32_t)n};
+    struct leat_text_view text = {.bytes = bytes, .n_bytes = (uint32_t)n};
     struct leat_range range = {(uint32_t)n_around, (uint32_t)(n_around + n_bytes)};
     struct leat_error err = LEAT_ERROR_INIT;
     int r;

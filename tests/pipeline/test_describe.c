@@ -173,7 +173,7 @@ static void normalize_reads_it(void **state) {
                                  "- normalize: {input: id, output: z, mean: 1, std: 2}\n"
                                  "- select: {fields: [id, z]}\n- batch: {batch_size: 10}";
     struct leat_error err = LEAT_ERROR_INIT;
-    struct leat_stats stats;
+    struct leat_normalization stats;
     struct leat_text text;
     char *rows;
 
@@ -181,11 +181,12 @@ static void normalize_reads_it(void **state) {
     write_data("data.csv", 0, 1001, 0);
     text = describe(CSV, "block_bytes: 4096", stages, true, 0);
     folder_write("stats.json", text.data, text.n_bytes);
-    assert_int_equal(leat_stats_read(text.data, text.n_bytes, "id", "stats", &stats, &err), 0);
+    assert_int_equal(leat_normalization_read(text.data, text.n_bytes, "id", "stats", &stats, &err),
+                     0);
     near(stats.mean, 500);
     near(stats.std, sqrt(1001.0 * 1001 - 1) / sqrt(12));
-    assert_int_equal(leat_stats_read(text.data, text.n_bytes, "name", "stats", &stats, &err),
-                     -EINVAL);
+    assert_int_equal(
+        leat_normalization_read(text.data, text.n_bytes, "name", "stats", &stats, &err), -EINVAL);
     free(text.data);
     rows = stream_head(CSV, "", stages, 1, 1);
     assert_non_null(strstr(rows, "\"id\": -1.7303"));

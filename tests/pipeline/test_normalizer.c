@@ -62,23 +62,23 @@ static void unload(struct fixture *fixture) {
     fixture->normalizer = leat_normalizer_free(fixture->normalizer);
 }
 
-static struct leat_text run(struct fixture *fixture, const struct leat_text *source) {
+static struct leat_text_view run(struct fixture *fixture, const struct leat_text_view *source) {
     struct leat_error err = LEAT_ERROR_INIT;
-    struct leat_text text;
+    struct leat_text_view text;
 
     if (leat_normalizer_run(fixture->normalizer, fixture->context, source, &text, &err) < 0)
         fail_msg("%s", err.message);
     return text;
 }
 
-static bool starts_char(const struct leat_text *text, uint32_t i) {
+static bool starts_char(const struct leat_text_view *text, uint32_t i) {
     return i == text->n_bytes || (text->bytes[i] & 0xc0) != 0x80;
 }
 
 /* Bytes with the origins that a document has in which they begin at `shift`. */
-static struct leat_text make_text(const char *bytes, size_t n, uint32_t shift, uint8_t *copy,
-                                  struct leat_range *origins) {
-    struct leat_text text = {.bytes = copy, .origins = origins, .n_bytes = (uint32_t)n};
+static struct leat_text_view make_text(const char *bytes, size_t n, uint32_t shift, uint8_t *copy,
+                                       struct leat_range *origins) {
+    struct leat_text_view text = {.bytes = copy, .origins = origins, .n_bytes = (uint32_t)n};
 
     assert_true(n <= TEXT_MAX);
     memset(copy, 0xe3, n + LEAT_TEXT_PADDING);
@@ -92,14 +92,14 @@ static struct leat_text make_text(const char *bytes, size_t n, uint32_t shift, u
     return text;
 }
 
-static void check_bytes(const struct leat_text *text, const char *expected, size_t n) {
+static void check_bytes(const struct leat_text_view *text, const char *expected, size_t n) {
     if (text->n_bytes != n || memcmp(text->bytes, expected, n) != 0)
         fail_msg("\"%.*s\", but \"%.*s\" is right", (int)text->n_bytes, (const char *)text->bytes,
                  (int)n, expected);
 }
 
 /* What was 0 before is the start of the document now. */
-static void check_origins(const struct leat_text *text, struct leat_json_node expected,
+static void check_origins(const struct leat_text_view *text, struct leat_json_node expected,
                           uint32_t shift) {
     struct leat_json_iterator iterator;
     struct leat_json_node start, end;
@@ -131,7 +131,7 @@ static void check_case(struct fixture *fixture, struct leat_json_node node) {
     from = leat_json_string(text, &n_text);
     to = leat_json_string(expected, &n_expected);
     for (uint32_t shift = 0; shift <= 1000; shift += 500) {
-        struct leat_text source = make_text(from, n_text, shift, copy, ranges), result;
+        struct leat_text_view source = make_text(from, n_text, shift, copy, ranges), result;
 
         result = run(fixture, &source);
         check_bytes(&result, to, n_expected);
@@ -199,7 +199,7 @@ static void test_blocks(void **state) {
         for (int n = 0; n < 80; n++)
             for (int at = 0; at <= n; at++) {
                 char from[256], to[256];
-                struct leat_text source, result;
+                struct leat_text_view source, result;
 
                 snprintf(
                     from, sizeof(from), "%.*s%s%.*s", at,
@@ -222,7 +222,7 @@ static void test_blocks(void **state) {
 static void check_not_copied(struct fixture *fixture, const char *json, const char *text) {
     uint8_t copy[TEXT_MAX + LEAT_TEXT_PADDING];
     struct leat_range ranges[TEXT_MAX];
-    struct leat_text source = make_text(text, strlen(text), 0, copy, ranges), result;
+    struct leat_text_view source = make_text(text, strlen(text), 0, copy, ranges), result;
 
     source.origins = NULL;
     load_text(fixture, json);
@@ -248,7 +248,7 @@ static void test_not_copied(void **state) {
 static void test_many_marks(void **state) {
     enum { N = 400000 };
     uint8_t *bytes = malloc(2 * N + LEAT_TEXT_PADDING);
-    struct leat_text source = {.bytes = bytes, .n_bytes = 2 * N}, result;
+    struct leat_text_view source = {.bytes = bytes, .n_bytes = 2 * N}, result;
 
     assert_non_null(bytes);
     for (size_t i = 0; i < N; i++)

@@ -36,7 +36,7 @@ struct splitter {
 };
 
 struct text { /* padded, of a size that shows a byte read too far */
-    struct leat_text view;
+    struct leat_text_view view;
     uint8_t *bytes;
     struct leat_range *origins;
 };
@@ -54,9 +54,9 @@ static struct text make_text(const char *bytes, size_t n_bytes, bool has_origins
         for (uint32_t i = at; i < at + n; i++)
             text.origins[i] = (struct leat_range){at, at + n};
     }
-    text.view = (struct leat_text){.bytes = text.bytes,
-                                   .origins = has_origins ? text.origins : NULL,
-                                   .n_bytes = (uint32_t)n_bytes};
+    text.view = (struct leat_text_view){.bytes = text.bytes,
+                                        .origins = has_origins ? text.origins : NULL,
+                                        .n_bytes = (uint32_t)n_bytes};
     return text;
 }
 
@@ -65,7 +65,7 @@ static void free_text(struct text *text) {
     free(text->origins);
 }
 
-static size_t cut(const struct splitter *splitter, const struct leat_text *text, size_t n_max,
+static size_t cut(const struct splitter *splitter, const struct leat_text_view *text, size_t n_max,
                   struct leat_range *words) {
     struct leat_error err = LEAT_ERROR_INIT;
     size_t n = 0, n_more;
@@ -92,7 +92,7 @@ static uint32_t map_byte(uint8_t byte) {
 
 static bool is_word(const struct splitter *splitter, struct leat_range range,
                     struct leat_json_node expected) {
-    const struct leat_text *text = leat_splitter_text(splitter->context);
+    const struct leat_text_view *text = leat_splitter_text(splitter->context);
     uint8_t word[8192];
     size_t n_expected;
     const char *bytes = leat_json_string(expected, &n_expected);

@@ -78,7 +78,7 @@ static int encode(void *context, const uint8_t *word, uint32_t n_bytes, int32_t 
 
 /* Asserts that the cache gives what the function gives; returns how often it was asked. */
 static size_t check(struct leat_word_cache *cache, const struct words *words) {
-    struct leat_text text = {.bytes = words->bytes, .n_bytes = words->n_bytes};
+    struct leat_text_view text = {.bytes = words->bytes, .n_bytes = words->n_bytes};
     int32_t *ids = calloc(words->n_bytes + LEAT_MODEL_IDS_SLACK, sizeof(*ids));
     struct leat_error err = LEAT_ERROR_INIT;
     int32_t expected[BYTES_MAX];
@@ -250,7 +250,7 @@ static int refuse(void *context, const uint8_t *word, uint32_t n_bytes, int32_t 
 
 static void test_errors_are_not_kept(void **state) {
     static const uint8_t bytes[64 + LEAT_TEXT_PADDING] = "ab!!!!!!!!!!!!!!!!!!!!";
-    struct leat_text text = {.bytes = bytes, .n_bytes = 64};
+    struct leat_text_view text = {.bytes = bytes, .n_bytes = 64};
     struct leat_word_cache cache;
     int32_t ids[64 + LEAT_MODEL_IDS_SLACK];
     size_t n_ids;

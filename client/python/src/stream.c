@@ -109,7 +109,7 @@ static int describe(struct stream *self, const struct leat_stream *stream) {
 
 /* Behind a loss or a reload of the daemon's settings the stream may be another one. */
 static bool is_other(const struct stream *self, const struct leat_stream *stream) {
-    return stream->number != self->session && stream->phase == LEAT_SESSION_OPEN;
+    return stream->number != self->session && stream->phase == LEAT_PHASE_OPEN;
 }
 
 /* As describe(); without memory it stays as it was, since a batch may be on its way. */
@@ -214,7 +214,7 @@ static int piece_ms(uint64_t deadline_ns) {
 
 /* A look that neither connects nor decompresses. */
 static bool is_quick(const struct leat_stream *stream) {
-    return stream->phase == LEAT_SESSION_OPEN && !stream->wire.is_stream;
+    return stream->phase == LEAT_PHASE_OPEN && !stream->wire.is_stream;
 }
 
 /* Without the GIL: looks, unless that was done, and waits. */

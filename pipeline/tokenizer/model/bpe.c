@@ -229,7 +229,7 @@ static uint32_t cut(const struct leat_bpe *bpe, const uint8_t *bytes, uint32_t a
     return start;
 }
 
-static int encode_parts(struct leat_model_context *context, const struct leat_text *text,
+static int encode_parts(struct leat_model_context *context, const struct leat_text_view *text,
                         struct leat_range word, int32_t *ids, size_t *ret_n_ids,
                         struct leat_error *err) {
     struct leat_range parts[N_PARTS];
@@ -247,7 +247,7 @@ static int encode_parts(struct leat_model_context *context, const struct leat_te
     return r;
 }
 
-static int encode_uncached(struct leat_model_context *context, const struct leat_text *text,
+static int encode_uncached(struct leat_model_context *context, const struct leat_text_view *text,
                            const struct leat_range *words, size_t n_words, int32_t *ids,
                            size_t *ret_n_ids, struct leat_error *err) {
     int r = 0;
@@ -261,8 +261,8 @@ static int encode_uncached(struct leat_model_context *context, const struct leat
 }
 
 static int bpe_encode(const struct leat_model *model, struct leat_model_context *context,
-                      const struct leat_text *text, const struct leat_range *words, size_t n_words,
-                      int32_t *ids, size_t *ret_n_ids, struct leat_error *err) {
+                      const struct leat_text_view *text, const struct leat_range *words,
+                      size_t n_words, int32_t *ids, size_t *ret_n_ids, struct leat_error *err) {
     const struct leat_bpe *bpe = (const struct leat_bpe *)model;
     size_t n_ids;
     int r = 0;
@@ -282,7 +282,7 @@ static int bpe_encode(const struct leat_model *model, struct leat_model_context 
 }
 
 static int bpe_encode_tokens(const struct leat_model *model, struct leat_model_context *context,
-                             const struct leat_text *text, struct leat_range word,
+                             const struct leat_text_view *text, struct leat_range word,
                              struct leat_token *tokens, size_t *ret_n_tokens,
                              struct leat_error *err) {
     int64_t n = merge_word(context, text->bytes + word.start, word.end - word.start, err);

@@ -53,7 +53,7 @@ static int encode_word(void *opaque, const uint8_t *word, uint32_t n_bytes, int3
 }
 
 static int encode(const struct leat_model *model, struct leat_model_context *context,
-                  const struct leat_text *text, const struct leat_range *words, size_t n_words,
+                  const struct leat_text_view *text, const struct leat_range *words, size_t n_words,
                   int32_t *ids, size_t *ret_n_ids, struct leat_error *err) {
     (void)model;
     return leat_word_cache_encode(&of_context(context)->cache, text, words, n_words, encode_word,
@@ -61,7 +61,7 @@ static int encode(const struct leat_model *model, struct leat_model_context *con
 }
 
 static int encode_tokens(const struct leat_model *model, struct leat_model_context *context,
-                         const struct leat_text *text, struct leat_range word,
+                         const struct leat_text_view *text, struct leat_range word,
                          struct leat_token *tokens, size_t *ret_n_tokens, struct leat_error *err) {
     struct unigram_context *self = of_context(context);
     struct leat_unigram_sink sink = {.tokens = tokens};

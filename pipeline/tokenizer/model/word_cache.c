@@ -369,7 +369,7 @@ static int encode_batch(const struct run *run, const uint8_t *bytes, const struc
     return r;
 }
 
-int leat_word_cache_encode(struct leat_word_cache *cache, const struct leat_text *text,
+int leat_word_cache_encode(struct leat_word_cache *cache, const struct leat_text_view *text,
                            const struct leat_range *words, size_t n_words, leat_word_encode *encode,
                            void *context, int32_t *ids, size_t *ret_n_ids, struct leat_error *err) {
     struct run run = {.cache = cache, .encode = encode, .context = context, .err = err};

@@ -67,7 +67,7 @@ size_t leat_word_cache_n_bytes(const struct leat_word_cache *cache);
 
 /* The ids of all words, one behind the other: what leat_model_ops.encode must do. `encode` is asked
  * for those that are not known. The slots of a batch of words are fetched ahead. */
-int leat_word_cache_encode(struct leat_word_cache *cache, const struct leat_text *text,
+int leat_word_cache_encode(struct leat_word_cache *cache, const struct leat_text_view *text,
                            const struct leat_range *words, size_t n_words, leat_word_encode *encode,
                            void *context, int32_t *ids, size_t *ret_n_ids, struct leat_error *err);
 

@@ -17,8 +17,8 @@
 #define POOL_MAX     (1U << 24)
 #define IS_HANGUL(c) ((c)-0xac00U < 11172)
 
-int leat_char_run(leat_char_fn *function, const void *context, struct leat_step_memory *memory,
-                  struct leat_text *text) {
+int leat_char_run(leat_char_fn *function, const void *context,
+                  struct leat_normalize_step_memory *memory, struct leat_text_view *text) {
     struct leat_writer writer;
     int r = 0;
 
@@ -225,7 +225,7 @@ void leat_char_table_deinit(struct leat_char_table *table) {
 /* Running. */
 
 /* The first place from `at` on where something changes, or the end. */
-static uint32_t find_change(const struct leat_char_table *table, const struct leat_text *text,
+static uint32_t find_change(const struct leat_char_table *table, const struct leat_text_view *text,
                             uint32_t at) {
     uint32_t n_bytes;
 
@@ -278,7 +278,7 @@ static uint32_t put_char(const struct leat_char_table *table, const uint8_t *tex
     }
 }
 
-static int rewrite(const struct leat_char_table *table, const struct leat_text *text,
+static int rewrite(const struct leat_char_table *table, const struct leat_text_view *text,
                    struct leat_writer *writer) {
     struct leat_text_buffer *target = writer->target;
     uint32_t at = writer->at;
@@ -306,8 +306,8 @@ static int rewrite(const struct leat_char_table *table, const struct leat_text *
     return 1;
 }
 
-int leat_char_table_run(const struct leat_char_table *table, struct leat_step_memory *memory,
-                        struct leat_text *text) {
+int leat_char_table_run(const struct leat_char_table *table,
+                        struct leat_normalize_step_memory *memory, struct leat_text_view *text) {
     uint32_t at = find_change(table, text, 0);
     struct leat_writer writer;
     int r;

@@ -18,8 +18,8 @@ typedef uint32_t leat_char_fn(const void *context, uint32_t code_point, uint32_t
 
 /* Rewrites a text; the first of several characters takes the place of the one there was, the others
  * are new. The function never says DIFFICULT. */
-int leat_char_run(leat_char_fn *function, const void *context, struct leat_step_memory *memory,
-                  struct leat_text *text);
+int leat_char_run(leat_char_fn *function, const void *context,
+                  struct leat_normalize_step_memory *memory, struct leat_text_view *text);
 
 struct leat_char_table {
     uint16_t *blocks;  /* of 128 characters each: which block of entries */
@@ -60,5 +60,5 @@ void leat_char_table_deinit(struct leat_char_table *table);
 
 /* Rewrites a text without origins. 1: done; 0: it holds a difficult character, and is as it was;
  * -ENOMEM, -E2BIG. */
-int leat_char_table_run(const struct leat_char_table *table, struct leat_step_memory *memory,
-                        struct leat_text *text);
+int leat_char_table_run(const struct leat_char_table *table,
+                        struct leat_normalize_step_memory *memory, struct leat_text_view *text);

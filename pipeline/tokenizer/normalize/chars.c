@@ -21,7 +21,7 @@ enum bert_option {
 };
 
 struct chars {
-    struct leat_step base;
+    struct leat_normalize_step base;
     leat_char_fn *function;
     uint32_t options;
     struct leat_char_table table;
@@ -125,8 +125,8 @@ static uint32_t bert(const void *context, uint32_t c, uint32_t *ret_code_points)
     return n + 2;
 }
 
-static int run_bert_passes(uint32_t options, struct leat_step_memory *memory,
-                           struct leat_text *text) {
+static int run_bert_passes(uint32_t options, struct leat_normalize_step_memory *memory,
+                           struct leat_text_view *text) {
     int r = 0;
 
     if (options & BERT_CLEAN)
@@ -142,8 +142,9 @@ static int run_bert_passes(uint32_t options, struct leat_step_memory *memory,
     return r;
 }
 
-static int run_chars(const struct leat_step *step, struct leat_step_memory *memory,
-                     struct leat_text *text, struct leat_error *err) {
+static int run_chars(const struct leat_normalize_step *step,
+                     struct leat_normalize_step_memory *memory, struct leat_text_view *text,
+                     struct leat_error *err) {
     const struct chars *chars = (const struct chars *)step;
 
     (void)err;
@@ -158,13 +159,14 @@ static int run_chars(const struct leat_step *step, struct leat_step_memory *memo
     return leat_char_run(chars->function, &chars->options, memory, text);
 }
 
-static void free_chars(struct leat_step *step) {
+static void free_chars(struct leat_normalize_step *step) {
     leat_char_table_deinit(&((struct chars *)step)->table);
     free(step);
 }
 
-static int new_chars(leat_char_fn *function, uint32_t options, struct leat_step **ret_step) {
-    struct chars *chars = leat_step_allocate(sizeof(*chars));
+static int new_chars(leat_char_fn *function, uint32_t options,
+                     struct leat_normalize_step **ret_step) {
+    struct chars *chars = leat_normalize_step_allocate(sizeof(*chars));
     int r;
 
     if (!chars)
@@ -185,28 +187,28 @@ static int new_chars(leat_char_fn *function, uint32_t options, struct leat_step 
     return 0;
 }
 
-static int load_lowercase(const struct leat_component *component, struct leat_step **ret_step,
-                          struct leat_error *err) {
+static int load_lowercase(const struct leat_component *component,
+                          struct leat_normalize_step **ret_step, struct leat_error *err) {
     (void)component;
     (void)err;
     return new_chars(lower, 0, ret_step);
 }
 
-static int load_strip_accents(const struct leat_component *component, struct leat_step **ret_step,
-                              struct leat_error *err) {
+static int load_strip_accents(const struct leat_component *component,
+                              struct leat_normalize_step **ret_step, struct leat_error *err) {
     (void)component;
     (void)err;
     return new_chars(strip_accent, 0, ret_step);
 }
 
-static int load_nmt(const struct leat_component *component, struct leat_step **ret_step,
+static int load_nmt(const struct leat_component *component, struct leat_normalize_step **ret_step,
                     struct leat_error *err) {
     (void)component;
     (void)err;
     return new_chars(nmt, 0, ret_step);
 }
 
-static int load_bert(const struct leat_component *component, struct leat_step **ret_step,
+static int load_bert(const struct leat_component *component, struct leat_normalize_step **ret_step,
                      struct leat_error *err) {
     bool is_clean, is_chinese, is_strip, is_lower;
     int r;
@@ -225,15 +227,17 @@ static int load_bert(const struct leat_component *component, struct leat_step **
                       ret_step);
     if (r < 0)
         return r;
-    leat_step_describe(*ret_step, "BertNormalizer(%s%s%s%s )", is_clean ? " clean" : "",
-                       is_chinese ? " chinese" : "", is_strip ? " strip" : "",
-                       is_lower ? " lower" : "");
+    leat_normalize_step_describe(*ret_step, "BertNormalizer(%s%s%s%s )", is_clean ? " clean" : "",
+                                 is_chinese ? " chinese" : "", is_strip ? " strip" : "",
+                                 is_lower ? " lower" : "");
     return 0;
 }
 
-const struct leat_step_kind leat_step_lowercase = {"Lowercase", load_lowercase, free_chars,
-                                                   run_chars};
-const struct leat_step_kind leat_step_strip_accents = {"StripAccents", load_strip_accents,
-                                                       free_chars, run_chars};
-const struct leat_step_kind leat_step_nmt = {"Nmt", load_nmt, free_chars, run_chars};
-const struct leat_step_kind leat_step_bert = {"BertNormalizer", load_bert, free_chars, run_chars};
+const struct leat_normalize_step_kind leat_normalize_step_lowercase = {"Lowercase", load_lowercase,
+                                                                       free_chars, run_chars};
+const struct leat_normalize_step_kind leat_normalize_step_strip_accents = {
+    "StripAccents", load_strip_accents, free_chars, run_chars};
+const struct leat_normalize_step_kind leat_normalize_step_nmt = {"Nmt", load_nmt, free_chars,
+                                                                 run_chars};
+const struct leat_normalize_step_kind leat_normalize_step_bert = {"BertNormalizer", load_bert,
+                                                                  free_chars, run_chars};

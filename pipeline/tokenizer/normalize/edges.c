@@ -9,23 +9,23 @@
 #include "pipeline/tokenizer/unicode/unicode.h"
 
 struct strip {
-    struct leat_step base;
+    struct leat_normalize_step base;
     bool is_left, is_right;
 };
 
 struct prepend {
-    struct leat_step base;
+    struct leat_normalize_step base;
     uint32_t n_bytes;
     uint8_t bytes[];
 };
 
 struct byte_level {
-    struct leat_step base;
+    struct leat_normalize_step base;
     uint8_t characters[256][2]; /* of GPT-2's alphabet, in UTF-8 */
     uint8_t lengths[256];
 };
 
-static void free_step(struct leat_step *step) {
+static void free_step(struct leat_normalize_step *step) {
     free(step);
 }
 
@@ -35,8 +35,9 @@ static bool is_space(const uint8_t *bytes, uint32_t *ret_n_bytes) {
     return leat_unicode_classes(leat_unicode_decode(bytes, ret_n_bytes)) & LEAT_UNICODE_RUST_SPACE;
 }
 
-static int run_strip(const struct leat_step *step, struct leat_step_memory *memory,
-                     struct leat_text *text, struct leat_error *err) {
+static int run_strip(const struct leat_normalize_step *step,
+                     struct leat_normalize_step_memory *memory, struct leat_text_view *text,
+                     struct leat_error *err) {
     const struct strip *strip = (const struct strip *)step;
     struct leat_range rest = {0, text->n_bytes};
     uint32_t n_bytes;
@@ -54,11 +55,11 @@ static int run_strip(const struct leat_step *step, struct leat_step_memory *memo
             break;
         rest.end = at;
     }
-    *text = leat_text_part(text, rest);
+    *text = leat_text_view_part(text, rest);
     return 0;
 }
 
-static int load_strip(const struct leat_component *component, struct leat_step **ret_step,
+static int load_strip(const struct leat_component *component, struct leat_normalize_step **ret_step,
                       struct leat_error *err) {
     struct strip *strip;
     bool is_left, is_right;
@@ -69,20 +70,22 @@ static int load_strip(const struct leat_component *component, struct leat_step *
         r = leat_component_bool(component, "strip_right", -1, &is_right, err);
     if (r < 0)
         return r;
-    strip = leat_step_allocate(sizeof(*strip));
+    strip = leat_normalize_step_allocate(sizeof(*strip));
     if (!strip)
         return -ENOMEM;
     strip->is_left = is_left;
     strip->is_right = is_right;
-    leat_step_describe(&strip->base, "Strip%s%s", is_left ? " left" : "", is_right ? " right" : "");
+    leat_normalize_step_describe(&strip->base, "Strip%s%s", is_left ? " left" : "",
+                                 is_right ? " right" : "");
     *ret_step = &strip->base;
     return 0;
 }
 
 /* Prepend. The new characters share the origin of the first one; nothing before an empty text. */
 
-static int run_prepend(const struct leat_step *step, struct leat_step_memory *memory,
-                       struct leat_text *text, struct leat_error *err) {
+static int run_prepend(const struct leat_normalize_step *step,
+                       struct leat_normalize_step_memory *memory, struct leat_text_view *text,
+                       struct leat_error *err) {
     const struct prepend *prepend = (const struct prepend *)step;
     struct leat_writer writer;
     int r;
@@ -98,8 +101,8 @@ static int run_prepend(const struct leat_step *step, struct leat_step_memory *me
     return leat_writer_end(&writer, text);
 }
 
-static int load_prepend(const struct leat_component *component, struct leat_step **ret_step,
-                        struct leat_error *err) {
+static int load_prepend(const struct leat_component *component,
+                        struct leat_normalize_step **ret_step, struct leat_error *err) {
     struct prepend *prepend;
     const char *bytes;
     size_t n_bytes;
@@ -108,12 +111,12 @@ static int load_prepend(const struct leat_component *component, struct leat_step
     r = leat_component_string(component, "prepend", NULL, &bytes, &n_bytes, err);
     if (r < 0)
         return r;
-    prepend = leat_step_allocate(sizeof(*prepend) + n_bytes);
+    prepend = leat_normalize_step_allocate(sizeof(*prepend) + n_bytes);
     if (!prepend)
         return -ENOMEM;
     prepend->n_bytes = (uint32_t)n_bytes;
     memcpy(prepend->bytes, bytes, n_bytes);
-    leat_step_describe(&prepend->base, "Prepend \"%.64s\"", bytes);
+    leat_normalize_step_describe(&prepend->base, "Prepend \"%.64s\"", bytes);
     *ret_step = &prepend->base;
     return 0;
 }
@@ -121,8 +124,8 @@ static int load_prepend(const struct leat_component *component, struct leat_step
 /* ByteLevel. */
 
 /* Each byte becomes one or two; without origins. */
-static int run_bytes(const struct byte_level *byte_level, struct leat_step_memory *memory,
-                     struct leat_text *text) {
+static int run_bytes(const struct byte_level *byte_level, struct leat_normalize_step_memory *memory,
+                     struct leat_text_view *text) {
     struct leat_writer writer;
     uint8_t *target;
     int r;
@@ -141,8 +144,9 @@ static int run_bytes(const struct byte_level *byte_level, struct leat_step_memor
     return 0;
 }
 
-static int run_byte_level(const struct leat_step *step, struct leat_step_memory *memory,
-                          struct leat_text *text, struct leat_error *err) {
+static int run_byte_level(const struct leat_normalize_step *step,
+                          struct leat_normalize_step_memory *memory, struct leat_text_view *text,
+                          struct leat_error *err) {
     const struct byte_level *byte_level = (const struct byte_level *)step;
     struct leat_writer writer;
     int r = 0;
@@ -163,9 +167,9 @@ static int run_byte_level(const struct leat_step *step, struct leat_step_memory 
 }
 
 /* Printable bytes of Latin-1 stand for themselves, the others for U+0100 on, in order. */
-static int load_byte_level(const struct leat_component *component, struct leat_step **ret_step,
-                           struct leat_error *err) {
-    struct byte_level *byte_level = leat_step_allocate(sizeof(*byte_level));
+static int load_byte_level(const struct leat_component *component,
+                           struct leat_normalize_step **ret_step, struct leat_error *err) {
+    struct byte_level *byte_level = leat_normalize_step_allocate(sizeof(*byte_level));
     uint32_t next = 0x100;
 
     (void)component;
@@ -182,7 +186,9 @@ static int load_byte_level(const struct leat_component *component, struct leat_s
     return 0;
 }
 
-const struct leat_step_kind leat_step_strip = {"Strip", load_strip, free_step, run_strip};
-const struct leat_step_kind leat_step_prepend = {"Prepend", load_prepend, free_step, run_prepend};
-const struct leat_step_kind leat_step_byte_level = {"ByteLevel", load_byte_level, free_step,
-                                                    run_byte_level};
+const struct leat_normalize_step_kind leat_normalize_step_strip = {"Strip", load_strip, free_step,
+                                                                   run_strip};
+const struct leat_normalize_step_kind leat_normalize_step_prepend = {"Prepend", load_prepend,
+                                                                     free_step, run_prepend};
+const struct leat_normalize_step_kind leat_normalize_step_byte_level = {
+    "ByteLevel", load_byte_level, free_step, run_byte_level};

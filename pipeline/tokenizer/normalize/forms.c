@@ -25,7 +25,7 @@ struct leat_form_item {
 };
 
 struct form {
-    struct leat_step base;
+    struct leat_normalize_step base;
     enum leat_form form;
 };
 
@@ -46,7 +46,7 @@ static uint8_t first_byte(enum leat_form form) {
 
 /* The first place from `at` on, where a character begins, that is not stable, or the end;
  * *ret_last is where the stable character before it begins, if there is one, else the place. */
-static uint32_t find_unstable(enum leat_form form, const struct leat_text *text, uint32_t at,
+static uint32_t find_unstable(enum leat_form form, const struct leat_text_view *text, uint32_t at,
                               uint32_t *ret_last) {
     uint32_t start = at, n_bytes;
 
@@ -67,7 +67,7 @@ static uint32_t find_unstable(enum leat_form form, const struct leat_text *text,
 
 /* Behind the character at `at`, where the next one begins that has nothing to do with those before
  * it, or the end. */
-static uint32_t find_boundary(enum leat_form form, const struct leat_text *text, uint32_t at) {
+static uint32_t find_boundary(enum leat_form form, const struct leat_text_view *text, uint32_t at) {
     uint32_t n_bytes;
 
     leat_unicode_decode(text->bytes + at, &n_bytes);
@@ -83,7 +83,7 @@ static uint32_t find_boundary(enum leat_form form, const struct leat_text *text,
 /* Normalizing a segment. */
 
 /* Room for `need` items, of which the first n are kept, and for as many behind them. */
-static int reserve(struct leat_step_memory *memory, size_t n, size_t need) {
+static int reserve(struct leat_normalize_step_memory *memory, size_t n, size_t need) {
     size_t capacity = need + need / 2 + 256;
     struct leat_form_item *items;
 
@@ -101,7 +101,7 @@ static int reserve(struct leat_step_memory *memory, size_t n, size_t need) {
 }
 
 static int decompose(enum leat_form form, const uint8_t *bytes, uint32_t n_bytes,
-                     struct leat_step_memory *memory, size_t *ret_n_items) {
+                     struct leat_normalize_step_memory *memory, size_t *ret_n_items) {
     bool is_compatible = form == LEAT_FORM_NFKC || form == LEAT_FORM_NFKD;
     size_t n_items = 0;
     int r = 0;
@@ -223,7 +223,7 @@ static bool is_same(const struct leat_form_item *items, size_t n, const uint8_t 
     return at == n_bytes;
 }
 
-static int put_segment(enum leat_form form, struct leat_step_memory *memory,
+static int put_segment(enum leat_form form, struct leat_normalize_step_memory *memory,
                        struct leat_writer *writer, uint32_t end) {
     const uint8_t *bytes = writer->source.bytes + writer->at;
     uint32_t n_bytes = end - writer->at;
@@ -243,7 +243,8 @@ static int put_segment(enum leat_form form, struct leat_step_memory *memory,
     return put_items(writer, memory->forms, n, n_bytes);
 }
 
-int leat_form_run(enum leat_form form, struct leat_step_memory *memory, struct leat_text *text) {
+int leat_form_run(enum leat_form form, struct leat_normalize_step_memory *memory,
+                  struct leat_text_view *text) {
     struct leat_writer writer;
     int r = 0;
 
@@ -264,18 +265,19 @@ int leat_form_run(enum leat_form form, struct leat_step_memory *memory, struct l
 
 /* The steps. */
 
-static int run_form(const struct leat_step *step, struct leat_step_memory *memory,
-                    struct leat_text *text, struct leat_error *err) {
+static int run_form(const struct leat_normalize_step *step,
+                    struct leat_normalize_step_memory *memory, struct leat_text_view *text,
+                    struct leat_error *err) {
     (void)err;
     return leat_form_run(((const struct form *)step)->form, memory, text);
 }
 
-static void free_form(struct leat_step *step) {
+static void free_form(struct leat_normalize_step *step) {
     free(step);
 }
 
-static int load_form(enum leat_form kind, struct leat_step **ret_step) {
-    struct form *form = leat_step_allocate(sizeof(*form));
+static int load_form(enum leat_form kind, struct leat_normalize_step **ret_step) {
+    struct form *form = leat_normalize_step_allocate(sizeof(*form));
 
     if (!form)
         return -ENOMEM;
@@ -285,8 +287,8 @@ static int load_form(enum leat_form kind, struct leat_step **ret_step) {
 }
 
 #define STEP(name, form)                                                                           \
-    static int load_##name(const struct leat_component *component, struct leat_step **ret_step,    \
-                           struct leat_error *err) {                                               \
+    static int load_##name(const struct leat_component *component,                                 \
+                           struct leat_normalize_step **ret_step, struct leat_error *err) {        \
         (void)component;                                                                           \
         (void)err;                                                                                 \
         return load_form(form, ret_step);                                                          \
@@ -297,7 +299,11 @@ STEP(nfd, LEAT_FORM_NFD)
 STEP(nfkc, LEAT_FORM_NFKC)
 STEP(nfkd, LEAT_FORM_NFKD)
 
-const struct leat_step_kind leat_step_nfc = {"NFC", load_nfc, free_form, run_form};
-const struct leat_step_kind leat_step_nfd = {"NFD", load_nfd, free_form, run_form};
-const struct leat_step_kind leat_step_nfkc = {"NFKC", load_nfkc, free_form, run_form};
-const struct leat_step_kind leat_step_nfkd = {"NFKD", load_nfkd, free_form, run_form};
+const struct leat_normalize_step_kind leat_normalize_step_nfc = {"NFC", load_nfc, free_form,
+                                                                 run_form};
+const struct leat_normalize_step_kind leat_normalize_step_nfd = {"NFD", load_nfd, free_form,
+                                                                 run_form};
+const struct leat_normalize_step_kind leat_normalize_step_nfkc = {"NFKC", load_nfkc, free_form,
+                                                                  run_form};
+const struct leat_normalize_step_kind leat_normalize_step_nfkd = {"NFKD", load_nfkd, free_form,
+                                                                  run_form};

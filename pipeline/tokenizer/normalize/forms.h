@@ -5,4 +5,5 @@
 #include "pipeline/tokenizer/unicode/form.h"
 
 /* 0, -ENOMEM, -E2BIG. */
-int leat_form_run(enum leat_form form, struct leat_step_memory *memory, struct leat_text *text);
+int leat_form_run(enum leat_form form, struct leat_normalize_step_memory *memory,
+                  struct leat_text_view *text);

@@ -21,7 +21,7 @@
 #define CLUSTER_BYTES_MAX 5
 
 struct precompiled {
-    struct leat_step base;
+    struct leat_normalize_step base;
     struct leat_charsmap map;
     struct leat_char_table table; /* of single characters */
 };
@@ -102,12 +102,12 @@ static int run_cluster(struct run *run, const uint8_t *source, uint32_t n_source
 }
 
 /* A character beyond ASCII may belong to the one before it: that is no part of the run then. */
-static uint32_t end_run(const struct leat_text *text, uint32_t start, uint32_t end) {
+static uint32_t end_run(const struct leat_text_view *text, uint32_t start, uint32_t end) {
     return end < text->n_bytes && end > start && text->bytes[end] >= 0x80 ? end - 1 : end;
 }
 
 /* ASCII from `at` on, which stays or becomes blanks whatever comes behind it. */
-static int run_ascii(struct run *run, const struct leat_text *text, uint32_t at,
+static int run_ascii(struct run *run, const struct leat_text_view *text, uint32_t at,
                      uint32_t *ret_n_bytes) {
     const struct leat_ascii_map *map = &run->precompiled->table.ascii;
     struct leat_text_buffer *target = run->writer.target;
@@ -134,7 +134,7 @@ static int run_ascii(struct run *run, const struct leat_text *text, uint32_t at,
 #define BIT(kind) (1U << LEAT_GRAPHEME_##kind)
 
 /* Whether a cluster that begins with this character is no more than it. (It may say no.) */
-static bool is_alone(const struct leat_text *text, uint32_t at, uint32_t c, uint32_t n_bytes) {
+static bool is_alone(const struct leat_text_view *text, uint32_t at, uint32_t c, uint32_t n_bytes) {
     const uint32_t never = BIT(CONTROL) | BIT(LF);
     const uint32_t maybe = BIT(OTHER) | BIT(LV) | BIT(LVT) | BIT(PICTOGRAPHIC) | BIT(CONSONANT);
     const uint32_t joining = BIT(EXTEND) | BIT(EXTEND_CONJUNCT) | BIT(LINKER) | BIT(ZWJ) |
@@ -153,7 +153,7 @@ static bool is_alone(const struct leat_text *text, uint32_t at, uint32_t c, uint
 }
 
 /* Without origins: the next character, if the table tells; 0: it does not. */
-static int run_char(struct run *run, const struct leat_text *text, uint32_t at,
+static int run_char(struct run *run, const struct leat_text_view *text, uint32_t at,
                     uint32_t *ret_n_bytes) {
     const struct leat_char_table *table = &run->precompiled->table;
     uint32_t c = leat_unicode_decode(text->bytes + at, ret_n_bytes);
@@ -170,7 +170,7 @@ static int run_char(struct run *run, const struct leat_text *text, uint32_t at,
     return r < 0 ? r : 1;
 }
 
-static int run_plain(struct run *run, const struct leat_text *text) {
+static int run_plain(struct run *run, const struct leat_text_view *text) {
     bool maps_ascii = run->precompiled->table.maps_ascii;
     int r = 0;
 
@@ -189,7 +189,7 @@ static int run_plain(struct run *run, const struct leat_text *text) {
     return r < 0 ? r : 0;
 }
 
-static int run_with_origins(struct run *run, const struct leat_text *text) {
+static int run_with_origins(struct run *run, const struct leat_text_view *text) {
     int r = 0;
 
     for (uint32_t at = 0, n; at < text->n_bytes && r == 0; at += n) {
@@ -201,8 +201,9 @@ static int run_with_origins(struct run *run, const struct leat_text *text) {
     return r;
 }
 
-static int run_precompiled(const struct leat_step *step, struct leat_step_memory *memory,
-                           struct leat_text *text, struct leat_error *err) {
+static int run_precompiled(const struct leat_normalize_step *step,
+                           struct leat_normalize_step_memory *memory, struct leat_text_view *text,
+                           struct leat_error *err) {
     struct run run = {.precompiled = (const struct precompiled *)step};
     int r;
 
@@ -214,7 +215,7 @@ static int run_precompiled(const struct leat_step *step, struct leat_step_memory
 
 /* Loading. */
 
-static void free_precompiled(struct leat_step *step) {
+static void free_precompiled(struct leat_normalize_step *step) {
     leat_charsmap_deinit(&((struct precompiled *)step)->map);
     leat_char_table_deinit(&((struct precompiled *)step)->table);
     free(step);
@@ -252,8 +253,8 @@ static bool is_kept(const void *context, uint32_t first) {
            leat_charsmap_is_apart(context, bytes, leat_unicode_encode(first, bytes) - 1);
 }
 
-static int load_precompiled(const struct leat_component *component, struct leat_step **ret_step,
-                            struct leat_error *err) {
+static int load_precompiled(const struct leat_component *component,
+                            struct leat_normalize_step **ret_step, struct leat_error *err) {
     struct leat_component child;
     struct precompiled *precompiled;
     const char *text;
@@ -263,7 +264,7 @@ static int load_precompiled(const struct leat_component *component, struct leat_
     r = leat_component_string(component, "precompiled_charsmap", NULL, &text, &n_bytes, err);
     if (r < 0)
         return r;
-    precompiled = leat_step_allocate(sizeof(*precompiled));
+    precompiled = leat_normalize_step_allocate(sizeof(*precompiled));
     if (!precompiled)
         return -ENOMEM;
     r = leat_charsmap_init(&precompiled->map, text, n_bytes, err);
@@ -290,5 +291,5 @@ static int load_precompiled(const struct leat_component *component, struct leat_
     return 0;
 }
 
-const struct leat_step_kind leat_step_precompiled = {"Precompiled", load_precompiled,
-                                                     free_precompiled, run_precompiled};
+const struct leat_normalize_step_kind leat_normalize_step_precompiled = {
+    "Precompiled", load_precompiled, free_precompiled, run_precompiled};

@@ -16,7 +16,7 @@
 #define BLOCK 64
 
 struct replace {
-    struct leat_step base;
+    struct leat_normalize_step base;
     struct leat_regex *regex; /* NULL: a string, or a run */
     uint8_t *pattern;
     uint32_t n_pattern;
@@ -28,8 +28,8 @@ struct replace {
 };
 
 /* Finds the next match from `at` on; true: *ret_match. */
-static bool find_string(const struct replace *replace, const struct leat_text *text, uint32_t at,
-                        struct leat_range *ret_match) {
+static bool find_string(const struct replace *replace, const struct leat_text_view *text,
+                        uint32_t at, struct leat_range *ret_match) {
     const uint8_t *found;
 
     if (at > text->n_bytes)
@@ -52,14 +52,14 @@ static uint32_t measure_space(const struct replace *replace, const uint8_t *byte
 }
 
 /* The next place that a character which the run may hold could begin at. */
-static uint32_t skip_others(const struct replace *replace, const struct leat_text *text,
+static uint32_t skip_others(const struct replace *replace, const struct leat_text_view *text,
                             uint32_t at) {
     while (at < text->n_bytes && !replace->may_begin[text->bytes[at]])
         at++;
     return at;
 }
 
-static bool find_run(const struct replace *replace, const struct leat_text *text, uint32_t at,
+static bool find_run(const struct replace *replace, const struct leat_text_view *text, uint32_t at,
                      struct leat_range *ret_match) {
     for (at = skip_others(replace, text, at); at < text->n_bytes;
          at = skip_others(replace, text, at)) {
@@ -103,7 +103,7 @@ static int put_match(struct leat_writer *writer, const struct replace *replace,
 }
 
 static int replace_found(const struct replace *replace, struct leat_writer *writer,
-                         const struct leat_text *text) {
+                         const struct leat_text_view *text) {
     struct leat_range match;
     int r = 0;
 
@@ -114,7 +114,7 @@ static int replace_found(const struct replace *replace, struct leat_writer *writ
 }
 
 static int replace_empty(const struct replace *replace, struct leat_writer *writer,
-                         const struct leat_text *text) {
+                         const struct leat_text_view *text) {
     int r = 0;
 
     for (uint32_t n_bytes; writer->at < text->n_bytes && r == 0;) {
@@ -127,8 +127,8 @@ static int replace_empty(const struct replace *replace, struct leat_writer *writ
                : leat_writer_insert(writer, replace->content, replace->n_content);
 }
 
-static int replace_regex(const struct replace *replace, struct leat_step_memory *memory,
-                         struct leat_writer *writer, const struct leat_text *text,
+static int replace_regex(const struct replace *replace, struct leat_normalize_step_memory *memory,
+                         struct leat_writer *writer, const struct leat_text_view *text,
                          struct leat_error *err) {
     struct leat_regex_search search = {.text = text->bytes, .n_bytes = text->n_bytes};
     struct leat_range match;
@@ -158,13 +158,13 @@ static uint64_t mask_equal(const uint8_t *block, uint8_t byte) {
            (uint64_t)leat_ascii_mask_equal(block + 48, byte) << 48;
 }
 
-static uint64_t mask_block(const struct leat_text *text, uint32_t at, uint8_t byte) {
+static uint64_t mask_block(const struct leat_text_view *text, uint32_t at, uint8_t byte) {
     uint64_t mask = mask_equal(text->bytes + at, byte);
 
     return text->n_bytes - at < BLOCK ? mask & ((UINT64_C(1) << (text->n_bytes - at)) - 1) : mask;
 }
 
-static uint32_t count_byte(const struct leat_text *text, uint8_t byte) {
+static uint32_t count_byte(const struct leat_text_view *text, uint8_t byte) {
     uint32_t n = 0;
 
     for (uint32_t at = 0; at < text->n_bytes; at += BLOCK)
@@ -192,8 +192,8 @@ static uint8_t *rewrite_block(const struct replace *replace, const uint8_t *bloc
     }
 }
 
-static int replace_byte(const struct replace *replace, struct leat_step_memory *memory,
-                        struct leat_text *text) {
+static int replace_byte(const struct replace *replace, struct leat_normalize_step_memory *memory,
+                        struct leat_text_view *text) {
     uint32_t n = count_byte(text, replace->pattern[0]);
     struct leat_writer writer;
     uint8_t *target;
@@ -215,8 +215,9 @@ static int replace_byte(const struct replace *replace, struct leat_step_memory *
     return 0;
 }
 
-static int run_replace(const struct leat_step *step, struct leat_step_memory *memory,
-                       struct leat_text *text, struct leat_error *err) {
+static int run_replace(const struct leat_normalize_step *step,
+                       struct leat_normalize_step_memory *memory, struct leat_text_view *text,
+                       struct leat_error *err) {
     const struct replace *replace = (const struct replace *)step;
     struct leat_writer writer;
     int r;
@@ -239,7 +240,7 @@ static int run_replace(const struct leat_step *step, struct leat_step_memory *me
 
 /* Loading. */
 
-static void free_replace(struct leat_step *step) {
+static void free_replace(struct leat_normalize_step *step) {
     struct replace *replace = (struct replace *)step;
 
     leat_regex_free(replace->regex);
@@ -318,14 +319,15 @@ static int load_into(struct replace *replace, const struct leat_component *compo
         r = compile(replace, &regex, err);
     if (r < 0)
         return r;
-    leat_step_describe(&replace->base, "Replace %s\"%.48s\" by \"%.48s\"", is_regex ? "regex " : "",
-                       (const char *)replace->pattern, (const char *)replace->content);
+    leat_normalize_step_describe(&replace->base, "Replace %s\"%.48s\" by \"%.48s\"",
+                                 is_regex ? "regex " : "", (const char *)replace->pattern,
+                                 (const char *)replace->content);
     return 0;
 }
 
-static int load_replace(const struct leat_component *component, struct leat_step **ret_step,
-                        struct leat_error *err) {
-    struct replace *replace = leat_step_allocate(sizeof(*replace));
+static int load_replace(const struct leat_component *component,
+                        struct leat_normalize_step **ret_step, struct leat_error *err) {
+    struct replace *replace = leat_normalize_step_allocate(sizeof(*replace));
     int r;
 
     if (!replace)
@@ -339,5 +341,5 @@ static int load_replace(const struct leat_component *component, struct leat_step
     return 0;
 }
 
-const struct leat_step_kind leat_step_replace = {"Replace", load_replace, free_replace,
-                                                 run_replace};
+const struct leat_normalize_step_kind leat_normalize_step_replace = {"Replace", load_replace,
+                                                                     free_replace, run_replace};

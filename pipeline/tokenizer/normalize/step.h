@@ -8,13 +8,13 @@
 #include "pipeline/tokenizer/component.h"
 #include "pipeline/tokenizer/normalize/writer.h"
 
-#define LEAT_STEP_DESCRIPTION_MAX 128
+#define LEAT_NORMALIZE_STEP_DESCRIPTION_MAX 128
 
 struct leat_regex_context;
 struct leat_form_item;
 
 /* Owner: the job. */
-struct leat_step_memory {
+struct leat_normalize_step_memory {
     struct leat_writer_memory writer;
     struct leat_form_item *forms; /* of NFC and its like: 2 * forms_capacity */
     size_t forms_capacity;
@@ -22,34 +22,35 @@ struct leat_step_memory {
 };
 
 /* No case, form or alphabet of Unicode makes more bytes than these of one. */
-#define LEAT_STEP_GROWTH 16
+#define LEAT_NORMALIZE_STEP_GROWTH 16
 
-struct leat_step {
-    const struct leat_step_kind *kind;
+struct leat_normalize_step {
+    const struct leat_normalize_step_kind *kind;
     size_t n_bytes;  /* of memory */
-    uint32_t growth; /* bytes that it makes of one at most, and of nothing; LEAT_STEP_GROWTH if the
-                        step says nothing else */
-    char description[LEAT_STEP_DESCRIPTION_MAX];
+    uint32_t growth; /* bytes that it makes of one at most, and of nothing;
+                        LEAT_NORMALIZE_STEP_GROWTH if the step says nothing else */
+    char description[LEAT_NORMALIZE_STEP_DESCRIPTION_MAX];
 };
 
-struct leat_step_kind {
+struct leat_normalize_step_kind {
     const char *name; /* the `type` */
     /* Loads a step (kind is set by the caller). 0 or a negative errno with err set. */
-    int (*load)(const struct leat_component *component, struct leat_step **ret_step,
+    int (*load)(const struct leat_component *component, struct leat_normalize_step **ret_step,
                 struct leat_error *err);
-    void (*free)(struct leat_step *step);
+    void (*free)(struct leat_normalize_step *step);
     /* 0, -ENOMEM, -E2BIG; other errors with err set. */
-    int (*run)(const struct leat_step *step, struct leat_step_memory *memory,
-               struct leat_text *text, struct leat_error *err);
+    int (*run)(const struct leat_normalize_step *step, struct leat_normalize_step_memory *memory,
+               struct leat_text_view *text, struct leat_error *err);
 };
 
-extern const struct leat_step_kind leat_step_bert, leat_step_strip, leat_step_strip_accents,
-    leat_step_nfc, leat_step_nfd, leat_step_nfkc, leat_step_nfkd, leat_step_lowercase,
-    leat_step_nmt, leat_step_precompiled, leat_step_replace, leat_step_prepend,
-    leat_step_byte_level;
+extern const struct leat_normalize_step_kind leat_normalize_step_bert, leat_normalize_step_strip,
+    leat_normalize_step_strip_accents, leat_normalize_step_nfc, leat_normalize_step_nfd,
+    leat_normalize_step_nfkc, leat_normalize_step_nfkd, leat_normalize_step_lowercase,
+    leat_normalize_step_nmt, leat_normalize_step_precompiled, leat_normalize_step_replace,
+    leat_normalize_step_prepend, leat_normalize_step_byte_level;
 
 /* Zeroed memory for a step that is n_bytes large, NULL if there is none. */
-void *leat_step_allocate(size_t n_bytes);
+void *leat_normalize_step_allocate(size_t n_bytes);
 /* Appends to a description what fits. */
-__attribute__((format(printf, 2, 3))) void leat_step_describe(struct leat_step *step,
-                                                              const char *format, ...);
+__attribute__((format(printf, 2, 3))) void
+leat_normalize_step_describe(struct leat_normalize_step *step, const char *format, ...);

@@ -11,7 +11,7 @@ void leat_writer_memory_deinit(struct leat_writer_memory *memory) {
 }
 
 void leat_writer_begin(struct leat_writer *writer, struct leat_writer_memory *memory,
-                       const struct leat_text *source) {
+                       const struct leat_text_view *source) {
     const struct leat_text_buffer *first = &memory->buffers[0];
     uintptr_t at = (uintptr_t)source->bytes, start = (uintptr_t)first->bytes;
     bool is_first = first->bytes && at >= start && at <= start + first->capacity;
@@ -46,7 +46,7 @@ static size_t expected(const struct leat_writer *writer, size_t n_more) {
 }
 
 int leat_writer_flush(struct leat_writer *writer, size_t n_more) {
-    const struct leat_text *source = &writer->source;
+    const struct leat_text_view *source = &writer->source;
     struct leat_text_buffer *target = writer->target;
     uint32_t n = writer->at - writer->kept;
     int r;
@@ -143,7 +143,7 @@ int leat_writer_put(struct leat_writer *writer, uint32_t code_point, int32_t cha
     return leat_writer_skip(writer, n_bytes_of(writer, writer->at, (uint32_t)-change));
 }
 
-int leat_writer_end(struct leat_writer *writer, struct leat_text *text) {
+int leat_writer_end(struct leat_writer *writer, struct leat_text_view *text) {
     int r = 0;
 
     if (!writer->has_changed && writer->at == writer->source.n_bytes)

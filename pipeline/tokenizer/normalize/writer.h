@@ -27,7 +27,7 @@ struct leat_writer_memory {
 };
 
 struct leat_writer {
-    struct leat_text source;
+    struct leat_text_view source;
     struct leat_writer_memory *memory;
     struct leat_text_buffer *target;
     uint32_t start;
@@ -39,7 +39,7 @@ struct leat_writer {
 void leat_writer_memory_deinit(struct leat_writer_memory *memory);
 
 void leat_writer_begin(struct leat_writer *writer, struct leat_writer_memory *memory,
-                       const struct leat_text *source);
+                       const struct leat_text_view *source);
 
 /* The next n bytes of the source stay. */
 static inline void leat_writer_keep(struct leat_writer *writer, uint32_t n_bytes) {
@@ -59,4 +59,4 @@ int leat_writer_replace(struct leat_writer *writer, uint32_t n_source, const voi
 int leat_writer_put(struct leat_writer *writer, uint32_t code_point, int32_t change);
 
 /* The rest of the source is dropped. *text, which the source was, is the result. */
-int leat_writer_end(struct leat_writer *writer, struct leat_text *text);
+int leat_writer_end(struct leat_writer *writer, struct leat_text_view *text);

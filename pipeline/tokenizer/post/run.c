@@ -18,7 +18,7 @@ struct run {
     const struct leat_post_layout *layout;
     const struct leat_encoding *texts[2];
     const struct leat_post_speller *speller;
-    struct leat_cut cuts[2];
+    struct leat_truncation_cut cuts[2];
     size_t parts[LEAT_POST_TEXTS_MAX]; /* the choice */
 
     struct leat_encoding **encodings;
@@ -51,7 +51,7 @@ static int append_text(const struct run *run, const struct leat_post_item *item,
                        struct leat_encoding *encoding) {
     size_t text = text_index(item), at = encoding->n, start, end;
 
-    leat_cut_part(&run->cuts[text], part, &start, &end);
+    leat_truncation_cut_part(&run->cuts[text], part, &start, &end);
     if (leat_encoding_append(encoding, run->texts[text], start, end,
                              part ? item->overflow_type_id : item->type_id) < 0)
         return -ENOMEM;
@@ -139,7 +139,8 @@ static int plan(struct run *run, const struct leat_truncation *truncation, struc
     size_t n_texts = run->texts[1] ? 2 : 1;
     size_t n_tokens[2] = {run->texts[0]->n, n_texts > 1 ? run->texts[1]->n : 0};
 
-    return leat_cut_plan(truncation, run->layout->n_added, n_tokens, n_texts, run->cuts, err);
+    return leat_truncation_cut_plan(truncation, run->layout->n_added, n_tokens, n_texts, run->cuts,
+                                    err);
 }
 
 int leat_post_run(const struct leat_post *post, const struct leat_truncation *truncation,

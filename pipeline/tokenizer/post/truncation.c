@@ -91,7 +91,7 @@ static int choose_lengths(const struct leat_truncation *truncation, size_t max, 
     return 0;
 }
 
-static int cut(struct leat_cut *cut, size_t keep, struct leat_error *err) {
+static int cut(struct leat_truncation_cut *cut, size_t keep, struct leat_error *err) {
     size_t step;
 
     if (keep >= cut->n)
@@ -111,13 +111,14 @@ static int cut(struct leat_cut *cut, size_t keep, struct leat_error *err) {
     return 0;
 }
 
-int leat_cut_plan(const struct leat_truncation *truncation, size_t n_added, const size_t *n_tokens,
-                  size_t n_texts, struct leat_cut cuts[2], struct leat_error *err) {
+int leat_truncation_cut_plan(const struct leat_truncation *truncation, size_t n_added,
+                             const size_t *n_tokens, size_t n_texts,
+                             struct leat_truncation_cut cuts[2], struct leat_error *err) {
     size_t keep[2] = {n_tokens[0], n_texts > 1 ? n_tokens[1] : 0};
     int r;
 
     for (size_t i = 0; i < n_texts; i++)
-        cuts[i] = (struct leat_cut){.n = keep[i], .keep = keep[i], .n_parts = 1};
+        cuts[i] = (struct leat_truncation_cut){.n = keep[i], .keep = keep[i], .n_parts = 1};
     if (!truncation || !truncation->is_on)
         return 0;
     if (truncation->max_length < n_added) /* HF does not truncate at all then */
@@ -131,7 +132,8 @@ int leat_cut_plan(const struct leat_truncation *truncation, size_t n_added, cons
     return r;
 }
 
-void leat_cut_part(const struct leat_cut *cut, size_t i, size_t *ret_start, size_t *ret_end) {
+void leat_truncation_cut_part(const struct leat_truncation_cut *cut, size_t i, size_t *ret_start,
+                              size_t *ret_end) {
     size_t skipped = i * (cut->keep - cut->stride);
 
     if (cut->n_parts == 1 || cut->keep == 0) { /* all, or nothing with all as its overflow */

@@ -8,29 +8,29 @@
 
 #include "pipeline/tokenizer/split/scan_text.h"
 
-void leat_cut_begin(struct leat_cut *cut, const struct leat_step *step, const uint8_t *text,
-                    struct leat_range piece) {
+void leat_split_cut_begin(struct leat_split_cut *cut, const struct leat_split_step *step,
+                          const uint8_t *text, struct leat_range piece) {
     struct leat_regex_context *regex = cut->regex;
     struct leat_error *err = cut->err;
 
     cut->text = text;
     cut->at = piece.start;
     cut->end = piece.end;
-    if (step->kind == LEAT_STEP_SCAN)
+    if (step->kind == LEAT_SPLIT_STEP_SCAN)
         return;
-    *cut = (struct leat_cut){.text = text,
-                             .at = piece.start,
-                             .end = piece.end,
-                             .is_pending = true,
-                             .base = piece.start,
-                             .regex = regex,
-                             .err = err};
-    if (step->kind == LEAT_STEP_REGEX)
+    *cut = (struct leat_split_cut){.text = text,
+                                   .at = piece.start,
+                                   .end = piece.end,
+                                   .is_pending = true,
+                                   .base = piece.start,
+                                   .regex = regex,
+                                   .err = err};
+    if (step->kind == LEAT_SPLIT_STEP_REGEX)
         cut->search = (struct leat_regex_search){.text = text + piece.start,
                                                  .n_bytes = piece.end - piece.start};
 }
 
-static bool find_string(const struct leat_cut *cut, const struct leat_step *step,
+static bool find_string(const struct leat_split_cut *cut, const struct leat_split_step *step,
                         struct leat_range *ret_match) {
     const uint8_t *found =
         memmem(cut->text + cut->at, cut->end - cut->at, step->bytes, step->n_bytes);
@@ -42,7 +42,7 @@ static bool find_string(const struct leat_cut *cut, const struct leat_step *step
     return true;
 }
 
-static bool find_class(const struct leat_cut *cut, const struct leat_step *step,
+static bool find_class(const struct leat_split_cut *cut, const struct leat_split_step *step,
                        struct leat_range *ret_match) {
     const uint8_t *end = cut->text + cut->end;
     const uint8_t *found = leat_scan_until(cut->text + cut->at, end, step->classes);
@@ -56,7 +56,7 @@ static bool find_class(const struct leat_cut *cut, const struct leat_step *step,
     return true;
 }
 
-static bool find_regex(struct leat_cut *cut, const struct leat_step *step,
+static bool find_regex(struct leat_split_cut *cut, const struct leat_split_step *step,
                        struct leat_range *ret_match) {
     int r = leat_regex_next(step->regex, cut->regex, &cut->search, ret_match, cut->err);
 
@@ -69,24 +69,25 @@ static bool find_regex(struct leat_cut *cut, const struct leat_step *step,
     return true;
 }
 
-static bool find(struct leat_cut *cut, const struct leat_step *step, struct leat_range *ret_match) {
-    if (step->kind == LEAT_STEP_REGEX)
+static bool find(struct leat_split_cut *cut, const struct leat_split_step *step,
+                 struct leat_range *ret_match) {
+    if (step->kind == LEAT_SPLIT_STEP_REGEX)
         return find_regex(cut, step, ret_match);
     if (cut->at >= cut->end)
         return false;
-    return step->kind == LEAT_STEP_STRING ? find_string(cut, step, ret_match)
-                                          : find_class(cut, step, ret_match);
+    return step->kind == LEAT_SPLIT_STEP_STRING ? find_string(cut, step, ret_match)
+                                                : find_class(cut, step, ret_match);
 }
 
 /* What is before a place, and the match that begins there, as an item. */
-static void set_item(struct leat_cut *cut, uint32_t end, bool is_match,
-                     struct leat_cut_item *ret_item) {
-    *ret_item = (struct leat_cut_item){{cut->at, end}, is_match};
+static void set_item(struct leat_split_cut *cut, uint32_t end, bool is_match,
+                     struct leat_split_cut_item *ret_item) {
+    *ret_item = (struct leat_split_cut_item){{cut->at, end}, is_match};
     cut->at = end;
 }
 
-static bool next_item(struct leat_cut *cut, const struct leat_step *step,
-                      struct leat_cut_item *ret_item) {
+static bool next_item(struct leat_split_cut *cut, const struct leat_split_step *step,
+                      struct leat_split_cut_item *ret_item) {
     if (cut->has_item) {
         cut->has_item = false;
         *ret_item = cut->item;
@@ -108,8 +109,8 @@ static bool next_item(struct leat_cut *cut, const struct leat_step *step,
 }
 
 /* Whether an item belongs to the word of the one before it. */
-static bool joins(enum leat_step_behavior behavior, const struct leat_cut_item *before,
-                  const struct leat_cut_item *item) {
+static bool joins(enum leat_split_step_behavior behavior, const struct leat_split_cut_item *before,
+                  const struct leat_split_cut_item *item) {
     switch (behavior) {
     case LEAT_BEHAVIOR_MERGED_WITH_PREVIOUS:
         return item->is_match && !before->is_match;
@@ -125,9 +126,9 @@ static bool joins(enum leat_step_behavior behavior, const struct leat_cut_item *
 }
 
 /* The next word, or an empty one. False: there are no more. */
-static bool next_word(struct leat_cut *cut, const struct leat_step *step,
+static bool next_word(struct leat_split_cut *cut, const struct leat_split_step *step,
                       struct leat_range *ret_word) {
-    struct leat_cut_item before, item;
+    struct leat_split_cut_item before, item;
 
     if (!next_item(cut, step, &before))
         return false;
@@ -151,7 +152,7 @@ static bool next_word(struct leat_cut *cut, const struct leat_step *step,
 
 /* What most steps do: matches are words or are dropped, and so is what is between them; no item
  * joins another. The same as by items, without their detours. */
-static size_t cut_plainly(struct leat_cut *cut, const struct leat_step *step,
+static size_t cut_plainly(struct leat_split_cut *cut, const struct leat_split_step *step,
                           struct leat_range *words, size_t n_max) {
     bool keeps_all = step->behavior == LEAT_BEHAVIOR_ISOLATED;
     bool keeps_gaps = keeps_all || !step->is_inverted;
@@ -172,7 +173,7 @@ static size_t cut_plainly(struct leat_cut *cut, const struct leat_step *step,
     return n;
 }
 
-static size_t cut_by_pattern(struct leat_cut *cut, const struct leat_step *step,
+static size_t cut_by_pattern(struct leat_split_cut *cut, const struct leat_split_step *step,
                              struct leat_range *words, size_t n_max) {
     size_t n = 0;
 
@@ -185,7 +186,7 @@ static size_t cut_by_pattern(struct leat_cut *cut, const struct leat_step *step,
     return n;
 }
 
-static size_t cut_by_length(struct leat_cut *cut, const struct leat_step *step,
+static size_t cut_by_length(struct leat_split_cut *cut, const struct leat_split_step *step,
                             struct leat_range *words, size_t n_max) {
     size_t n = 0;
 
@@ -203,7 +204,7 @@ static size_t cut_by_length(struct leat_cut *cut, const struct leat_step *step,
 
 /* Blanks and the like belong to any script. A word begins where a script follows another one. What
  * is before the first script belongs to no word. */
-static size_t cut_by_script(struct leat_cut *cut, struct leat_range *words, size_t n_max) {
+static size_t cut_by_script(struct leat_split_cut *cut, struct leat_range *words, size_t n_max) {
     size_t n = 0;
 
     while (n < n_max && cut->at < cut->end) {
@@ -230,14 +231,14 @@ static size_t cut_by_script(struct leat_cut *cut, struct leat_range *words, size
     return n;
 }
 
-size_t leat_cut_next(struct leat_cut *cut, const struct leat_step *step, struct leat_range *words,
-                     size_t n_max) {
+size_t leat_split_cut_next(struct leat_split_cut *cut, const struct leat_split_step *step,
+                           struct leat_range *words, size_t n_max) {
     switch (step->kind) {
-    case LEAT_STEP_SCAN:
+    case LEAT_SPLIT_STEP_SCAN:
         return step->scan(cut->text, &cut->at, cut->end, words, n_max);
-    case LEAT_STEP_LENGTH:
+    case LEAT_SPLIT_STEP_LENGTH:
         return cut_by_length(cut, step, words, n_max);
-    case LEAT_STEP_SCRIPTS:
+    case LEAT_SPLIT_STEP_SCRIPTS:
         return cut_by_script(cut, words, n_max);
     default:
         return cut_by_pattern(cut, step, words, n_max);

@@ -6,12 +6,12 @@
 
 #include "pipeline/tokenizer/split/step.h"
 
-struct leat_cut_item { /* a match, or what is between two */
+struct leat_split_cut_item { /* a match, or what is between two */
     struct leat_range range;
     bool is_match;
 };
 
-struct leat_cut {
+struct leat_split_cut {
     const uint8_t *text;
     uint32_t at, end;
     /* Not of SCAN: */
@@ -20,7 +20,7 @@ struct leat_cut {
     bool has_match;   /* `match` was found, but what is before it came first */
     bool has_item;    /* `item` was taken, and put back */
     struct leat_range match;
-    struct leat_cut_item item;
+    struct leat_split_cut_item item;
     uint32_t script; /* of SCRIPTS: the last one; 0: any */
     uint32_t base;   /* of REGEX: where the piece begins */
     struct leat_regex_search search;
@@ -30,14 +30,14 @@ struct leat_cut {
 };
 
 /* Starts on a piece, which must not be empty. */
-void leat_cut_begin(struct leat_cut *cut, const struct leat_step *step, const uint8_t *text,
-                    struct leat_range piece);
+void leat_split_cut_begin(struct leat_split_cut *cut, const struct leat_split_step *step,
+                          const uint8_t *text, struct leat_range piece);
 
 /* The next words, none of them empty, n_max (at least 1) at most; perhaps none. */
-size_t leat_cut_next(struct leat_cut *cut, const struct leat_step *step, struct leat_range *words,
-                     size_t n_max);
+size_t leat_split_cut_next(struct leat_split_cut *cut, const struct leat_split_step *step,
+                           struct leat_range *words, size_t n_max);
 
 /* Whether there are no more words, or cut->error is set. */
-static inline bool leat_cut_is_done(const struct leat_cut *cut) {
+static inline bool leat_split_cut_is_done(const struct leat_split_cut *cut) {
     return cut->at >= cut->end && !cut->is_pending;
 }

@@ -12,21 +12,22 @@ struct prefix {
     uint32_t n_bytes;
 };
 
-static bool begins_with(const struct leat_text *source, struct leat_range piece,
+static bool begins_with(const struct leat_text_view *source, struct leat_range piece,
                         const uint8_t *bytes, uint32_t n_bytes) {
     return source->bytes[piece.start] == bytes[0] && piece.end - piece.start >= n_bytes &&
            memcmp(source->bytes + piece.start, bytes, n_bytes) == 0;
 }
 
 /* Whether blanks become the character before it is looked at: " a" begins with it then. */
-static struct prefix prefix_of(const struct leat_step *step, const struct leat_text *source,
-                               struct leat_range piece, bool starts_document) {
+static struct prefix prefix_of(const struct leat_split_step *step,
+                               const struct leat_text_view *source, struct leat_range piece,
+                               bool starts_document) {
     static const uint8_t blank[1] = {' '};
     struct prefix none = {0};
 
-    if (step->kind == LEAT_STEP_BYTES || begins_with(source, piece, blank, 1))
+    if (step->kind == LEAT_SPLIT_STEP_BYTES || begins_with(source, piece, blank, 1))
         return none;
-    if (step->kind == LEAT_STEP_PREFIX)
+    if (step->kind == LEAT_SPLIT_STEP_PREFIX)
         return (struct prefix){blank, 1};
     if (step->scheme == LEAT_SCHEME_NEVER ||
         (step->scheme == LEAT_SCHEME_FIRST && (piece.start > 0 || !starts_document)) ||
@@ -57,23 +58,23 @@ static uint32_t encode_byte(uint8_t byte, uint8_t *bytes) {
 }
 
 /* Whether a character keeps its place; stretches of such are copied at once. */
-static bool keeps(const struct leat_step *step, uint8_t first) {
+static bool keeps(const struct leat_split_step *step, uint8_t first) {
     switch (step->kind) {
-    case LEAT_STEP_METASPACE:
+    case LEAT_SPLIT_STEP_METASPACE:
         return !is_blank_byte(first);
-    case LEAT_STEP_BYTES:
+    case LEAT_SPLIT_STEP_BYTES:
         return is_plain_byte(first);
     default:
         return true;
     }
 }
 
-static int replace(const struct leat_step *step, struct leat_rewrite *rewrite) {
+static int replace(const struct leat_split_step *step, struct leat_rewrite *rewrite) {
     const uint8_t *at = rewrite->source->bytes + rewrite->at;
     uint32_t n_source, n = 0;
     uint8_t bytes[8];
 
-    if (step->kind == LEAT_STEP_METASPACE)
+    if (step->kind == LEAT_SPLIT_STEP_METASPACE)
         return leat_rewrite_replace(rewrite, 1, step->bytes, step->n_bytes);
     (void)leat_unicode_decode(at, &n_source);
     for (uint32_t i = 0; i < n_source; i++)
@@ -81,19 +82,19 @@ static int replace(const struct leat_step *step, struct leat_rewrite *rewrite) {
     return leat_rewrite_replace(rewrite, n_source, bytes, n);
 }
 
-static uint32_t stretch(const struct leat_step *step, const uint8_t *bytes, uint32_t at,
+static uint32_t stretch(const struct leat_split_step *step, const uint8_t *bytes, uint32_t at,
                         uint32_t end) {
     uint32_t start = at;
 
-    if (step->kind == LEAT_STEP_PREFIX)
+    if (step->kind == LEAT_SPLIT_STEP_PREFIX)
         return end - start;
     while (at < end && keeps(step, bytes[at]))
         at++;
     return at - start;
 }
 
-static int rewrite_piece(const struct leat_step *step, struct leat_rewrite *rewrite, uint32_t end,
-                         struct prefix prefix) {
+static int rewrite_piece(const struct leat_split_step *step, struct leat_rewrite *rewrite,
+                         uint32_t end, struct prefix prefix) {
     int r = 0;
 
     if (prefix.n_bytes > 0)
@@ -105,7 +106,7 @@ static int rewrite_piece(const struct leat_step *step, struct leat_rewrite *rewr
     return r;
 }
 
-static bool changes_nothing(const struct leat_step *step, const struct leat_text *source,
+static bool changes_nothing(const struct leat_split_step *step, const struct leat_text_view *source,
                             const struct leat_range *pieces, size_t n_pieces,
                             bool starts_document) {
     for (size_t i = 0; i < n_pieces; i++) {
@@ -120,8 +121,8 @@ static bool changes_nothing(const struct leat_step *step, const struct leat_text
 /* The bytes of a piece with another character for each blank, eight at a time: where a blank is
  * among them, its bit 7 is the lowest that is set. Up to 8 bytes behind the result may be written.
  */
-static uint8_t *copy_blanks(const struct leat_step *step, const uint8_t *at, const uint8_t *end,
-                            uint8_t *out) {
+static uint8_t *copy_blanks(const struct leat_split_step *step, const uint8_t *at,
+                            const uint8_t *end, uint8_t *out) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     uint64_t eight, differs, blanks;
 
@@ -143,7 +144,7 @@ static uint8_t *copy_blanks(const struct leat_step *step, const uint8_t *at, con
     return out;
 }
 
-static size_t count_blanks(const struct leat_text *text) {
+static size_t count_blanks(const struct leat_text_view *text) {
     size_t n = 0;
 
     for (uint32_t i = 0; i < text->n_bytes; i++)
@@ -152,7 +153,7 @@ static size_t count_blanks(const struct leat_text *text) {
 }
 
 /* METASPACE of a text without origins, which needs no account of what becomes of each byte. */
-static int replace_blanks(const struct leat_step *step, const struct leat_text *source,
+static int replace_blanks(const struct leat_split_step *step, const struct leat_text_view *source,
                           struct leat_range *pieces, size_t n_pieces, bool starts_document,
                           struct leat_text_buffer *target) {
     size_t n_max = source->n_bytes + count_blanks(source) * (size_t)(step->n_bytes - 1) +
@@ -183,15 +184,15 @@ static int replace_blanks(const struct leat_step *step, const struct leat_text *
     return 0;
 }
 
-int leat_step_rewrite(const struct leat_step *step, const struct leat_text *source,
-                      struct leat_range *pieces, size_t n_pieces, bool starts_document,
-                      struct leat_text_buffer *target, struct leat_text *ret_text) {
+int leat_split_step_rewrite(const struct leat_split_step *step, const struct leat_text_view *source,
+                            struct leat_range *pieces, size_t n_pieces, bool starts_document,
+                            struct leat_text_buffer *target, struct leat_text_view *ret_text) {
     struct leat_rewrite rewrite;
     int r;
 
     if (changes_nothing(step, source, pieces, n_pieces, starts_document))
         return 0;
-    if (step->kind == LEAT_STEP_METASPACE && !source->origins) {
+    if (step->kind == LEAT_SPLIT_STEP_METASPACE && !source->origins) {
         r = replace_blanks(step, source, pieces, n_pieces, starts_document, target);
         *ret_text = leat_text_buffer_view(target, false);
         return r < 0 ? r : 1;

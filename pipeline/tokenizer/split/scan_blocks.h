@@ -15,10 +15,12 @@
 
 #if defined(__x86_64__)
 
-#define LEAT_BLOCK_BYTES 64
-#define LEAT_BLOCK_LIMIT 60 /* a start there depends on no more than the 3 bytes that follow */
+#define LEAT_SCAN_BLOCK_BYTES 64
+#define LEAT_SCAN_BLOCK_LIMIT                                                                      \
+    60 /* a start there depends on no more than the 3 bytes that follow                            \
+        */
 
-struct leat_block {
+struct leat_scan_block {
     const uint8_t *bytes;
     uint64_t letters, upper, numbers, spaces, blanks, newlines, quotes, slashes;
     uint64_t strange; /* not ASCII */
@@ -26,7 +28,7 @@ struct leat_block {
 };
 
 /* Which parts of the rules a grammar has. */
-struct leat_block_rules {
+struct leat_scan_block_rules {
     bool is_gpt2;            /* a blank goes with numbers too, and nothing else with letters */
     bool splits_case;        /* a word ends where upper case follows lower case */
     bool leads_contraction;  /* 's is a word */
@@ -38,70 +40,74 @@ struct leat_block_rules {
 
 typedef uint64_t leat_starts_fn(const uint8_t *bytes, uint32_t *ret_limit);
 
-#define LEAT_BLOCK_INLINE LEAT_SCAN_AVX2 LEAT_ALWAYS_INLINE
+#define LEAT_SCAN_BLOCK_INLINE LEAT_SCAN_AVX2 LEAT_ALWAYS_INLINE
 
-LEAT_BLOCK_INLINE uint64_t leat_block_mask(__m256i low, __m256i high) {
+LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_mask(__m256i low, __m256i high) {
     return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high)
                                                      << 32;
 }
 
-LEAT_BLOCK_INLINE uint64_t leat_block_equal(__m256i low, __m256i high, char c) {
+LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_equal(__m256i low, __m256i high, char c) {
     __m256i same = _mm256_set1_epi8(c);
 
-    return leat_block_mask(_mm256_cmpeq_epi8(low, same), _mm256_cmpeq_epi8(high, same));
+    return leat_scan_block_mask(_mm256_cmpeq_epi8(low, same), _mm256_cmpeq_epi8(high, same));
 }
 
-LEAT_BLOCK_INLINE __m256i leat_block_in(__m256i bytes, char first, char span) {
+LEAT_SCAN_BLOCK_INLINE __m256i leat_scan_block_in(__m256i bytes, char first, char span) {
     __m256i place = _mm256_sub_epi8(bytes, _mm256_set1_epi8(first));
 
     return _mm256_cmpeq_epi8(_mm256_min_epu8(place, _mm256_set1_epi8(span)), place);
 }
 
-LEAT_BLOCK_INLINE uint64_t leat_block_range(__m256i low, __m256i high, char first, char span) {
-    return leat_block_mask(leat_block_in(low, first, span), leat_block_in(high, first, span));
+LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_range(__m256i low, __m256i high, char first,
+                                                      char span) {
+    return leat_scan_block_mask(leat_scan_block_in(low, first, span),
+                                leat_scan_block_in(high, first, span));
 }
 
-LEAT_BLOCK_INLINE void leat_block_load(const uint8_t *bytes, struct leat_block_rules rules,
-                                       struct leat_block *ret_block) {
+LEAT_SCAN_BLOCK_INLINE void leat_scan_block_load(const uint8_t *bytes,
+                                                 struct leat_scan_block_rules rules,
+                                                 struct leat_scan_block *ret_block) {
     __m256i low = _mm256_loadu_si256((const __m256i *)bytes);
     __m256i high = _mm256_loadu_si256((const __m256i *)(bytes + 32));
     __m256i fold = _mm256_set1_epi8(0x20);
-    struct leat_block block = {.bytes = bytes};
+    struct leat_scan_block block = {.bytes = bytes};
 
-    block.strange = leat_block_mask(low, high);
+    block.strange = leat_scan_block_mask(low, high);
     block.letters =
-        leat_block_range(_mm256_or_si256(low, fold), _mm256_or_si256(high, fold), 'a', 25);
-    block.numbers = leat_block_range(low, high, '0', 9);
-    block.blanks = leat_block_equal(low, high, ' ');
-    block.spaces = block.blanks | leat_block_range(low, high, '\t', '\r' - '\t');
-    block.quotes = leat_block_equal(low, high, '\'');
+        leat_scan_block_range(_mm256_or_si256(low, fold), _mm256_or_si256(high, fold), 'a', 25);
+    block.numbers = leat_scan_block_range(low, high, '0', 9);
+    block.blanks = leat_scan_block_equal(low, high, ' ');
+    block.spaces = block.blanks | leat_scan_block_range(low, high, '\t', '\r' - '\t');
+    block.quotes = leat_scan_block_equal(low, high, '\'');
     if (!rules.is_gpt2)
-        block.newlines = leat_block_equal(low, high, '\n') | leat_block_equal(low, high, '\r');
+        block.newlines =
+            leat_scan_block_equal(low, high, '\n') | leat_scan_block_equal(low, high, '\r');
     if (rules.splits_case)
-        block.upper = leat_block_range(low, high, 'A', 25);
+        block.upper = leat_scan_block_range(low, high, 'A', 25);
     if (rules.has_slashes)
-        block.slashes = leat_block_equal(low, high, '/');
+        block.slashes = leat_scan_block_equal(low, high, '/');
     if (rules.has_no_numbers)
-        block.strange |= block.numbers | leat_block_equal(low, high, 0x7f) |
-                         (leat_block_range(low, high, 0, 0x1f) & ~block.spaces);
+        block.strange |= block.numbers | leat_scan_block_equal(low, high, 0x7f) |
+                         (leat_scan_block_range(low, high, 0, 0x1f) & ~block.spaces);
     block.others = ~(block.letters | block.numbers | block.spaces | block.strange);
     *ret_block = block;
 }
 
 /* How many bytes at a quote are a contraction: 0, 2, 3. */
-LEAT_ALWAYS_INLINE uint32_t leat_block_contraction(const uint8_t *quote, bool ignores_case) {
+LEAT_ALWAYS_INLINE uint32_t leat_scan_block_contraction(const uint8_t *quote, bool ignores_case) {
     const uint8_t *stop = leat_scan_contraction(quote, quote + 3, ignores_case);
 
     return stop ? (uint32_t)(stop - quote) : 0;
 }
 
 /* A quote that begins a word and a contraction: the contraction is the word. */
-LEAT_ALWAYS_INLINE uint64_t leat_block_leading(const struct leat_block *block, uint64_t starts,
-                                               bool ignores_case) {
-    for (uint64_t quotes = block->quotes & starts & ((UINT64_C(2) << LEAT_BLOCK_LIMIT) - 1); quotes;
-         quotes &= quotes - 1) {
+LEAT_ALWAYS_INLINE uint64_t leat_scan_block_leading(const struct leat_scan_block *block,
+                                                    uint64_t starts, bool ignores_case) {
+    for (uint64_t quotes = block->quotes & starts & ((UINT64_C(2) << LEAT_SCAN_BLOCK_LIMIT) - 1);
+         quotes; quotes &= quotes - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(quotes);
-        uint32_t n = leat_block_contraction(block->bytes + i, ignores_case);
+        uint32_t n = leat_scan_block_contraction(block->bytes + i, ignores_case);
         if (n) {
             starts &= ~(UINT64_C(6) << i);
             starts |= UINT64_C(1) << (i + n);
@@ -111,14 +117,15 @@ LEAT_ALWAYS_INLINE uint64_t leat_block_leading(const struct leat_block *block, u
 }
 
 /* A contraction right behind a word belongs to it, but not one behind that. */
-LEAT_ALWAYS_INLINE uint64_t leat_block_trailing(const struct leat_block *block, uint64_t starts) {
+LEAT_ALWAYS_INLINE uint64_t leat_scan_block_trailing(const struct leat_scan_block *block,
+                                                     uint64_t starts) {
     uint32_t i, n, last = 0;
 
     for (uint64_t quotes =
-             block->quotes & block->letters << 1 & ((UINT64_C(2) << LEAT_BLOCK_LIMIT) - 1);
+             block->quotes & block->letters << 1 & ((UINT64_C(2) << LEAT_SCAN_BLOCK_LIMIT) - 1);
          quotes; quotes &= quotes - 1) {
         i = (uint32_t)__builtin_ctzll(quotes);
-        n = i == last ? 0 : leat_block_contraction(block->bytes + i, true);
+        n = i == last ? 0 : leat_scan_block_contraction(block->bytes + i, true);
         if (n) {
             starts &= ~(UINT64_C(7) << i);
             last = i + n;
@@ -129,7 +136,7 @@ LEAT_ALWAYS_INLINE uint64_t leat_block_trailing(const struct leat_block *block, 
 }
 
 /* White space that newlines follow in the same run. It is rare that there is much of it. */
-LEAT_ALWAYS_INLINE uint64_t leat_block_before_newline(uint64_t plain, uint64_t newlines) {
+LEAT_ALWAYS_INLINE uint64_t leat_scan_block_before_newline(uint64_t plain, uint64_t newlines) {
     uint64_t found = 0, more = plain & newlines >> 1;
 
     while (more) {
@@ -139,7 +146,7 @@ LEAT_ALWAYS_INLINE uint64_t leat_block_before_newline(uint64_t plain, uint64_t n
     return found;
 }
 
-LEAT_ALWAYS_INLINE uint64_t leat_block_number_starts(uint64_t numbers, uint32_t n_digits) {
+LEAT_ALWAYS_INLINE uint64_t leat_scan_block_number_starts(uint64_t numbers, uint32_t n_digits) {
     uint64_t starts = numbers & ~(numbers << 1), more = starts;
 
     if (n_digits == 1)
@@ -152,7 +159,7 @@ LEAT_ALWAYS_INLINE uint64_t leat_block_number_starts(uint64_t numbers, uint32_t 
 }
 
 /* The first byte of the run of white space that holds the byte at `limit`, else the limit. */
-LEAT_ALWAYS_INLINE uint32_t leat_block_limit(uint64_t spaces, uint32_t limit) {
+LEAT_ALWAYS_INLINE uint32_t leat_scan_block_limit(uint64_t spaces, uint32_t limit) {
     uint64_t others = ~spaces << (63 - limit);
 
     if (!(spaces >> limit & 1))
@@ -162,15 +169,15 @@ LEAT_ALWAYS_INLINE uint32_t leat_block_limit(uint64_t spaces, uint32_t limit) {
     return limit - (uint32_t)__builtin_clzll(others) + 1;
 }
 
-LEAT_ALWAYS_INLINE uint32_t leat_block_first_limit(uint64_t strange) {
+LEAT_ALWAYS_INLINE uint32_t leat_scan_block_first_limit(uint64_t strange) {
     uint32_t first = strange ? (uint32_t)__builtin_ctzll(strange) : 64;
 
     if (first < 2)
         return 0;
-    return first - 2 < LEAT_BLOCK_LIMIT ? first - 2 : LEAT_BLOCK_LIMIT;
+    return first - 2 < LEAT_SCAN_BLOCK_LIMIT ? first - 2 : LEAT_SCAN_BLOCK_LIMIT;
 }
 
-LEAT_BLOCK_INLINE uint64_t leat_block_gpt2(const struct leat_block *block) {
+LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_gpt2(const struct leat_scan_block *block) {
     uint64_t joined = block->blanks << 1, spaces = block->spaces;
     uint64_t starts = block->letters & ~(block->letters << 1);
 
@@ -179,11 +186,11 @@ LEAT_BLOCK_INLINE uint64_t leat_block_gpt2(const struct leat_block *block) {
     starts &= ~joined;
     starts |= spaces & ~(spaces << 1);
     starts |= spaces & ~(spaces >> 1);
-    return leat_block_leading(block, starts | 1, false);
+    return leat_scan_block_leading(block, starts | 1, false);
 }
 
-LEAT_BLOCK_INLINE uint64_t leat_block_cl100k(const struct leat_block *block,
-                                             struct leat_block_rules rules) {
+LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_cl100k(const struct leat_scan_block *block,
+                                                       struct leat_scan_block_rules rules) {
     /* newlines that belong to the signs before them */
     uint64_t tails = block->newlines & ~(block->newlines + (block->newlines & block->others << 1));
     uint64_t spaces = block->spaces & ~tails, newlines = block->newlines & ~tails;
@@ -193,47 +200,48 @@ LEAT_BLOCK_INLINE uint64_t leat_block_cl100k(const struct leat_block *block,
     uint64_t letters = block->letters & ~(block->letters << 1) & ~(signs << 1) & ~(last << 1);
     uint64_t starts = letters | signs | last | (spaces & ~(spaces << 1));
 
-    starts |= plain & newlines << 1 & ~leat_block_before_newline(plain, newlines);
+    starts |= plain & newlines << 1 & ~leat_scan_block_before_newline(plain, newlines);
     if (!rules.has_no_numbers)
-        starts |= leat_block_number_starts(block->numbers, rules.n_digits);
+        starts |= leat_scan_block_number_starts(block->numbers, rules.n_digits);
     if (rules.splits_case)
         starts |= block->upper & (block->letters & ~block->upper) << 1;
     starts |= 1;
     if (rules.leads_contraction)
-        starts = leat_block_leading(block, starts, true);
+        starts = leat_scan_block_leading(block, starts, true);
     if (rules.trails_contraction)
-        starts = leat_block_trailing(block, starts);
+        starts = leat_scan_block_trailing(block, starts);
     return starts;
 }
 
 /* The starts in 64 bytes, certain up to *ret_limit. */
-LEAT_BLOCK_INLINE uint64_t leat_block_starts(const uint8_t *bytes, struct leat_block_rules rules,
-                                             uint32_t *ret_limit) {
-    struct leat_block block;
+LEAT_SCAN_BLOCK_INLINE uint64_t leat_scan_block_starts(const uint8_t *bytes,
+                                                       struct leat_scan_block_rules rules,
+                                                       uint32_t *ret_limit) {
+    struct leat_scan_block block;
     uint64_t strange;
 
-    leat_block_load(bytes, rules, &block);
+    leat_scan_block_load(bytes, rules, &block);
     strange = block.strange;
     if (rules.has_slashes)
         strange |= block.slashes & block.newlines << 1;
-    *ret_limit = leat_block_first_limit(strange);
+    *ret_limit = leat_scan_block_first_limit(strange);
     if (rules.is_gpt2)
-        return leat_block_gpt2(&block);
-    *ret_limit = leat_block_limit(block.spaces, *ret_limit);
-    return leat_block_cl100k(&block, rules);
+        return leat_scan_block_gpt2(&block);
+    *ret_limit = leat_scan_block_limit(block.spaces, *ret_limit);
+    return leat_scan_block_cl100k(&block, rules);
 }
 
-LEAT_BLOCK_INLINE size_t leat_scan_blocks(const uint8_t *text, uint32_t *at, uint32_t end,
-                                          struct leat_range *words, size_t n_max,
-                                          leat_starts_fn *find_starts, leat_step_fn *step,
-                                          leat_run_fn *run) {
+LEAT_SCAN_BLOCK_INLINE size_t leat_scan_blocks(const uint8_t *text, uint32_t *at, uint32_t end,
+                                               struct leat_range *words, size_t n_max,
+                                               leat_starts_fn *find_starts,
+                                               leat_split_step_fn *step, leat_run_fn *run) {
     const uint8_t *place = text + *at, *stop = text + end;
     uint32_t start = *at, limit;
     size_t n = 0;
 
     while (n < n_max && place < stop) {
         uint64_t starts = 0;
-        if (stop - place >= LEAT_BLOCK_BYTES && n_max - n >= LEAT_BLOCK_BYTES &&
+        if (stop - place >= LEAT_SCAN_BLOCK_BYTES && n_max - n >= LEAT_SCAN_BLOCK_BYTES &&
             (place[0] | place[1]) < 0x80) {
             starts = find_starts(place, &limit);
             starts &= ((UINT64_C(2) << limit) - 1) & ~UINT64_C(1);
@@ -260,8 +268,8 @@ LEAT_BLOCK_INLINE size_t leat_scan_blocks(const uint8_t *text, uint32_t *at, uin
                                   struct leat_range *words, size_t n_max) {                        \
         return leat_scan_all(text, at, end, words, n_max, step, run##_portable);                   \
     }                                                                                              \
-    LEAT_BLOCK_INLINE uint64_t name##_starts(const uint8_t *bytes, uint32_t *ret_limit) {          \
-        return leat_block_starts(bytes, rules, ret_limit);                                         \
+    LEAT_SCAN_BLOCK_INLINE uint64_t name##_starts(const uint8_t *bytes, uint32_t *ret_limit) {     \
+        return leat_scan_block_starts(bytes, rules, ret_limit);                                    \
     }                                                                                              \
     LEAT_SCAN_AVX2 static size_t name##_avx2(const uint8_t *text, uint32_t *at, uint32_t end,      \
                                              struct leat_range *words, size_t n_max) {             \

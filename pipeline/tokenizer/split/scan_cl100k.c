@@ -57,7 +57,8 @@ LEAT_ALWAYS_INLINE const uint8_t *step_qwen35(const uint8_t *at, const uint8_t *
     return step(at, end, 1, LEAT_UNICODE_LETTER | LEAT_UNICODE_MARK, letters);
 }
 
-#define RULES(digits) ((struct leat_block_rules){.leads_contraction = true, .n_digits = digits})
+#define RULES(digits)                                                                              \
+    ((struct leat_scan_block_rules){.leads_contraction = true, .n_digits = digits})
 
 LEAT_DEFINE_SCAN_BLOCKS(cl100k, RULES(3), step_cl100k, leat_letters)
 LEAT_DEFINE_SCAN_BLOCKS(qwen2, RULES(1), step_qwen2, leat_letters)

@@ -98,7 +98,7 @@ LEAT_ALWAYS_INLINE const uint8_t *step_kana(const uint8_t *at, const uint8_t *en
     return at < end ? at : end;
 }
 
-#define RULES ((struct leat_block_rules){.has_no_numbers = true})
+#define RULES ((struct leat_scan_block_rules){.has_no_numbers = true})
 
 LEAT_DEFINE_SCAN_BLOCKS(deepseek, RULES, step_words, leat_letters)
 LEAT_DEFINE_RUN(others, 0, '9' + 1, 245, true)

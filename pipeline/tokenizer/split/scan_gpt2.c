@@ -37,7 +37,7 @@ LEAT_ALWAYS_INLINE const uint8_t *step(const uint8_t *at, const uint8_t *end,
     return run(at, end, classes, letters);
 }
 
-#define RULES ((struct leat_block_rules){.is_gpt2 = true})
+#define RULES ((struct leat_scan_block_rules){.is_gpt2 = true})
 
 LEAT_DEFINE_SCAN_BLOCKS(gpt2, RULES, step, leat_letters)
 

@@ -116,10 +116,10 @@ LEAT_ALWAYS_INLINE const uint8_t *step_tekken(const uint8_t *at, const uint8_t *
 
 LEAT_DEFINE_RUN(lower, 0, 'a', 25, false)
 #define RULES(digits, trails)                                                                      \
-    ((struct leat_block_rules){.splits_case = true,                                                \
-                               .has_slashes = true,                                                \
-                               .trails_contraction = trails,                                       \
-                               .n_digits = digits})
+    ((struct leat_scan_block_rules){.splits_case = true,                                           \
+                                    .has_slashes = true,                                           \
+                                    .trails_contraction = trails,                                  \
+                                    .n_digits = digits})
 
 LEAT_DEFINE_SCAN_BLOCKS(o200k, RULES(3, true), step_o200k, lower)
 LEAT_DEFINE_SCAN_BLOCKS(tekken, RULES(1, false), step_tekken, lower)

@@ -18,7 +18,7 @@
 
 /* The first byte from `at` on that is not of the run; may run past the end. */
 typedef const uint8_t *leat_run_fn(const uint8_t *at, const uint8_t *end);
-typedef const uint8_t *leat_step_fn(const uint8_t *at, const uint8_t *end, leat_run_fn *run);
+typedef const uint8_t *leat_split_step_fn(const uint8_t *at, const uint8_t *end, leat_run_fn *run);
 
 /* Those of enum leat_unicode_class that scanners ask for, for ASCII: the table spares two dependent
  * loads. test_splitter_scan holds it against the tables of Unicode. */
@@ -140,8 +140,8 @@ LEAT_ALWAYS_INLINE const uint8_t *leat_scan_contraction(const uint8_t *at, const
 }
 
 LEAT_ALWAYS_INLINE size_t leat_scan_all(const uint8_t *text, uint32_t *at, uint32_t end,
-                                        struct leat_range *words, size_t n_max, leat_step_fn *step,
-                                        leat_run_fn *letters) {
+                                        struct leat_range *words, size_t n_max,
+                                        leat_split_step_fn *step, leat_run_fn *letters) {
     const uint8_t *place = text + *at, *stop = text + end;
     size_t n = 0;
 
@@ -157,7 +157,7 @@ LEAT_ALWAYS_INLINE size_t leat_scan_all(const uint8_t *text, uint32_t *at, uint3
 /* The same where the words do not touch: `skip_gap` finds where the next one begins. */
 LEAT_ALWAYS_INLINE size_t leat_scan_some(const uint8_t *text, uint32_t *at, uint32_t end,
                                          struct leat_range *words, size_t n_max,
-                                         leat_run_fn *skip_gap, leat_step_fn *step,
+                                         leat_run_fn *skip_gap, leat_split_step_fn *step,
                                          leat_run_fn *letters) {
     const uint8_t *place = skip_gap(text + *at, text + end), *stop = text + end;
     size_t n = 0;

@@ -6,13 +6,13 @@
 
 static const uint8_t mark[4] = {0xe2, 0x96, 0x81, 0};
 
-bool leat_spaced_is(const struct leat_steps *steps) {
-    const struct leat_step *items = steps->items;
+bool leat_spaced_is(const struct leat_split_steps *steps) {
+    const struct leat_split_step *items = steps->items;
 
-    return steps->n == 3 && items[0].kind == LEAT_STEP_SCAN &&
-           items[0].scanner == &leat_scanner_nonspace && items[1].kind == LEAT_STEP_METASPACE &&
-           items[1].scheme == LEAT_SCHEME_ALWAYS && items[2].kind == LEAT_STEP_SCAN &&
-           items[2].scanner == &leat_scanner_metaspace;
+    return steps->n == 3 && items[0].kind == LEAT_SPLIT_STEP_SCAN &&
+           items[0].scanner == &leat_scanner_nonspace &&
+           items[1].kind == LEAT_SPLIT_STEP_METASPACE && items[1].scheme == LEAT_SCHEME_ALWAYS &&
+           items[2].kind == LEAT_SPLIT_STEP_SCAN && items[2].scanner == &leat_scanner_metaspace;
 }
 
 typedef uint8_t sixteen __attribute__((vector_size(16)));
@@ -55,7 +55,7 @@ static const uint8_t *copy_word(const uint8_t *at, const uint8_t *end, uint8_t *
 }
 
 /* The mark in the source stands for itself; a word without one gets one. */
-size_t leat_spaced_next(const struct leat_text *source, uint32_t *at,
+size_t leat_spaced_next(const struct leat_text_view *source, uint32_t *at,
                         struct leat_text_buffer *target, struct leat_range *words, size_t n_max) {
     const uint8_t *place = source->bytes + *at, *end = source->bytes + source->n_bytes;
     uint8_t *out = target->bytes + target->n_bytes;

@@ -16,7 +16,7 @@
 #define LEVEL_WORDS 128
 
 struct leat_splitter {
-    struct leat_steps steps;
+    struct leat_split_steps steps;
     uint32_t n_eager; /* steps that are carried out at once */
     bool is_spaced;   /* leat_spaced_is */
     char *description;
@@ -29,7 +29,7 @@ struct pieces {
 
 /* A step that cuts when it is asked, on pieces from the level before. */
 struct level {
-    struct leat_cut cut;
+    struct leat_split_cut cut;
     bool is_open;                         /* the cut is on a piece */
     struct leat_range words[LEVEL_WORDS]; /* for the next level */
     uint32_t n_words, at;
@@ -37,7 +37,7 @@ struct level {
 
 /* Owner: the job. */
 struct leat_splitter_context {
-    struct leat_text text;
+    struct leat_text_view text;
     struct leat_text_buffer buffers[2]; /* in turns: what is rewritten, and into what */
     uint32_t next_buffer;
     struct pieces pieces, spare;
@@ -56,9 +56,9 @@ int leat_splitter_new(const struct leat_component *component, struct leat_splitt
     if (!splitter)
         return leat_error_oom(err);
     if (component)
-        r = leat_steps_read(component, &splitter->steps, err);
+        r = leat_split_steps_read(component, &splitter->steps, err);
     if (r == 0) {
-        splitter->description = leat_steps_describe(&splitter->steps);
+        splitter->description = leat_split_steps_describe(&splitter->steps);
         if (!splitter->description)
             r = leat_error_oom(err);
     }
@@ -67,7 +67,7 @@ int leat_splitter_new(const struct leat_component *component, struct leat_splitt
         return r;
     }
     for (uint32_t i = 0; i < splitter->steps.n; i++)
-        if (leat_step_rewrites(&splitter->steps.items[i]) || splitter->steps.items[i].regex)
+        if (leat_split_step_rewrites(&splitter->steps.items[i]) || splitter->steps.items[i].regex)
             splitter->n_eager = i + 1;
     splitter->is_spaced = leat_spaced_is(&splitter->steps);
     *ret_splitter = splitter;
@@ -77,7 +77,7 @@ int leat_splitter_new(const struct leat_component *component, struct leat_splitt
 struct leat_splitter *leat_splitter_free(struct leat_splitter *splitter) {
     if (!splitter)
         return NULL;
-    leat_steps_deinit(&splitter->steps);
+    leat_split_steps_deinit(&splitter->steps);
     free(splitter->description);
     free(splitter);
     return NULL;
@@ -93,7 +93,7 @@ const char *leat_splitter_describe(const struct leat_splitter *splitter) {
 
 size_t leat_splitter_n_bytes(const struct leat_splitter *splitter) {
     return sizeof(*splitter) + strlen(splitter->description) + 1 +
-           leat_steps_n_bytes(&splitter->steps);
+           leat_split_steps_n_bytes(&splitter->steps);
 }
 
 int leat_splitter_context_new(const struct leat_splitter *splitter,
@@ -145,20 +145,20 @@ static int reserve(struct pieces *pieces, size_t n_more) {
 }
 
 /* Cuts all pieces; the words are the pieces of the next step. */
-static int cut_all(struct leat_splitter_context *context, const struct leat_step *step,
+static int cut_all(struct leat_splitter_context *context, const struct leat_split_step *step,
                    struct leat_error *err) {
     struct pieces *words = &context->spare, done;
-    struct leat_cut cut = {.regex = context->regex, .err = err};
+    struct leat_split_cut cut = {.regex = context->regex, .err = err};
 
     words->n = 0;
     for (size_t i = 0; i < context->pieces.n; i++) {
-        leat_cut_begin(&cut, step, context->text.bytes, context->pieces.items[i]);
+        leat_split_cut_begin(&cut, step, context->text.bytes, context->pieces.items[i]);
         do {
             if (reserve(words, 1) < 0)
                 return leat_error_oom(err);
-            words->n +=
-                leat_cut_next(&cut, step, words->items + words->n, words->capacity - words->n);
-        } while (!leat_cut_is_done(&cut));
+            words->n += leat_split_cut_next(&cut, step, words->items + words->n,
+                                            words->capacity - words->n);
+        } while (!leat_split_cut_is_done(&cut));
         if (cut.error < 0)
             return cut.error;
     }
@@ -168,11 +168,12 @@ static int cut_all(struct leat_splitter_context *context, const struct leat_step
     return 0;
 }
 
-static int rewrite_all(struct leat_splitter_context *context, const struct leat_step *step,
+static int rewrite_all(struct leat_splitter_context *context, const struct leat_split_step *step,
                        bool starts_document, struct leat_error *err) {
-    struct leat_text text;
-    int r = leat_step_rewrite(step, &context->text, context->pieces.items, context->pieces.n,
-                              starts_document, &context->buffers[context->next_buffer], &text);
+    struct leat_text_view text;
+    int r =
+        leat_split_step_rewrite(step, &context->text, context->pieces.items, context->pieces.n,
+                                starts_document, &context->buffers[context->next_buffer], &text);
 
     if (r == -ENOMEM)
         return leat_error_oom(err);
@@ -220,15 +221,15 @@ static int run_eager(const struct leat_splitter *splitter, struct leat_splitter_
             return r > 0 ? 0 : r;
     }
     for (uint32_t i = 0; i < splitter->n_eager && r == 0; i++) {
-        const struct leat_step *step = &splitter->steps.items[i];
-        r = leat_step_rewrites(step) ? rewrite_all(context, step, starts_document, err)
-                                     : cut_all(context, step, err);
+        const struct leat_split_step *step = &splitter->steps.items[i];
+        r = leat_split_step_rewrites(step) ? rewrite_all(context, step, starts_document, err)
+                                           : cut_all(context, step, err);
     }
     return r;
 }
 
 int leat_splitter_begin(const struct leat_splitter *splitter, struct leat_splitter_context *context,
-                        const struct leat_text *source, bool starts_document,
+                        const struct leat_text_view *source, bool starts_document,
                         struct leat_error *err) {
     int r;
 
@@ -251,7 +252,7 @@ int leat_splitter_begin(const struct leat_splitter *splitter, struct leat_splitt
     return r;
 }
 
-const struct leat_text *leat_splitter_text(const struct leat_splitter_context *context) {
+const struct leat_text_view *leat_splitter_text(const struct leat_splitter_context *context) {
     return &context->text;
 }
 
@@ -265,11 +266,11 @@ static size_t copy_pieces(struct leat_splitter_context *context, struct leat_ran
     return n;
 }
 
-static size_t next_words(const struct leat_step *steps, struct leat_splitter_context *context,
+static size_t next_words(const struct leat_split_step *steps, struct leat_splitter_context *context,
                          uint32_t n_levels, struct leat_range *words, size_t n_max);
 
 /* The next piece for the last of n_levels. */
-static bool next_piece(const struct leat_step *steps, struct leat_splitter_context *context,
+static bool next_piece(const struct leat_split_step *steps, struct leat_splitter_context *context,
                        uint32_t n_levels, struct leat_range *ret_piece) {
     struct level *before;
 
@@ -287,9 +288,9 @@ static bool next_piece(const struct leat_step *steps, struct leat_splitter_conte
     return true;
 }
 
-static size_t next_words(const struct leat_step *steps, struct leat_splitter_context *context,
+static size_t next_words(const struct leat_split_step *steps, struct leat_splitter_context *context,
                          uint32_t n_levels, struct leat_range *words, size_t n_max) {
-    const struct leat_step *step = &steps[n_levels - 1];
+    const struct leat_split_step *step = &steps[n_levels - 1];
     struct level *level = &context->levels[n_levels - 1];
     struct leat_range piece;
     size_t n = 0;
@@ -298,10 +299,10 @@ static size_t next_words(const struct leat_step *steps, struct leat_splitter_con
         if (!level->is_open) {
             if (!next_piece(steps, context, n_levels, &piece))
                 break;
-            leat_cut_begin(&level->cut, step, context->text.bytes, piece);
+            leat_split_cut_begin(&level->cut, step, context->text.bytes, piece);
         }
-        n += leat_cut_next(&level->cut, step, words + n, n_max - n);
-        level->is_open = !leat_cut_is_done(&level->cut);
+        n += leat_split_cut_next(&level->cut, step, words + n, n_max - n);
+        level->is_open = !leat_split_cut_is_done(&level->cut);
     }
     return n;
 }

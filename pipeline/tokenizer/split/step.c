@@ -13,20 +13,21 @@
 static const char *const behavior_names[] = {"Removed",        "Isolated",   "MergedWithPrevious",
                                              "MergedWithNext", "Contiguous", NULL};
 
-static struct leat_step *add(struct leat_steps *steps, const struct leat_component *component,
-                             enum leat_step_kind kind, struct leat_error *err) {
-    if (steps->n == LEAT_STEPS_MAX) {
+static struct leat_split_step *add(struct leat_split_steps *steps,
+                                   const struct leat_component *component,
+                                   enum leat_split_step_kind kind, struct leat_error *err) {
+    if (steps->n == LEAT_SPLIT_STEPS_MAX) {
         (void)leat_component_error(component, err, "the pre-tokenizer has more than %d steps",
-                                   LEAT_STEPS_MAX);
+                                   LEAT_SPLIT_STEPS_MAX);
         return NULL;
     }
     steps->items[steps->n].kind = kind;
     return &steps->items[steps->n++];
 }
 
-static int add_scan(struct leat_steps *steps, const struct leat_component *component,
+static int add_scan(struct leat_split_steps *steps, const struct leat_component *component,
                     const struct leat_scanner *scanner, struct leat_error *err) {
-    struct leat_step *step = add(steps, component, LEAT_STEP_SCAN, err);
+    struct leat_split_step *step = add(steps, component, LEAT_SPLIT_STEP_SCAN, err);
 
     if (!step)
         return -EINVAL;
@@ -35,7 +36,7 @@ static int add_scan(struct leat_steps *steps, const struct leat_component *compo
     return 0;
 }
 
-static int set_bytes(struct leat_step *step, const char *bytes, size_t n_bytes,
+static int set_bytes(struct leat_split_step *step, const char *bytes, size_t n_bytes,
                      struct leat_error *err) {
     step->bytes = calloc(1, n_bytes + 4); /* METASPACE copies 4 at once */
     if (!step->bytes)
@@ -45,10 +46,10 @@ static int set_bytes(struct leat_step *step, const char *bytes, size_t n_bytes,
     return 0;
 }
 
-static int add_string(struct leat_steps *steps, const struct leat_component *component,
-                      const char *bytes, size_t n_bytes, enum leat_step_behavior behavior,
+static int add_string(struct leat_split_steps *steps, const struct leat_component *component,
+                      const char *bytes, size_t n_bytes, enum leat_split_step_behavior behavior,
                       bool is_inverted, struct leat_error *err) {
-    struct leat_step *step = add(steps, component, LEAT_STEP_STRING, err);
+    struct leat_split_step *step = add(steps, component, LEAT_SPLIT_STEP_STRING, err);
 
     if (!step)
         return -EINVAL;
@@ -57,18 +58,18 @@ static int add_string(struct leat_steps *steps, const struct leat_component *com
     return set_bytes(step, bytes, n_bytes, err);
 }
 
-static int add_regex(struct leat_steps *steps, const struct leat_component *component,
-                     const char *pattern, size_t n_bytes, enum leat_step_behavior behavior,
+static int add_regex(struct leat_split_steps *steps, const struct leat_component *component,
+                     const char *pattern, size_t n_bytes, enum leat_split_step_behavior behavior,
                      bool is_inverted, struct leat_error *err) {
     const struct leat_scanner *scanner = NULL;
-    struct leat_step *step;
+    struct leat_split_step *step;
     int r;
 
     if (behavior == LEAT_BEHAVIOR_ISOLATED || (behavior == LEAT_BEHAVIOR_REMOVED && is_inverted))
         scanner = leat_scanner_find(pattern, n_bytes, behavior == LEAT_BEHAVIOR_REMOVED);
     if (scanner)
         return add_scan(steps, component, scanner, err);
-    step = add(steps, component, LEAT_STEP_REGEX, err);
+    step = add(steps, component, LEAT_SPLIT_STEP_REGEX, err);
     if (!step)
         return -EINVAL;
     step->behavior = behavior;
@@ -92,15 +93,15 @@ static int read_character(const struct leat_component *component, const char *ke
     return 0;
 }
 
-static int read_sequence(const struct leat_component *component, struct leat_steps *steps,
+static int read_sequence(const struct leat_component *component, struct leat_split_steps *steps,
                          struct leat_error *err);
 
-static int read_bert(const struct leat_component *component, struct leat_steps *steps,
+static int read_bert(const struct leat_component *component, struct leat_split_steps *steps,
                      struct leat_error *err) {
     return add_scan(steps, component, &leat_scanner_bert, err);
 }
 
-static int read_byte_level(const struct leat_component *component, struct leat_steps *steps,
+static int read_byte_level(const struct leat_component *component, struct leat_split_steps *steps,
                            struct leat_error *err) {
     bool has_prefix = false, trims = false, has_regex = false;
     int r = leat_component_bool(component, "add_prefix_space", -1, &has_prefix, err);
@@ -111,14 +112,14 @@ static int read_byte_level(const struct leat_component *component, struct leat_s
         r = leat_component_bool(component, "use_regex", 1, &has_regex, err);
     if (r < 0)
         return r;
-    if (has_prefix && !add(steps, component, LEAT_STEP_PREFIX, err))
+    if (has_prefix && !add(steps, component, LEAT_SPLIT_STEP_PREFIX, err))
         return -EINVAL;
     if (has_regex && add_scan(steps, component, &leat_scanner_gpt2, err) < 0)
         return -EINVAL;
-    return add(steps, component, LEAT_STEP_BYTES, err) ? 0 : -EINVAL;
+    return add(steps, component, LEAT_SPLIT_STEP_BYTES, err) ? 0 : -EINVAL;
 }
 
-static int read_delimiter(const struct leat_component *component, struct leat_steps *steps,
+static int read_delimiter(const struct leat_component *component, struct leat_split_steps *steps,
                           struct leat_error *err) {
     const char *text = NULL;
     size_t n_bytes = 0;
@@ -129,7 +130,7 @@ static int read_delimiter(const struct leat_component *component, struct leat_st
     return add_string(steps, component, text, n_bytes, LEAT_BEHAVIOR_REMOVED, false, err);
 }
 
-static int read_digits(const struct leat_component *component, struct leat_steps *steps,
+static int read_digits(const struct leat_component *component, struct leat_split_steps *steps,
                        struct leat_error *err) {
     bool is_single = false;
     int r = leat_component_bool(component, "individual_digits", -1, &is_single, err);
@@ -140,9 +141,9 @@ static int read_digits(const struct leat_component *component, struct leat_steps
                     is_single ? &leat_scanner_numeric_single : &leat_scanner_numeric_runs, err);
 }
 
-static int read_length(const struct leat_component *component, struct leat_steps *steps,
+static int read_length(const struct leat_component *component, struct leat_split_steps *steps,
                        struct leat_error *err) {
-    struct leat_step *step;
+    struct leat_split_step *step;
     uint64_t length = 0;
     int r = leat_component_uint(component, "length", 5, LEAT_TEXT_BYTES_MAX, &length, err);
 
@@ -150,7 +151,7 @@ static int read_length(const struct leat_component *component, struct leat_steps
         return r;
     if (length == 0)
         return leat_component_error(component, err, "length is 0; words have at least 1 character");
-    step = add(steps, component, LEAT_STEP_LENGTH, err);
+    step = add(steps, component, LEAT_SPLIT_STEP_LENGTH, err);
     if (!step)
         return -EINVAL;
     step->n_length = (uint32_t)length;
@@ -176,9 +177,9 @@ static int read_scheme(const struct leat_component *component, int *ret_scheme,
     return r;
 }
 
-static int read_metaspace(const struct leat_component *component, struct leat_steps *steps,
+static int read_metaspace(const struct leat_component *component, struct leat_split_steps *steps,
                           struct leat_error *err) {
-    struct leat_step *step;
+    struct leat_split_step *step;
     const char *text = NULL;
     size_t n_bytes = 0;
     bool cuts = false;
@@ -191,10 +192,10 @@ static int read_metaspace(const struct leat_component *component, struct leat_st
         r = leat_component_bool(component, "split", 1, &cuts, err);
     if (r < 0)
         return r;
-    step = add(steps, component, LEAT_STEP_METASPACE, err);
+    step = add(steps, component, LEAT_SPLIT_STEP_METASPACE, err);
     if (!step)
         return -EINVAL;
-    step->scheme = (enum leat_step_scheme)scheme;
+    step->scheme = (enum leat_split_step_scheme)scheme;
     r = set_bytes(step, text, n_bytes, err);
     if (r < 0 || !cuts)
         return r;
@@ -203,9 +204,9 @@ static int read_metaspace(const struct leat_component *component, struct leat_st
     return add_string(steps, component, text, n_bytes, LEAT_BEHAVIOR_MERGED_WITH_NEXT, false, err);
 }
 
-static int read_punctuation(const struct leat_component *component, struct leat_steps *steps,
+static int read_punctuation(const struct leat_component *component, struct leat_split_steps *steps,
                             struct leat_error *err) {
-    struct leat_step *step;
+    struct leat_split_step *step;
     int behavior = 0, r;
 
     r = leat_component_choice(component, "behavior", behavior_names, LEAT_BEHAVIOR_ISOLATED,
@@ -214,16 +215,16 @@ static int read_punctuation(const struct leat_component *component, struct leat_
         return r;
     if (behavior == LEAT_BEHAVIOR_CONTIGUOUS)
         return add_scan(steps, component, &leat_scanner_punctuation, err);
-    step = add(steps, component, LEAT_STEP_CLASS, err);
+    step = add(steps, component, LEAT_SPLIT_STEP_CLASS, err);
     if (!step)
         return -EINVAL;
     step->classes = LEAT_UNICODE_BERT_PUNCTUATION;
-    step->behavior = (enum leat_step_behavior)behavior;
+    step->behavior = (enum leat_split_step_behavior)behavior;
     return 0;
 }
 
 /* An empty String is an empty regex, which matches everywhere. */
-static int read_split(const struct leat_component *component, struct leat_steps *steps,
+static int read_split(const struct leat_component *component, struct leat_split_steps *steps,
                       struct leat_error *err) {
     struct leat_component pattern, child;
     const char *text = NULL;
@@ -245,30 +246,30 @@ static int read_split(const struct leat_component *component, struct leat_steps 
     if (r < 0)
         return r;
     if (is_regex || n_bytes == 0)
-        return add_regex(steps, &pattern, text, n_bytes, (enum leat_step_behavior)behavior,
+        return add_regex(steps, &pattern, text, n_bytes, (enum leat_split_step_behavior)behavior,
                          is_inverted, err);
-    return add_string(steps, component, text, n_bytes, (enum leat_step_behavior)behavior,
+    return add_string(steps, component, text, n_bytes, (enum leat_split_step_behavior)behavior,
                       is_inverted, err);
 }
 
-static int read_scripts(const struct leat_component *component, struct leat_steps *steps,
+static int read_scripts(const struct leat_component *component, struct leat_split_steps *steps,
                         struct leat_error *err) {
-    return add(steps, component, LEAT_STEP_SCRIPTS, err) ? 0 : -EINVAL;
+    return add(steps, component, LEAT_SPLIT_STEP_SCRIPTS, err) ? 0 : -EINVAL;
 }
 
-static int read_words(const struct leat_component *component, struct leat_steps *steps,
+static int read_words(const struct leat_component *component, struct leat_split_steps *steps,
                       struct leat_error *err) {
     return add_scan(steps, component, &leat_scanner_words, err);
 }
 
-static int read_nonspace(const struct leat_component *component, struct leat_steps *steps,
+static int read_nonspace(const struct leat_component *component, struct leat_split_steps *steps,
                          struct leat_error *err) {
     return add_scan(steps, component, &leat_scanner_nonspace, err);
 }
 
 static const struct {
     const char *name;
-    int (*read)(const struct leat_component *component, struct leat_steps *steps,
+    int (*read)(const struct leat_component *component, struct leat_split_steps *steps,
                 struct leat_error *err);
 } types[] = {
     {"BertPreTokenizer", read_bert},
@@ -286,7 +287,7 @@ static const struct {
     {"WhitespaceSplit", read_nonspace},
 };
 
-static int read_any(const struct leat_component *component, struct leat_steps *steps,
+static int read_any(const struct leat_component *component, struct leat_split_steps *steps,
                     struct leat_error *err) {
     const char *type = NULL;
     int r = leat_component_type(component, &type, err);
@@ -300,7 +301,7 @@ static int read_any(const struct leat_component *component, struct leat_steps *s
                                 type);
 }
 
-static int read_sequence(const struct leat_component *component, struct leat_steps *steps,
+static int read_sequence(const struct leat_component *component, struct leat_split_steps *steps,
                          struct leat_error *err) {
     struct leat_component_iterator iterator;
     struct leat_component array, item;
@@ -319,7 +320,7 @@ static int read_sequence(const struct leat_component *component, struct leat_ste
 }
 
 /* The scanner that does to plain bytes what one does to the characters that they are mapped to. */
-static const struct leat_scanner *unmapped(const struct leat_step *step) {
+static const struct leat_scanner *unmapped(const struct leat_split_step *step) {
     if (step->scanner == &leat_scanner_digits3)
         return &leat_scanner_digits3;
     if (step->scanner == &leat_scanner_numeric_runs)
@@ -331,18 +332,18 @@ static const struct leat_scanner *unmapped(const struct leat_step *step) {
 
 /* Leaves out a BYTES that is the only one, if nothing, or only what has a scanner for plain bytes,
  * comes behind it. */
-static void drop_byte_map(struct leat_steps *steps) {
+static void drop_byte_map(struct leat_split_steps *steps) {
     uint32_t n_maps = 0, map = 0;
 
     for (uint32_t i = 0; i < steps->n; i++)
-        if (steps->items[i].kind == LEAT_STEP_BYTES) {
+        if (steps->items[i].kind == LEAT_SPLIT_STEP_BYTES) {
             n_maps++;
             map = i;
         }
     if (n_maps != 1)
         return;
     for (uint32_t i = map + 1; i < steps->n; i++)
-        if (steps->items[i].kind != LEAT_STEP_SCAN || !unmapped(&steps->items[i]))
+        if (steps->items[i].kind != LEAT_SPLIT_STEP_SCAN || !unmapped(&steps->items[i]))
             return;
     for (uint32_t i = map + 1; i < steps->n; i++) {
         steps->items[i].scanner = unmapped(&steps->items[i]);
@@ -353,8 +354,8 @@ static void drop_byte_map(struct leat_steps *steps) {
     steps->is_byte_level = true;
 }
 
-int leat_steps_read(const struct leat_component *component, struct leat_steps *ret_steps,
-                    struct leat_error *err) {
+int leat_split_steps_read(const struct leat_component *component,
+                          struct leat_split_steps *ret_steps, struct leat_error *err) {
     int r = read_any(component, ret_steps, err);
 
     if (r == 0)
@@ -362,10 +363,10 @@ int leat_steps_read(const struct leat_component *component, struct leat_steps *r
     return r;
 }
 
-void leat_steps_deinit(struct leat_steps *steps) {
+void leat_split_steps_deinit(struct leat_split_steps *steps) {
     for (uint32_t i = 0; i < steps->n; i++) {
         (void)leat_regex_free(steps->items[i].regex);
         free(steps->items[i].bytes);
     }
-    *steps = (struct leat_steps){0};
+    *steps = (struct leat_split_steps){0};
 }

@@ -9,24 +9,24 @@
 #include "pipeline/tokenizer/split/regex.h"
 #include "pipeline/tokenizer/split/scan.h"
 
-#define LEAT_STEPS_MAX 32
+#define LEAT_SPLIT_STEPS_MAX 32
 
-enum leat_step_kind {
+enum leat_split_step_kind {
     /* cut */
-    LEAT_STEP_SCAN,
-    LEAT_STEP_REGEX,
-    LEAT_STEP_STRING,
-    LEAT_STEP_CLASS,   /* single characters of a class */
-    LEAT_STEP_LENGTH,  /* words of so many characters */
-    LEAT_STEP_SCRIPTS, /* where the script changes */
+    LEAT_SPLIT_STEP_SCAN,
+    LEAT_SPLIT_STEP_REGEX,
+    LEAT_SPLIT_STEP_STRING,
+    LEAT_SPLIT_STEP_CLASS,   /* single characters of a class */
+    LEAT_SPLIT_STEP_LENGTH,  /* words of so many characters */
+    LEAT_SPLIT_STEP_SCRIPTS, /* where the script changes */
     /* rewrite */
-    LEAT_STEP_PREFIX,    /* a blank in front of what does not begin with one */
-    LEAT_STEP_METASPACE, /* another character for each blank, and perhaps one in front */
-    LEAT_STEP_BYTES,     /* each byte as a character of GPT-2's alphabet */
+    LEAT_SPLIT_STEP_PREFIX,    /* a blank in front of what does not begin with one */
+    LEAT_SPLIT_STEP_METASPACE, /* another character for each blank, and perhaps one in front */
+    LEAT_SPLIT_STEP_BYTES,     /* each byte as a character of GPT-2's alphabet */
 };
 
 /* What becomes of a match. The order is that of the names in step.c. */
-enum leat_step_behavior {
+enum leat_split_step_behavior {
     LEAT_BEHAVIOR_REMOVED,
     LEAT_BEHAVIOR_ISOLATED,
     LEAT_BEHAVIOR_MERGED_WITH_PREVIOUS,
@@ -34,16 +34,16 @@ enum leat_step_behavior {
     LEAT_BEHAVIOR_CONTIGUOUS,
 };
 
-enum leat_step_scheme { /* where METASPACE puts its character in front */
-                        LEAT_SCHEME_ALWAYS,
-                        LEAT_SCHEME_FIRST,
-                        LEAT_SCHEME_NEVER,
+enum leat_split_step_scheme { /* where METASPACE puts its character in front */
+                              LEAT_SCHEME_ALWAYS,
+                              LEAT_SCHEME_FIRST,
+                              LEAT_SCHEME_NEVER,
 };
 
-struct leat_step {
-    enum leat_step_kind kind;
-    enum leat_step_behavior behavior; /* of REGEX, STRING, CLASS */
-    bool is_inverted;                 /* of the same: what is between matches counts as matches */
+struct leat_split_step {
+    enum leat_split_step_kind kind;
+    enum leat_split_step_behavior behavior; /* of REGEX, STRING, CLASS */
+    bool is_inverted; /* of the same: what is between matches counts as matches */
     const struct leat_scanner *scanner;
     leat_scan_fn *scan; /* the scanner's, for this machine */
     struct leat_regex *regex;
@@ -51,24 +51,24 @@ struct leat_step {
     uint32_t n_length; /* of LENGTH, in characters */
     uint8_t *bytes;    /* of STRING; the character of METASPACE */
     uint32_t n_bytes;
-    enum leat_step_scheme scheme;
+    enum leat_split_step_scheme scheme;
 };
 
-static inline bool leat_step_rewrites(const struct leat_step *step) {
-    return step->kind >= LEAT_STEP_PREFIX;
+static inline bool leat_split_step_rewrites(const struct leat_split_step *step) {
+    return step->kind >= LEAT_SPLIT_STEP_PREFIX;
 }
 
-struct leat_steps {
-    struct leat_step items[LEAT_STEPS_MAX];
+struct leat_split_steps {
+    struct leat_split_step items[LEAT_SPLIT_STEPS_MAX];
     uint32_t n;
     bool is_byte_level; /* there was a last step BYTES, which is left out */
 };
 
 /* Reads a pre-tokenizer. 0, -ENOMEM, -EINVAL. To be freed in any case. */
-int leat_steps_read(const struct leat_component *component, struct leat_steps *ret_steps,
-                    struct leat_error *err);
-void leat_steps_deinit(struct leat_steps *steps);
+int leat_split_steps_read(const struct leat_component *component,
+                          struct leat_split_steps *ret_steps, struct leat_error *err);
+void leat_split_steps_deinit(struct leat_split_steps *steps);
 
 /* The steps in words, malloc'ed; NULL: out of memory. */
-char *leat_steps_describe(const struct leat_steps *steps);
-size_t leat_steps_n_bytes(const struct leat_steps *steps);
+char *leat_split_steps_describe(const struct leat_split_steps *steps);
+size_t leat_split_steps_n_bytes(const struct leat_split_steps *steps);

@@ -12,11 +12,11 @@ static const char *const behaviors[] = {
     [LEAT_BEHAVIOR_CONTIGUOUS] = "isolated in runs",
 };
 
-static void describe_behavior(const struct leat_step *step, FILE *out) {
+static void describe_behavior(const struct leat_split_step *step, FILE *out) {
     (void)fprintf(out, ", %s%s", behaviors[step->behavior], step->is_inverted ? ", inverted" : "");
 }
 
-static void describe_metaspace(const struct leat_step *step, FILE *out) {
+static void describe_metaspace(const struct leat_split_step *step, FILE *out) {
     static const char *const places[] = {
         [LEAT_SCHEME_ALWAYS] = "and always in front",
         [LEAT_SCHEME_FIRST] = "and in front of the document",
@@ -27,43 +27,43 @@ static void describe_metaspace(const struct leat_step *step, FILE *out) {
                   places[step->scheme]);
 }
 
-static void describe(const struct leat_step *step, FILE *out) {
+static void describe(const struct leat_split_step *step, FILE *out) {
     switch (step->kind) {
-    case LEAT_STEP_SCAN:
+    case LEAT_SPLIT_STEP_SCAN:
         (void)fprintf(out, "%s (scanner)", step->scanner->name);
         break;
-    case LEAT_STEP_REGEX:
+    case LEAT_SPLIT_STEP_REGEX:
         (void)fputs("regex (PCRE2)", out);
         describe_behavior(step, out);
         break;
-    case LEAT_STEP_STRING:
+    case LEAT_SPLIT_STEP_STRING:
         (void)fprintf(out, "\"%.*s\"", step->n_bytes < 40 ? (int)step->n_bytes : 40,
                       (const char *)step->bytes);
         describe_behavior(step, out);
         break;
-    case LEAT_STEP_CLASS:
+    case LEAT_SPLIT_STEP_CLASS:
         (void)fputs("signs", out);
         describe_behavior(step, out);
         break;
-    case LEAT_STEP_LENGTH:
+    case LEAT_SPLIT_STEP_LENGTH:
         (void)fprintf(out, "words of %u characters", (unsigned)step->n_length);
         break;
-    case LEAT_STEP_SCRIPTS:
+    case LEAT_SPLIT_STEP_SCRIPTS:
         (void)fputs("scripts", out);
         break;
-    case LEAT_STEP_PREFIX:
+    case LEAT_SPLIT_STEP_PREFIX:
         (void)fputs("blank in front", out);
         break;
-    case LEAT_STEP_METASPACE:
+    case LEAT_SPLIT_STEP_METASPACE:
         describe_metaspace(step, out);
         break;
-    case LEAT_STEP_BYTES:
+    case LEAT_SPLIT_STEP_BYTES:
         (void)fputs("byte alphabet", out);
         break;
     }
 }
 
-char *leat_steps_describe(const struct leat_steps *steps) {
+char *leat_split_steps_describe(const struct leat_split_steps *steps) {
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *out = open_memstream(&text, &n_bytes);
@@ -85,7 +85,7 @@ char *leat_steps_describe(const struct leat_steps *steps) {
     return text;
 }
 
-size_t leat_steps_n_bytes(const struct leat_steps *steps) {
+size_t leat_split_steps_n_bytes(const struct leat_split_steps *steps) {
     size_t n_bytes = 0;
 
     for (uint32_t i = 0; i < steps->n; i++) {
