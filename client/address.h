@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/un.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_SOCKET_TRAINER "trainer.sock"
 #define LEAT_SOCKET_COPY    "copy.sock"

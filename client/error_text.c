@@ -1,6 +1,6 @@
 /* error_text.c: the public face of the error value, and the library's version. See leat.h. */
 #include "client/leat.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 const char *leat_version(void) {
     return LEAT_VERSION;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "client/leat.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_LAUNCHER_MAX_WORLD (1U << 20)
 

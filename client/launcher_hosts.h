@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 /* How many items the list in that text has. 0, or -EINVAL: it is none. */
 int leat_launcher_count_hosts(const char *text, size_t n_bytes, uint32_t *ret_n_hosts);

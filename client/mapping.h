@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "client/leat.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_MAPPING_MAX_SLOTS 65536
 

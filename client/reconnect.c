@@ -6,7 +6,7 @@
 
 #include "client/address.h"
 #include "client/stream.h"
-#include "proto/rng.h"
+#include "proto/base/rng.h"
 
 #define FIRST_DELAY_NS UINT64_C(10000000)
 #define LAST_DELAY_NS  UINT64_C(1000000000)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "client/stream.h"
-#include "proto/dtype.h"
+#include "proto/base/dtype.h"
 
 int leat_stream_renew(struct leat_stream *stream) {
     struct leat_request *request = &stream->request;

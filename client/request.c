@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "proto/blake2b.h"
+#include "proto/base/blake2b.h"
 #include "proto/packet.h"
 
 #define ROOM 256 /* for what is known only once it was opened: digests, larger positions */

@@ -12,7 +12,7 @@
 
 #include "client/leat.h"
 #include "client/mapping.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 #include "proto/leat.pb-c.h"
 
 struct leat_request {

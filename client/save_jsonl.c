@@ -16,7 +16,7 @@
 
 #include "client/json_name.h"
 #include "client/save.h"
-#include "proto/dtype.h"
+#include "proto/base/dtype.h"
 
 #define MAX_NUMBER 48
 #define MAX_PLACES 3

@@ -12,7 +12,7 @@
 
 #include "client/json_name.h"
 #include "client/save.h"
-#include "proto/dtype.h"
+#include "proto/base/dtype.h"
 
 #define METADATA     "__metadata__"
 #define ALIGNMENT    8

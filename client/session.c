@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "client/stream.h"
-#include "proto/dtype.h"
+#include "proto/base/dtype.h"
 #include "proto/error_message.h"
 #include "proto/leat.pb-c.h"
 

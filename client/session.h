@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 #include "proto/packet.h"
 
 struct leat_stream;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/dtype.h"
+#include "proto/base/dtype.h"
 
 _Static_assert((int)LEAT_BOOL == (int)LEAT_DTYPE_BOOL, "element");
 _Static_assert((int)LEAT_UINT8 == (int)LEAT_DTYPE_UINT8, "element");

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "client/leat.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 #include "proto/slot.h"
 
 struct leat_view {

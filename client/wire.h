@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 #include "proto/frame.h"
 #include "proto/packet.h"
 

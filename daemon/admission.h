@@ -10,8 +10,8 @@
 #pragma once
 
 #include "daemon/scheduler.h"
-#include "pipeline/budget.h"
-#include "pipeline/memory_plan.h"
+#include "pipeline/memory/budget.h"
+#include "pipeline/work/memory_plan.h"
 
 struct leat_daemon;
 

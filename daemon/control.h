@@ -11,7 +11,7 @@
 #include "daemon/peer.h"
 #include "daemon/rights.h"
 #include "daemon/user.h"
-#include "pipeline/arena.h"
+#include "pipeline/memory/arena.h"
 #include "proto/leat.pb-c.h"
 
 #define LEAT_CONTROL_QUEUE_MAX (2U << 20) /* bytes of replies that wait */

@@ -11,8 +11,8 @@
 
 #include "daemon/control.h"
 #include "daemon/daemon.h"
-#include "pipeline/cache/cache_store.h"
-#include "pipeline/files.h"
+#include "pipeline/cache/store.h"
+#include "pipeline/io/files.h"
 #include "pipeline/tokenizer/json.h"
 
 #define CACHES_MAX 1000 /* of a reply */

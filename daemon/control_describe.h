@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "pipeline/arena.h"
+#include "pipeline/memory/arena.h"
 #include "proto/leat.pb-c.h"
 
 struct leat_daemon;

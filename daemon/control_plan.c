@@ -11,8 +11,8 @@
 #include "daemon/admission.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
-#include "pipeline/explain.h"
-#include "pipeline/steps.h"
+#include "pipeline/inspect/explain.h"
+#include "pipeline/work/steps.h"
 
 struct leat_control_plan {
     struct leat_task task;

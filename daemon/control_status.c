@@ -11,7 +11,7 @@
 #include "daemon/session.h"
 #include "daemon/share.h"
 #include "daemon/stats.h"
-#include "pipeline/kernel.h"
+#include "pipeline/io/kernel.h"
 
 #define STREAMS_TOLD_ALL 16
 

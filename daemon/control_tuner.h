@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/daemon.h"
-#include "pipeline/arena.h"
+#include "pipeline/memory/arena.h"
 #include "proto/leat.pb-c.h"
 
 /* Into message->tuners: those of its runs (some of them, if there are many), else of the last that

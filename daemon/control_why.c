@@ -14,7 +14,7 @@
 #include "daemon/look.h"
 #include "daemon/share.h"
 #include "daemon/verdict_text.h"
-#include "pipeline/measure.h"
+#include "pipeline/inspect/measure.h"
 
 #define INTERVAL_MS     10000
 #define INTERVAL_MS_MAX 30000

@@ -27,7 +27,7 @@
 #include "daemon/stream.h"
 #include "daemon/tuner_store.h"
 #include "daemon/user.h"
-#include "pipeline/description.h"
+#include "pipeline/plan/description.h"
 #include "proto/packet.h"
 
 enum leat_endpoint {

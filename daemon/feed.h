@@ -17,8 +17,8 @@
 #include "daemon/ring.h"
 #include "daemon/scheduler.h"
 #include "daemon/user.h"
-#include "pipeline/budget.h"
-#include "pipeline/run.h"
+#include "pipeline/memory/budget.h"
+#include "pipeline/run/run.h"
 
 struct leat_daemon;
 struct leat_share;

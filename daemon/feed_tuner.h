@@ -6,8 +6,8 @@
 #pragma once
 
 #include "daemon/tuner_store.h"
-#include "pipeline/plan.h"
-#include "pipeline/run.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/run/run.h"
 
 struct leat_daemon;
 struct leat_feed;

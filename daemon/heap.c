@@ -3,7 +3,7 @@
 
 #include <malloc.h>
 
-#include "pipeline/arena.h"
+#include "pipeline/memory/arena.h"
 
 #define MAX_HEAPS    8
 #define MAPPED_BYTES (32 << 10) /* blocks come and go in any order, and of any size: no holes */

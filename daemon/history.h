@@ -9,7 +9,7 @@
 #pragma once
 
 #include "daemon/reading.h"
-#include "pipeline/arena.h"
+#include "pipeline/memory/arena.h"
 #include "proto/leat.pb-c.h"
 
 enum leat_history_tier { LEAT_HISTORY_SECONDS, LEAT_HISTORY_TENS, LEAT_N_HISTORY_TIERS };

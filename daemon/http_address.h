@@ -8,7 +8,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 struct leat_http_address {
     const char *path; /* of a Unix socket, in the text that was parsed; NULL: none */

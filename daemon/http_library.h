@@ -4,7 +4,7 @@
 
 #include <microhttpd.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_HTTP_LIBRARY "libmicrohttpd.so.12" /* its ABI since 0.9.60, 2018 */
 

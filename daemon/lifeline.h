@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 struct leat_lifeline {
     int pidfd; /* -1: the daemon belongs to nobody */

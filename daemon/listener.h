@@ -15,7 +15,7 @@
 #include <uv.h>
 
 #include "daemon/door.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 struct leat_listener {
     int fd; /* -1: not in use */

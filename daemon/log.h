@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 enum leat_log_format {
     LEAT_LOG_AUTO, /* the journal if stderr leads there, else text */

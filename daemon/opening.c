@@ -10,8 +10,8 @@
 #include "daemon/daemon.h"
 #include "daemon/session.h"
 #include "daemon/variant.h"
-#include "pipeline/data_digest.h"
-#include "pipeline/steps.h"
+#include "pipeline/plan/data_digest.h"
+#include "pipeline/work/steps.h"
 #include "proto/leat.pb-c.h"
 #include "proto/message.h"
 

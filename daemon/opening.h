@@ -9,8 +9,8 @@
 #include "daemon/feed_tuner.h"
 #include "daemon/scheduler.h"
 #include "daemon/stream.h"
-#include "pipeline/description.h"
-#include "pipeline/plan.h"
+#include "pipeline/plan/description.h"
+#include "pipeline/plan/plan.h"
 
 struct leat_session;
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 /* Once in a process, before its first loop; later calls do nothing. 0 or -errno. */
 int leat_pool_start(uint32_t n_threads, struct leat_error *err);

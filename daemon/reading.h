@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pipeline/run.h"
+#include "pipeline/run/run.h"
 
 #define LEAT_READING_MAX_STREAMS 32
 #define LEAT_READING_MAX_STAGES  20 /* of a stream; the last has what there is besides */

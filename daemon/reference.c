@@ -4,7 +4,7 @@
 #include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "daemon/settings.h"
-#include "pipeline/arg_json.h"
+#include "pipeline/spec/arg_json.h"
 
 static void add_settings(struct leat_text *text) {
     leat_text_add(text, ",\n\"settings\": ");

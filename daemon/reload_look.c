@@ -11,8 +11,8 @@
 #include "daemon/session.h"
 #include "daemon/share.h"
 #include "daemon/variant.h"
-#include "pipeline/opener.h"
-#include "proto/blake2b.h"
+#include "pipeline/io/opener.h"
+#include "proto/base/blake2b.h"
 
 /* ---- which ---- */
 

@@ -4,7 +4,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/reload.h"
-#include "pipeline/arena.h"
+#include "pipeline/memory/arena.h"
 
 #define WHAT_MAX 256
 

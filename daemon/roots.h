@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "pipeline/opener.h"
+#include "pipeline/io/opener.h"
 
 struct leat_root {
     char *path; /* as configured, made absolute, without a slash at the end */

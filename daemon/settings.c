@@ -10,9 +10,9 @@
 
 #include "daemon/http_address.h"
 #include "daemon/rights.h"
-#include "pipeline/opener.h"
-#include "pipeline/plan.h"
-#include "pipeline/yaml.h"
+#include "pipeline/io/opener.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/spec/yaml.h"
 
 #define STREAMS_KEY  "streams"
 #define INCLUDE      "streams.d" /* beside the file */

@@ -13,8 +13,8 @@
 
 #include "daemon/settings_files.h"
 #include "daemon/user.h"
-#include "pipeline/bind.h"
-#include "pipeline/override.h"
+#include "pipeline/spec/bind.h"
+#include "pipeline/spec/override.h"
 #include "proto/spec.h"
 
 #define LEAT_SETTINGS_MAX_WORKERS  1024 /* as libuv's pool */
@@ -67,7 +67,7 @@ extern const struct leat_arg leat_settings_args[];
 /* Those that are in force until the next start whatever a reload finds; ends with NULL. */
 extern const char *const leat_settings_at_start[];
 
-/* Values in place of those that are written: see pipeline/override.h. */
+/* Values in place of those that are written: see pipeline/spec/override.h. */
 struct leat_settings_overrides {
     size_t n_items;
     const char *items[LEAT_OVERRIDES_MAX];

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "daemon/settings.h"
-#include "pipeline/opener.h"
-#include "pipeline/yaml.h"
+#include "pipeline/io/opener.h"
+#include "pipeline/spec/yaml.h"
 
 #define STREAMS_KEY "streams"
 #define SUFFIX      ".yaml"

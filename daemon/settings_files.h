@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 #include "proto/spec.h"
 
 #define LEAT_SETTINGS_MAX_FILES 256

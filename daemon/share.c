@@ -7,7 +7,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/session.h"
-#include "pipeline/data_digest.h"
+#include "pipeline/plan/data_digest.h"
 
 /* ---- which ---- */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/data_digest.h"
+#include "pipeline/plan/data_digest.h"
 
 #define MAX_CANDIDATES 256
 

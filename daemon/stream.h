@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "pipeline/budget.h"
-#include "pipeline/run.h"
-#include "pipeline/tuner.h"
+#include "pipeline/memory/budget.h"
+#include "pipeline/run/run.h"
+#include "pipeline/run/tuner.h"
 
 #define LEAT_STREAMS_MAX_ENDED 64 /* trainers' own streams that are remembered */
 #define LEAT_STREAM_MAX_STAGES 64 /* that are counted: those behind are not */

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "daemon/stream.h"
-#include "pipeline/budget.h"
-#include "pipeline/trace.h"
+#include "pipeline/memory/budget.h"
+#include "pipeline/run/trace.h"
 
 #define LEAT_TRACINGS_MAX   4
 #define LEAT_TRACING_EVENTS 32768 /* that wait to be asked for */

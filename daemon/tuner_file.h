@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "pipeline/tuner.h"
-#include "proto/blake2b.h"
-#include "proto/error.h"
+#include "pipeline/run/tuner.h"
+#include "proto/base/blake2b.h"
+#include "proto/base/error.h"
 
 #define LEAT_TUNER_FILE_MAX 1024 /* bytes */
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "daemon/tuner_file.h"
-#include "pipeline/state_folder.h"
+#include "pipeline/io/state_folder.h"
 
 #define LEAT_TUNER_STORE_FILES 256
 

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "daemon/scheduler.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 enum leat_charge {
     LEAT_CHARGE_SESSIONS,   /* connections of trainers, until their slots are free again */

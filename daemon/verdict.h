@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "pipeline/run.h"
+#include "pipeline/run/run.h"
 
 enum leat_bound {
     LEAT_BOUND_IDLE,        /* nobody reads it, or nothing happened */

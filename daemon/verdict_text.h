@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/verdict.h"
-#include "pipeline/render.h"
+#include "pipeline/plan/render.h"
 
 /* Lines of at most 100 columns, but for names. */
 void leat_verdict_text(const char *stream, const struct leat_verdict_facts *facts,

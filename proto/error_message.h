@@ -1,7 +1,7 @@
 /* error_message.h: the error value on the wire. */
 #pragma once
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 #include "proto/leat.pb-c.h"
 
 /* Makes *message refer to err's texts; err must outlive it. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_FRAME_HEAD_BYTES  4
 #define LEAT_CONTROL_FRAME_MAX (UINT32_C(1) << 20) /* a control request or reply */

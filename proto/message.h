@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_MESSAGE_MAX_DEPTH  32
 #define LEAT_MESSAGE_MAX_COUNT  16384

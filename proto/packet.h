@@ -40,7 +40,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_PACKET_MAGIC       UINT32_C(0x5441454c) /* "LEAT" */
 #define LEAT_PROTOCOL_MAJOR     1

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/blake2b.h"
-#include "proto/error.h"
+#include "proto/base/blake2b.h"
+#include "proto/base/error.h"
 
 #define LEAT_POSITION_DIGEST_BYTES 16
 #define LEAT_POSITION_TEXT_SIZE    256 /* with the terminating 0 */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "proto/dtype.h"
+#include "proto/base/dtype.h"
 
 static int check_tensor(const struct leat_slot_tensor *tensor, size_t index, size_t head_bytes,
                         uint64_t used_bytes, struct leat_error *err) {

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_SLOT_MAGIC       UINT32_C(0x3154414c) /* "LAT1" */
 #define LEAT_SLOT_VERSION     1

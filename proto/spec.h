@@ -1,8 +1,8 @@
 /* spec.h: a stream as it was written: a source, stages, options, each with its arguments still
  * untyped.
  *
- * The same struct comes from YAML (pipeline/yaml.h), from the builder in libleat and from the wire
- * (StreamSpec of leat.proto). Whether it makes sense is decided by pipeline/bind.h alone.
+ * The same struct comes from YAML (pipeline/spec/yaml.h), from the builder in libleat and from the
+ * wire (StreamSpec of leat.proto). Whether it makes sense is decided by pipeline/spec/bind.h alone.
  * Heap-owned; free with leat_spec_free.
  */
 #pragma once
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 #include "proto/value.h"
 
 #define LEAT_SPEC_MAX_STAGES 256

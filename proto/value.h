@@ -2,7 +2,7 @@
  *
  * A value is a scalar (its text, and whether it was quoted), a list, or a map with its keys in
  * order. Each knows its line and column. YAML, the builder API and the wire all make this tree; the
- * binder (pipeline/bind.h) reads it against a table. Heap-owned by its parent. Limits keep a
+ * binder (pipeline/spec/bind.h) reads it against a table. Heap-owned by its parent. Limits keep a
  * hostile tree small: LEAT_VALUE_MAX_DEPTH, LEAT_VALUE_MAX_NODES.
  */
 #pragma once

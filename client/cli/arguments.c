@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "client/cli/colour.h"
-#include "pipeline/bind.h"
+#include "pipeline/spec/bind.h"
 
 #define MAX_OPTIONS 32
 #define HELP_COLUMN 26

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pipeline/render.h"
-#include "proto/error.h"
+#include "pipeline/plan/render.h"
+#include "proto/base/error.h"
 
 enum {
     LEAT_CLI_OK = 0,

@@ -17,7 +17,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/progress.h"
 #include "client/cli/stream_file.h"
-#include "pipeline/opener.h"
+#include "pipeline/io/opener.h"
 
 #define DEFAULT_SECONDS 3
 #define DEFAULT_REPEAT  3

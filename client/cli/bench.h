@@ -7,7 +7,7 @@
 #include "client/cli/bench_figure.h"
 #include "client/cli/bench_statistics.h"
 #include "client/cli/bench_vary.h"
-#include "proto/blake2b.h"
+#include "proto/base/blake2b.h"
 
 struct leat_bench_case {
     char *name;       /* "batch.batch_size=8, workers=2"; of --compare the file; "" : as written */

@@ -7,7 +7,7 @@
 
 #include "client/cli/private_daemon.h"
 #include "client/cli/stream_file.h"
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 
 static int check_plan(const struct leat_spec *spec, const char *file, struct leat_error *err) {
     struct leat_plan *plan = NULL;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pipeline/bind.h"
+#include "pipeline/spec/bind.h"
 
 #define MAX_SHOWN 1e18
 

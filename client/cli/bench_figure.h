@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "client/cli/units.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 enum leat_bench_figure {
     LEAT_BENCH_WALL,  /* from opening the stream to the last batch */

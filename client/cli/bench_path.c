@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "client/cli/bench_vary.h"
-#include "pipeline/plan.h"
-#include "pipeline/stage.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/stage/stage.h"
 
 static const struct leat_arg *find_arg(const struct leat_arg *args, const char *name, size_t n) {
     for (; args && args->name; args++)

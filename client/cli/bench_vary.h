@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pipeline/bind.h"
+#include "pipeline/spec/bind.h"
 
 #define LEAT_BENCH_MAX_CASES 256
 

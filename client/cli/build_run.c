@@ -11,8 +11,8 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/progress.h"
 #include "client/cli/units.h"
-#include "pipeline/cache/cache_store.h"
-#include "pipeline/memory_plan.h"
+#include "pipeline/cache/store.h"
+#include "pipeline/work/memory_plan.h"
 
 #define TICK_MS 200
 

@@ -1,7 +1,7 @@
 /* build_run.h: a run that builds a cache, driven on a pool of threads in this process. */
 #pragma once
 
-#include "pipeline/run.h"
+#include "pipeline/run/run.h"
 
 struct leat_cli_built {
     struct leat_run_stats stats; /* stages and texts in it are gone */

@@ -11,7 +11,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/progress.h"
 #include "client/cli/units.h"
-#include "pipeline/cache/cache_merge.h"
+#include "pipeline/cache/merge.h"
 #include "pipeline/tokenizer/json.h"
 
 #define KEY_DIGITS 12

@@ -13,7 +13,7 @@
 #include "client/cli/progress.h"
 #include "client/cli/stream_file.h"
 #include "client/cli/units.h"
-#include "pipeline/cache/cache_merge.h"
+#include "pipeline/cache/merge.h"
 
 static double ratio(uint64_t a, uint64_t b) {
     return b > 0 ? (double)a / (double)b : 0;

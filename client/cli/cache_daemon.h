@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 /* Lists them. An exit status. */
 int leat_cli_cache_daemon_ls(bool as_json, struct leat_error *err);

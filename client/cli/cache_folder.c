@@ -8,7 +8,7 @@
 
 #include "client/cli/error_json.h"
 #include "client/cli/stream_file.h"
-#include "pipeline/files.h"
+#include "pipeline/io/files.h"
 
 static int add_folder(struct leat_cli_caches *caches, char *take_folder, struct leat_error *err) {
     char **larger;

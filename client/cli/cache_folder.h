@@ -2,7 +2,7 @@
 #pragma once
 
 #include "client/cli/arguments.h"
-#include "pipeline/cache/cache_store.h"
+#include "pipeline/cache/store.h"
 
 struct leat_cli_cache {
     const char *folder; /* lives in the list */

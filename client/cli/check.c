@@ -9,7 +9,7 @@
 #include "client/cli/error_json.h"
 #include "client/cli/private_daemon.h"
 #include "client/cli/stream_file.h"
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 
 struct check {
     const char *file;

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pipeline/data_digest.h"
-#include "pipeline/description.h"
+#include "pipeline/plan/data_digest.h"
+#include "pipeline/plan/description.h"
 
 /* ---- files ---- */
 

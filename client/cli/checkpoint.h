@@ -3,8 +3,8 @@
 #pragma once
 
 #include "client/cli/arguments.h"
-#include "pipeline/plan.h"
-#include "pipeline/run.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/run/run.h"
 #include "proto/position.h"
 
 /* What --position says. 0: ret_text is "" if it was not given; -errno: no such file, or it holds no

@@ -15,8 +15,8 @@
 #include "client/cli/complete_daemon.h"
 #include "client/cli/help.h"
 #include "client/cli/stream_file.h"
-#include "pipeline/plan.h"
-#include "proto/shown.h"
+#include "pipeline/plan/plan.h"
+#include "proto/base/shown.h"
 
 struct completer {
     struct leat_cli_completion *completion;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "client/leat.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 struct leat_cli_consumer {
     /* Looks at a batch, which is given back afterwards. False: that was enough. */

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 #include "proto/frame.h"
 #include "proto/leat.pb-c.h"
 

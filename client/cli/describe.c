@@ -10,7 +10,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/progress.h"
 #include "client/cli/stream_file.h"
-#include "pipeline/describe.h"
+#include "pipeline/inspect/describe.h"
 
 struct kind {
     const char *suffix, *source, *delimiter;

@@ -15,8 +15,8 @@
 #include "client/cli/private_daemon.h"
 #include "client/cli/stream_file.h"
 #include "client/cli/units.h"
-#include "pipeline/opener.h"
-#include "pipeline/yaml.h"
+#include "pipeline/io/opener.h"
+#include "pipeline/spec/yaml.h"
 
 #define USUAL_FILE        "/etc/leat/leatd.yaml"
 #define LITTLE_SPACE      (UINT64_C(1) << 30)

@@ -10,7 +10,7 @@
 
 #include "client/cli/doctor.h"
 #include "client/cli/units.h"
-#include "pipeline/kernel.h"
+#include "pipeline/io/kernel.h"
 
 #define AREA          "kernel"
 #define LEAST_MAJOR   5

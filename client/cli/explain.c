@@ -13,10 +13,10 @@
 #include "client/cli/control.h"
 #include "client/cli/error_json.h"
 #include "client/cli/stream_file.h"
-#include "pipeline/explain.h"
-#include "pipeline/measure.h"
-#include "pipeline/state_folder.h"
-#include "pipeline/steps.h"
+#include "pipeline/inspect/explain.h"
+#include "pipeline/inspect/measure.h"
+#include "pipeline/io/state_folder.h"
+#include "pipeline/work/steps.h"
 
 static bool is_file(const char *operand) {
     struct stat status;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/shown.h"
+#include "proto/base/shown.h"
 
 void leat_cli_grid_init(struct leat_cli_grid *grid, size_t n_columns) {
     *grid = (struct leat_cli_grid){.n_columns = n_columns};

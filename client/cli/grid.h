@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "pipeline/render.h"
+#include "pipeline/plan/render.h"
 
 #define LEAT_CLI_GRID_CELL_MAX    160
 #define LEAT_CLI_GRID_COLUMNS_MAX 24
@@ -16,7 +16,7 @@ struct leat_cli_grid {
 
 /* n_columns at most LEAT_CLI_GRID_COLUMNS_MAX. */
 void leat_cli_grid_init(struct leat_cli_grid *grid, size_t n_columns);
-/* The next cell, as it is shown (proto/shown.h); longer ones are cut. */
+/* The next cell, as it is shown (proto/base/shown.h); longer ones are cut. */
 void leat_cli_grid_add(struct leat_cli_grid *grid, const char *text);
 /* Prints the rows, two blanks before each column, and frees. */
 void leat_cli_grid_print(struct leat_cli_grid *grid, struct leat_text *text);

@@ -8,7 +8,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/error_json.h"
 #include "client/cli/stream_file.h"
-#include "pipeline/head.h"
+#include "pipeline/inspect/head.h"
 
 #define DEFAULT_RECORDS 3
 

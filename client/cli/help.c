@@ -9,7 +9,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/members.h"
 #include "client/cli/terminal.h"
-#include "pipeline/arg_json.h"
+#include "pipeline/spec/arg_json.h"
 
 static const struct leat_cli_command *find_name(const char *name) {
     for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++)

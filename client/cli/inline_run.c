@@ -11,7 +11,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/members.h"
 #include "client/cli/profile.h"
-#include "pipeline/run.h"
+#include "pipeline/run/run.h"
 
 #define MAX_MAP_JOBS 1
 

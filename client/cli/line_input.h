@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_CLI_LINE_MAX     (UINT32_C(1) << 30)
 #define LEAT_CLI_LINE_PADDING 64 /* readable bytes behind a line */

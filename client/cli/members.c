@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "client/cli/units.h"
-#include "proto/shown.h"
+#include "proto/base/shown.h"
 
 static uint64_t number_of(const void *message, const struct leat_cli_member *member) {
     const char *at = (const char *)message + member->offset;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "pipeline/render.h"
+#include "pipeline/plan/render.h"
 
 enum leat_cli_member_kind {
     MEMBER_TEXT,

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "client/cli/interrupt.h"
-#include "pipeline/override.h"
+#include "pipeline/spec/override.h"
 
 #define START_TIMEOUT_MS 60000
 #define STOP_TIMEOUT_MS  10000

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 struct leat_cli_daemon {
     pid_t pid;          /* 0: none */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "client/cli/units.h"
-#include "proto/shown.h"
+#include "proto/base/shown.h"
 
 #define MIN_LIFETIME_NS 1000000 /* shorter ones tell nothing of who waits for whom */
 #define MOST            0.5     /* of the time: then it is clear who is slow */

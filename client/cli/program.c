@@ -11,7 +11,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/members.h"
 #include "client/cli/terminal.h"
-#include "pipeline/bind.h"
+#include "pipeline/spec/bind.h"
 
 #define MAX_COMMANDS 64
 

@@ -3,7 +3,7 @@
  * comments of leat.proto. */
 #pragma once
 
-#include "pipeline/render.h"
+#include "pipeline/plan/render.h"
 
 void leat_cli_protocol_markdown(struct leat_text *text);
 void leat_cli_protocol_json(struct leat_text *text);

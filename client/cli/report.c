@@ -9,8 +9,8 @@
 #include "client/cli/clock.h"
 #include "client/cli/profile.h"
 #include "client/cli/units.h"
-#include "pipeline/scalar.h"
-#include "proto/shown.h"
+#include "pipeline/block/scalar.h"
+#include "proto/base/shown.h"
 
 #define MAX_VALUES 12 /* that are shown of a tensor */
 

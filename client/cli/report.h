@@ -8,8 +8,8 @@
 
 #include "client/cli/arguments.h"
 #include "client/view.h"
-#include "proto/blake2b.h"
-#include "proto/error.h"
+#include "proto/base/blake2b.h"
+#include "proto/base/error.h"
 #include "proto/leat.pb-c.h"
 
 struct leat_cli_report {

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "pipeline/render.h"
+#include "pipeline/plan/render.h"
 
 extern const char leat_schema_text[]; /* the file */
 

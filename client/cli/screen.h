@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pipeline/render.h"
-#include "proto/error.h"
+#include "pipeline/plan/render.h"
+#include "proto/base/error.h"
 
 struct leat_screen {
     int signals; /* a signalfd: SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH */

@@ -9,7 +9,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/error_json.h"
 #include "client/cli/stream_file.h"
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 
 static void add_text(struct leat_text *text, const char *value) {
     leat_text_add_json(text, value, strlen(value));

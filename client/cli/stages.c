@@ -7,8 +7,8 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/error_json.h"
-#include "pipeline/arg_json.h"
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/spec/arg_json.h"
 
 #define OPTIONS_NAME    "options"
 #define OPTIONS_SUMMARY "options of a stream, beside `source` and `stages`"

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "client/cli/arguments.h"
-#include "pipeline/bind.h"
-#include "pipeline/opener.h"
-#include "pipeline/override.h"
-#include "pipeline/yaml.h"
+#include "pipeline/io/opener.h"
+#include "pipeline/spec/bind.h"
+#include "pipeline/spec/override.h"
+#include "pipeline/spec/yaml.h"
 
 #define MAX_TOLD 16
 

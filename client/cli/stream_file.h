@@ -13,7 +13,7 @@ struct leat_cli_streams {
 /* 0 or -errno. */
 int leat_cli_streams_load(const char *file, struct leat_cli_streams *ret_streams,
                           struct leat_error *err);
-/* The same with values in place of those in the file (pipeline/override.h). */
+/* The same with values in place of those in the file (pipeline/spec/override.h). */
 int leat_cli_streams_load_with(const char *file, const char *const *overrides, size_t n_overrides,
                                struct leat_cli_streams *ret_streams, struct leat_error *err);
 void leat_cli_streams_deinit(struct leat_cli_streams *streams);

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 #include "proto/frame.h"
 #include "proto/leat.pb-c.h"
 

@@ -10,7 +10,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/control.h"
 #include "client/cli/members.h"
-#include "pipeline/bind.h"
+#include "pipeline/spec/bind.h"
 
 /* ---- trainers ---- */
 

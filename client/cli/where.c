@@ -11,7 +11,7 @@
 #include "client/cli/error_json.h"
 #include "client/cli/options.h"
 #include "client/cli/stream_file.h"
-#include "pipeline/places.h"
+#include "pipeline/inspect/places.h"
 
 const struct leat_cli_option leat_cli_where_options[] = {
     {.name = "epoch",

@@ -1,7 +1,7 @@
 /* concat.c: several sources one after the other. Which they are, and what they have in common, is
- * plan_sources.c; the scanner goes from one to the next as it goes from file to file.
+ * plan/sources.c; the scanner goes from one to the next as it goes from file to file.
  */
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 static const struct leat_arg args[] = {
     {.name = "sources",

@@ -1,6 +1,6 @@
 /* csv.c: CSV files by RFC 4180.
  *
- * The cutter has found the records (cutter.h) and finds the fields of each (cutter_fields.h), which
+ * The cutter has found the records (cutter.h) and finds the fields of each (cut/fields.h), which
  * are views into the source, or, where its bytes are not UTF-8 and are mended, into a copy of it.
  * At the end of a block the columns that outlive it, and those with doubled quotes, are copied.
  * Nothing is trimmed. A record whose quoting is not RFC 4180's, or that has another number of
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/cutter_fields.h"
-#include "pipeline/stage.h"
+#include "pipeline/cut/fields.h"
+#include "pipeline/stage/stage.h"
 #include "pipeline/tokenizer/json.h"
 
 struct csv {

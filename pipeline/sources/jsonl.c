@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/json_scalar.h"
-#include "pipeline/planner.h"
+#include "pipeline/block/json_scalar.h"
 #include "pipeline/sources/shared_jsonl_fields.h"
+#include "pipeline/stage/planner.h"
 #include "pipeline/tokenizer/json_locate.h"
 
 #define INFER_RECORDS 100

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 struct mix {
     struct leat_composite composite;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/field_type.h"
-#include "pipeline/scalar.h"
+#include "pipeline/block/scalar.h"
+#include "pipeline/spec/field_type.h"
 #include "pipeline/tokenizer/json_skip.h"
 
 void leat_jsonl_fields_deinit(struct leat_jsonl_fields *fields) {

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 #include "pipeline/tokenizer/json.h"
 #include "pipeline/tokenizer/range.h"
 

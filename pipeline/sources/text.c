@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 enum { DOCUMENT_LINE, DOCUMENT_FILE, DOCUMENT_SEPARATOR };
 

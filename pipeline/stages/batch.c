@@ -5,7 +5,7 @@
  * compute. So no list of the batch has more than max_tokens elements, and slots stay bounded
  * whatever the rows are.
  */
-#include "pipeline/planner.h"
+#include "pipeline/stage/planner.h"
 
 struct batch {
     struct leat_config base;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/planner.h"
+#include "pipeline/stage/planner.h"
 
 struct bucket {
     struct leat_config base;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/scalar.h"
+#include "pipeline/block/scalar.h"
 #include "pipeline/stages/shared_numbers.h"
 #include "pipeline/stages/shared_text_index.h"
 

@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 
-#include "pipeline/planner.h"
+#include "pipeline/stage/planner.h"
 #include "pipeline/stages/shared_loss.h"
 
 enum { ALL, COMPLETION, ASSISTANT };

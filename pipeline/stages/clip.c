@@ -2,7 +2,7 @@
  * since a double does not hold all of int64. */
 #include <math.h>
 
-#include "pipeline/scalar.h"
+#include "pipeline/block/scalar.h"
 #include "pipeline/stages/shared_numbers.h"
 
 struct clip {

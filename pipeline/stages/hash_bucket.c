@@ -10,7 +10,7 @@
 
 #include "pipeline/stages/shared_key.h"
 #include "pipeline/stages/shared_numbers.h"
-#include "proto/blake2b.h"
+#include "proto/base/blake2b.h"
 
 struct hash_bucket {
     struct leat_config base;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/scalar.h"
+#include "pipeline/block/scalar.h"
 #include "pipeline/stages/shared_dialogue.h"
 #include "pipeline/stages/shared_text_part.h"
 

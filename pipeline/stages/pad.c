@@ -1,7 +1,7 @@
 /* pad.c: lists to equal lengths. A property of collation: rows are copied into the slot once and
  * filled up there; here are only the schema and the check that no row is longer than `length`.
  */
-#include "pipeline/scalar.h"
+#include "pipeline/block/scalar.h"
 #include "pipeline/stages/shared_fill.h"
 
 struct pad {

@@ -1,6 +1,6 @@
 /* prefetch.c: how many batches are kept ready. A ring may have more slots, since its trainers
  * read at different paces. */
-#include "pipeline/planner.h"
+#include "pipeline/stage/planner.h"
 
 struct prefetch {
     struct leat_config base;

@@ -1,5 +1,5 @@
 /* rename.c: gives fields other names. Only the schema knows; no data moves. */
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 struct rename {
     struct leat_config base;

@@ -4,7 +4,7 @@
  * order each pass); what stands behind it sees one long stream. The references only walk through.
  * After 100 passes in a row of which filters left nothing the epoch ends (order.h).
  */
-#include "pipeline/planner.h"
+#include "pipeline/stage/planner.h"
 
 struct repeat {
     struct leat_config base;

@@ -5,7 +5,7 @@
  * so that a trainer with another order has the same records; the epoch counts if asked. A record
  * stays if the upper 53 bits of the key, as a number in [0, 1), are below the fraction.
  */
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 struct sample {
     struct leat_config base;

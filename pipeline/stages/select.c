@@ -1,5 +1,5 @@
 /* select.c: keeps the named fields, in that order; all others need not even be made. */
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 struct select {
     struct leat_config base;

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 #define LEAT_DIALOGUE_ROW_BYTES_MAX   (UINT32_C(64) << 20)
 #define LEAT_DIALOGUE_BLOCK_BYTES_MAX (UINT32_C(256) << 20)

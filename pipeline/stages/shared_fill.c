@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "pipeline/stages/shared_tokenize.h"
+#include "pipeline/stages/tokenize/tokenize.h"
 #include "pipeline/tokenizer/tokenizer.h"
 
 int leat_fill_number(const struct leat_config *config, const char *arg,

@@ -1,7 +1,7 @@
 /* shared_fill.h: what rows are filled up with (pad, pack): a number, or a token by its name. */
 #pragma once
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 /* The number that is meant for the field, an argument of `config` that was given. A token's name is
  * looked up in the tokenizer that made the field; without one, or if that has no such token, it is

@@ -2,8 +2,8 @@
  * from JSON and "17" from CSV are the same key. Pure; any thread. */
 #pragma once
 
-#include "pipeline/scalar.h"
-#include "pipeline/stage.h"
+#include "pipeline/block/scalar.h"
+#include "pipeline/stage/stage.h"
 
 /* That a field can be a key: placed at `input`. */
 static inline int leat_key_check(const struct leat_config *config, const char *name,

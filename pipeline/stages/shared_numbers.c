@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "pipeline/scalar.h"
+#include "pipeline/block/scalar.h"
 
 const char *const leat_numbers_nans[] = {"keep", "fail", "default", NULL};
 const char *const leat_numbers_floats[] = {"float32", "float64", "float16", "bfloat16", NULL};

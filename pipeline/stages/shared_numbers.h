@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 enum leat_nan {
     LEAT_NAN_KEEP,

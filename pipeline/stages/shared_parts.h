@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "pipeline/planner.h"
+#include "pipeline/stage/planner.h"
 
 #define LEAT_PARTS_MAX 32
 

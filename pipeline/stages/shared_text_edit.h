@@ -2,7 +2,7 @@
  * the changed texts of a block. Owner: the config; maps run in any thread. */
 #pragma once
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 #include "pipeline/tokenizer/text.h"
 
 struct leat_text_edit {

@@ -3,7 +3,7 @@
  * compiled. */
 #pragma once
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 #define LEAT_TEXT_LITERAL_STEP 32
 

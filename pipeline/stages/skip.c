@@ -1,5 +1,5 @@
 /* skip.c: leaves out the first records of an epoch. */
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 struct skip {
     struct leat_config base;

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pipeline/scalar.h"
+#include "pipeline/block/scalar.h"
 #include "pipeline/stages/shared_numbers.h"
 
 #define WIDTH_MAX (UINT64_C(1) << 20)

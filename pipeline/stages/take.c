@@ -1,5 +1,5 @@
 /* take.c: the first records of an epoch; nothing behind them is read. */
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 struct take {
     struct leat_config base;

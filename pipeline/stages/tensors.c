@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 #define SUFFIX ".utf8"
 

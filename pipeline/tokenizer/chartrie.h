@@ -84,7 +84,7 @@ struct leat_encoder_row {
     const uint8_t *text;
     uint32_t n_bytes;
     uint32_t unknown; /* out: ERROR mode: offset of the first unknown character, or NO_UNKNOWN */
-    uint64_t key;     /* RANDOM mode: the stream of random numbers, see proto/rng.h */
+    uint64_t key;     /* RANDOM mode: the stream of random numbers, see proto/base/rng.h */
     size_t first_id;  /* out: index into the encoder's ids */
     size_t n_ids;     /* out; 0 if unknown is set */
 };

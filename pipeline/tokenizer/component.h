@@ -10,7 +10,7 @@
 #pragma once
 
 #include "pipeline/tokenizer/json.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_COMPONENT_DEPTH_MAX 32 /* of components within components */
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_DOUBLE_ARRAY_ROOT      UINT32_C(256)
 #define LEAT_DOUBLE_ARRAY_NONE      UINT32_C(0xffffffff) /* check: a free place; value: none */

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_JSON_DEPTH_MAX 128
 #define LEAT_JSON_BYTES_MAX (UINT32_C(1) << 30) /* of one document */

@@ -17,7 +17,7 @@
  * i; then the terms are added again in the same order, and the first edge at which what was added
  * is above r is taken (the last edge, should rounding leave none).
  *
- * The stream of numbers is that of proto/rng.h started at the row's key.
+ * The stream of numbers is that of proto/base/rng.h started at the row's key.
  *
  * A text of at most 65,536 bytes is one window. A longer one is cut, from s on, at the last
  * position within s + 1..s + 65536 that is reached from s and that no edge from a reached position
@@ -29,7 +29,7 @@
 
 #include "pipeline/tokenizer/segment.h"
 #include "pipeline/tokenizer/utf8.h"
-#include "proto/rng.h"
+#include "proto/base/rng.h"
 
 #define WINDOW_BYTES 65536
 #define NO_VALUE     UINT32_MAX

@@ -23,7 +23,7 @@
 #include <string.h>
 
 #include "pipeline/tokenizer/range.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_TEXT_PADDING   64
 #define LEAT_TEXT_BYTES_MAX (UINT32_C(1) << 30) /* of a document, also when rewritten */

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_TOKEN_TABLE_TOKENS_MAX (UINT32_C(4) << 20)
 #define LEAT_TOKEN_TABLE_ID_MAX     ((UINT32_C(16) << 20) - 1)

@@ -24,7 +24,7 @@
 
 #include "pipeline/tokenizer/encoding.h"
 #include "pipeline/tokenizer/truncation.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #ifndef LEAT_API
 #define LEAT_API __attribute__((visibility("default")))

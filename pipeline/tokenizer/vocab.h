@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "pipeline/tokenizer/token_encoding.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_VOCAB_FILE_BYTES_MAX  (UINT32_C(256) << 20)
 #define LEAT_VOCAB_BYTES_MAX       (UINT32_C(64) << 20) /* of all tokens together */

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "pipeline/cutter.h"
-#include "proto/rng.h"
+#include "pipeline/cut/cutter.h"
+#include "proto/base/rng.h"
 
 #define PIECE_BYTES (256U << 10)
 

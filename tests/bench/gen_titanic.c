@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/rng.h"
+#include "proto/base/rng.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

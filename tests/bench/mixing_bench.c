@@ -28,9 +28,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "pipeline/render.h"
-#include "pipeline/run.h"
-#include "pipeline/yaml.h"
+#include "pipeline/plan/render.h"
+#include "pipeline/run/run.h"
+#include "pipeline/spec/yaml.h"
 
 #define N_LABELS 100
 

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "pipeline/tokenizer/chartrie.h"
-#include "proto/rng.h"
+#include "proto/base/rng.h"
 
 #define SUBSTRING_MAX  16
 #define COUNT_ROWS     20000

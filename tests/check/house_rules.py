@@ -1,25 +1,86 @@
 #!/usr/bin/env python3
-"""The rules of the house, as far as a machine can tell: who may include whom, how long a file is,
-what must not stand in it.
+"""The rules of the house, as far as a machine can tell: which room may know which, how long a file
+is, how full a folder, what must not stand in it.
 
     house_rules.py ROOT
 
 One line for each breach, `file:line: what is wrong`; status 1 if there is any.
 """
+import collections
 import pathlib
 import re
 import sys
 
-# Which rooms a room may include from; the first that fits a path counts.
-MAY_INCLUDE = {
-    "proto": {"proto"},
-    "pipeline/tokenizer": {"pipeline/tokenizer", "proto"},
-    "pipeline": {"pipeline", "pipeline/tokenizer", "proto"},
-    "daemon": {"daemon", "pipeline", "pipeline/tokenizer", "proto"},
-    "client/cli": {"client/cli", "client", "pipeline", "pipeline/tokenizer", "proto"},
-    "client/python": {"client/python", "client", "pipeline/tokenizer", "proto"},
-    "client": {"client", "proto"},
+# The rooms, and which of the others each may include from and call: those that are named, and all that these may. A file
+# is in the most particular room that its path names. A room's folders have no rules of their own.
+ROOMS = {
+    "proto/base": [],
+    "proto": ["proto/base"],
+    "pipeline/memory": ["proto"],
+    "pipeline/tokenizer": ["proto"],
+    "pipeline/io": ["pipeline/memory"],
+    "pipeline/spec": ["pipeline/io"],
+    "pipeline/block": ["pipeline/memory", "pipeline/spec", "pipeline/tokenizer"],
+    "pipeline/cut": ["pipeline/block"],
+    "pipeline/stage": ["pipeline/cut", "pipeline/io"],
+    "pipeline/sources": ["pipeline/stage", "pipeline/tokenizer"],
+    "pipeline/stages": ["pipeline/stage", "pipeline/tokenizer"],
+    "pipeline/plan": ["pipeline/stage"],
+    "pipeline/cache": ["pipeline/plan"],
+    "pipeline/order": ["pipeline/plan"],
+    "pipeline/work": ["pipeline/cache", "pipeline/order"],
+    "pipeline/run": ["pipeline/work"],
+    "pipeline/inspect": ["pipeline/run"],
+    "daemon": ["pipeline/inspect"],
+    "client": ["proto"],
+    "client/cli": ["client", "pipeline/inspect"],
+    "client/python": ["client", "pipeline/tokenizer"],
 }
+# What is still against it: from which room to which, and how many pairs of files. Numbers may only fall, and fall here too.
+KNOTS = {
+    "pipeline/block -> pipeline/stage": 2,
+    "pipeline/inspect -> pipeline/stages": 1,
+    "pipeline/io -> pipeline/spec": 1,
+    "pipeline/order -> pipeline/work": 1,
+    "pipeline/plan -> pipeline/inspect": 1,
+    "pipeline/plan -> pipeline/order": 1,
+    "pipeline/plan -> pipeline/work": 3,
+    "pipeline/sources -> pipeline/plan": 5,
+    "pipeline/spec -> pipeline/plan": 3,
+    "pipeline/stage -> pipeline/order": 1,
+    "pipeline/stage -> pipeline/plan": 2,
+    "pipeline/stages -> pipeline/order": 6,
+    "pipeline/stages -> pipeline/plan": 5,
+    "pipeline/work -> pipeline/run": 4,
+}
+# Modules (a header and its source) that include one another in a circle, by room; these may only fall as well.
+CIRCLES = {
+    "client": 4,
+    "client/cli": 6,
+    "client/python": 4,
+    "daemon": 30,
+    "pipeline/cache": 3,
+    "pipeline/cut": 5,
+    "pipeline/inspect": 3,
+    "pipeline/io": 3,
+    "pipeline/order": 3,
+    "pipeline/plan": 8,
+    "pipeline/run": 11,
+    "pipeline/sources": 3,
+    "pipeline/spec": 1,
+    "pipeline/stage": 1,
+    "pipeline/tokenizer": 16,
+    "pipeline/work": 4,
+}
+# Folders that are fuller than that, and how full: they may only become emptier.
+MAX_FILES = 40
+CROWDED = {
+    "client": 46,
+    "client/cli": 137,
+    "client/python/src": 41,
+    "daemon": 165,
+}
+NOT_CROWDED = ("pipeline/sources", "pipeline/stages", "pipeline/tokenizer")  # one thing a file, however many
 INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
 FORBIDDEN = [
     (re.compile(r"\b(TODO|FIXME|XXX|HACK)\b"), "unfinished work belongs in an issue"),
@@ -35,23 +96,107 @@ SOURCES = {".c", ".h", ".cc"}
 
 def room_of(path):
     """The room of an include path or file, the most particular one; None for what is in no room."""
-    rooms = [room for room in MAY_INCLUDE if path.startswith(room + "/")]
+    rooms = [room for room in ROOMS if path.startswith(room + "/")]
     return max(rooms, key=len, default=None)
+
+
+def known_to(room):
+    """All rooms that a room may know, itself among them."""
+    known = {room}
+    for other in ROOMS[room]:
+        known |= known_to(other)
+    return known
+
+
+def is_generated(target):
+    return target.endswith((".pb-c.h", ".def"))
 
 
 def check_include(name, number, line):
     found = INCLUDE.match(line)
-    room = room_of(name)
-    if not found or not room:
-        return
-    target = found.group(1)
-    other = room_of(target)
-    if "/" not in target and (target.endswith((".pb-c.h", ".def")) or target == "leat.h"):
-        return
-    if other is None and not target.endswith((".pb-c.h", ".def")):
-        yield f"{name}:{number}: \"{target}\" does not begin with a room"
-    elif other and other not in MAY_INCLUDE[room]:
-        yield f"{name}:{number}: {room}/ must not know {other}/ (\"{target}\")"
+    if found and room_of(name):
+        target = found.group(1)
+        if room_of(target) is None and not is_generated(target) and target != "leat.h":
+            yield f"{name}:{number}: \"{target}\" does not begin with a room"
+
+
+def check_falling(title, found, allowed):
+    """What is found may be as much as is allowed, which must not be more than is found. found: key to texts."""
+    for key in sorted(found.keys() | allowed.keys()):
+        there, most = len(found.get(key, ())), allowed.get(key, 0)
+        if there > most:
+            yield f"{title} {key}: {there}, not {most}:" + "".join(f"\n    {text}" for text in sorted(found[key]))
+        elif there < most:
+            yield f"{title} {key}: {there}, no longer {most}: lower it in house_rules.py"
+
+
+def check_rooms(includes, texts):
+    """Includes and calls from a room to one that it must not know."""
+    defined = {}
+    for name, text in texts.items():
+        if room_of(name):
+            for found in re.finditer(r"^\w[^;{}()=]*?\b(leat_\w+)\([^;{}]*\)\s*\{", text, re.MULTILINE):
+                if not text.startswith("static", found.start()):
+                    defined[found.group(1)] = name
+    knots = collections.defaultdict(set)
+    for name, text in texts.items():
+        room = room_of(name)
+        if room:
+            needs = {target for target in includes[name] if not is_generated(target)}
+            needs |= {defined[call] for call in re.findall(r"\b(leat_\w+)\s*\(", text) if call in defined}
+            for other in needs:
+                if room_of(other) and room_of(other) not in known_to(room):
+                    knots[f"{room} -> {room_of(other)}"].add(f"{name} -> {other}")
+    return check_falling("rooms:", knots, KNOTS)
+
+
+def circles_of(graph):
+    """The strongly connected components of more than one node (Tarjan 1972)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in graph[node]:
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            found.append(stack[at:])
+            del stack[at:]
+
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return [circle for circle in found if len(circle) > 1]
+
+
+def check_circles(includes):
+    graph = collections.defaultdict(set)
+    for name, targets in includes.items():
+        if room_of(name):
+            module = name.rsplit(".", 1)[0]
+            graph[module] |= {target.rsplit(".", 1)[0] for target in targets if target in includes} - {module}
+    for targets in list(graph.values()):
+        for target in targets:
+            graph[target] |= set()
+    circles = collections.defaultdict(set)
+    for number, circle in enumerate(circles_of(graph), 1):
+        for module in circle:
+            circles[room_of(module)].add(f"circle {number}: {module}")
+    return check_falling("circles:", circles, CIRCLES)
+
+
+def check_folders(names):
+    folders = collections.defaultdict(set)
+    for name in names:
+        folders[name.rsplit("/", 1)[0]].add(name.rsplit("/", 1)[1])
+    crowded = {folder: files for folder, files in folders.items()
+               if len(files) > MAX_FILES and not folder.startswith(NOT_CROWDED) and room_of(folder + "/")}
+    return check_falling("files in", crowded, CROWDED)
 
 
 def check_file(root, path):
@@ -100,7 +245,7 @@ def calls(text):
 
 
 def check_errors(texts):
-    """NULL where a function reports an error: proto/error.h says what to pass. A function is known by
+    """NULL where a function reports an error: proto/base/error.h says what to pass. A function is known by
     its name, by how many parameters it has, and by its file if it is static."""
     takes = {}
     for name, text in texts.items():
@@ -139,13 +284,20 @@ def main():
     root = pathlib.Path(sys.argv[1])
     breaches = []
     texts = {}
+    includes = {}
     for folder in ("proto", "pipeline", "daemon", "client", "tests"):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in SOURCES:
                 breaches += check_file(root, path)
-                texts[path.relative_to(root).as_posix()] = blanked(path.read_text(encoding="utf-8"))
+                text = path.read_text(encoding="utf-8")
+                name = path.relative_to(root).as_posix()
+                texts[name] = blanked(text)
+                includes[name] = {found.group(1) for found in map(INCLUDE.match, text.split("\n")) if found}
     breaches += check_errors(texts)
     breaches += check_tags(texts)
+    breaches += check_rooms(includes, texts)
+    breaches += check_circles(includes)
+    breaches += check_folders(texts)
     for breach in breaches:
         print(breach)
     print(f"{len(texts)} files, {len(breaches)} breaches")

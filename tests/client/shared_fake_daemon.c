@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "proto/dtype.h"
+#include "proto/base/dtype.h"
 #include "proto/error_message.h"
 #include "proto/frame.h"
 #include "proto/leat.pb-c.h"

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "proto/rng.h"
+#include "proto/base/rng.h"
 #include "tests/client/shared_fake_daemon.h"
 
 #define FAKE_N_STEPS 5 /* of an epoch, over all ranks */

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "client/cli/bench_vary.h"
-#include "pipeline/yaml.h"
+#include "pipeline/spec/yaml.h"
 
 /* The values, with '|' between. */
 static void expect(const char *text, const char *path, const char *values) {

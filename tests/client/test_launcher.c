@@ -14,7 +14,7 @@
 
 #include "client/launcher.h"
 #include "client/launcher_hosts.h"
-#include "proto/rng.h"
+#include "proto/base/rng.h"
 
 struct outcome {
     int code;

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "client/mapping.h"
-#include "proto/rng.h"
+#include "proto/base/rng.h"
 #include "proto/slot.h"
 
 #define N_SLOTS      4

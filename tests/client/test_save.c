@@ -19,8 +19,8 @@
 
 #include "client/save.h"
 #include "client/stream.h"
-#include "proto/dtype.h"
-#include "proto/rng.h"
+#include "proto/base/dtype.h"
+#include "proto/base/rng.h"
 
 #define MAX_TENSORS 12
 #define MAX_FILE    (1 << 20)

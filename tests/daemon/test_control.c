@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "pipeline/trace.h"
+#include "pipeline/run/trace.h"
 #include "tests/daemon/shared_control.h"
 
 static struct test_daemon server;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "daemon/verdict_text.h"
-#include "proto/rng.h"
+#include "proto/base/rng.h"
 
 #define S UINT64_C(1000000000)
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "client/leat.h"
-#include "proto/blake2b.h"
+#include "proto/base/blake2b.h"
 
 #define WINDOW 4
 

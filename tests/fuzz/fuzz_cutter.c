@@ -1,4 +1,4 @@
-/* fuzz_cutter.c: pipeline/cutter.c against its definition, in one piece and in many.
+/* fuzz_cutter.c: pipeline/cut/cutter.c against its definition, in one piece and in many.
  *
  * The first four bytes choose kind, quoting, limit and pieces; the rest is the file.
  */

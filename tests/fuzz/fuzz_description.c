@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/data_text.h"
-#include "pipeline/description.h"
-#include "pipeline/spec_text.h"
+#include "pipeline/plan/data_text.h"
+#include "pipeline/plan/description.h"
+#include "pipeline/plan/spec_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/stages/shared_exec_schema.h"
+#include "pipeline/stages/exec/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

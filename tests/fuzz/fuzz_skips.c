@@ -1,10 +1,10 @@
-/* fuzz_skips.c: pipeline/skips.c: steps and records to skip, as somebody wrote them: what is read
- * is a range within the limits. */
+/* fuzz_skips.c: pipeline/plan/skips.c: steps and records to skip, as somebody wrote them: what is
+ * read is a range within the limits. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/skips.h"
+#include "pipeline/plan/skips.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

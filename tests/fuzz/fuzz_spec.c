@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 #include "proto/leat.pb-c.h"
 #include "tests/proto/shared_unpack.h"
 

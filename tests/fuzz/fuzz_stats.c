@@ -1,7 +1,7 @@
 /* fuzz_stats.c: any bytes as a file of statistics: what is refused says why. */
 #include <stdlib.h>
 
-#include "pipeline/stages/shared_stats.h"
+#include "pipeline/stages/normalize/stats.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/plan.h"
-#include "pipeline/yaml.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/spec/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proto/rng.h"
+#include "proto/base/rng.h"
 
 #define MAX_FILE_BYTES (1U << 20)
 #define MAX_GROWTH     256U

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "client/leat.h"
-#include "proto/blake2b.h"
+#include "proto/base/blake2b.h"
 
 struct paced {
     struct leat_stream *stream;

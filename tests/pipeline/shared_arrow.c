@@ -1,7 +1,7 @@
 /* shared_arrow.c: see shared_arrow.h. */
 #include "tests/pipeline/shared_arrow.h"
 
-#include "pipeline/input_internal.h"
+#include "pipeline/io/input_internal.h"
 
 #include <assert.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "pipeline/cache/cache_block.h"
+#include "pipeline/cache/block.h"
 
 #define CACHE_COLUMNS_MAX 8
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pipeline/opener.h"
+#include "pipeline/io/opener.h"
 #include "tests/pipeline/shared_stream.h"
 
 const char *cache_name(void) {

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "pipeline/cache/cache_store.h"
+#include "pipeline/cache/store.h"
 
 /* The name of the only cache; NULL: there is none, or more than one. Valid until the next call. */
 const char *cache_name(void);

@@ -2,7 +2,7 @@
  * split of it; for the tests and fuzz targets that hold one against the other. */
 #pragma once
 
-#include "pipeline/cutter.h"
+#include "pipeline/cut/cutter.h"
 
 struct cut_list {
     uint32_t *starts, *ends; /* in the text; room for one a byte */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/cutter_csv.h"
+#include "pipeline/cut/csv.h"
 
 typedef bool split_fn(const struct leat_cutter *cutter, const uint8_t *record, size_t n_bytes,
                       size_t n_readable, struct leat_cutter_field *fields, uint32_t capacity,

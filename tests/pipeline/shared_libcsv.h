@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "pipeline/cutter_fields.h"
+#include "pipeline/cut/fields.h"
 
 /* Whether leat_cutter_split(), in both its forms, gives for this record (not empty, n_readable
  * bytes may be read) what libcsv does, and leat_cutter_check() agrees on whether it is good. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/scalar.h"
+#include "pipeline/block/scalar.h"
 #include "pipeline/tokenizer/json.h"
 #include "tests/pipeline/shared_stream.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 void order_add(struct order_numbers *numbers, int64_t value) {
     if (numbers->n_values == numbers->capacity) {

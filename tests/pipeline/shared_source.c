@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/scalar.h"
-#include "pipeline/yaml.h"
+#include "pipeline/block/scalar.h"
+#include "pipeline/spec/yaml.h"
 
 /* What the SCAN and MAP jobs hold. */
 struct reader {

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "pipeline/planner.h"
-#include "pipeline/render.h"
+#include "pipeline/plan/render.h"
+#include "pipeline/stage/planner.h"
 
 struct source {
     const struct leat_stage_ops *ops;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/blake2b.h"
+#include "proto/base/blake2b.h"
 #include "tests/pipeline/shared_records.h"
 
 static void see(const struct leat_output *output, void *user) {

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pipeline/head.h"
-#include "pipeline/yaml.h"
+#include "pipeline/inspect/head.h"
+#include "pipeline/spec/yaml.h"
 
 /* ---- files ---- */
 

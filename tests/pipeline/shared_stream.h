@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "pipeline/plan.h"
-#include "pipeline/render.h"
-#include "pipeline/run.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/plan/render.h"
+#include "pipeline/run/run.h"
 
 /* ---- files ---- */
 
@@ -66,7 +66,7 @@ struct drive {
 struct driven {
     char digest[LEAT_DIGEST_HEX_SIZE]; /* of every output, every used byte, in order */
     uint64_t n_batches, n_rows, n_epochs, n_growths;
-    uint64_t n_end_steps; /* as the last end of an epoch tells */
+    uint64_t n_end_steps;    /* as the last end of an epoch tells */
     struct leat_error error; /* code 0: none */
     struct leat_run_stats stats;
     struct leat_error cache_note;         /* the last; code 0: none */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/dtype.h"
+#include "proto/base/dtype.h"
 #include "proto/slot.h"
 #include "tests/proto/shared_random.h"
 

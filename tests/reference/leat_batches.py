@@ -1,6 +1,6 @@
 """How rows come together in batches: by number, by tokens, by bucket.
 
-Written from the documentation (pipeline/batcher.h, the arguments of `batch` and `bucket`), not from
+Written from the documentation (pipeline/order/batcher.h, the arguments of `batch` and `bucket`), not from
 the C code.
 """
 import leat_order

@@ -1,6 +1,6 @@
 """chunk and pack: rows that are parts of records, or several of them.
 
-Written from the documentation (the arguments of the stages, pipeline/stages/shared_packing.h), not
+Written from the documentation (the arguments of the stages, pipeline/stages/pack/packing.h), not
 from the C code. An ORDER stage is a generator over rows; these make new rows.
 """
 

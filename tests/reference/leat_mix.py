@@ -1,6 +1,6 @@
 """Rows of several sources, among each other.
 
-Written from the documentation (pipeline/mixer.h), not from the C code.
+Written from the documentation (pipeline/order/mixer.h), not from the C code.
 """
 import leat_order
 

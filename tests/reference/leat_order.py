@@ -1,6 +1,6 @@
 """Everything that decides order: random numbers and the stages that permute records.
 
-Written from the documentation (proto/rng.h, the arguments of the stages), not from the C code.
+Written from the documentation (proto/base/rng.h, the arguments of the stages), not from the C code.
 An ORDER stage is a generator over what comes before it, made anew for each pass.
 """
 import itertools

@@ -2,9 +2,9 @@
  * from.
  *
  * It has all that a MAP stage needs: a table of arguments, a plan that says which fields it reads
- * and makes, and the work over the rows of one block. See pipeline/stage.h.
+ * and makes, and the work over the rows of one block. See pipeline/stage/stage.h.
  */
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 enum { UNIT_CHARACTERS, UNIT_BYTES };
 

@@ -3,7 +3,7 @@
 
 #include <Python.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 /* Raises what the error says. Returns NULL. */
 PyObject *leat_py_raise(const struct leat_error *error);

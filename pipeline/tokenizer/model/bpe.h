@@ -13,7 +13,7 @@
 #include "pipeline/tokenizer/model/bpe_cut.h"
 #include "pipeline/tokenizer/model/bpe_pairs.h"
 #include "pipeline/tokenizer/model/word_cache.h"
-#include "proto/rng.h"
+#include "proto/base/rng.h"
 
 #define LEAT_BPE_AFFIX_MAX  64  /* bytes of prefix and suffix */
 #define LEAT_BPE_CONTEXT    3   /* bytes that a cut is judged by, on each side */

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "pipeline/tokenizer/model/bpe.h"
-#include "proto/rng.h"
+#include "proto/base/rng.h"
 
 #define NO_KEY UINT32_MAX
 #define NONE   UINT32_MAX

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_CHARSMAP_BYTES_MAX (64u << 20)
 

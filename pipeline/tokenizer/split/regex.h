@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "pipeline/tokenizer/text.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_REGEX_BYTES_MAX (64 * 1024) /* of a pattern */
 

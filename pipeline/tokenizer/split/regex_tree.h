@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "pipeline/tokenizer/split/code_set.h"
-#include "proto/error.h"
+#include "proto/base/error.h"
 
 #define LEAT_REGEX_NODES_MAX  65536
 #define LEAT_REGEX_SETS_MAX   512

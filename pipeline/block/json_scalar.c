@@ -1,0 +1,60 @@
+/* json_scalar.c: see json_scalar.h. */
+#include "pipeline/block/json_scalar.h"
+
+#include <errno.h>
+#include <math.h>
+
+static int store_zero(void *values, enum leat_dtype dtype, size_t index) {
+    int r = leat_scalar_store_int(values, dtype, index, 0);
+
+    return r == 0 && !leat_dtype_is_integer(dtype) ? LEAT_JSON_SCALAR_ZERO : r;
+}
+
+/* float64 is inferred of fields that hold large and fractional numbers: nobody chose to lose
+ * digits. Narrower floats are asked for by name. */
+static bool is_rounded(enum leat_dtype dtype, struct leat_json_node node) {
+    double number = leat_json_double(node);
+
+    if (dtype != LEAT_DTYPE_FLOAT64)
+        return false;
+    if (leat_json_kind(node) == LEAT_JSON_DOUBLE)
+        return fabs(number) >= 0x1p63 && leat_json_is_rounded(node);
+    if (leat_json_kind(node) == LEAT_JSON_INT)
+        return leat_scalar_rounds(dtype, leat_json_int(node));
+    return !(number < 0x1p64 && (uint64_t)number == leat_json_uint(node));
+}
+
+int leat_json_scalar_store(void *values, enum leat_dtype dtype, size_t index,
+                           struct leat_json_node node) {
+    enum leat_json_kind kind = leat_json_kind(node);
+    int64_t integer;
+    double number;
+
+    if ((kind == LEAT_JSON_BOOL) != (dtype == LEAT_DTYPE_BOOL))
+        return -EINVAL;
+    switch (kind) {
+    case LEAT_JSON_BOOL:
+        return leat_scalar_store_int(values, dtype, index, leat_json_bool(node));
+    case LEAT_JSON_INT:
+        integer = leat_json_int(node);
+        if (integer == 0)
+            return store_zero(values, dtype, index);
+        return is_rounded(dtype, node) ? -ERANGE
+                                       : leat_scalar_store_int(values, dtype, index, integer);
+    case LEAT_JSON_UINT:
+    case LEAT_JSON_DOUBLE:
+        number = leat_json_double(node);
+        if (!isfinite(number) || is_rounded(dtype, node) ||
+            leat_scalar_store_double(values, dtype, index, number) < 0)
+            return -ERANGE;
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
+
+void leat_json_scalar_sign(void *values, enum leat_dtype dtype, size_t index,
+                           struct leat_json_node node) {
+    if (leat_json_is_minus_zero(node))
+        (void)leat_scalar_store_double(values, dtype, index, -0.0);
+}

@@ -1,0 +1,16 @@
+/* json_scalar.h: numbers and booleans of JSON into columns. Pure; any thread. */
+#pragma once
+
+#include "pipeline/block/scalar.h"
+#include "pipeline/tokenizer/json.h"
+
+#define LEAT_JSON_SCALAR_ZERO 1
+
+/* Stores a number or boolean. 0; LEAT_JSON_SCALAR_ZERO: it is the integer 0 as a float, which may
+ * have a sign; -EINVAL: it is of another kind; -ERANGE: the dtype cannot hold it, or float64 would
+ * round a whole number. */
+int leat_json_scalar_store(void *values, enum leat_dtype dtype, size_t index,
+                           struct leat_json_node node);
+/* After LEAT_JSON_SCALAR_ZERO and leat_json_mark_zeros(): stores the sign too. */
+void leat_json_scalar_sign(void *values, enum leat_dtype dtype, size_t index,
+                           struct leat_json_node node);

@@ -1,0 +1,106 @@
+/* block/sparse.c: see block/sparse.h.
+ *
+ * Values are moved together where they are, and the block then to memory that fits it
+ * (block/fit.h): starts are turned, and rows that have left have no length. Rows whose values
+ * overlap, or are in another order, stay, as do columns that share them.
+ */
+#include "pipeline/block/sparse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/block/fit.h"
+
+#define SPARSE_PART  4
+#define SPARSE_BYTES (16U << 10) /* a smaller one is not worth it, */
+#define SPARSE_ALIVE 24          /* nor where few blocks are there at all */
+
+static bool is_gone(const struct leat_block *block, uint32_t row) {
+    return block->gone[row / 8] >> row % 8 & 1;
+}
+
+/* What has no list of its rows, or is to be had again, is left alone. */
+static bool may_thin(const struct leat_block *block) {
+    return !block->is_shared && !block->is_held && !block->is_gathered && !block->is_evicted &&
+           !block->resident && !block->bare && block->counted_bytes >= SPARSE_BYTES &&
+           block->pool->n_alive >= SPARSE_ALIVE;
+}
+
+void leat_block_mark_gone(struct leat_block *block, uint32_t row) {
+    if (!block->gone && may_thin(block)) {
+        block->gone = calloc(((size_t)block->n_rows + 7) / 8, 1);
+        block->n_sparse = block->n_rows / SPARSE_PART;
+    }
+    if (!block->gone)
+        return;
+    block->gone[row / 8] |= (uint8_t)(1U << row % 8);
+    block->n_gone++;
+}
+
+bool leat_block_is_sparse(const struct leat_block *block) {
+    return block->gone && block->n_sparse > 0 && block->n_rows - block->n_gone <= block->n_sparse &&
+           block->n_pins == 0 && may_thin(block);
+}
+
+/* Whether all that are left follow each other in its values. */
+static bool is_in_order(const struct leat_block *block, const struct leat_column *column) {
+    uint64_t end = 0;
+
+    for (uint32_t row = 0; row < block->n_rows; row++) {
+        if (is_gone(block, row) || column->lengths[row] == 0)
+            continue;
+        if (column->starts[row] < end)
+            return false;
+        end = (uint64_t)column->starts[row] + column->lengths[row];
+    }
+    return true;
+}
+
+static bool is_shared(const struct leat_block *block, uint32_t column) {
+    const struct leat_column *columns = block->columns;
+
+    for (uint32_t i = 0; i < block->n_columns; i++)
+        if (i != column &&
+            (columns[i].values == columns[column].values ||
+             columns[i].starts == columns[column].starts ||
+             columns[i].lengths == columns[column].lengths) &&
+            columns[i].starts)
+            return true;
+    return false;
+}
+
+static void move_together(const struct leat_block *block, struct leat_column *column, size_t size) {
+    uint32_t at = 0;
+
+    for (uint32_t row = 0; row < block->n_rows; row++) {
+        uint32_t length = is_gone(block, row) ? 0 : column->lengths[row];
+
+        if (length > 0)
+            memmove((uint8_t *)column->values + at * size,
+                    (const uint8_t *)column->values + column->starts[row] * size, length * size);
+        column->starts[row] = at;
+        column->lengths[row] = length;
+        at += length;
+    }
+}
+
+void leat_block_thin(struct leat_block *block, const struct leat_field *fields,
+                     const bool *is_kept) {
+    struct leat_arena scratch, spare, fitting;
+
+    block->n_sparse /= SPARSE_PART;
+    for (uint32_t i = 0; i < block->n_columns; i++)
+        if (is_kept[i] && fields[i].is_list && block->columns[i].values && !is_shared(block, i) &&
+            is_in_order(block, &block->columns[i]))
+            move_together(block, &block->columns[i], leat_dtype_size(fields[i].dtype));
+    if (leat_arena_init_exact(&scratch, leat_block_fit_scratch(block)) < 0)
+        return;
+    leat_arena_init(&spare);
+    leat_block_fit(block, fields, is_kept, &scratch, &spare);
+    leat_arena_deinit(&scratch);
+    if (!spare.first) /* it is as small as that */
+        return;
+    fitting = block->kept;
+    block->kept = spare;
+    leat_block_replace(block, &fitting);
+}

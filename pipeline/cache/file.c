@@ -1,0 +1,463 @@
+/* cache/file.c: see cache/file.h. */
+#include "pipeline/cache/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define MAGIC     UINT64_C(0x454843434154454c) /* "LEATCCHE" */
+#define MAGIC_END UINT64_C(0x444e45544145434c) /* "LCEATEND" */
+
+struct disk_head {
+    uint64_t magic;
+    uint32_t version, description_bytes; /* with zeros, a multiple of 8 */
+    struct leat_cache_identity identity;
+    uint64_t checksum; /* of all before, and of the description behind */
+};
+
+struct disk_footer {
+    uint64_t magic, n_frames, n_records, n_rows, index_position, index_checksum;
+    uint64_t checksum; /* of all before, seeded */
+};
+
+_Static_assert(sizeof(struct disk_head) == 128, "no gaps");
+_Static_assert(sizeof(struct disk_footer) == 56, "no gaps");
+
+/* ---- bytes in and out ---- */
+
+static int read_all(int fd, uint64_t position, void *bytes, size_t n_bytes,
+                    struct leat_error *err) {
+    size_t n_read = 0;
+
+    while (n_read < n_bytes) {
+        ssize_t n =
+            pread(fd, (uint8_t *)bytes + n_read, n_bytes - n_read, (off_t)(position + n_read));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return leat_error_set(err, -errno, "cannot read: %s", strerror(errno));
+        if (n == 0)
+            return leat_error_set(err, -EBADMSG, "it ends at byte %llu",
+                                  (unsigned long long)(position + n_read));
+        n_read += (size_t)n;
+    }
+    return 0;
+}
+
+static int write_all(int fd, uint64_t position, const void *bytes, size_t n_bytes,
+                     struct leat_error *err) {
+    size_t n_written = 0;
+
+    while (n_written < n_bytes) {
+        ssize_t n = pwrite(fd, (const uint8_t *)bytes + n_written, n_bytes - n_written,
+                           (off_t)(position + n_written));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return leat_error_set(err, -errno, "cannot write: %s", strerror(errno));
+        n_written += (size_t)n;
+    }
+    return 0;
+}
+
+/* ---- life ---- */
+
+static uint64_t seed_of(const struct leat_cache_identity *identity) {
+    return XXH3_64bits(identity, sizeof(*identity));
+}
+
+static struct leat_cache_file *file_alloc(int take_fd) {
+    struct leat_cache_file *file = calloc(1, sizeof(*file));
+
+    if (!file) {
+        (void)close(take_fd);
+        return NULL;
+    }
+    file->fd = take_fd;
+    file->n_refs = 1;
+    return file;
+}
+
+struct leat_cache_file *leat_cache_file_ref(struct leat_cache_file *file) {
+    file->n_refs++;
+    return file;
+}
+
+struct leat_cache_file *leat_cache_file_unref(struct leat_cache_file *file) {
+    if (!file || --file->n_refs > 0)
+        return NULL;
+    (void)close(file->fd);
+    free(file->description);
+    free(file->frames);
+    free(file);
+    return NULL;
+}
+
+/* ---- the head ---- */
+
+static uint64_t head_checksum(const struct disk_head *head, const char *description) {
+    uint64_t first = XXH3_64bits(head, offsetof(struct disk_head, checksum));
+
+    return XXH3_64bits_withSeed(description, head->description_bytes, first);
+}
+
+static int write_head(struct leat_cache_file *file, struct leat_error *err) {
+    size_t n = strnlen(file->description, LEAT_CACHE_DESCRIPTION_MAX_BYTES - 8) + 1;
+    struct disk_head head = {.magic = MAGIC,
+                             .version = LEAT_CACHE_VERSION,
+                             .description_bytes = (uint32_t)((n + 7) / 8 * 8),
+                             .identity = file->identity};
+    char *padded = calloc(1, head.description_bytes);
+    int r;
+
+    if (!padded)
+        return leat_error_oom(err);
+    memcpy(padded, file->description, n - 1);
+    head.checksum = head_checksum(&head, padded);
+    file->end = sizeof(head) + head.description_bytes;
+    r = write_all(file->fd, 0, &head, sizeof(head), err);
+    if (r == 0)
+        r = write_all(file->fd, sizeof(head), padded, head.description_bytes, err);
+    free(padded);
+    return r;
+}
+
+int leat_cache_file_new(int take_fd, const struct leat_cache_identity *identity,
+                        const char *description, struct leat_cache_file **ret_file,
+                        struct leat_error *err) {
+    struct leat_cache_file *file = file_alloc(take_fd);
+    int r;
+
+    if (!file)
+        return leat_error_oom(err);
+    file->identity = *identity;
+    file->seed = seed_of(identity);
+    file->description = strdup(description);
+    r = file->description ? write_head(file, err) : leat_error_oom(err);
+    if (r < 0) {
+        leat_cache_file_unref(file);
+        return r;
+    }
+    *ret_file = file;
+    return 0;
+}
+
+static int read_head(struct leat_cache_file *file, struct leat_error *err) {
+    struct disk_head head;
+    int r = read_all(file->fd, 0, &head, sizeof(head), err);
+
+    if (r < 0)
+        return r;
+    if (head.magic != MAGIC || head.version != LEAT_CACHE_VERSION)
+        return leat_error_set(err, -EBADMSG, "it is no cache of version %d", LEAT_CACHE_VERSION);
+    if (head.description_bytes == 0 || head.description_bytes > LEAT_CACHE_DESCRIPTION_MAX_BYTES)
+        return leat_error_set(err, -EBADMSG, "its head is damaged");
+    file->description = malloc(head.description_bytes);
+    if (!file->description)
+        return leat_error_oom(err);
+    r = read_all(file->fd, sizeof(head), file->description, head.description_bytes, err);
+    if (r < 0)
+        return r;
+    if (head.checksum != head_checksum(&head, file->description) ||
+        file->description[head.description_bytes - 1] != '\0')
+        return leat_error_set(err, -EBADMSG, "its head is damaged");
+    file->identity = head.identity;
+    file->seed = seed_of(&head.identity);
+    file->end = sizeof(head) + head.description_bytes;
+    return 0;
+}
+
+/* ---- frames ---- */
+
+void leat_cache_file_place(const struct leat_cache_file *file, struct leat_cache_frame *frame) {
+    frame->position = file->end;
+    frame->record = file->n_records;
+}
+
+int leat_cache_file_add(struct leat_cache_file *file, const struct leat_cache_frame *frame) {
+    if (file->n_frames == file->capacity) {
+        size_t capacity = file->capacity ? file->capacity * 2 : 64;
+        struct leat_cache_frame *frames = reallocarray(file->frames, capacity, sizeof(*frames));
+
+        if (!frames)
+            return -ENOMEM;
+        file->frames = frames;
+        file->capacity = capacity;
+    }
+    file->frames[file->n_frames++] = *frame;
+    file->end += leat_cache_frame_size(frame);
+    file->n_records += frame->span.n_records;
+    file->n_rows += frame->n_rows;
+    return 0;
+}
+
+int leat_cache_file_write(int fd, uint64_t seed, const struct leat_cache_frame *frame,
+                          const uint8_t *stored, struct leat_error *err) {
+    uint8_t head[LEAT_CACHE_FRAME_HEAD_BYTES];
+    size_t n_bytes = (size_t)leat_cache_frame_size(frame);
+    struct iovec parts[] = {{head, sizeof(head)},
+                            {(void *)(uintptr_t)stored, n_bytes - sizeof(head)}};
+    size_t n_written;
+    ssize_t n;
+    int r = 0;
+
+    leat_cache_frame_pack(frame, seed, head);
+    do
+        n = pwritev(fd, parts, 2, (off_t)frame->position);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return leat_error_set(err, -errno, "cannot write: %s", strerror(errno));
+    n_written = (size_t)n;
+    if (n_written < sizeof(head)) {
+        r = write_all(fd, frame->position + n_written, head + n_written, sizeof(head) - n_written,
+                      err);
+        n_written = sizeof(head);
+    }
+    return r < 0 ? r
+                 : write_all(fd, frame->position + n_written, stored + n_written - sizeof(head),
+                             n_bytes - n_written, err);
+}
+
+int leat_cache_file_read(int fd, const struct leat_cache_frame *frame, uint8_t *ret_stored,
+                         struct leat_error *err) {
+    int r = read_all(fd, frame->position + LEAT_CACHE_FRAME_HEAD_BYTES, ret_stored, frame->n_stored,
+                     err);
+
+    if (r == 0 && !leat_cache_frame_is_whole(frame, ret_stored))
+        r = leat_error_set(err, -EBADMSG, "the block at byte %llu is damaged: its checksum differs",
+                           (unsigned long long)frame->position);
+    return r;
+}
+
+/* Whether that frame can be the next: it follows in the source too. */
+static bool is_next(const struct leat_cache_file *file, const struct leat_cache_frame *frame) {
+    const struct leat_cache_span *last;
+
+    if (frame->record != file->n_records)
+        return false;
+    if (file->n_frames == 0)
+        return true;
+    last = &file->frames[file->n_frames - 1].span;
+    return frame->span.file > last->file ||
+           (frame->span.file == last->file && frame->span.offset >= last->offset + last->n_bytes &&
+            frame->span.line >= last->line + last->n_lines);
+}
+
+static int add_packed(struct leat_cache_file *file, const uint8_t *head, uint64_t limit,
+                      struct leat_error *err) {
+    struct leat_cache_frame frame;
+
+    if (!leat_cache_frame_unpack(head, file->seed, file->end, &frame) || !is_next(file, &frame) ||
+        frame.position + leat_cache_frame_size(&frame) > limit)
+        return leat_error_set(err, -EBADMSG, "there is no frame at byte %llu",
+                              (unsigned long long)file->end);
+    return leat_cache_file_add(file, &frame) < 0 ? leat_error_oom(err) : 0;
+}
+
+/* ---- complete files ---- */
+
+static uint64_t footer_checksum(const struct disk_footer *footer, uint64_t seed) {
+    return XXH3_64bits_withSeed(footer, offsetof(struct disk_footer, checksum), seed);
+}
+
+/* 0; -EBADMSG: there is none that is right. */
+static int read_footer(const struct leat_cache_file *file, uint64_t n_bytes,
+                       struct disk_footer *ret_footer, struct leat_error *err) {
+    uint64_t n_index;
+    int r;
+
+    if (n_bytes < file->end + sizeof(*ret_footer))
+        return leat_error_set(err, -EBADMSG, "it has no footer");
+    r = read_all(file->fd, n_bytes - sizeof(*ret_footer), ret_footer, sizeof(*ret_footer), err);
+    if (r < 0)
+        return r;
+    if (ret_footer->magic != MAGIC_END ||
+        ret_footer->checksum != footer_checksum(ret_footer, file->seed) ||
+        __builtin_mul_overflow(ret_footer->n_frames, (uint64_t)LEAT_CACHE_FRAME_HEAD_BYTES,
+                               &n_index) ||
+        n_index > n_bytes || ret_footer->index_position != n_bytes - sizeof(*ret_footer) - n_index)
+        return leat_error_set(err, -EBADMSG, "it has no footer");
+    return 0;
+}
+
+static int read_index(struct leat_cache_file *file, const struct disk_footer *footer,
+                      struct leat_error *err) {
+    size_t n_bytes = (size_t)footer->n_frames * LEAT_CACHE_FRAME_HEAD_BYTES;
+    uint8_t *heads = malloc(n_bytes ? n_bytes : 1);
+    int r;
+
+    if (!heads)
+        return leat_error_oom(err);
+    r = read_all(file->fd, footer->index_position, heads, n_bytes, err);
+    if (r == 0 && XXH3_64bits(heads, n_bytes) != footer->index_checksum)
+        r = leat_error_set(err, -EBADMSG, "its index is damaged");
+    for (size_t i = 0; r == 0 && i < footer->n_frames; i++)
+        r = add_packed(file, heads + i * LEAT_CACHE_FRAME_HEAD_BYTES, footer->index_position, err);
+    if (r == 0 && (file->end != footer->index_position || file->n_records != footer->n_records ||
+                   file->n_rows != footer->n_rows))
+        r = leat_error_set(err, -EBADMSG, "its index is not that of its frames");
+    free(heads);
+    file->is_complete = r == 0;
+    return r;
+}
+
+int leat_cache_file_finish(const struct leat_cache_file *file, struct leat_error *err) {
+    size_t n_index = file->n_frames * LEAT_CACHE_FRAME_HEAD_BYTES;
+    struct disk_footer footer = {.magic = MAGIC_END,
+                                 .n_frames = file->n_frames,
+                                 .n_records = file->n_records,
+                                 .n_rows = file->n_rows,
+                                 .index_position = file->end};
+    uint8_t *bytes = malloc(n_index + sizeof(footer));
+    int r;
+
+    if (!bytes)
+        return leat_error_oom(err);
+    for (size_t i = 0; i < file->n_frames; i++)
+        leat_cache_frame_pack(&file->frames[i], file->seed,
+                              bytes + i * LEAT_CACHE_FRAME_HEAD_BYTES);
+    footer.index_checksum = XXH3_64bits(bytes, n_index);
+    footer.checksum = footer_checksum(&footer, file->seed);
+    memcpy(bytes + n_index, &footer, sizeof(footer));
+    r = write_all(file->fd, file->end, bytes, n_index + sizeof(footer), err);
+    free(bytes);
+    if (r == 0 && ftruncate(file->fd, (off_t)(file->end + n_index + sizeof(footer))) < 0)
+        r = leat_error_set(err, -errno, "cannot write: %s", strerror(errno));
+    if (r == 0 && !file->is_cheap && fsync(file->fd) < 0)
+        r = leat_error_set(err, -errno, "cannot write: %s", strerror(errno));
+    return r;
+}
+
+/* ---- files that are not complete ---- */
+
+static void forget_frames(struct leat_cache_file *file) {
+    const struct leat_cache_frame *first = file->frames;
+
+    file->end = file->n_frames > 0 ? first->position : file->end;
+    file->n_frames = 0;
+    file->n_records = file->n_rows = 0;
+    file->is_complete = false;
+}
+
+static void forget_last(struct leat_cache_file *file) {
+    const struct leat_cache_frame *last = &file->frames[--file->n_frames];
+
+    file->end = last->position;
+    file->n_records -= last->span.n_records;
+    file->n_rows -= last->n_rows;
+}
+
+/* The last frames may have been cut, or not have reached the disk. */
+static int drop_damaged_tail(struct leat_cache_file *file, struct leat_error *err) {
+    uint8_t *stored = NULL;
+    int r = -EBADMSG;
+
+    while (r == -EBADMSG && file->n_frames > 0) {
+        const struct leat_cache_frame *last = &file->frames[file->n_frames - 1];
+        uint8_t *larger = realloc(stored, last->n_stored + 1);
+
+        if (!larger) {
+            free(stored);
+            return leat_error_oom(err);
+        }
+        stored = larger;
+        r = leat_cache_file_read(file->fd, last, stored, LEAT_ERROR_IGNORED);
+        if (r == -EBADMSG)
+            forget_last(file);
+    }
+    free(stored);
+    return r == -EBADMSG ? 0 : r;
+}
+
+static int walk(struct leat_cache_file *file, uint64_t n_bytes, struct leat_error *err) {
+    uint8_t head[LEAT_CACHE_FRAME_HEAD_BYTES];
+    int r = 0;
+
+    while (r == 0 && n_bytes > file->end && n_bytes - file->end >= sizeof(head)) {
+        r = read_all(file->fd, file->end, head, sizeof(head), LEAT_ERROR_IGNORED);
+        if (r == 0)
+            r = add_packed(file, head, n_bytes, LEAT_ERROR_IGNORED);
+    }
+    if (r == 0 || r == -EBADMSG)
+        r = drop_damaged_tail(file, err);
+    file->n_dropped = n_bytes > file->end ? n_bytes - file->end : 0;
+    return r < 0 ? leat_error_set(err, r, "cannot read: %s", strerror(-r)) : 0;
+}
+
+static int read_frames(struct leat_cache_file *file, struct leat_error *err) {
+    struct disk_footer footer;
+    struct leat_error ignored = LEAT_ERROR_INIT;
+    struct stat info;
+    uint64_t n_bytes;
+    int r;
+
+    if (fstat(file->fd, &info) < 0)
+        return leat_error_set(err, -errno, "cannot read: %s", strerror(errno));
+    n_bytes = (uint64_t)info.st_size;
+    r = read_footer(file, n_bytes, &footer, &ignored);
+    if (r == 0)
+        r = read_index(file, &footer, &ignored);
+    if (r != -EBADMSG) {
+        if (r < 0)
+            *err = ignored;
+        return r;
+    }
+    forget_frames(file);
+    return walk(file, n_bytes, err);
+}
+
+int leat_cache_file_open(int take_fd, struct leat_cache_file **ret_file, struct leat_error *err) {
+    struct leat_cache_file *file = file_alloc(take_fd);
+    int r;
+
+    if (!file)
+        return leat_error_oom(err);
+    r = read_head(file, err);
+    if (r == 0)
+        r = read_frames(file, err);
+    if (r < 0) {
+        leat_cache_file_unref(file);
+        return r;
+    }
+    *ret_file = file;
+    return 0;
+}
+
+int leat_cache_file_trim(struct leat_cache_file *file, struct leat_error *err) {
+    if (ftruncate(file->fd, (off_t)file->end) < 0)
+        return leat_error_set(err, -errno, "cannot write: %s", strerror(errno));
+    file->n_dropped = 0;
+    return 0;
+}
+
+int leat_cache_file_clear(struct leat_cache_file *file, struct leat_error *err) {
+    if (file->n_frames == 0)
+        return 0;
+    file->end = file->frames[0].position;
+    file->n_frames = 0;
+    file->n_records = file->n_rows = 0;
+    return leat_cache_file_trim(file, err);
+}
+
+const struct leat_cache_frame *leat_cache_file_find(const struct leat_cache_file *file,
+                                                    uint64_t record) {
+    size_t low = 0, high = file->n_frames;
+
+    if (record >= file->n_records)
+        return NULL;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (file->frames[middle].record <= record)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &file->frames[low];
+}

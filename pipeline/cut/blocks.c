@@ -1,0 +1,137 @@
+/* cut/blocks.c: see cut/blocks.h.
+ *
+ * Each byte of a 64-byte block becomes a bit of a mask (cut/masks.h). The prefix-xor of the
+ * quote mask tells which bytes are inside quotes, and shifted masks tell what stands before each
+ * quote. Bits that are shifted out are carried to the next block.
+ */
+#include "pipeline/cut/blocks.h"
+
+#include "pipeline/cut/masks.h"
+
+/* What one block hands to the next, as bit 0 or as all bits. */
+struct carry {
+    uint64_t inside;        /* all bits: the block begins inside quotes */
+    uint64_t may_open;      /* the byte before allows a quote here */
+    uint64_t line_start;    /* a record begins here */
+    uint64_t line_start_cr; /* the byte before was a CR at the beginning of a record */
+};
+
+/* The bytes inside quotes; *ret_wrong: quotes that counting takes for opening ones, but that open
+ * nothing, since they stand within a field. (Behind a closing quote another one opens again: the
+ * two are a doubled quote. Text behind a closing quote changes nothing for the cutter.) */
+LEAT_ALWAYS_INLINE uint64_t find_inside(const struct leat_masks *masks, struct carry *carry,
+                                        leat_masks_prefix_xor_fn *prefix_xor, uint64_t *ret_wrong) {
+    uint64_t inside = prefix_xor(masks->quote) ^ carry->inside;
+    uint64_t openers = masks->delimiter | masks->lf | masks->quote;
+
+    *ret_wrong = masks->quote & inside & ~(openers << 1 | carry->may_open);
+    carry->inside = (uint64_t)((int64_t)inside >> 63);
+    carry->may_open = openers >> 63;
+    return inside;
+}
+
+/* Of the line ends that end records, those that end a blank line. */
+LEAT_ALWAYS_INLINE uint64_t find_blank(uint64_t line_ends, uint64_t cr, struct carry *carry) {
+    uint64_t line_starts = line_ends << 1 | carry->line_start;
+    uint64_t blank_cr = cr & line_starts;
+    uint64_t blank = line_ends & (line_starts | blank_cr << 1 | carry->line_start_cr);
+
+    carry->line_start = line_ends >> 63;
+    carry->line_start_cr = blank_cr >> 63;
+    return blank;
+}
+
+LEAT_ALWAYS_INLINE void index_records(struct leat_cutter_scan *scan, uint64_t line_ends,
+                                      size_t base, size_t start) {
+    while (line_ends) {
+        size_t end = base + (size_t)__builtin_ctzll(line_ends) + 1;
+        leat_cutter_put_line(scan, start, end);
+        start = end;
+        line_ends &= line_ends - 1;
+    }
+}
+
+LEAT_ALWAYS_INLINE size_t scan_blocks(struct leat_cutter_scan *scan, bool is_index, bool has_quotes,
+                                      leat_masks_classify_fn *classify,
+                                      leat_masks_prefix_xor_fn *prefix_xor) {
+    const uint8_t *data = scan->data;
+    size_t n_bytes = scan->n_bytes, start = scan->start, base, stop = SIZE_MAX;
+    uint64_t n_records = 0, n_lines = 0, limit = scan->cutter->max_record_bytes;
+    struct carry carry = {.may_open = 1, .line_start = 1};
+
+    for (base = start; base < n_bytes; base += 64) {
+        size_t n = n_bytes - base;
+        uint64_t inside = 0, wrong = 0, line_ends, any, record_bytes;
+        struct leat_masks masks;
+        if (n >= 64)
+            classify(data + base, scan->cutter, &masks);
+        else
+            leat_masks_classify_part(data + base, n, scan->cutter, classify, &masks);
+        if (has_quotes)
+            inside = find_inside(&masks, &carry, prefix_xor, &wrong);
+        if (n < 64)
+            wrong &= (UINT64_C(1) << n) - 1;
+        line_ends = masks.lf & ~inside;
+        any = line_ends ? UINT64_MAX : 0;
+        record_bytes = base - start + (uint64_t)__builtin_ctzll(line_ends | UINT64_C(1) << 63) + 1;
+        if (__builtin_expect(wrong != 0 || record_bytes > limit, 0)) {
+            stop = wrong ? base + (size_t)__builtin_ctzll(wrong) : start;
+            break;
+        }
+        n_lines += (uint64_t)__builtin_popcountll(masks.lf);
+        if (is_index)
+            index_records(scan, line_ends, base, start);
+        else
+            n_records += (uint64_t)__builtin_popcountll(line_ends &
+                                                        ~find_blank(line_ends, masks.cr, &carry));
+        start = (start & ~any) | ((base + 64 - (size_t)__builtin_clzll(line_ends | 1)) & any);
+    }
+    scan->n_records += n_records;
+    scan->start = start;
+    if (base > n_bytes)
+        base = n_bytes;
+    scan->n_lines += n_lines - leat_cutter_count_lines(data + start, base - start);
+    return stop;
+}
+
+size_t leat_cutter_blocks_portable(struct leat_cutter_scan *scan) {
+    if (leat_cutter_is_quoting(scan->cutter))
+        return scan->n_bytes;
+    if (scan->starts)
+        return scan_blocks(scan, true, false, leat_masks_classify_portable, NULL);
+    return scan_blocks(scan, false, false, leat_masks_classify_portable, NULL);
+}
+
+uint64_t leat_cutter_count_lines(const uint8_t *data, size_t n_bytes) {
+    uint64_t n_lines = 0;
+
+    for (size_t i = 0; i < n_bytes; i++)
+        n_lines += data[i] == '\n';
+    return n_lines;
+}
+
+#if defined(__x86_64__)
+LEAT_AVX2 static size_t scan_avx2(struct leat_cutter_scan *scan) {
+    bool has_quotes = leat_cutter_is_quoting(scan->cutter);
+
+    if (scan->starts && has_quotes)
+        return scan_blocks(scan, true, true, leat_masks_classify_avx2, leat_masks_prefix_xor_clmul);
+    if (scan->starts)
+        return scan_blocks(scan, true, false, leat_masks_classify_avx2,
+                           leat_masks_prefix_xor_clmul);
+    if (has_quotes)
+        return scan_blocks(scan, false, true, leat_masks_classify_avx2,
+                           leat_masks_prefix_xor_clmul);
+    return scan_blocks(scan, false, false, leat_masks_classify_avx2, leat_masks_prefix_xor_clmul);
+}
+
+size_t leat_cutter_blocks(struct leat_cutter_scan *scan) {
+    if (leat_masks_has_avx2())
+        return scan_avx2(scan);
+    return leat_cutter_blocks_portable(scan);
+}
+#else
+size_t leat_cutter_blocks(struct leat_cutter_scan *scan) {
+    return leat_cutter_blocks_portable(scan);
+}
+#endif

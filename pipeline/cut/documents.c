@@ -1,0 +1,62 @@
+/* cut/documents.c: records that are no lines: up to a separator, or a whole file. See cutter.h.
+ *
+ * As with lines, each decision looks at no more than the max_record_bytes from the record's start.
+ */
+#include <string.h>
+
+#include "pipeline/cut/blocks.h"
+
+static bool is_blank(const uint8_t *data, size_t start, size_t end) {
+    while (start < end && (data[start] == '\n' || data[start] == '\r'))
+        start++;
+    return start == end;
+}
+
+/* How many bytes up to the next separator; SIZE_MAX: it is not there. */
+static size_t find(const struct leat_cutter *cutter, const uint8_t *data, size_t n_bytes) {
+    const uint8_t *found = cutter->kind == LEAT_CUTTER_SEPARATOR
+                               ? memmem(data, n_bytes, cutter->separator, cutter->n_separator)
+                               : NULL;
+
+    return found ? (size_t)(found - data) : SIZE_MAX;
+}
+
+static void take(struct leat_cutter_scan *scan, size_t n_bytes, size_t n_consumed) {
+    size_t end = scan->start + n_bytes;
+
+    if (!is_blank(scan->data, scan->start, end))
+        leat_cutter_put(scan, scan->start, end);
+    scan->n_lines += leat_cutter_count_lines(scan->data + scan->start, n_consumed);
+    scan->start += n_consumed;
+}
+
+void leat_cutter_documents(struct leat_cutter_scan *scan, bool is_end) {
+    size_t max = scan->cutter->max_record_bytes;
+
+    while (scan->start < scan->n_bytes && !scan->ends_midline) {
+        size_t n = scan->n_bytes - scan->start, limit = n < max ? n : max;
+        size_t found = find(scan->cutter, scan->data + scan->start, limit);
+
+        if (found != SIZE_MAX) {
+            take(scan, found, found + scan->cutter->n_separator);
+        } else if (n >= max) {
+            scan->ends_midline = true;
+            take(scan, max, max);
+        } else if (is_end) {
+            take(scan, n, n);
+        } else {
+            return;
+        }
+    }
+}
+
+size_t leat_cutter_skip_document(const struct leat_cutter *cutter, const uint8_t *data,
+                                 size_t n_bytes, bool is_last, bool *ret_is_done) {
+    size_t found = n_bytes ? find(cutter, data, n_bytes) : SIZE_MAX, n_left;
+
+    *ret_is_done = found != SIZE_MAX;
+    if (found != SIZE_MAX)
+        return found + cutter->n_separator;
+    n_left = is_last || cutter->kind == LEAT_CUTTER_WHOLE ? 0 : cutter->n_separator - 1;
+    return n_bytes > n_left ? n_bytes - n_left : 0;
+}

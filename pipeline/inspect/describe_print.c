@@ -1,0 +1,215 @@
+/* describe_print.c: a description as a table with histograms, and as JSON. */
+#include <math.h>
+#include <string.h>
+
+#include "pipeline/inspect/describe.h"
+
+#define TYPE_MAX  32
+#define ROWS_MAX  16 /* of a histogram */
+#define BAR_WIDTH 40
+
+static double mean_length(const struct leat_lengths *lengths) {
+    return lengths->n ? (double)lengths->sum / (double)lengths->n : 0;
+}
+
+static const char *type_of(const struct leat_described_column *column, char *buffer) {
+    return leat_column_stats_type(&column->stats, column->field, buffer, TYPE_MAX);
+}
+
+static bool has_numbers(const struct leat_described_column *column) {
+    return !column->is_tokens && column->stats.numbers.n > 0 &&
+           leat_column_stats_is_numeric(&column->stats, column->field);
+}
+
+/* ---- text ---- */
+
+static void add_row(struct leat_text *text, const struct leat_described_column *column) {
+    const struct leat_column_stats *stats = &column->stats;
+    char type[TYPE_MAX];
+
+    size_t start;
+
+    leat_text_add(text, "  ");
+    start = text->n_bytes;
+    leat_text_add_shown(text, column->name);
+    leat_text_add(text, "%*s %-14s %8llu",
+                  text->n_bytes - start < 20 ? 20 - (int)(text->n_bytes - start) : 0, "",
+                  type_of(column, type), (unsigned long long)stats->n_empty);
+    if (column->field->is_list && stats->n_rows > 0)
+        leat_text_add(text, " %8u %8.1f %8u", stats->lengths.min, mean_length(&stats->lengths),
+                      stats->lengths.max);
+    else
+        leat_text_add(text, " %8s %8s %8s", "", "", "");
+    if (has_numbers(column))
+        leat_text_add(text, " %11.5g %11.5g %11.5g %11.5g", stats->numbers.min, stats->numbers.mean,
+                      leat_moments_std(&stats->numbers), stats->numbers.max);
+    if (stats->n_not_finite > 0 && !column->is_tokens)
+        leat_text_add(text, "  (%llu not finite)", (unsigned long long)stats->n_not_finite);
+    leat_text_add(text, "\n");
+}
+
+/* 1, 2 or 5 times a power of ten, so that no more than ROWS_MAX rows are needed, and none is finer
+ * than what was counted. */
+static uint64_t row_width(uint64_t n_values, uint64_t finest) {
+    static const unsigned steps[] = {1, 2, 5};
+    uint64_t power = 1;
+
+    for (;; power *= 10)
+        for (size_t i = 0; i < 3; i++)
+            if (steps[i] * power * (ROWS_MAX - 1) >= n_values && steps[i] * power >= finest)
+                return steps[i] * power;
+}
+
+/* A bucket that is as wide as a row or wider counts where its middle is. */
+static void add_histogram(struct leat_text *text, const struct leat_lengths *lengths) {
+    uint64_t counts[ROWS_MAX + 1] = {0}, largest = 1, width, start, finest = 1;
+    uint32_t first, last;
+
+    for (uint32_t i = 0; i < LEAT_LENGTHS_BUCKETS; i++) {
+        leat_lengths_bucket(i, &first, &last);
+        if (first <= lengths->max)
+            finest = (uint64_t)last - first + 1;
+    }
+    width = row_width((uint64_t)lengths->max - lengths->min + 1, finest);
+    start = lengths->min / width * width;
+    for (uint32_t i = 0; i < LEAT_LENGTHS_BUCKETS; i++) {
+        uint64_t middle;
+
+        leat_lengths_bucket(i, &first, &last);
+        middle = first + (uint64_t)(last - first) / 2;
+        middle = middle < lengths->min ? lengths->min : middle;
+        middle = middle > lengths->max ? lengths->max : middle;
+        counts[(middle - start) / width] += lengths->counts[i];
+    }
+    for (size_t i = 0; i <= ROWS_MAX; i++)
+        largest = counts[i] > largest ? counts[i] : largest;
+    for (size_t i = 0; i <= ROWS_MAX && start + i * width <= lengths->max; i++) {
+        int bar = (int)(counts[i] * BAR_WIDTH / largest);
+
+        leat_text_add(text, "  %10llu..%-10llu %10llu %5.1f %%  %.*s\n",
+                      (unsigned long long)(start + i * width),
+                      (unsigned long long)(start + (i + 1) * width - 1),
+                      (unsigned long long)counts[i], 100 * (double)counts[i] / (double)lengths->n,
+                      bar, "########################################");
+    }
+}
+
+static void add_tokens(struct leat_text *text, const struct leat_described_column *column) {
+    const struct leat_lengths *lengths = &column->stats.lengths;
+
+    if (lengths->n == 0)
+        return;
+    leat_text_add(text, "\n");
+    leat_text_add_line(
+        text,
+        "%s: %llu tokens; a record has %u to %u, %.1f on average; of 100 records, 50 have "
+        "no more than %u, 90 %u, 99 %u",
+        column->name, (unsigned long long)lengths->sum, lengths->min, lengths->max,
+        mean_length(lengths), leat_lengths_percentile(lengths, 50),
+        leat_lengths_percentile(lengths, 90), leat_lengths_percentile(lengths, 99));
+    add_histogram(text, lengths);
+}
+
+static void print_text(const struct leat_description *description, struct leat_text *text) {
+    char bad[LEAT_ERROR_PRINT_MAX];
+
+    leat_text_add_line(text, "stream %s: %llu records, %llu bad", description->plan->spec->name,
+                       (unsigned long long)description->n_records,
+                       (unsigned long long)description->n_bad);
+    if (description->first_bad.code) {
+        (void)leat_error_print(&description->first_bad, bad, sizeof(bad));
+        leat_text_add_line(text, "the first bad one: %s", bad);
+    }
+    leat_text_add(text, "  %-20s %-14s %8s %8s %8s %8s %11s %11s %11s %11s\n", "column", "type",
+                  "empty", "shortest", "length", "longest", "min", "mean", "std", "max");
+    for (size_t i = 0; i < description->n_columns; i++)
+        add_row(text, &description->columns[i]);
+    for (size_t i = 0; i < description->n_columns; i++)
+        if (description->columns[i].is_tokens)
+            add_tokens(text, &description->columns[i]);
+}
+
+/* ---- JSON ---- */
+
+static void add_lengths(struct leat_text *text, const struct leat_described_column *column) {
+    const struct leat_lengths *lengths = &column->stats.lengths;
+    const char *separator = "";
+    uint32_t first, last;
+
+    leat_text_add(text, ", \"%s\": {\"min\": %u, \"max\": %u, \"mean\": %.17g",
+                  column->is_tokens ? "tokens" : "length", lengths->min, lengths->max,
+                  mean_length(lengths));
+    leat_text_add(text, ", \"sum\": %llu, \"p50\": %u, \"p90\": %u, \"p99\": %u",
+                  (unsigned long long)lengths->sum, leat_lengths_percentile(lengths, 50),
+                  leat_lengths_percentile(lengths, 90), leat_lengths_percentile(lengths, 99));
+    leat_text_add(text, ", \"histogram\": [");
+    for (uint32_t i = 0; i < LEAT_LENGTHS_BUCKETS; i++) {
+        if (lengths->counts[i] == 0)
+            continue;
+        leat_lengths_bucket(i, &first, &last);
+        leat_text_add(text, "%s{\"from\": %u, \"to\": %u, \"count\": %llu}", separator, first, last,
+                      (unsigned long long)lengths->counts[i]);
+        separator = ", ";
+    }
+    leat_text_add(text, "]}");
+}
+
+/* A sum of squares may be beyond what a double holds; JSON has no such number. */
+static void add_number(struct leat_text *text, const char *name, double value) {
+    if (isfinite(value))
+        leat_text_add(text, ", \"%s\": %.17g", name, value);
+    else
+        leat_text_add(text, ", \"%s\": null", name);
+}
+
+static void add_column(struct leat_text *text, const struct leat_described_column *column) {
+    const struct leat_column_stats *stats = &column->stats;
+    char type[TYPE_MAX];
+
+    leat_text_add_json(text, column->name, strlen(column->name));
+    leat_text_add(text, ": {\"type\": \"%s\", \"rows\": %llu, \"empty\": %llu",
+                  type_of(column, type), (unsigned long long)stats->n_rows,
+                  (unsigned long long)stats->n_empty);
+    if (has_numbers(column)) {
+        add_number(text, "mean", stats->numbers.mean);
+        add_number(text, "std", leat_moments_std(&stats->numbers));
+        add_number(text, "min", stats->numbers.min);
+        add_number(text, "max", stats->numbers.max);
+        leat_text_add(text, ", \"count\": %llu, \"not_finite\": %llu",
+                      (unsigned long long)stats->numbers.n,
+                      (unsigned long long)stats->n_not_finite);
+    }
+    if (column->field->is_list)
+        add_lengths(text, column);
+    leat_text_add(text, "}");
+}
+
+static void print_json(const struct leat_description *description, struct leat_text *text) {
+    char bad[LEAT_ERROR_PRINT_MAX];
+
+    leat_text_add(text, "{\"stream\": ");
+    leat_text_add_json(text, description->plan->spec->name, strlen(description->plan->spec->name));
+    leat_text_add(text, ", \"records\": %llu, \"bad_records\": %llu, \"first_bad\": ",
+                  (unsigned long long)description->n_records,
+                  (unsigned long long)description->n_bad);
+    if (description->first_bad.code) {
+        (void)leat_error_print(&description->first_bad, bad, sizeof(bad));
+        leat_text_add_json(text, bad, strlen(bad));
+    } else {
+        leat_text_add(text, "null");
+    }
+    leat_text_add(text, ",\n \"columns\": {");
+    for (size_t i = 0; i < description->n_columns; i++) {
+        leat_text_add(text, "%s", i ? ",\n  " : "\n  ");
+        add_column(text, &description->columns[i]);
+    }
+    leat_text_add(text, "}}\n");
+}
+
+void leat_description_print(const struct leat_description *description, bool as_json,
+                            struct leat_text *text) {
+    if (as_json)
+        print_json(description, text);
+    else
+        print_text(description, text);
+}

@@ -1,0 +1,264 @@
+/* graph/why.c: why each part of a stream runs where it does, in words. One thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/inspect/graph/graph_internal.h"
+
+#define NAMES_MAX 8 /* fields that are named; the others are counted */
+
+struct listed {
+    struct leat_text text;
+    size_t n;
+};
+
+static void list_name(struct listed *list, const char *name) {
+    if (list->n++ < NAMES_MAX) {
+        leat_text_add(&list->text, "%s", list->n > 1 ? ", " : "");
+        leat_graph_add_name(&list->text, name);
+    }
+}
+
+/* "a, b and 3 more"; "" and 0 names give nothing. */
+static void add_list(struct leat_text *text, const char *before, struct listed *list,
+                     const char *after) {
+    if (list->n > 0) {
+        leat_text_add(text, "%s%s%.*s", text->n_bytes > 0 ? "; " : "", before,
+                      (int)list->text.n_bytes, list->text.data ? list->text.data : "");
+        if (list->n > NAMES_MAX)
+            leat_text_add(text, " and %zu more", list->n - NAMES_MAX);
+        leat_text_add(text, "%s", after);
+    }
+    text->failed |= list->text.failed;
+    free(list->text.data);
+}
+
+/* ---- columns ---- */
+
+/* Source fields that no stage and no batch wants. */
+static void add_unread(struct leat_text *text, const struct leat_plan *plan) {
+    struct listed list = {.n = 0};
+
+    for (size_t i = 0; i < plan->n_source_fields; i++)
+        if (!plan->is_needed[plan->source_columns[i]])
+            list_name(&list, plan->source_names[i]);
+    add_list(text, "never made, as nothing needs them: ", &list, "");
+}
+
+/* What a stage makes and nobody needs. */
+static void add_unmade(struct leat_text *text, const struct leat_graph *graph,
+                       const struct leat_graph_node *node) {
+    const struct leat_plan *plan = graph->plan;
+    struct listed list = {.n = 0};
+
+    for (size_t i = 0; i < plan->n_makes; i++) {
+        uint32_t column = plan->makes[i].column;
+
+        if (plan->makes[i].stage == (uint32_t)node->stage + 1 && !plan->is_needed[column])
+            list_name(&list, plan->fields[column].name);
+    }
+    add_list(text, "not made, as nothing needs it: ", &list, "");
+}
+
+/* Columns whose last reader the step is. */
+static void add_dropped(struct leat_text *text, struct leat_graph *graph, uint32_t step) {
+    const struct leat_plan *plan = graph->plan;
+    struct listed list = {.n = 0};
+
+    leat_graph_name_columns(graph, step - 1);
+    for (uint32_t i = 0; i < plan->n_columns; i++)
+        if (leat_graph_is_live(graph, i, step - 1) && !leat_graph_is_live(graph, i, step))
+            list_name(&list, graph->columns[i].name);
+    add_list(text, "the last to read ", &list, ": dropped behind it");
+}
+
+/* ---- the pass ---- */
+
+/* ORDER stages that stand before it. */
+static void add_passed(struct leat_text *text, const struct leat_plan *plan, size_t index) {
+    struct listed list = {.n = 0};
+
+    for (size_t i = 0; i < plan->n_order; i++)
+        if (plan->order[i]->index < index && plan->order[i]->filter_column < 0)
+            list_name(&list, plan->order[i]->ops->name);
+    add_list(text, "hoisted before ", &list,
+             ", with which it commutes: it looks at one record at a time, and they only say "
+             "which records come, and when");
+}
+
+static void explain_half(struct leat_text *text, const struct leat_plan_stage *stage) {
+    if (stage->filter_column >= 0)
+        leat_text_add(text, "its verdict on each record is found here and kept; rows are dropped "
+                            "where the filter stands in the order");
+    else if (stage->ops->kind == LEAT_STAGE_ORDER)
+        leat_text_add(text, "what it has to know of each record is found here, as the loop never "
+                            "looks at data");
+    else
+        leat_text_add(text, "what it has to know of each record is found here, where the record "
+                            "can still be called bad");
+}
+
+/* A stage that says how lists are padded and makes none. */
+static bool is_padding(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
+    for (size_t i = 0; i < plan->n_reads; i++)
+        if (plan->reads[i].stage == stage->index + 1 &&
+            plan->fields[plan->reads[i].column].is_padded && strcmp(stage->ops->name, "pad") == 0)
+            return true;
+    return false;
+}
+
+static void explain_map(struct leat_text *text, struct leat_graph *graph,
+                        const struct leat_graph_node *node) {
+    const struct leat_plan_stage *stage = &graph->plan->stages[node->stage];
+
+    if (node->is_half)
+        explain_half(text, stage);
+    else if (node->is_hoisted)
+        add_passed(text, graph->plan, stage->index);
+    if (graph->is_unfused)
+        leat_text_add(text, "%snot fused: --no-fuse makes it a job of its own",
+                      text->n_bytes > 0 ? "; " : "");
+    else
+        leat_text_add(text,
+                      "%sfused with the rest of the pass, while the block is in the core's "
+                      "cache",
+                      text->n_bytes > 0 ? "; " : "");
+    if (is_padding(graph->plan, stage))
+        leat_text_add(text, "; only the check of lengths: the padding itself is part of collation");
+    if (stage->ops->workspace_rest)
+        leat_text_add(text, "; its answers come from helper processes, for which the block's job "
+                            "waits");
+    if (stage->ops->max_jobs && stage->ops->max_jobs(stage->config) < UINT32_MAX)
+        leat_text_add(text, "; at most %u blocks at once", stage->ops->max_jobs(stage->config));
+    if (stage->ops->varies && stage->ops->varies(stage->config))
+        leat_text_add(text, "; draws anew in each epoch, so it cannot be cached");
+    add_unmade(text, graph, node);
+    add_dropped(text, graph, (uint32_t)node->step);
+}
+
+/* ---- the others ---- */
+
+static void explain_idle(struct leat_text *text, const struct leat_plan_stage *stage) {
+    if (stage->ops->map)
+        leat_text_add(text, "not run: nothing needs what it makes");
+    else
+        leat_text_add(text, "no work: it only says which fields there are, or what they are "
+                            "called");
+}
+
+static void explain_order(struct leat_text *text, const struct leat_plan *plan,
+                          const struct leat_plan_stage *stage) {
+    if (stage->filter_column >= 0) {
+        leat_text_add(text, "computed in the pass, applied here: dropped before, its rows would "
+                            "be missing to the stages in front of it");
+        return;
+    }
+    leat_text_add(text, "not fused: it works on references to rows of all blocks, in the order "
+                        "of the data, and has its state on the loop");
+    if (leat_graph_places(plan, stage).step > 0)
+        leat_text_add(text, "; computed in the pass, applied here");
+}
+
+static void explain_cache(struct leat_text *text, const struct leat_plan *plan) {
+    struct listed list = {.n = 0};
+
+    for (uint32_t i = 0; i < plan->n_columns; i++)
+        if (plan->is_kept[i])
+            list_name(&list, plan->fields[i].name);
+    add_list(text,
+             plan->blocks.block_size > 0
+                 ? "built before the first epoch, from front to back, and read in its place: "
+                 : "written while the first epoch runs, read in place of the pass from then on: ",
+             &list, "");
+}
+
+static void explain_cut(struct leat_text *text, const struct leat_plan *plan) {
+    if (plan->blocks.block_size == 0) {
+        leat_text_add(text, "one after the other: where a piece ends says where the next begins");
+        return;
+    }
+    leat_text_add(text, "in blocks of %llu records, in random order",
+                  (unsigned long long)plan->blocks.block_size);
+    if (!plan->cache_path)
+        leat_text_add(text, "; where they are is found before the first epoch, by a pass that only "
+                            "cuts");
+}
+
+/* What is done while rows are copied. */
+static void explain_collation(struct leat_text *text, const struct leat_plan *plan) {
+    struct listed padded = {.n = 0}, made = {.n = 0};
+
+    leat_text_add(text, "the one copy: from blocks into slots");
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        const struct leat_field *field = &plan->fields[plan->tensors[i].column];
+
+        if (field->made != LEAT_MADE_OF_RECORDS && field->made != LEAT_MADE_OF_PARTS)
+            list_name(&made, plan->tensors[i].name);
+        else if (field->is_padded)
+            list_name(&padded, plan->tensors[i].name);
+    }
+    add_list(text, "pads ", &padded, ", so that padding is stored nowhere else");
+    add_list(text, "makes ", &made, ", of which blocks have nothing");
+}
+
+static const char *plain_words(enum leat_graph_role role) {
+    static const char *const words[LEAT_GRAPH_N_ROLES] = {
+        [LEAT_GRAPH_DECODE] = "independent frames and files are decoded in parallel, ahead of "
+                              "the scanner",
+        [LEAT_GRAPH_MIX] = "whose turn it is does not depend on who is ready: rows of all "
+                           "sources, in one sequence",
+        [LEAT_GRAPH_BATCH] = "rows come together as references; their data stays in the blocks",
+        [LEAT_GRAPH_PAD] = "not fused: done while rows are copied into their slot, so that "
+                           "padding is stored nowhere else",
+        [LEAT_GRAPH_QUARANTINE] = "bad records, with where they stood and why they are bad",
+    };
+
+    return words[role] ? words[role] : "";
+}
+
+static void add_words(struct leat_text *text, struct leat_graph *graph,
+                      const struct leat_graph_node *node) {
+    const struct leat_plan *plan = graph->plan;
+
+    switch (node->role) {
+    case LEAT_GRAPH_PARSE:
+        leat_text_add(text, "parses what is needed");
+        add_unread(text, plan);
+        break;
+    case LEAT_GRAPH_CUT:
+        explain_cut(text, plan);
+        break;
+    case LEAT_GRAPH_MAP:
+        explain_map(text, graph, node);
+        break;
+    case LEAT_GRAPH_ORDER:
+        explain_order(text, plan, &plan->stages[node->stage]);
+        break;
+    case LEAT_GRAPH_CACHE:
+        explain_cache(text, plan);
+        break;
+    case LEAT_GRAPH_COLLATE:
+        explain_collation(text, plan);
+        break;
+    case LEAT_GRAPH_RING:
+        leat_text_add(text, "%u slots of %zu bytes%s", plan->n_slots, plan->slot_bytes,
+                      plan->is_bounded ? ""
+                                       : " to begin with (lengths are not bounded: set "
+                                         "max_length)");
+        break;
+    case LEAT_GRAPH_IDLE:
+        explain_idle(text, &plan->stages[node->stage]);
+        break;
+    default:
+        leat_text_add(text, "%s", plain_words(node->role));
+        break;
+    }
+}
+
+int leat_graph_explain(struct leat_graph *graph, uint32_t index) {
+    struct leat_graph_node *node = &graph->nodes[index];
+    struct leat_text text = {.data = NULL};
+
+    add_words(&text, graph, node);
+    node->why = leat_graph_keep(graph, &text);
+    return node->why ? 0 : -1;
+}

@@ -1,0 +1,472 @@
+/* measure.c: see measure.h. Sources that are mixed are tried one after the other, each with its
+ * part of the time. What a stage takes is taken from the later blocks: caches become warm in the
+ * first. One thread. */
+#include "pipeline/inspect/measure.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pipeline/block/fit.h"
+#include "pipeline/order/order.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+#define RECORD_BYTES (4U << 20)  /* the trial ends at a larger one */
+#define BLOCK_BYTES  (128 << 10) /* a trial has several blocks */
+#define FILES_SHARE  8           /* of the time, at most, for looking up sizes: one in so many */
+#define CACHED_MAX   4           /* blocks that are tried with a cache */
+#define LOADS        3           /* of one of them */
+#define SWEEP_BYTES  (4U << 20)  /* more than what is a core's own */
+#define BATCHES_MAX  4096
+#define MAP_SHARE    0.6 /* of the time for reading and the pass; the rest for the others */
+
+struct trial {
+    struct leat_plan plan; /* of the caller, with other sizes of blocks */
+    const struct leat_opener *opener;
+    const struct leat_measure_options *options;
+    struct leat_measurement *result;
+    struct leat_scan scan;
+    struct leat_buffer buffer;
+    struct leat_block_pool pool;
+    struct leat_arena scratch;
+    struct leat_workspace *workspace;
+    struct leat_order order;
+    struct leat_cache_item item;
+    int cache_fd; /* -1: there is none yet */
+    struct leat_cache_frame frames[CACHED_MAX];
+    size_t n_frames;
+    struct leat_arena made; /* that blocks are loaded into */
+    uint64_t (*busy_ns)(void);
+    uint64_t start_ns, start_busy_ns;
+    uint64_t n_blocks;
+    bool is_done; /* the order wants no more */
+};
+
+static uint64_t now(const struct trial *trial) {
+    return trial->options->now_ns();
+}
+
+/* Time that is waited counts where programs are waited for. */
+static uint64_t busy(const struct trial *trial) {
+    return trial->busy_ns();
+}
+
+static bool starts_programs(const struct leat_plan *plan) {
+    for (size_t i = 0; i < plan->n_map; i++)
+        if (plan->map[i]->ops->workspace_rest)
+            return true;
+    return false;
+}
+
+const char *leat_measure_refusal(const struct leat_plan *plan,
+                                 const struct leat_measure_options *options) {
+    if (plan->is_one_pass)
+        return "its source comes through a FIFO, and so once";
+    if (!options->may_start_programs && starts_programs(plan))
+        return "`exec` would start programs: --measure does";
+    return NULL;
+}
+
+/* ---- one block ---- */
+
+/* Takes what the core's own caches hold: what a run reads was written long ago, and the memory that
+ * it reads it into was read by others since. */
+static void sweep(uint8_t *bytes) {
+    for (size_t i = 0; i < SWEEP_BYTES; i += LEAT_ARENA_ALIGN)
+        bytes[i]++;
+}
+
+/* As a run does that has the block in its cache: into memory that stays warm, and then to what fits
+ * it. */
+static int load(struct trial *trial, const struct leat_cache_frame *frame, struct leat_error *err) {
+    struct leat_map_job job = {
+        .plan = &trial->plan,
+        .load = {.fd = trial->cache_fd, .frame = *frame},
+        .block = leat_block_pool_take(&trial->pool),
+        .scratch = &trial->scratch,
+    };
+    struct leat_arena fit;
+    int r;
+
+    if (!job.block)
+        return leat_error_oom(err);
+    fit = job.block->kept;
+    job.block->kept = trial->made;
+    r = leat_load_execute(&job, err);
+    if (r == 0)
+        leat_block_fit(job.block, trial->plan.fields, trial->plan.is_kept, &trial->scratch, &fit);
+    trial->made = fit;
+    leat_arena_reset(&trial->made);
+    leat_arena_reset(&trial->scratch);
+    leat_block_unref(job.block, 1);
+    return r;
+}
+
+/* Nobody runs it: machines may want that said (Linux 6.3). */
+static int make_file(void) {
+    int fd = memfd_create("leat-trial", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+
+    return fd < 0 && errno == EINVAL ? memfd_create("leat-trial", MFD_CLOEXEC) : fd;
+}
+
+/* What a cache would add to the pass; the frame is for try_loads. */
+static int store(struct trial *trial, struct leat_map_job *job, struct leat_error *err) {
+    const struct leat_cache_frame *last =
+        trial->n_frames > 0 ? &trial->frames[trial->n_frames - 1] : NULL;
+    uint64_t start_ns = busy(trial);
+    int r;
+
+    job->item = &trial->item;
+    r = leat_load_make(job, err);
+    trial->result->encode_ns += busy(trial) - start_ns;
+    if (trial->cache_fd < 0)
+        trial->cache_fd = make_file();
+    if (r == 0 && trial->cache_fd < 0)
+        r = leat_error_set(err, -errno, "memory for a cache: %s", strerror(errno));
+    if (r < 0)
+        return r;
+    trial->item.frame.position = last ? last->position + leat_cache_frame_size(last) : 0;
+    trial->frames[trial->n_frames++] = trial->item.frame;
+    trial->result->n_cached_rows += job->piece.span.n_records;
+    return leat_cache_file_write(trial->cache_fd, 0, &trial->item.frame, trial->item.bytes, err);
+}
+
+/* What would come in place of the pass. A block is loaded several times, and the last counts: the
+ * first finds no memory to use again, which those of a run do. */
+static int try_loads(struct trial *trial, struct leat_error *err) {
+    uint8_t *swept = trial->n_frames > 0 ? calloc(1, SWEEP_BYTES) : NULL;
+    int r = trial->n_frames > 0 && !swept ? leat_error_oom(err) : 0;
+
+    for (size_t i = 0; r == 0 && i < LOADS * trial->n_frames; i++) {
+        uint64_t start_ns;
+
+        sweep(swept);
+        start_ns = busy(trial);
+        r = load(trial, &trial->frames[i / LOADS], err);
+        if (i % LOADS == LOADS - 1)
+            trial->result->load_ns += busy(trial) - start_ns;
+    }
+    free(swept);
+    return r;
+}
+
+static int feed(struct trial *trial, struct leat_block *block, struct leat_error *err) {
+    uint64_t start_ns = busy(trial);
+    int r = 0;
+
+    for (uint32_t row = 0; r == 0 && row < block->n_rows; row++) {
+        block->n_refs++;
+        r = leat_order_feed(&trial->order, leat_ref_row(block, row), err);
+    }
+    trial->is_done |= r > 0;
+    trial->result->n_rows += block->n_rows;
+    trial->result->order_ns += busy(trial) - start_ns;
+    return r < 0 ? r : 0;
+}
+
+/* What came before counts no more, each time that there are twice as many blocks. */
+static void take_steps(struct trial *trial, const struct leat_map_job *job) {
+    struct leat_measurement *result = trial->result;
+
+    if (trial->n_blocks > 0 && (trial->n_blocks & (trial->n_blocks - 1)) == 0) {
+        memset(result->step_ns, 0, (trial->plan.n_map + 1) * sizeof(*result->step_ns));
+        result->n_step_rows = 0;
+    }
+    for (size_t i = 0; i <= trial->plan.n_map; i++)
+        result->step_ns[i] += job->counts[LEAT_COUNT_SOURCE + i].busy_ns;
+    result->n_step_rows += job->piece.span.n_records;
+    if (trial->n_blocks++ == 0)
+        result->first_ns = busy(trial) - trial->start_busy_ns;
+}
+
+/* The last block, whose bytes are still there, once more. */
+static void take_warm(struct trial *trial, const struct leat_map_job *job) {
+    for (size_t i = 0; i <= trial->plan.n_map; i++)
+        trial->result->warm_ns[i] += job->counts[LEAT_COUNT_SOURCE + i].busy_ns;
+    trial->result->n_warm_rows += job->piece.span.n_records;
+}
+
+static int try_piece(struct trial *trial, const struct leat_piece *piece, bool is_again,
+                     struct leat_error *err) {
+    struct leat_map_job job = {
+        .plan = &trial->plan,
+        .opener = trial->opener,
+        .piece = *piece,
+        .load = {.fd = -1},
+        .block = leat_block_pool_take(&trial->pool),
+        .scratch = &trial->scratch,
+        .workspace = trial->workspace,
+        .seed = (uint64_t)trial->plan.options.seed,
+        .stop_after = (int)trial->plan.n_map,
+        .now_ns = trial->busy_ns,
+        .n_at_once = 1,
+        .counts = calloc(LEAT_COUNT_STAGES + trial->plan.n_map, sizeof(struct leat_stage_count)),
+    };
+    int r = job.block && job.counts ? leat_map_execute(&job, err) : leat_error_oom(err);
+
+    if (r == 0 && is_again)
+        take_warm(trial, &job);
+    else if (r == 0)
+        take_steps(trial, &job);
+    if (r == 0 && !is_again && (trial->plan.cache_path || trial->options->tries_cache) &&
+        trial->n_frames < CACHED_MAX)
+        r = store(trial, &job, err);
+    if (r == 0 && !is_again)
+        r = feed(trial, job.block, err);
+    free(job.counts);
+    if (job.block)
+        leat_block_unref(job.block, 1);
+    leat_arena_reset(&trial->scratch);
+    return r;
+}
+
+/* ---- sources ---- */
+
+/* Reads until the part of the trial is over. */
+static int read_lane(struct trial *trial, uint64_t max_bytes, uint64_t end_ns,
+                     uint64_t *ret_n_bytes, uint64_t *ret_n_records, bool *ret_has_ended,
+                     struct leat_error *err) {
+    struct leat_piece last = {.buffer = NULL};
+    int r = 0;
+
+    while (r == 0 && !trial->is_done && !*ret_has_ended && *ret_n_bytes < max_bytes &&
+           now(trial) < end_ns) {
+        struct leat_scan_job job = {.scan = &trial->scan,
+                                    .max_bytes = RECORD_BYTES,
+                                    .n_pieces = 1,
+                                    .buffers = {&trial->buffer}};
+        uint64_t n_read = 0, start_ns = busy(trial);
+
+        r = leat_scan_execute(&job, &n_read, err);
+        trial->result->scan_ns += busy(trial) - start_ns;
+        *ret_has_ended = job.has_ended;
+        if (job.wants_bytes > 0)
+            break;
+        if (r < 0 || !job.pieces[0].buffer)
+            continue;
+        *ret_n_bytes += job.pieces[0].span.n_bytes;
+        *ret_n_records += job.pieces[0].span.n_records;
+        last = job.pieces[0];
+        r = try_piece(trial, &last, false, err);
+    }
+    if (r >= 0 && last.buffer && !*ret_has_ended)
+        r = try_piece(trial, &last, true, err);
+    return r < 0 ? r : 0;
+}
+
+static uint64_t file_bytes(const struct leat_opener *opener, const char *path) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct stat status = {.st_size = 0};
+    int fd = opener->open_file(opener, path, &err);
+
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &status) < 0)
+        status.st_size = 0;
+    (void)close(fd);
+    return (uint64_t)status.st_size;
+}
+
+/* Of files first .. end; if there are too many of them for the time, the others are taken to be
+ * like these. */
+static double total_bytes(const struct trial *trial, size_t first, size_t end) {
+    uint64_t end_ns = now(trial) + trial->options->max_ns / FILES_SHARE, n_bytes = 0;
+    char *const *paths = trial->plan.source->files.paths;
+    size_t i = first;
+
+    for (; i < end && (i == first || now(trial) < end_ns); i++)
+        n_bytes += file_bytes(trial->opener, paths[i]);
+    return i > first ? (double)n_bytes / (double)(i - first) * (double)(end - first) : 0;
+}
+
+/* Text for each byte of the files. */
+static double expansion(const struct trial *trial, size_t first, uint64_t n_bytes) {
+    const struct leat_scan *scan = &trial->scan;
+    uint64_t consumed = scan->input ? leat_input_offset(scan->input) : 0;
+
+    if (!trial->plan.is_compressed)
+        return 1;
+    for (size_t i = first; i < scan->file; i++)
+        consumed += file_bytes(trial->opener, trial->plan.source->files.paths[i]);
+    n_bytes += scan->n_carry;
+    return consumed > 0 ? (double)n_bytes / (double)consumed : 1;
+}
+
+/* Records that the source has; those that were seen, if they are all. */
+static int try_lane(struct trial *trial, uint32_t lane, uint32_t n_lanes, double *ret_n_records,
+                    struct leat_error *err) {
+    uint64_t n_bytes = 0, n_records = 0;
+    uint64_t budget_ns = (uint64_t)(MAP_SHARE * (double)trial->options->max_ns) / n_lanes;
+    size_t first = 0, end = trial->plan.source->files.n_paths;
+    bool has_ended = false;
+    int r;
+
+    leat_scan_start(&trial->scan, &trial->plan, trial->opener, false);
+    if (n_lanes > 1) {
+        leat_plan_lane_files(&trial->plan, lane, &first, &end);
+        trial->scan.file = first;
+        trial->scan.end_file = end;
+    }
+    r = read_lane(trial, trial->options->max_bytes / n_lanes, now(trial) + budget_ns, &n_bytes,
+                  &n_records, &has_ended, err);
+    *ret_n_records = (double)n_records;
+    if (r == 0 && !has_ended && n_bytes > 0)
+        *ret_n_records = total_bytes(trial, first, end) * expansion(trial, first, n_bytes) *
+                         (double)n_records / (double)n_bytes;
+    leat_scan_stop(&trial->scan);
+    trial->result->n_bytes += n_bytes;
+    trial->result->n_records += n_records;
+    trial->result->is_all &= has_ended;
+    return r;
+}
+
+/* Records of an epoch, from those of each source. */
+static double mix(const struct leat_mixing *mixing, const double *n_records) {
+    double least = 0, most = 0, sum = 0;
+
+    for (size_t i = 0; i < mixing->n_lanes; i++) {
+        double n = mixing->shares[i] > 0 ? n_records[i] / mixing->shares[i] : 0;
+
+        least = i == 0 || n < least ? n : least;
+        most = n > most ? n : most;
+        sum += n_records[i];
+    }
+    return mixing->exhausted == LEAT_EXHAUSTED_STOP     ? least
+           : mixing->exhausted == LEAT_EXHAUSTED_REPEAT ? most
+                                                        : sum;
+}
+
+static int try_sources(struct trial *trial, struct leat_error *err) {
+    const struct leat_mixing *mixing = trial->plan.mixing;
+    uint32_t n_lanes = mixing ? (uint32_t)mixing->n_lanes : 1;
+    double n_records[LEAT_LANES_MAX] = {0};
+    int r = 0;
+
+    trial->result->is_all = true;
+    for (uint32_t i = 0; r == 0 && i < n_lanes; i++)
+        r = try_lane(trial, i, n_lanes, &n_records[i], err);
+    trial->result->n_epoch_records = mixing ? mix(mixing, n_records) : n_records[0];
+    if (trial->is_done) /* by `take` */
+        trial->result->n_epoch_records = (double)trial->result->n_records;
+    trial->result->is_all |= trial->is_done;
+    if (!trial->is_done && trial->plan.has_repeat) /* 0: it has no end */
+        trial->result->n_epoch_records *= (double)trial->plan.repeat_count;
+    return r;
+}
+
+/* ---- batches ---- */
+
+/* 0, or -ENOMEM. */
+static int try_batch(struct trial *trial, struct leat_batch_refs *batch) {
+    struct leat_measurement *result = trial->result;
+    size_t size = (size_t)leat_collate_need(&trial->plan, batch);
+    void *memory = aligned_alloc(LEAT_SLOT_ALIGN, leat_slot_align(size));
+    struct leat_collate_job *job = calloc(1, sizeof(*job));
+    uint64_t start_ns;
+
+    if (memory && job) {
+        memset(memory, 0, size); /* the pages of a ring are there */
+        job->plan = &trial->plan;
+        job->n_items = 1;
+        job->items[0] = (struct leat_collate_item){.batch = batch,
+                                                   .slot = {.memory = memory, .size_bytes = size}};
+        start_ns = busy(trial);
+        leat_collate_execute(job);
+        result->collate_ns += busy(trial) - start_ns;
+        result->n_collated_rows += batch->n_refs;
+        result->n_batch_bytes += job->items[0].used_bytes;
+    }
+    free(job);
+    free(memory);
+    return memory && job ? 0 : -ENOMEM;
+}
+
+/* All batches count; as many are made as there is time for. */
+static int try_batches(struct trial *trial, uint64_t end_ns, struct leat_error *err) {
+    struct leat_measurement *result = trial->result;
+    uint64_t start_ns = busy(trial);
+    bool with_next = false;
+    int r;
+
+    result->n_early_batches = trial->order.batcher.n_ready;
+    r = leat_order_end_pass(&trial->order, 0, 0, &with_next, err);
+
+    result->order_ns += busy(trial) - start_ns;
+    while (r == 0 && trial->order.batcher.first) {
+        struct leat_batch_refs *batch = leat_batcher_pop(&trial->order.batcher);
+
+        result->n_batches++;
+        result->n_batch_rows += batch->n_refs;
+        if ((result->n_collated_rows == 0 || now(trial) < end_ns) &&
+            result->n_batches <= BATCHES_MAX && try_batch(trial, batch) < 0)
+            r = leat_error_oom(err);
+        leat_batch_refs_free(batch);
+    }
+    return r;
+}
+
+/* ---- */
+
+static int begin(struct trial *trial, struct leat_error *err) {
+    static const struct leat_run_options whole = {.n_epochs = 1, .world_size = 1};
+    int r;
+
+    leat_arena_init(&trial->scratch);
+    trial->plan.options.block_bytes = trial->plan.options.block_bytes < BLOCK_BYTES
+                                          ? trial->plan.options.block_bytes
+                                          : BLOCK_BYTES;
+    trial->workspace = leat_workspace_new(&trial->plan);
+    trial->result->step_ns = calloc(trial->plan.n_map + 1, sizeof(*trial->result->step_ns));
+    trial->result->warm_ns = calloc(trial->plan.n_map + 1, sizeof(*trial->result->warm_ns));
+    if (!trial->workspace || !trial->result->step_ns || !trial->result->warm_ns)
+        return leat_error_oom(err);
+    r = leat_order_init(&trial->order, &trial->plan, &whole, err);
+    return r < 0 ? r : leat_order_start_epoch(&trial->order, 0, err);
+}
+
+static void end(struct trial *trial) {
+    leat_order_deinit(&trial->order);
+    if (trial->workspace)
+        leat_workspace_rest(trial->workspace, &trial->plan, true);
+    leat_workspace_free(trial->workspace, &trial->plan);
+    leat_block_pool_deinit(&trial->pool);
+    leat_arena_deinit(&trial->scratch);
+    if (trial->cache_fd >= 0)
+        (void)close(trial->cache_fd);
+    leat_arena_deinit(&trial->made);
+    leat_cache_bytes_deinit(&trial->item.block);
+    leat_cache_bytes_deinit(&trial->item.stored);
+    free(trial->buffer.data);
+}
+
+int leat_measure(const struct leat_plan *plan, const struct leat_opener *opener,
+                 const struct leat_measure_options *options,
+                 struct leat_measurement *ret_measurement, struct leat_error *err) {
+    struct trial trial = {.plan = *plan,
+                          .opener = opener,
+                          .options = options,
+                          .result = ret_measurement,
+                          .cache_fd = -1};
+    int r;
+
+    *ret_measurement = (struct leat_measurement){.n_bytes = 0};
+    trial.busy_ns = starts_programs(plan) ? options->now_ns : options->busy_ns;
+    trial.start_ns = now(&trial);
+    trial.start_busy_ns = busy(&trial);
+    r = begin(&trial, err);
+    if (r == 0)
+        r = try_sources(&trial, err);
+    if (r == 0)
+        r = try_loads(&trial, err);
+    if (r == 0)
+        r = try_batches(&trial, trial.start_ns + options->max_ns, err);
+    end(&trial);
+    ret_measurement->elapsed_ns = now(&trial) - trial.start_ns;
+    return r < 0 ? r : 0;
+}

@@ -1,0 +1,132 @@
+/* row_reader.c: see row_reader.h. Runs the source and the MAP stages inline. */
+#include "pipeline/inspect/row_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/work/job.h"
+
+struct reader {
+    struct leat_plan *plan;
+    struct leat_scan scan;
+    struct leat_buffer buffer;
+    struct leat_block_pool pool;
+    struct leat_arena scratch;
+    struct leat_workspace *workspace;
+    int stop_after; /* index into plan->map; -1: the source */
+    leat_row_reader_fn *on_block;
+    void *user;
+};
+
+static void add_stage(struct leat_plan *plan, struct leat_plan_stage *stage) {
+    if (stage->ops->kind != LEAT_STAGE_MAP || !stage->ops->map)
+        return;
+    stage->filter_column = -1;
+    plan->map[plan->n_map++] = stage;
+}
+
+/* Stages that are dead for the whole stream are alive here, so every column is marked as needed. */
+static void place(struct reader *reader, int after_stage) {
+    struct leat_plan *plan = reader->plan;
+
+    plan->n_map = 0;
+    for (size_t i = plan->n_stages; i < plan->n_all_stages; i++)
+        add_stage(plan, &plan->stages[i]);
+    plan->n_source_map = plan->n_map;
+    for (int i = 0; i <= after_stage; i++)
+        add_stage(plan, &plan->stages[i]);
+    reader->stop_after = (int)plan->n_map - 1;
+    for (uint32_t i = 0; i < plan->n_columns; i++)
+        plan->is_needed[i] = plan->is_kept[i] = true;
+}
+
+/* Of the records; each stage adds those that it found. */
+const struct leat_bad_record *leat_block_first_bad(const struct leat_block *block) {
+    const struct leat_bad_record *first = NULL;
+
+    for (uint32_t i = 0; i < block->n_bad; i++)
+        if (!first || block->bad[i].record < first->record)
+            first = &block->bad[i];
+    return first;
+}
+
+void leat_bad_record_error(const struct leat_plan *plan, const struct leat_block *block,
+                           const struct leat_bad_record *bad, struct leat_error *err) {
+    leat_error_set(err, -EBADMSG, "%s", bad->message);
+    leat_error_locate(err, plan->source->files.paths[block->file], (uint32_t)bad->line,
+                      bad->column);
+    if (bad->field)
+        leat_error_prefix(err, "%s", bad->field);
+    if (bad->stage)
+        leat_error_prefix(err, "%s", bad->stage);
+}
+
+static int map_piece(struct reader *reader, const struct leat_piece *piece,
+                     struct leat_error *err) {
+    struct leat_map_job job = {
+        .plan = reader->plan,
+        .piece = *piece,
+        .load = {.fd = -1},
+        .block = leat_block_pool_take(&reader->pool),
+        .scratch = &reader->scratch,
+        .workspace = reader->workspace,
+        .seed = (uint64_t)reader->plan->options.seed,
+        .stop_after = reader->stop_after,
+        .counts = calloc(LEAT_COUNT_STAGES + reader->plan->n_map, sizeof(struct leat_stage_count)),
+    };
+    int r;
+
+    if (!job.block || !job.counts)
+        r = leat_error_oom(err);
+    else
+        r = leat_map_execute(&job, err);
+    if (r == 0)
+        r = reader->on_block(reader->user, reader->plan, job.block, err);
+    free(job.counts);
+    if (job.block)
+        leat_block_unref(job.block, 1);
+    leat_arena_reset(&reader->scratch);
+    return r;
+}
+
+static int read_on(struct reader *reader, struct leat_error *err) {
+    bool has_ended = false;
+    int r = 0;
+
+    while (r == 0 && !has_ended) {
+        struct leat_scan_job job = {.max_bytes = SIZE_MAX,
+                                    .scan = &reader->scan,
+                                    .n_pieces = 1,
+                                    .buffers = {&reader->buffer}};
+        uint64_t n_bytes = 0;
+
+        r = leat_scan_execute(&job, &n_bytes, err);
+        has_ended = job.has_ended;
+        if (r == 0 && job.pieces[0].buffer)
+            r = map_piece(reader, &job.pieces[0], err);
+    }
+    return r < 0 ? r : 0;
+}
+
+int leat_read_rows(struct leat_plan *plan, const struct leat_opener *opener, int after_stage,
+                   leat_row_reader_fn *on_block, void *user, struct leat_error *err) {
+    struct reader reader = {.plan = plan, .on_block = on_block, .user = user};
+    int r = 0;
+
+    leat_arena_init(&reader.scratch);
+    place(&reader, after_stage);
+    reader.workspace = leat_workspace_new(plan);
+    if (!reader.workspace)
+        r = leat_error_oom(err);
+    if (r == 0) {
+        leat_scan_start(&reader.scan, plan, opener, true);
+        r = read_on(&reader, err);
+        leat_scan_stop(&reader.scan);
+    }
+    leat_workspace_free(reader.workspace, plan);
+    leat_block_pool_deinit(&reader.pool);
+    leat_arena_deinit(&reader.scratch);
+    free(reader.buffer.data);
+    return r;
+}

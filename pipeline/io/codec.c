@@ -1,0 +1,38 @@
+/* codec.c: which formats there are, and which one a file has, by its first bytes. */
+#include "pipeline/io/codec.h"
+
+extern const struct leat_codec_ops leat_codec_gzip, leat_codec_zstd, leat_codec_lz4,
+    leat_codec_bzip2, leat_codec_xz;
+
+static const struct leat_codec_ops *const codecs[] = {
+    &leat_codec_gzip, &leat_codec_zstd, &leat_codec_lz4, &leat_codec_bzip2, &leat_codec_xz,
+};
+
+static uint32_t little_endian(const uint8_t *bytes) {
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+           (uint32_t)bytes[3] << 24;
+}
+
+bool leat_codec_is_skippable(const uint8_t *head, size_t n_bytes) {
+    return n_bytes >= 8 && (little_endian(head) & 0xfffffff0U) == 0x184d2a50U;
+}
+
+/* Frames without data may come first: what stands behind them decides. If that is out of sight, it
+ * is zstd, whose tools write such frames. */
+const struct leat_codec_ops *leat_codec_find(const uint8_t *head, size_t n_bytes) {
+    bool has_skippables = false;
+
+    while (leat_codec_is_skippable(head, n_bytes)) {
+        size_t n = 8 + (size_t)little_endian(head + 4);
+
+        has_skippables = true;
+        if (n >= n_bytes)
+            return &leat_codec_zstd;
+        head += n;
+        n_bytes -= n;
+    }
+    for (size_t i = 0; i < sizeof(codecs) / sizeof(*codecs); i++)
+        if ((!has_skippables || codecs[i]->has_skippables) && codecs[i]->begins(head, n_bytes))
+            return codecs[i];
+    return has_skippables ? &leat_codec_zstd : NULL;
+}

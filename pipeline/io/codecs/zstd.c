@@ -1,0 +1,96 @@
+/* zstd.c: frames of Zstandard (RFC 8878), by libzstd; those that hold no data are passed over.
+ *
+ * As with zstd itself, anything else behind the last frame is an error.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "pipeline/io/codec.h"
+
+#define DESCRIPTOR_RESERVED 0x08 /* of a frame's header */
+
+static bool begins(const uint8_t *head, size_t n_bytes) {
+    return n_bytes >= 4 && head[0] == 0x28 && head[1] == 0xb5 && head[2] == 0x2f && head[3] == 0xfd;
+}
+
+static bool may_begin(const uint8_t *head, size_t n_bytes) {
+    return n_bytes >= 6 && begins(head, n_bytes) && !(head[4] & DESCRIPTOR_RESERVED);
+}
+
+static int floor_log2(uint64_t value) {
+    return 63 - __builtin_clzll(value | 1);
+}
+
+static int start(uint64_t max_window_bytes, void **ret_state) {
+    ZSTD_DCtx *context = ZSTD_createDCtx();
+    ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
+    int log = floor_log2(max_window_bytes);
+
+    if (!context)
+        return -ENOMEM;
+    log = log < bounds.lowerBound ? bounds.lowerBound : log;
+    log = log > bounds.upperBound ? bounds.upperBound : log;
+    (void)ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, log);
+    *ret_state = context;
+    return 0;
+}
+
+static void stop(void *state) {
+    (void)ZSTD_freeDCtx(state);
+}
+
+static size_t memory(const void *state) {
+    return ZSTD_sizeof_DCtx(state);
+}
+
+static int decode(void *state, struct leat_codec_io *io, const char **ret_reason) {
+    ZSTD_inBuffer in = {.src = io->in, .size = io->n_in};
+    ZSTD_outBuffer out = {.dst = io->out, .size = io->n_out};
+    size_t r = ZSTD_decompressStream(state, &out, &in);
+
+    io->in += in.pos;
+    io->n_in -= in.pos;
+    io->out += out.pos;
+    io->n_out -= out.pos;
+    if (!ZSTD_isError(r))
+        return r == 0 ? LEAT_CODEC_BOUNDARY : 0;
+    *ret_reason = ZSTD_getErrorName(r);
+    switch (ZSTD_getErrorCode(r)) {
+    case ZSTD_error_memory_allocation:
+        return -ENOMEM;
+    case ZSTD_error_frameParameter_windowTooLarge:
+        return -EFBIG;
+    case ZSTD_error_srcSize_wrong: /* called again and again without input: not its business */
+        return io->n_in == 0 ? 0 : -EBADMSG;
+    default:
+        return -EBADMSG;
+    }
+}
+
+static int between(void *state, const uint8_t *in, size_t n_in, size_t *ret_skip,
+                   const char **ret_reason) {
+    (void)state;
+    *ret_skip = 0;
+    if (n_in == 0)
+        return LEAT_CODEC_GARBAGE;
+    if (begins(in, n_in) || leat_codec_is_skippable(in, n_in))
+        return 0;
+    *ret_reason = "what follows the last frame begins none";
+    return -EBADMSG;
+}
+
+const struct leat_codec_ops leat_codec_zstd = {
+    .name = "zstd",
+    .frame = "frame",
+    .first_byte = 0x28,
+    .has_skippables = true,
+    .begins = begins,
+    .may_begin = may_begin,
+    .start = start,
+    .stop = stop,
+    .memory = memory,
+    .decode = decode,
+    .between = between,
+};

@@ -1,0 +1,41 @@
+/* files.h: lists of paths to files, in stable order.
+ *
+ * Each entry of the list is a path, a glob (*, ?, [..] in any component; ** is not special), a
+ * directory, which stands for all files below it, or "-", the standard input. {000..127} in an
+ * entry stands for each of these numbers, as wide as they are written if one of them begins with a
+ * zero; the last such range turns fastest. Relative entries are relative to base_directory. The
+ * matches of one glob are sorted by bytes, so are the names in each directory; the order of the
+ * list is kept; a file that is named twice is read twice. A glob without a match, an empty
+ * directory and a file that is not there are errors that name the entry. A leading dot is matched
+ * only by a dot. Symbolic links to directories are not followed within a directory.
+ */
+#pragma once
+
+#include "pipeline/io/opener.h"
+#include "pipeline/spec/bind.h"
+
+#define LEAT_FILES_MAX 1000000
+
+struct leat_files {
+    char **paths;
+    const char **names; /* the same without the base directory: how the entry would name the file;
+                           within the paths */
+    size_t n_paths;
+};
+
+/* suffixes: of files found in directories, with or without that of a compressed file behind it
+ * (.jsonl stands for .jsonl.zst too); NULL or none: all. */
+int leat_files_expand(struct leat_files *ret_files, const char *const *entries, size_t n_entries,
+                      const char *base_directory, const struct leat_texts *suffixes,
+                      const struct leat_opener *opener, struct leat_error *err);
+/* Those of `more` behind those that are there. */
+int leat_files_append(struct leat_files *files, const struct leat_files *more,
+                      struct leat_error *err);
+void leat_files_deinit(struct leat_files *files);
+
+/* base_directory/path, or path if it is absolute or base_directory is NULL; malloc'ed, NULL when
+ * memory is out. */
+char *leat_files_join(const char *base_directory, const char *path);
+
+/* The directory of a file's path ("." if it has none); malloc'ed. */
+char *leat_files_directory(const char *path);

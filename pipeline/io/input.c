@@ -1,0 +1,520 @@
+/* input.c: see input.h.
+ *
+ * A compressed file is decoded in steps of LEAT_INPUT_STEP: straight into the caller's memory where
+ * there is room for a step, else into `spare`. A step sees the file in pieces of LEAT_INPUT_STEP
+ * from the start of the frame, so that steps are the same whoever began to read where.
+ */
+#include "pipeline/io/input.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pipeline/io/input_internal.h"
+
+#define IN_BYTES  (2 * LEAT_INPUT_STEP) /* a step's piece, and the head of what follows */
+#define WAIT_MS   20                    /* for a FIFO that has nothing */
+#define FIFO_HEAD 16                    /* bytes from which is told what comes through it */
+
+/* ---- the file ---- */
+
+static int64_t nanoseconds(struct timespec time) {
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static int check_type(struct leat_input *input, const char *path, struct leat_error *err) {
+    struct stat info;
+
+    if (fstat(input->fd, &info) < 0)
+        return leat_error_set(err, -errno, "%s: %s", path, strerror(errno));
+    input->device = info.st_dev;
+    input->inode = info.st_ino;
+    input->is_one_pass = !S_ISREG(info.st_mode);
+    input->file_bytes = input->is_one_pass || info.st_size < 0 ? 0 : (uint64_t)info.st_size;
+    if (!input->is_one_pass)
+        (void)posix_fadvise(input->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    else if (flock(input->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return leat_error_set(err, -EBUSY,
+                              "%s: is being read by another stream; what comes through a FIFO "
+                              "comes once",
+                              path);
+    return 0;
+}
+
+int leat_input_open(const struct leat_opener *opener, const char *path,
+                    const struct leat_input_limits *limits, struct leat_input **ret_input,
+                    struct leat_error *err) {
+    struct leat_input *input = calloc(1, sizeof(*input));
+    int r;
+
+    if (!input)
+        return leat_error_oom(err);
+    input->limits = *limits;
+    input->fd = opener->open_stream ? opener->open_stream(opener, path, err)
+                                    : opener->open_file(opener, path, err);
+    if (input->fd < 0) {
+        r = input->fd;
+        free(input);
+        return r;
+    }
+    r = check_type(input, path, err);
+    if (r < 0) {
+        leat_input_close(input);
+        return r;
+    }
+    *ret_input = input;
+    return 0;
+}
+
+struct leat_input *leat_input_close(struct leat_input *input) {
+    if (!input)
+        return NULL;
+    if (input->lens)
+        input->lens_ops->free(input->lens);
+    leat_input_close(input->file);
+    if (input->state)
+        input->codec->stop(input->state);
+    if (input->fd >= 0)
+        (void)close(input->fd);
+    free(input->in.data);
+    free(input->spare.data);
+    free(input->head.data);
+    free(input);
+    return NULL;
+}
+
+/* A FIFO is waited for a little. Before its first writer came, poll() says nothing, and read()
+ * would say that it is at its end. */
+static ssize_t read_fifo(struct leat_input *input, void *data, size_t size) {
+    struct pollfd watch = {.fd = input->fd, .events = POLLIN};
+    int r = poll(&watch, 1, WAIT_MS);
+
+    if (r > 0)
+        return read(input->fd, data, size);
+    errno = r == 0 ? EAGAIN : errno;
+    return -1;
+}
+
+int leat_input_read_file(struct leat_input *input, void *data, size_t size, uint64_t offset,
+                         size_t *ret_n, struct leat_error *err) {
+    ssize_t n;
+
+    do {
+        n = input->is_one_pass ? read_fifo(input, data, size)
+                               : pread(input->fd, data, size, (off_t)offset);
+    } while (n < 0 && errno == EINTR);
+    *ret_n = n > 0 ? (size_t)n : 0;
+    if (n < 0 && input->is_one_pass && errno == EAGAIN)
+        return LEAT_INPUT_WAITING;
+    if (n < 0)
+        return leat_error_set(err, -errno, "cannot read at byte %llu: %s",
+                              (unsigned long long)offset, strerror(errno));
+    return 0;
+}
+
+/* Brings at least n_wanted bytes into `in`, unless the file ends before. */
+static int need(struct leat_input *input, size_t n_wanted, struct leat_error *err) {
+    struct leat_input_bytes *in = &input->in;
+    int r = 0;
+
+    if (!in->data) {
+        in->data = malloc(IN_BYTES);
+        if (!in->data)
+            return leat_error_oom(err);
+        in->capacity = IN_BYTES;
+    }
+    if (in->at > 0 && in->at + n_wanted > in->capacity) {
+        memmove(in->data, in->data + in->at, in->n_bytes - in->at);
+        in->n_bytes -= in->at;
+        in->at = 0;
+    }
+    assert(in->at + n_wanted <= in->capacity);
+    while (r == 0 && leat_input_n_in(input) < n_wanted && !input->in_has_ended) {
+        size_t n;
+
+        r = leat_input_read_file(input, in->data + in->n_bytes, in->capacity - in->n_bytes,
+                                 input->offset + leat_input_n_in(input), &n, err);
+        input->in_has_ended = r == 0 && n == 0;
+        in->n_bytes += n;
+    }
+    return r;
+}
+
+static void use(struct leat_input *input, size_t n) {
+    input->in.at += n;
+    input->offset += n;
+}
+
+/* ---- what it is ---- */
+
+static int set_codec(struct leat_input *input, const struct leat_codec_ops *codec,
+                     struct leat_error *err) {
+    input->is_known = true;
+    if (!codec)
+        return 0;
+    if (codec->start(input->limits.max_window_bytes, &input->state) < 0)
+        return leat_error_oom(err);
+    input->codec = codec;
+    return 0;
+}
+
+int leat_input_look(struct leat_input *input, struct leat_error *err) {
+    int r;
+
+    if (input->is_known)
+        return 0;
+    r = need(input, LEAT_CODEC_HEAD, err);
+    if (r == LEAT_INPUT_WAITING && leat_input_n_in(input) >= FIFO_HEAD)
+        r = 0;
+    return r ? r : set_codec(input, leat_codec_find(input->in.data, leat_input_n_in(input)), err);
+}
+
+const char *leat_input_format(const struct leat_input *input) {
+    if (input->lens)
+        return leat_input_format(input->file);
+    return input->codec ? input->codec->name : NULL;
+}
+
+bool leat_input_is_one_pass(const struct leat_input *input) {
+    return input->is_one_pass;
+}
+
+int leat_input_state(const struct leat_input *input, struct leat_file_state *ret_state,
+                     struct leat_error *err) {
+    struct stat info;
+
+    if (input->lens)
+        return leat_input_state(input->file, ret_state, err);
+    if (fstat(input->fd, &info) < 0)
+        return leat_error_set(err, -errno, "cannot look at the file: %s", strerror(errno));
+    *ret_state = (struct leat_file_state){.device = info.st_dev,
+                                          .inode = info.st_ino,
+                                          .n_bytes = (uint64_t)info.st_size,
+                                          .modified_ns = nanoseconds(info.st_mtim),
+                                          .changed_ns = nanoseconds(info.st_ctim)};
+    return 0;
+}
+
+uint64_t leat_input_offset(const struct leat_input *input) {
+    return input->lens ? input->lens_ops->offset(input->lens) : input->offset;
+}
+
+uint64_t leat_input_file_bytes(const struct leat_input *input) {
+    return input->file_bytes;
+}
+
+size_t leat_input_memory(const struct leat_input *input) {
+    size_t n_bytes = sizeof(*input) + input->in.capacity + input->spare.capacity;
+
+    n_bytes += input->head.capacity;
+    if (input->lens)
+        n_bytes += leat_input_memory(input->file) + input->lens_ops->memory(input->lens);
+    if (input->state)
+        n_bytes += input->codec->state_bytes;
+    if (input->state && input->codec->memory)
+        n_bytes += input->codec->memory(input->state);
+    return n_bytes;
+}
+
+uint64_t leat_input_n_garbage(const struct leat_input *input) {
+    return input->n_garbage;
+}
+
+/* ---- decoding ---- */
+
+static int damaged(const struct leat_input *input, const char *reason, struct leat_error *err) {
+    return leat_error_set(err, -EBADMSG, "%s: the file is damaged near its byte %llu: %s",
+                          input->codec->name, (unsigned long long)input->offset, reason);
+}
+
+static int cut_short(const struct leat_input *input, struct leat_error *err) {
+    return leat_error_set(
+        err, -EBADMSG, "%s: the file is cut short: it ends at byte %llu within a %s",
+        input->codec->name, (unsigned long long)input->offset, input->codec->frame);
+}
+
+static int too_wide(const struct leat_input *input, const char *reason, struct leat_error *err) {
+    return leat_error_set(err, -EBADMSG,
+                          "%s: the %s at byte %llu wants more memory than max_window_bytes (%llu): "
+                          "%s",
+                          input->codec->name, input->codec->frame,
+                          (unsigned long long)input->frame_start,
+                          (unsigned long long)input->limits.max_window_bytes, reason);
+}
+
+int leat_input_check_expansion(struct leat_input *input, size_t *n_made, struct leat_error *err) {
+    uint64_t ratio = input->limits.max_expansion, limit;
+
+    if (ratio == 0 || input->file_bytes == 0 ||
+        __builtin_mul_overflow(input->file_bytes, ratio, &limit) ||
+        __builtin_add_overflow(limit, LEAT_INPUT_EXPANSION_FREE, &limit) ||
+        input->n_decoded <= limit)
+        return 0;
+    *n_made -= (size_t)(input->n_decoded - limit);
+    return leat_error_set(err, -EBADMSG,
+                          "%s: the file of %llu bytes holds more than %llu bytes of text, above "
+                          "max_expansion (%llu)",
+                          input->codec->name, (unsigned long long)input->file_bytes,
+                          (unsigned long long)limit, (unsigned long long)ratio);
+}
+
+/* Behind a frame: is there another? PAUSE, or 0 with has_ended set if not. */
+static int cross_boundary(struct leat_input *input, struct leat_error *err) {
+    const char *reason = "";
+    size_t n_skip = 0;
+    int r;
+
+    do {
+        r = need(input, LEAT_CODEC_HEAD, err);
+        if (r == LEAT_INPUT_WAITING && leat_input_n_in(input) >= FIFO_HEAD)
+            r = 0;
+        if (r != 0)
+            return r;
+        r = input->codec->between(input->state, input->in.data + input->in.at,
+                                  leat_input_n_in(input), &n_skip, &reason);
+        use(input, n_skip);
+    } while (r == 0 && n_skip > 0);
+    if (r == LEAT_CODEC_GARBAGE) {
+        input->has_ended = true;
+        input->n_garbage = input->file_bytes > input->offset ? input->file_bytes - input->offset
+                                                             : leat_input_n_in(input);
+        return 0;
+    }
+    if (r < 0)
+        return damaged(input, reason, err);
+    if (r == 0) {
+        input->at_boundary = false;
+        input->frame_start = input->offset;
+    }
+    return r;
+}
+
+static int decode_piece(struct leat_input *input, uint8_t *out, size_t n_piece, size_t *ret_n,
+                        struct leat_error *err) {
+    struct leat_codec_io io = {
+        .in = input->in.data + input->in.at, .n_in = n_piece, .out = out, .n_out = LEAT_INPUT_STEP};
+    const char *reason = "";
+    int r = input->codec->decode(input->state, &io, &reason);
+    size_t n_used = n_piece - io.n_in;
+
+    use(input, n_used);
+    *ret_n = LEAT_INPUT_STEP - io.n_out;
+    input->n_decoded += *ret_n;
+    input->may_have_more = io.n_out == 0;
+    input->at_boundary = r == LEAT_CODEC_BOUNDARY;
+    input->is_told = false;
+    if (r == -EBADMSG)
+        return damaged(input, reason, err);
+    if (r == -EFBIG)
+        return too_wide(input, reason, err);
+    if (r < 0)
+        return leat_error_oom(err);
+    if (r == 0 && n_used == 0 && *ret_n == 0)
+        return n_piece > 0           ? damaged(input, "nothing comes of it", err)
+               : input->in_has_ended ? cut_short(input, err)
+                                     : LEAT_INPUT_WAITING;
+    return leat_input_check_expansion(input, ret_n, err);
+}
+
+int leat_input_step(struct leat_input *input, uint8_t *out, size_t *ret_n, struct leat_error *err) {
+    size_t n_left, n_piece;
+    int r;
+
+    *ret_n = 0;
+    if (input->at_boundary) {
+        r = cross_boundary(input, err);
+        if (r != 0 || input->has_ended)
+            return r;
+    }
+    n_left = LEAT_INPUT_STEP - (size_t)((input->offset - input->frame_start) % LEAT_INPUT_STEP);
+    r = need(input, n_left, err);
+    if (r == LEAT_INPUT_WAITING && (leat_input_n_in(input) > 0 || input->may_have_more))
+        r = 0;
+    if (r != 0)
+        return r;
+    n_piece = n_left < leat_input_n_in(input) ? n_left : (size_t)leat_input_n_in(input);
+    return decode_piece(input, out, n_piece, ret_n, err);
+}
+
+/* ---- reading ---- */
+
+static size_t take(struct leat_input_bytes *bytes, void *data, size_t size) {
+    size_t n = bytes->n_bytes - bytes->at;
+
+    n = n < size ? n : size;
+    if (n > 0)
+        memcpy(data, bytes->data + bytes->at, n);
+    bytes->at += n;
+    return n;
+}
+
+int leat_input_grow(struct leat_input_bytes *bytes, size_t capacity, struct leat_error *err) {
+    uint8_t *data;
+
+    if (capacity <= bytes->capacity)
+        return 0;
+    data = realloc(bytes->data, capacity);
+    if (!data)
+        return leat_error_oom(err);
+    bytes->data = data;
+    bytes->capacity = capacity;
+    return 0;
+}
+
+static void drop(struct leat_input_bytes *bytes) {
+    free(bytes->data);
+    *bytes = (struct leat_input_bytes){.data = NULL};
+}
+
+static int read_plain(struct leat_input *input, void *data, size_t size, size_t *ret_n,
+                      struct leat_error *err) {
+    int r = 0;
+
+    *ret_n = take(&input->in, data, size);
+    if (*ret_n == 0 && !input->in_has_ended) {
+        r = leat_input_read_file(input, data, size, input->offset, ret_n, err);
+        input->in_has_ended = r == 0 && *ret_n == 0;
+    }
+    input->offset += *ret_n;
+    input->has_ended = leat_input_n_in(input) == 0 && input->in_has_ended;
+    return r;
+}
+
+/* A boundary in a new range is told once, before it is crossed. */
+static bool tells_boundary(struct leat_input *input) {
+    uint64_t range = input->offset / LEAT_INPUT_RANGE;
+
+    if (!input->at_boundary || input->is_told || range == input->last_range || input->has_ended)
+        return false;
+    input->last_range = range;
+    input->is_told = true;
+    return true;
+}
+
+/* An error that follows decoded bytes stays in `fault` until they are taken. */
+static int read_decoded(struct leat_input *input, uint8_t *data, size_t size, size_t *ret_n,
+                        struct leat_error *err) {
+    bool is_direct = size >= LEAT_INPUT_STEP;
+    int r = is_direct ? 0 : leat_input_grow(&input->spare, LEAT_INPUT_STEP, err);
+
+    while (r == 0 && *ret_n == 0 && !input->has_ended) {
+        size_t n;
+
+        if (tells_boundary(input))
+            return LEAT_INPUT_BOUNDARY;
+        r = leat_input_step(input, is_direct ? data : input->spare.data, &n, err);
+        if (is_direct) {
+            *ret_n = n;
+        } else {
+            input->spare.at = 0;
+            input->spare.n_bytes = n;
+            *ret_n = take(&input->spare, data, size);
+        }
+    }
+    return r < 0 && *ret_n > 0 ? 0 : r;
+}
+
+static int read_more(struct leat_input *input, void *data, size_t size, size_t *ret_n,
+                     struct leat_error *err) {
+    int r;
+
+    if (input->lens)
+        return input->lens_ops->read(input->lens, data, size, ret_n, err);
+    r = leat_input_look(input, err);
+    if (r != 0 || input->has_ended)
+        return r;
+    return input->codec ? read_decoded(input, data, size, ret_n, err)
+                        : read_plain(input, data, size, ret_n, err);
+}
+
+/* The first error of an input is final. */
+static int read_on(struct leat_input *input, void *data, size_t size, size_t *ret_n,
+                   struct leat_error *err) {
+    int r = input->fault.code;
+
+    *ret_n = take(&input->spare, data, size);
+    if (*ret_n > 0)
+        return 0;
+    if (input->spare.capacity > LEAT_INPUT_STEP)
+        drop(&input->spare);
+    if (r == 0)
+        r = read_more(input, data, size, ret_n, &input->fault);
+    if (r < 0) {
+        r = leat_error_agree(&input->fault, r);
+        *err = input->fault;
+    }
+    return r;
+}
+
+int leat_input_read(struct leat_input *input, void *data, size_t size, size_t *ret_n,
+                    struct leat_error *err) {
+    *ret_n = take(&input->head, data, size);
+    return *ret_n > 0 ? 0 : read_on(input, data, size, ret_n, err);
+}
+
+int leat_input_seek(struct leat_input *input, uint64_t *n, struct leat_error *err) {
+    int r = leat_input_look(input->lens ? input->file : input, err);
+
+    if (r == 0 && input->lens) {
+        input->lens_ops->go(input->lens, *n);
+        *n = 0;
+    }
+    if (r != 0 || input->lens || input->codec || input->is_one_pass)
+        return r;
+    input->offset += *n;
+    input->in.at = input->in.n_bytes;
+    input->in_has_ended = false;
+    *n = 0;
+    return 0;
+}
+
+bool leat_input_jump(struct leat_input *input, uint64_t offset) {
+    if (input->fault.code)
+        return false;
+    if (input->lens) {
+        if (!input->file->is_known || input->file->codec || input->is_one_pass)
+            return false;
+        drop(&input->head);
+        input->fault = LEAT_ERROR_INIT;
+        input->lens_ops->go(input->lens, offset);
+        return true;
+    }
+    if (!input->is_known || input->codec || input->is_one_pass)
+        return false;
+    input->offset = offset;
+    input->in.at = input->in.n_bytes;
+    drop(&input->head);
+    drop(&input->spare);
+    input->in_has_ended = input->has_ended = false;
+    return true;
+}
+
+int leat_input_peek(struct leat_input *input, size_t size, const uint8_t **ret_data, size_t *ret_n,
+                    struct leat_error *err) {
+    struct leat_input_bytes *head = &input->head;
+    int r = 0;
+
+    assert(head->at == 0);
+    if (leat_input_grow(head, size, err) < 0)
+        return -ENOMEM;
+    while (head->n_bytes < size) {
+        size_t n = 0;
+
+        r = read_on(input, head->data + head->n_bytes, size - head->n_bytes, &n, err);
+        head->n_bytes += n;
+        if (r == LEAT_INPUT_BOUNDARY)
+            continue;
+        if (r != 0 || n == 0)
+            break;
+    }
+    r = r == LEAT_INPUT_HOLE ? 0 : r;
+    *ret_data = head->data;
+    *ret_n = head->n_bytes;
+    return r;
+}

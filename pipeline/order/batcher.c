@@ -1,0 +1,217 @@
+/* batcher.c: open batches. See batcher.h; those that are closed: batcher_line.c; windows:
+ * batcher_window.c. */
+#include "pipeline/order/batcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pipeline/order/batcher_internal.h"
+
+void leat_ref_drop(struct leat_ref ref) {
+    if (ref.row != LEAT_REF_BUNDLE) {
+        leat_block_unref(ref.block, 1);
+        return;
+    }
+    if (ref.bundle->refs[0].block->pool)
+        ref.bundle->refs[0].block->pool->n_bundle_bytes -= leat_bundle_bytes(ref.bundle);
+    for (uint32_t i = 0; i < ref.bundle->n_refs; i++)
+        leat_block_unref(ref.bundle->refs[i].block, 1);
+    free(ref.bundle);
+}
+
+void leat_batch_refs_free(struct leat_batch_refs *batch) {
+    for (uint32_t i = 0; batch && i < batch->n_refs; i++)
+        leat_ref_drop(batch->refs[i]);
+    free(batch);
+}
+
+/* ---- open batches ---- */
+
+/* Tokens of the row, padded as if it were the longest. */
+static uint64_t row_tokens(const struct leat_plan *plan, struct leat_ref ref) {
+    uint64_t most = 1;
+
+    for (size_t i = 0; i < plan->n_counted; i++) {
+        const struct leat_field *field = &plan->fields[plan->counted[i]];
+        uint64_t n =
+            leat_field_padded(field, leat_ref_elements(ref, plan->fields, plan->counted[i]));
+
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static int add_row(const struct leat_plan *plan, struct leat_open_batch *open, struct leat_ref ref,
+                   uint64_t n_tokens) {
+    if (!open->refs || open->refs->n_refs == open->capacity) {
+        uint64_t capacity = open->refs ? open->capacity * 2 : 64;
+        struct leat_batch_refs *larger;
+
+        capacity = capacity < plan->batch_size ? capacity : plan->batch_size;
+        larger = realloc(open->refs, sizeof(*larger) + capacity * sizeof(larger->refs[0]));
+        if (!larger)
+            return -ENOMEM;
+        if (!open->refs)
+            *larger = (struct leat_batch_refs){.kind = LEAT_OUTPUT_BATCH};
+        open->refs = larger;
+        open->capacity = capacity;
+    }
+    open->refs->refs[open->refs->n_refs++] = ref;
+    open->longest = n_tokens > open->longest ? n_tokens : open->longest;
+    return 0;
+}
+
+static uint64_t refs_bytes(uint64_t capacity) {
+    return sizeof(struct leat_batch_refs) + capacity * sizeof(struct leat_ref);
+}
+
+static struct leat_batch_refs *take_open(struct leat_open_batch *open) {
+    struct leat_batch_refs *refs = open->refs;
+
+    if (refs)
+        refs->n_bytes = refs_bytes(open->capacity);
+    *open = (struct leat_open_batch){.refs = NULL};
+    return refs;
+}
+
+static bool is_full(const struct leat_plan *plan, const struct leat_open_batch *open) {
+    return open->refs->n_refs == plan->batch_size ||
+           (plan->max_tokens > 0 && (open->refs->n_refs + 1) * open->longest > plan->max_tokens);
+}
+
+static bool fits(const struct leat_plan *plan, const struct leat_open_batch *open,
+                 uint64_t n_tokens) {
+    uint64_t longest = n_tokens > open->longest ? n_tokens : open->longest;
+
+    return plan->max_tokens == 0 || (open->refs->n_refs + 1) * longest <= plan->max_tokens;
+}
+
+int leat_open_batch_add(const struct leat_plan *plan, struct leat_open_batch *open,
+                        struct leat_ref ref, leat_batch_closer on_close, void *user,
+                        struct leat_error *err) {
+    uint64_t n_tokens = plan->max_tokens > 0 ? row_tokens(plan, ref) : 0;
+    int r = 0;
+
+    if (open->refs && !fits(plan, open, n_tokens))
+        r = on_close(take_open(open), user, err);
+    if (r == 0 && add_row(plan, open, ref, n_tokens) < 0)
+        r = leat_error_oom(err);
+    if (r < 0) {
+        leat_ref_drop(ref);
+        return r;
+    }
+    return is_full(plan, open) ? on_close(take_open(open), user, err) : 0;
+}
+
+/* ---- rows as they come ---- */
+
+static size_t bucket_of(const struct leat_plan *plan, struct leat_ref ref) {
+    const struct leat_bucketing *bucketing = plan->bucketing;
+    size_t bucket = 0;
+    uint32_t length;
+
+    if (!bucketing)
+        return 0;
+    length = leat_ref_elements(ref, plan->fields, bucketing->column);
+    while (bucket < bucketing->n_boundaries && length > bucketing->boundaries[bucket])
+        bucket++;
+    return bucket;
+}
+
+static int on_close(struct leat_batch_refs *take_batch, void *user, struct leat_error *err) {
+    return leat_batcher_close(user, take_batch, err);
+}
+
+static int push_batch(struct leat_order_sink *sink, struct leat_ref ref, struct leat_error *err) {
+    struct leat_batcher *batcher = (struct leat_batcher *)sink;
+    const struct leat_plan *plan = batcher->plan;
+
+    if (plan->bucketing && plan->bucketing->window > 0)
+        return leat_batcher_gather(batcher, ref, err);
+    return leat_open_batch_add(plan, &batcher->open[bucket_of(plan, ref)], ref, on_close, batcher,
+                               err);
+}
+
+int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err) {
+    int r = leat_batcher_flush_window(batcher, err);
+
+    for (size_t i = 0; r == 0 && i < batcher->n_open; i++) {
+        struct leat_batch_refs *batch = take_open(&batcher->open[i]);
+
+        if (batch && batcher->plan->drop_last)
+            leat_batch_refs_free(batch);
+        else if (batch)
+            r = leat_batcher_close(batcher, batch, err);
+    }
+    return r;
+}
+
+/* ---- life ---- */
+
+int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan,
+                      const struct leat_run_options *options, struct leat_error *err) {
+    *batcher = (struct leat_batcher){
+        .sink.push = push_batch,
+        .plan = plan,
+        .first_rank = options->first_rank,
+        .n_ranks = options->n_ranks ? options->n_ranks : 1,
+        .world_size = options->world_size ? options->world_size : 1,
+        .first_epoch = options->first_epoch,
+        .first_step = options->first_step,
+        .n_left = options->n_steps ? options->n_steps : UINT64_MAX,
+        .n_open = 1 + (plan->bucketing ? plan->bucketing->n_boundaries : 0),
+    };
+    if (batcher->world_size > 1)
+        batcher->round_phase = options->round_phase % batcher->world_size;
+    leat_batcher_init_line(batcher);
+    batcher->open = calloc(batcher->n_open, sizeof(*batcher->open));
+    return batcher->open ? 0 : leat_error_oom(err);
+}
+
+void leat_batcher_deinit(struct leat_batcher *batcher) {
+    for (size_t i = 0; batcher->open && i < batcher->n_open; i++)
+        leat_batch_refs_free(batcher->open[i].refs);
+    for (size_t i = 0; i < batcher->n_gathered; i++)
+        leat_ref_drop(batcher->gathered[i].ref);
+    leat_batcher_deinit_line(batcher);
+    free(batcher->open);
+    free(batcher->gathered);
+}
+
+void leat_batcher_start_epoch(struct leat_batcher *batcher, uint64_t seed, uint64_t epoch) {
+    const struct leat_bucketing *bucketing = batcher->plan->bucketing;
+
+    batcher->epoch = epoch;
+    leat_batcher_start_rounds(batcher);
+    if (bucketing)
+        batcher->rng.state = leat_rng_key(seed, bucketing->seed, epoch, LEAT_RNG_BUCKET, 0);
+}
+
+uint64_t leat_batcher_holds(const struct leat_plan *plan) {
+    const struct leat_bucketing *bucketing = plan->bucketing;
+
+    if (!bucketing)
+        return plan->batch_size;
+    return bucketing->window > 0 ? bucketing->window + plan->batch_size
+                                 : (bucketing->n_boundaries + 1) * plan->batch_size;
+}
+
+uint64_t leat_batcher_bytes(const struct leat_batcher *batcher) {
+    uint64_t n_bytes = batcher->ready_bytes + batcher->beyond.n_bytes +
+                       batcher->gathered_capacity * sizeof(*batcher->gathered);
+
+    for (size_t i = 0; i < batcher->n_open; i++)
+        n_bytes += batcher->open[i].refs ? refs_bytes(batcher->open[i].capacity) : 0;
+    return n_bytes;
+}
+
+/* While a window is cut into batches, its rows are there twice; and tables double. */
+uint64_t leat_batcher_max_bytes(const struct leat_plan *plan, uint64_t n_closed) {
+    const struct leat_bucketing *bucketing = plan->bucketing;
+    uint64_t window = bucketing ? bucketing->window : 0;
+    uint64_t n_open = 1 + (bucketing ? bucketing->n_boundaries : 0);
+    uint64_t n_rows = window > 0 ? window + plan->batch_size : 0;
+
+    return (n_open + n_closed) * refs_bytes(plan->batch_size) +
+           n_rows * (2 * sizeof(struct leat_gathered_row) + sizeof(struct leat_ref));
+}

@@ -1,0 +1,145 @@
+/* batcher_window.c: `bucket: {window}`: rows are gathered, sorted by length, cut into batches, and
+ * the batches are put in random order. See batcher.h.
+ *
+ * Rows of one length stay in the order in which they came. Draws are leat_rng_below(n) of one
+ * stream an epoch, keyed (stream seed, seed, epoch, LEAT_RNG_BUCKET, 0): for each window a
+ * Fisher-Yates from the back, the drawn one changing places with the last. The last, incomplete
+ * batch of an epoch comes behind all others.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/order/batcher_internal.h"
+
+/* The batches of one window. */
+struct cut {
+    struct leat_batch_refs **batches;
+    size_t n_batches, capacity;
+};
+
+static int on_close(struct leat_batch_refs *take_batch, void *user, struct leat_error *err) {
+    struct cut *cut = user;
+
+    if (cut->n_batches == cut->capacity) {
+        size_t capacity = cut->capacity ? cut->capacity * 2 : 64;
+        struct leat_batch_refs **larger = reallocarray(cut->batches, capacity, sizeof(*larger));
+
+        if (!larger) {
+            leat_batch_refs_free(take_batch);
+            return leat_error_oom(err);
+        }
+        cut->batches = larger;
+        cut->capacity = capacity;
+    }
+    cut->batches[cut->n_batches++] = take_batch;
+    return 0;
+}
+
+static int by_length(const void *a, const void *b) {
+    const struct leat_gathered_row *x = a, *y = b;
+
+    if (x->length != y->length)
+        return (x->length > y->length) - (x->length < y->length);
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* All gathered rows into batches; an incomplete one stays open. */
+static int cut_rows(struct leat_batcher *batcher, struct cut *cut, struct leat_error *err) {
+    size_t n = batcher->n_gathered, i;
+    int r = 0;
+
+    if (n > 0)
+        qsort(batcher->gathered, n, sizeof(*batcher->gathered), by_length);
+    for (i = 0; r >= 0 && i < n; i++)
+        r = leat_open_batch_add(batcher->plan, &batcher->open[0], batcher->gathered[i].ref,
+                                on_close, cut, err);
+    memmove(batcher->gathered, batcher->gathered + i, (n - i) * sizeof(*batcher->gathered));
+    batcher->n_gathered = n - i;
+    return r;
+}
+
+static int close_all(struct leat_batcher *batcher, struct cut *cut, struct leat_error *err) {
+    bool shuffles = batcher->plan->bucketing->shuffles;
+    int r = 0;
+
+    for (size_t n = cut->n_batches; shuffles && n > 1; n--) {
+        size_t drawn = (size_t)leat_rng_below(&batcher->rng, n);
+        struct leat_batch_refs *batch = cut->batches[drawn];
+
+        cut->batches[drawn] = cut->batches[n - 1];
+        cut->batches[n - 1] = batch;
+    }
+    for (size_t i = 0; i < cut->n_batches; i++)
+        if (r == 0)
+            r = leat_batcher_close(batcher, cut->batches[i], err);
+        else
+            leat_batch_refs_free(cut->batches[i]);
+    free(cut->batches);
+    return r;
+}
+
+/* The rows of the incomplete batch are gathered again, in front of those that follow. */
+static void gather_rest(struct leat_batcher *batcher) {
+    struct leat_open_batch *open = &batcher->open[0];
+
+    batcher->n_carried = open->refs ? open->refs->n_refs : 0;
+    batcher->n_gathered = batcher->n_carried;
+    for (uint32_t i = 0; i < batcher->n_carried; i++) {
+        struct leat_gathered_row *row = &batcher->gathered[i];
+
+        row->ref = open->refs->refs[i];
+        row->length =
+            leat_ref_elements(row->ref, batcher->plan->fields, batcher->plan->bucketing->column);
+        row->place = i;
+    }
+    free(open->refs);
+    *open = (struct leat_open_batch){.refs = NULL};
+}
+
+static int grow(struct leat_batcher *batcher) {
+    size_t capacity = batcher->gathered_capacity ? batcher->gathered_capacity * 2 : 1024;
+    struct leat_gathered_row *larger = reallocarray(batcher->gathered, capacity, sizeof(*larger));
+
+    if (!larger)
+        return -ENOMEM;
+    batcher->gathered = larger;
+    batcher->gathered_capacity = capacity;
+    return 0;
+}
+
+int leat_batcher_gather(struct leat_batcher *batcher, struct leat_ref ref, struct leat_error *err) {
+    const struct leat_bucketing *bucketing = batcher->plan->bucketing;
+    struct cut cut = {.batches = NULL};
+    int r, closed;
+
+    if (batcher->n_gathered == batcher->gathered_capacity && grow(batcher) < 0) {
+        leat_ref_drop(ref);
+        return leat_error_oom(err);
+    }
+    batcher->gathered[batcher->n_gathered] = (struct leat_gathered_row){
+        .ref = ref,
+        .length = leat_ref_elements(ref, batcher->plan->fields, bucketing->column),
+        .place = (uint32_t)batcher->n_gathered,
+    };
+    batcher->n_gathered++;
+    if (batcher->n_gathered - batcher->n_carried < bucketing->window)
+        return 0;
+    r = cut_rows(batcher, &cut, err);
+    closed = close_all(batcher, &cut, err);
+    if (r >= 0)
+        gather_rest(batcher);
+    return r < 0 ? r : closed;
+}
+
+int leat_batcher_flush_window(struct leat_batcher *batcher, struct leat_error *err) {
+    struct cut cut = {.batches = NULL};
+    int r, closed;
+
+    if (!batcher->plan->bucketing || batcher->plan->bucketing->window == 0)
+        return 0;
+    r = cut_rows(batcher, &cut, err);
+    closed = close_all(batcher, &cut, err);
+    batcher->n_carried = 0;
+    return r < 0 ? r : closed;
+}

@@ -1,0 +1,46 @@
+/* order.h: the chain of ORDER stages of a run, with the batcher at its end (batcher.h). One thread:
+ * the run's.
+ *
+ * References are pushed in at the top, in the order of the data; each stage passes on what it will.
+ */
+#pragma once
+
+#include "pipeline/order/batcher.h"
+
+struct leat_order_node;
+
+struct leat_order {
+    const struct leat_plan *plan;
+    struct leat_order_node *nodes; /* [plan->n_order] */
+    struct leat_batcher batcher;
+    uint64_t seed;
+    bool may_evict; /* see leat_order_key */
+    /* of this pass: rows that `repeat` passed on, and those of them that were dropped behind it;
+     * where a row becomes several, it counts as dropped, and they as passed on */
+    uint64_t n_repeated, n_filtered;
+    uint32_t n_idle_passes; /* in a row that left nothing behind */
+};
+
+int leat_order_init(struct leat_order *order, const struct leat_plan *plan,
+                    const struct leat_run_options *options, struct leat_error *err);
+void leat_order_deinit(struct leat_order *order);
+
+/* Bytes of what its stages remember, and of batches. */
+uint64_t leat_order_bytes(const struct leat_order *order);
+
+/* Starts an epoch: all stages and the numbering of steps. */
+int leat_order_start_epoch(struct leat_order *order, uint64_t epoch, struct leat_error *err);
+
+/* 0; LEAT_ORDER_DONE: this pass needs no more rows; LEAT_ORDER_EPOCH_DONE: nor any further pass of
+ * the epoch. */
+#define LEAT_ORDER_EPOCH_DONE 2
+int leat_order_feed(struct leat_order *order, struct leat_ref ref, struct leat_error *err);
+
+/* Ends a pass, once its rows are in. *with_next in: another pass of `repeat` is wanted; out: it
+ * follows: what stands before `repeat` was flushed and started anew. Else everything was flushed,
+ * with the last batch. It does not follow LEAT_IDLE_PASSES_MAX passes in a row of which filters
+ * (or a skip before `repeat`) left no row: a repeat without end would turn for ever. More than one,
+ * since a shuffle may give the next pass other rows. */
+#define LEAT_IDLE_PASSES_MAX 100
+int leat_order_end_pass(struct leat_order *order, uint64_t epoch, uint64_t pass, bool *with_next,
+                        struct leat_error *err);

@@ -1,0 +1,74 @@
+/* plan/blocks.c: a stage that has the source read block by block, in random order (a `shuffle` with
+ * `blocks`): which one, and whether that is the same as if the data were in that order. */
+#include <errno.h>
+#include <string.h>
+
+#include "pipeline/plan/plan_internal.h"
+
+static int refuse(const struct leat_plan *plan, const struct leat_plan_stage *stage,
+                  struct leat_error *err) {
+    leat_plan_prefix_stage(plan, stage, err);
+    return -EINVAL;
+}
+
+static int check_source(const struct leat_plan *plan, const struct leat_plan_stage *stage,
+                        struct leat_error *err) {
+    if (plan->is_one_pass) {
+        leat_config_error(stage->config, "blocks", err,
+                          "%s comes through a FIFO, from front to back: its blocks cannot be read "
+                          "in another order; shuffle with `buffer_size` or `global` alone",
+                          plan->source->files.paths[0]);
+        return refuse(plan, stage, err);
+    }
+    if (plan->mixing) {
+        leat_config_error(stage->config, "blocks", err,
+                          "the sources of `%s` are read record by record in its own order: shuffle "
+                          "with `buffer_size` or `global` alone",
+                          plan->source_ops->name);
+        return refuse(plan, stage, err);
+    }
+    if (plan->is_compressed && !plan->cache_path) {
+        leat_config_error(stage->config, "blocks", err,
+                          "%s is compressed, and so can be read from front to back alone: give "
+                          "the stream a `cache`, decompress it, or shuffle with `buffer_size` or "
+                          "`global` alone",
+                          plan->source->files.paths[0]);
+        return refuse(plan, stage, err);
+    }
+    return 0;
+}
+
+/* What stands before it would see other records first. */
+static int check_place(const struct leat_plan *plan, size_t at, struct leat_error *err) {
+    const struct leat_plan_stage *before = at > 0 ? plan->order[0] : NULL;
+
+    if (!before || (at == 1 && plan->has_repeat && plan->repeat_at == 0))
+        return 0;
+    leat_config_error(plan->order[at]->config, "blocks", err,
+                      "`%s`, which depends on the order of the data, stands before it: with "
+                      "`blocks` the data is read in another order; put `shuffle` first",
+                      before->ops->name);
+    return refuse(plan, plan->order[at], err);
+}
+
+int leat_plan_find_blocks(struct leat_plan *plan, struct leat_error *err) {
+    for (size_t i = 0; i < plan->n_order; i++) {
+        const struct leat_plan_stage *stage = plan->order[i];
+        struct leat_block_order order = {.block_size = 0};
+        int r;
+
+        if (!stage->ops->reads)
+            continue;
+        stage->ops->reads(stage->config, &order);
+        if (order.block_size == 0)
+            continue;
+        r = check_place(plan, i, err);
+        if (r == 0)
+            r = check_source(plan, stage, err);
+        if (r < 0)
+            return r;
+        plan->blocks = order;
+        plan->blocks.index = stage->kind_index;
+    }
+    return 0;
+}

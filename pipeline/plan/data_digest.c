@@ -1,0 +1,281 @@
+/* data_digest.c: see data_digest.h. */
+#include "pipeline/plan/data_digest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define END_BYTES    (64U << 10)  /* of head and tail */
+#define SAMPLE_BYTES (4U << 10)   /* of each of those between them */
+#define CHUNK_BYTES  (256U << 10) /* at a time: a small file, of which all bytes count, is one */
+
+/* ---- a file ---- */
+
+struct leat_data_range leat_data_range(uint64_t n_bytes, bool is_full, size_t index) {
+    uint64_t part = n_bytes / LEAT_DATA_RANGES + 1, offset = index * part;
+
+    if (is_full || n_bytes <= CHUNK_BYTES) {
+        if (offset >= n_bytes)
+            return (struct leat_data_range){n_bytes, 0};
+        return (struct leat_data_range){offset, n_bytes - offset < part ? n_bytes - offset : part};
+    }
+    if (index == 0)
+        return (struct leat_data_range){0, END_BYTES};
+    if (index == LEAT_DATA_RANGES - 1)
+        return (struct leat_data_range){n_bytes - END_BYTES, END_BYTES};
+    return (struct leat_data_range){
+        END_BYTES + (n_bytes - 2 * END_BYTES) / (LEAT_DATA_RANGES - 1) * index, SAMPLE_BYTES};
+}
+
+struct reading {
+    int fd;
+    const char *path;
+    XXH3_state_t *hash;
+    uint8_t *chunk;
+    struct leat_error *err;
+};
+
+/* Bytes that were read: fewer than wanted only at the end of the file. */
+static ssize_t read_chunk(const struct reading *reading, size_t n_wanted, uint64_t offset) {
+    size_t n_bytes = 0;
+
+    while (n_bytes < n_wanted) {
+        ssize_t n = pread(reading->fd, reading->chunk + n_bytes, n_wanted - n_bytes,
+                          (off_t)(offset + n_bytes));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return leat_error_set(reading->err, -errno, "%s: cannot read: %s", reading->path,
+                                  strerror(errno));
+        if (n == 0)
+            break;
+        n_bytes += (size_t)n;
+    }
+    return (ssize_t)n_bytes;
+}
+
+static int hash_range(const struct reading *reading, struct leat_data_range range,
+                      XXH128_hash_t *ret_hash) {
+    (void)XXH3_128bits_reset(reading->hash);
+    while (range.n_bytes > 0) {
+        size_t n_wanted = range.n_bytes < CHUNK_BYTES ? (size_t)range.n_bytes : CHUNK_BYTES;
+        ssize_t n = read_chunk(reading, n_wanted, range.offset);
+
+        if (n < 0)
+            return (int)n;
+        if (n == 0)
+            break;
+        (void)XXH3_128bits_update(reading->hash, reading->chunk, (size_t)n);
+        range.offset += (uint64_t)n;
+        range.n_bytes -= (uint64_t)n;
+    }
+    *ret_hash = XXH3_128bits_digest(reading->hash);
+    return 0;
+}
+
+/* The whole file is in the chunk, or its first n_there bytes, if it has become shorter. */
+static XXH128_hash_t hash_part(const struct reading *reading, struct leat_data_range range,
+                               size_t n_there) {
+    size_t offset = range.offset < n_there ? (size_t)range.offset : n_there;
+    size_t n = range.n_bytes < n_there - offset ? (size_t)range.n_bytes : n_there - offset;
+
+    return XXH3_128bits(reading->chunk + offset, n);
+}
+
+static int hash_ranges(const struct reading *reading, uint64_t n_bytes, bool is_full,
+                       struct leat_data_hash *hash) {
+    bool is_small = n_bytes <= CHUNK_BYTES;
+    ssize_t n_there = is_small ? read_chunk(reading, (size_t)n_bytes, 0) : 0;
+    XXH128_canonical_t canonical[LEAT_DATA_RANGES], all;
+
+    if (n_there < 0)
+        return (int)n_there;
+    for (size_t i = 0; i < LEAT_DATA_RANGES; i++) {
+        struct leat_data_range range = leat_data_range(n_bytes, is_full, i);
+        XXH128_hash_t value;
+        int r = 0;
+
+        if (is_small)
+            value = hash_part(reading, range, (size_t)n_there);
+        else
+            r = hash_range(reading, range, &value);
+        if (r < 0)
+            return r;
+        hash->ranges[i] = value.low64;
+        XXH128_canonicalFromHash(&canonical[i], value);
+    }
+    XXH128_canonicalFromHash(&all, XXH3_128bits(canonical, sizeof(canonical)));
+    memcpy(hash->digest, all.digest, sizeof(hash->digest));
+    return 0;
+}
+
+int leat_data_hash(int fd, const char *path, uint64_t n_bytes, bool is_full,
+                   struct leat_data_hash *ret_hash, struct leat_error *err) {
+    bool is_small = n_bytes <= CHUNK_BYTES;
+    struct reading reading = {.fd = fd,
+                              .path = path,
+                              .hash = is_small ? NULL : XXH3_createState(),
+                              .chunk = malloc(is_small ? (size_t)n_bytes + 1 : CHUNK_BYTES),
+                              .err = err};
+    int r = reading.chunk && (is_small || reading.hash)
+                ? hash_ranges(&reading, n_bytes, is_full, ret_hash)
+                : leat_error_oom(err);
+
+    (void)XXH3_freeState(reading.hash);
+    free(reading.chunk);
+    return r;
+}
+
+static int64_t nanoseconds(struct timespec time) {
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+int leat_data_open(const struct leat_opener *opener, const char *path, int *ret_fd,
+                   struct leat_data_identity *ret_identity, struct leat_error *err) {
+    struct stat info;
+    int fd = opener->open_file(opener, path, err);
+
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &info) < 0 || !S_ISREG(info.st_mode)) {
+        (void)close(fd);
+        return leat_error_set(err, -EINVAL, "%s: is not a regular file", path);
+    }
+    *ret_identity = (struct leat_data_identity){.device = info.st_dev,
+                                                .inode = info.st_ino,
+                                                .n_bytes = (uint64_t)info.st_size,
+                                                .modified_ns = nanoseconds(info.st_mtim),
+                                                .changed_ns = nanoseconds(info.st_ctim)};
+    *ret_fd = fd;
+    return 0;
+}
+
+/* ---- all of them ---- */
+
+struct leat_data *leat_data_ref(struct leat_data *data) {
+    if (data)
+        data->n_refs++;
+    return data;
+}
+
+struct leat_data *leat_data_unref(struct leat_data *data) {
+    if (!data || --data->n_refs > 0)
+        return NULL;
+    free(data->identities);
+    free(data->digests);
+    free(data->ranges);
+    free(data);
+    return NULL;
+}
+
+static struct leat_data *new_data(size_t n_files, bool is_full) {
+    size_t n_detailed = n_files < LEAT_DATA_DETAILED ? n_files : LEAT_DATA_DETAILED;
+    struct leat_data *data = calloc(1, sizeof(*data));
+
+    if (!data)
+        return NULL;
+    *data = (struct leat_data){
+        .n_refs = 1,
+        .is_full = is_full,
+        .n_files = n_files,
+        .n_detailed = n_detailed,
+        .identities = calloc(n_files + 1, sizeof(*data->identities)),
+        .digests = calloc(n_files + 1, sizeof(*data->digests)),
+        .ranges = calloc(n_detailed + 1, sizeof(*data->ranges)),
+    };
+    return data->identities && data->digests && data->ranges ? data : leat_data_unref(data);
+}
+
+struct leat_data *leat_data_copy(const struct leat_data *data) {
+    struct leat_data *copy = new_data(data->n_files, data->is_full);
+
+    if (!copy)
+        return NULL;
+    memcpy(copy->identities, data->identities, data->n_files * sizeof(*data->identities));
+    memcpy(copy->digests, data->digests, data->n_files * sizeof(*data->digests));
+    memcpy(copy->ranges, data->ranges, data->n_detailed * sizeof(*data->ranges));
+    copy->n_bytes = data->n_bytes;
+    memcpy(copy->digest, data->digest, sizeof(copy->digest));
+    return copy;
+}
+
+static bool is_known(const struct leat_data *data, const struct leat_data *known, size_t file) {
+    return known && known->is_full == data->is_full && file < known->n_files &&
+           (file < known->n_detailed || file >= data->n_detailed) &&
+           memcmp(&known->identities[file], &data->identities[file],
+                  sizeof(data->identities[file])) == 0;
+}
+
+/* What cannot be read will be told by whoever comes to it. */
+static int identify_file(struct leat_data *data, const struct leat_opener *opener, const char *path,
+                         const struct leat_data *known, size_t file, struct leat_error *err) {
+    struct leat_error unreadable = LEAT_ERROR_INIT;
+    struct leat_data_hash hash = {.digest = {0}};
+    int fd = -1, r = leat_data_open(opener, path, &fd, &data->identities[file], &unreadable);
+
+    if (r == 0 && is_known(data, known, file)) {
+        memcpy(hash.digest, known->digests[file], sizeof(hash.digest));
+        if (file < data->n_detailed)
+            memcpy(hash.ranges, known->ranges[file], sizeof(hash.ranges));
+    } else if (r == 0) {
+        r = leat_data_hash(fd, path, data->identities[file].n_bytes, data->is_full, &hash,
+                           &unreadable);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    if (r == -ENOMEM || r == -EMFILE || r == -ENFILE) /* it may be readable for all we know */
+        return leat_error_set(err, r, "%s", unreadable.message);
+    if (r < 0)
+        data->identities[file] = (struct leat_data_identity){.n_bytes = LEAT_DATA_UNREADABLE};
+    else
+        data->n_bytes += data->identities[file].n_bytes;
+    memcpy(data->digests[file], hash.digest, sizeof(hash.digest));
+    if (file < data->n_detailed)
+        memcpy(data->ranges[file], hash.ranges, sizeof(hash.ranges));
+    return 0;
+}
+
+static void digest_all(const struct leat_plan *plan, struct leat_data *data) {
+    struct leat_blake2b state;
+
+    leat_blake2b_init(&state);
+    leat_blake2b_text(&state, data->is_full ? "leat data 2, all bytes" : "leat data 2, samples");
+    leat_blake2b_u64(&state, plan->n_sources);
+    for (size_t i = 0; i < plan->n_sources; i++)
+        leat_blake2b_u64(&state, plan->sources[i].first_file);
+    leat_blake2b_u64(&state, data->n_files);
+    for (size_t i = 0; i < data->n_files; i++) {
+        leat_blake2b_u64(&state, data->identities[i].n_bytes);
+        leat_blake2b_update(&state, data->digests[i], sizeof(data->digests[i]));
+    }
+    leat_blake2b_final(&state, data->digest);
+}
+
+int leat_data_identify(struct leat_plan *plan, const struct leat_opener *opener,
+                       const struct leat_data *known, struct leat_error *err) {
+    const struct leat_files *files = &plan->source->files;
+    bool is_full = plan->options.verify == LEAT_VERIFY_FULL;
+    struct leat_data *data;
+    int r = 0;
+
+    if (plan->is_one_pass)
+        return 0;
+    data = new_data(files->n_paths, is_full);
+    if (!data)
+        return leat_error_oom(err);
+    for (size_t i = 0; r == 0 && i < files->n_paths; i++)
+        r = identify_file(data, opener, files->paths[i], known, i, err);
+    if (r < 0) {
+        leat_data_unref(data);
+        return r;
+    }
+    digest_all(plan, data);
+    leat_data_unref(plan->data);
+    plan->data = data;
+    memcpy(plan->data_digest, data->digest, sizeof(plan->data_digest));
+    return 0;
+}

@@ -1,0 +1,208 @@
+/* data_watch.c: see data_watch.h. */
+#include "pipeline/plan/data_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/plan/plan.h"
+
+#define TEXT_BYTES 512
+
+void leat_data_watch_init(struct leat_data_watch *watch, const struct leat_plan *plan,
+                          const struct leat_opener *opener, bool fails) {
+    *watch = (struct leat_data_watch){.plan = plan, .opener = opener, .fails = fails};
+    watch->end_file = plan->data ? plan->data->n_files : 0;
+}
+
+void leat_data_watch_deinit(struct leat_data_watch *watch) {
+    for (size_t i = 0; i < watch->n_texts; i++)
+        free(watch->texts[i]);
+    leat_data_unref(watch->known);
+}
+
+void leat_data_watch_next_pass(struct leat_data_watch *watch) {
+    watch->next_file = watch->first_file;
+}
+
+bool leat_data_watch_is_due(const struct leat_data_watch *watch) {
+    return watch->next_file < watch->end_file;
+}
+
+static const struct leat_data *known_of(const struct leat_data_watch *watch) {
+    return watch->known ? watch->known : watch->plan->data;
+}
+
+/* ---- one file ---- */
+
+struct look {
+    size_t file;
+    int fd; /* -1: it cannot be opened, for this reason: */
+    int failure;
+    struct leat_data_identity now;
+    struct leat_data_hash hash; /* of all of it */
+    bool begins_as_before;      /* its first bytes, as many as it had, are what it was */
+};
+
+static int hash_file(const struct leat_data_watch *watch, struct look *look,
+                     struct leat_error *err) {
+    const struct leat_data *known = known_of(watch);
+    const char *path = watch->plan->source->files.paths[look->file];
+    uint64_t n_before = known->identities[look->file].n_bytes;
+    int r = 0;
+
+    if (n_before <= look->now.n_bytes) {
+        r = leat_data_hash(look->fd, path, n_before, known->is_full, &look->hash, err);
+        look->begins_as_before = r == 0 && memcmp(look->hash.digest, known->digests[look->file],
+                                                  sizeof(look->hash.digest)) == 0;
+    }
+    if (r == 0 && n_before != look->now.n_bytes)
+        r = leat_data_hash(look->fd, path, look->now.n_bytes, known->is_full, &look->hash, err);
+    return r;
+}
+
+/* The bytes between which a file of the same size differs, as far as is known. */
+static struct leat_data_range find_difference(const struct leat_data *known,
+                                              const struct look *look) {
+    struct leat_data_range difference = {0, 0};
+
+    if (look->file >= known->n_detailed)
+        return difference;
+    for (size_t i = 0; i < LEAT_DATA_RANGES; i++) {
+        struct leat_data_range range = leat_data_range(look->now.n_bytes, known->is_full, i);
+
+        if (known->ranges[look->file][i] == look->hash.ranges[i])
+            continue;
+        if (difference.n_bytes == 0)
+            difference.offset = range.offset;
+        difference.n_bytes = range.offset + range.n_bytes - difference.offset;
+    }
+    return difference;
+}
+
+static void describe_rewritten(const struct leat_data *known, const struct look *look, char *text) {
+    struct leat_data_range difference = find_difference(known, look);
+    int n = snprintf(text, TEXT_BYTES, "was rewritten with the same size (%llu bytes)",
+                     (unsigned long long)look->now.n_bytes);
+
+    if (difference.n_bytes > 0)
+        (void)snprintf(text + n, TEXT_BYTES - (size_t)n, ": it differs between bytes %llu and %llu",
+                       (unsigned long long)difference.offset,
+                       (unsigned long long)(difference.offset + difference.n_bytes));
+}
+
+static void describe(const struct leat_data *known, const struct look *look, char *text) {
+    const struct leat_data_identity *before = &known->identities[look->file];
+    bool is_replaced = before->device != look->now.device || before->inode != look->now.inode;
+    const char *what = "was rewritten";
+
+    if (look->failure == -ENOENT) {
+        (void)snprintf(text, TEXT_BYTES, "has vanished");
+    } else if (look->fd < 0) {
+        (void)snprintf(text, TEXT_BYTES, "cannot be read any more (%s)", strerror(-look->failure));
+    } else if (before->n_bytes == LEAT_DATA_UNREADABLE) {
+        (void)snprintf(text, TEXT_BYTES, "could not be read before, and can be read now");
+    } else if (!is_replaced && before->n_bytes == look->now.n_bytes) {
+        describe_rewritten(known, look, text);
+    } else {
+        if (is_replaced)
+            what = "was replaced by another file";
+        else if (before->n_bytes > look->now.n_bytes)
+            what = "has become shorter";
+        else if (look->begins_as_before)
+            what = "was appended to";
+        (void)snprintf(text, TEXT_BYTES, "%s: it had %llu bytes, and has %llu bytes", what,
+                       (unsigned long long)before->n_bytes, (unsigned long long)look->now.n_bytes);
+    }
+}
+
+/* From now on this is what is known of the file. */
+static int remember(struct leat_data_watch *watch, const struct look *look,
+                    struct leat_error *err) {
+    if (!watch->known)
+        watch->known = leat_data_copy(watch->plan->data);
+    if (!watch->known)
+        return leat_error_oom(err);
+    watch->known->identities[look->file] = look->now;
+    memcpy(watch->known->digests[look->file], look->hash.digest, sizeof(look->hash.digest));
+    if (look->file < watch->known->n_detailed)
+        memcpy(watch->known->ranges[look->file], look->hash.ranges, sizeof(look->hash.ranges));
+    return 0;
+}
+
+static int tell(struct leat_data_watch *watch, const struct look *look, struct leat_error *err) {
+    const char *path = watch->plan->source->files.paths[look->file];
+    struct leat_error change = LEAT_ERROR_INIT;
+    char text[TEXT_BYTES], line[LEAT_ERROR_PRINT_MAX];
+
+    describe(known_of(watch), look, text);
+    leat_error_set(&change, -ESTALE, "%s", text);
+    leat_error_locate(&change, path, 0, 0);
+    (void)leat_error_print(&change, line, sizeof(line));
+    watch->n_changes++;
+    if (watch->n_texts < LEAT_DATA_WATCH_TEXTS && (watch->texts[watch->n_texts] = strdup(line)))
+        watch->n_texts++;
+    if (!watch->fails)
+        return remember(watch, look, err);
+    leat_error_set(err, -ESTALE,
+                   "the data changed while the stream was read: this file %s; if it may change, "
+                   "give the stream `on_change: warn` or `on_change: follow`",
+                   text);
+    leat_error_locate(err, path, 0, 0);
+    return -ESTALE;
+}
+
+static bool has_same_bytes(const struct leat_data_watch *watch, const struct look *look) {
+    uint64_t n_before = known_of(watch)->identities[look->file].n_bytes;
+
+    return look->fd < 0 ? n_before == LEAT_DATA_UNREADABLE
+                        : n_before == look->now.n_bytes && look->begins_as_before;
+}
+
+static int look_at(struct leat_data_watch *watch, size_t file, struct leat_error *err) {
+    struct look look = {.file = file, .fd = -1};
+    struct leat_error unreadable = LEAT_ERROR_INIT;
+    int r = 0;
+
+    look.failure = leat_data_open(watch->opener, watch->plan->source->files.paths[file], &look.fd,
+                                  &look.now, &unreadable);
+    if (look.failure < 0)
+        look.now = (struct leat_data_identity){.n_bytes = LEAT_DATA_UNREADABLE};
+    if (memcmp(&look.now, &known_of(watch)->identities[file], sizeof(look.now)) != 0) {
+        if (look.fd >= 0)
+            r = hash_file(watch, &look, err);
+        if (r == 0)
+            r = has_same_bytes(watch, &look) ? remember(watch, &look, err)
+                                             : tell(watch, &look, err);
+    }
+    if (look.fd >= 0)
+        (void)close(look.fd);
+    return r;
+}
+
+/* ---- all of them ---- */
+
+int leat_data_watch_look(struct leat_data_watch *watch, size_t max_files, struct leat_error *err) {
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < max_files && leat_data_watch_is_due(watch); i++)
+        r = look_at(watch, watch->next_file++, err);
+    return r;
+}
+
+int leat_data_watch_end_file(struct leat_data_watch *watch, size_t file,
+                             const struct leat_input *input, struct leat_error *err) {
+    const struct leat_data_identity *known;
+    struct leat_file_state now;
+    int r;
+
+    if (file < watch->first_file || file >= watch->end_file)
+        return 0;
+    r = leat_input_state(input, &now, err);
+    known = &known_of(watch)->identities[file];
+    if (r < 0 || (now.n_bytes == known->n_bytes && now.modified_ns == known->modified_ns))
+        return r;
+    return look_at(watch, file, err);
+}

@@ -1,0 +1,42 @@
+/* description.h: what was served, kept in words, so that a position that does not fit can be told
+ * what has changed: the text of a spec (spec_text.h) by its digest, that of data (data_text.h)
+ * by its.
+ *
+ * A first line with the version, the text, and a checksum of all before; what is damaged is not
+ * believed. The number and size of what is kept are limited, and the oldest goes first. A position
+ * is never judged by what is kept: only by digests. Owner: as the folder; may be used by any
+ * thread, and blocks.
+ */
+#pragma once
+
+#include "pipeline/io/state_folder.h"
+#include "pipeline/plan/plan.h"
+#include "proto/position.h"
+
+#define LEAT_DESCRIPTION_FILES 512
+#define LEAT_DESCRIPTION_BYTES (64U << 20) /* of all of them */
+
+struct leat_descriptions {
+    struct leat_state_folder folder;
+};
+
+/* What a position says that its batches were of. */
+struct leat_claim {
+    bool has_spec, has_data; /* it says it */
+    uint8_t spec[LEAT_POSITION_DIGEST_BYTES], data[LEAT_POSITION_DIGEST_BYTES];
+};
+
+/* The folder `positions` in that of the state: see leat_state_folder_init. */
+void leat_descriptions_init(struct leat_descriptions *descriptions, const char *state_directory);
+/* Describes the plan, if that was not done before. 0, or why it cannot be kept. */
+int leat_descriptions_keep(const struct leat_descriptions *descriptions,
+                           const struct leat_plan *plan, struct leat_error *err);
+/* Whether the plan is what the claim says. 0, or -ESTALE with what differs. */
+int leat_descriptions_check(const struct leat_descriptions *descriptions,
+                            const struct leat_plan *plan, const struct leat_claim *claim,
+                            struct leat_error *err);
+
+/* The file of a description: malloc'ed, NULL when memory is out; and its text, which lies in
+ * `file` and is terminated there, or NULL: it is none, or damaged. kind: "spec", "data". */
+char *leat_description_pack(const char *kind, const char *text);
+const char *leat_description_unpack(const char *kind, char *file, size_t n_bytes);

@@ -1,0 +1,322 @@
+/* plan/layout.c: what runs where, which columns are worth making, and how large a batch is.
+ *
+ * MAP stages commute with ORDER stages, which only permute rows: so all MAP stages are hoisted in
+ * front of them and fused into one pass over a block. The exception is a filter behind an ORDER
+ * stage: its verdict is computed in the pass and kept as a bool column, but rows are dropped by it
+ * where it stands in the order (take before filter is not filter before take).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/plan/plan_internal.h"
+
+/* Rings of small batches get more slots than asked: memory in which what one core wrote has time to
+ * leave its own cache before another reads it, and work for the time that it takes to wake a
+ * thread. */
+#define SMALL_RING_BYTES (4U << 20)
+#define SMALL_RING_SLOTS 256
+#define RING_MAX_SLOTS   4096
+#define UNKNOWN_LENGTH   512 /* elements of a row of unknown length, for the first ring */
+
+/* ---- what is needed ---- */
+
+/* With what it is made of, down to what stands in the block. */
+static void need(struct leat_plan *plan, uint32_t column) {
+    plan->is_needed[column] = true;
+    while (plan->fields[column].made != LEAT_MADE_OF_RECORDS) {
+        column = plan->fields[column].of;
+        plan->is_needed[column] = true;
+    }
+}
+
+static void keep(struct leat_plan *plan, uint32_t column) {
+    while (plan->fields[column].made != LEAT_MADE_OF_RECORDS)
+        column = plan->fields[column].of;
+    plan->is_kept[column] = true;
+}
+
+static bool is_alive(const struct leat_plan *plan, const struct leat_planner *planner,
+                     uint32_t stage) {
+    bool makes_values = false;
+
+    if (leat_stage_filters(plan->stages[stage - 1].config))
+        return true;
+    for (size_t i = 0; i < planner->n_makes; i++) {
+        uint32_t column = planner->makes[i].column;
+
+        if (planner->makes[i].stage != stage)
+            continue;
+        if (plan->is_needed[column])
+            return true;
+        makes_values |= plan->fields[column].made == LEAT_MADE_OF_RECORDS;
+    }
+    for (size_t i = 0; !makes_values && i < planner->n_uses; i++)
+        if (planner->uses[i].stage == stage && plan->is_needed[planner->uses[i].column])
+            return true;
+    return false;
+}
+
+/* Of the stages from first up to end, the last one first. */
+static void find_alive(struct leat_plan *plan, const struct leat_planner *planner, size_t first,
+                       size_t end, bool *is_stage_alive) {
+    for (uint32_t stage = (uint32_t)end; stage > first; stage--) {
+        is_stage_alive[stage - 1] = is_alive(plan, planner, stage);
+        for (size_t i = 0; is_stage_alive[stage - 1] && i < planner->n_uses; i++)
+            if (planner->uses[i].stage == stage)
+                need(plan, planner->uses[i].column);
+    }
+}
+
+/* Backwards from what leaves the pipeline: a stage whose results nobody needs does not run. */
+static void find_needed(struct leat_plan *plan, const struct leat_planner *planner,
+                        bool *is_stage_alive) {
+    for (size_t i = 0; i < planner->n_names; i++) {
+        need(plan, planner->names[i].column);
+        keep(plan, planner->names[i].column);
+    }
+    for (size_t i = 0; i < planner->n_keeps; i++) {
+        need(plan, planner->keeps[i].column);
+        keep(plan, planner->keeps[i].column);
+    }
+    find_alive(plan, planner, 0, plan->n_stages, is_stage_alive);
+    leat_plan_need_sources(plan);
+    find_alive(plan, planner, plan->n_stages, plan->n_all_stages, is_stage_alive);
+}
+
+/* ---- what runs where ---- */
+
+static void add_filter_column(struct leat_plan *plan, struct leat_plan_stage *stage) {
+    struct leat_field *field = &plan->fields[plan->n_columns];
+
+    *field = (struct leat_field){.dtype = LEAT_DTYPE_BOOL, .loss_column = -1};
+    memcpy(field->name, "(filter)", sizeof("(filter)"));
+    plan->is_needed[plan->n_columns] = plan->is_kept[plan->n_columns] = true;
+    stage->filter_column = (int32_t)plan->n_columns++;
+    plan->n_marks++;
+}
+
+static void place_stages(struct leat_plan *plan, const bool *is_stage_alive) {
+    for (size_t i = plan->n_stages; i < plan->n_all_stages; i++)
+        if (plan->stages[i].ops->map && is_stage_alive[i])
+            plan->map[plan->n_map++] = &plan->stages[i];
+    plan->n_source_map = plan->n_map;
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        struct leat_plan_stage *stage = &plan->stages[i];
+
+        if (leat_stage_filters(stage->config) && plan->n_order > 0) {
+            add_filter_column(plan, stage);
+            plan->order[plan->n_order++] = stage;
+        }
+        if (stage->ops->map && is_stage_alive[i])
+            plan->map[plan->n_map++] = stage;
+        if (stage->ops->kind == LEAT_STAGE_ORDER)
+            plan->order[plan->n_order++] = stage;
+    }
+}
+
+static struct leat_plan_link *copy_links(const struct leat_planner_edge *edges, size_t n) {
+    struct leat_plan_link *links = calloc(n + 1, sizeof(*links));
+
+    for (size_t i = 0; links && i < n; i++)
+        links[i] = (struct leat_plan_link){.stage = edges[i].stage, .column = edges[i].column};
+    return links;
+}
+
+int leat_plan_arrange(struct leat_plan *plan, const struct leat_planner *planner,
+                      struct leat_error *err) {
+    size_t n_columns = planner->n_columns + plan->n_stages + 1; /* room for filter columns */
+    bool is_stage_alive[LEAT_SPEC_MAX_STAGES] = {false};
+
+    plan->n_columns = planner->n_columns;
+    plan->fields = calloc(n_columns, sizeof(*plan->fields));
+    plan->is_needed = calloc(n_columns, sizeof(*plan->is_needed));
+    plan->is_kept = calloc(n_columns, sizeof(*plan->is_kept));
+    plan->map = calloc(plan->n_all_stages + 1, sizeof(*plan->map));
+    plan->order = calloc(plan->n_stages + 1, sizeof(*plan->order));
+    plan->makes = copy_links(planner->makes, planner->n_makes);
+    plan->reads = copy_links(planner->uses, planner->n_uses);
+    if (!plan->fields || !plan->is_needed || !plan->is_kept || !plan->map || !plan->order ||
+        !plan->makes || !plan->reads)
+        return leat_error_oom(err);
+    plan->n_makes = planner->n_makes;
+    plan->n_reads = planner->n_uses;
+    memcpy(plan->fields, planner->fields, planner->n_columns * sizeof(*plan->fields));
+    find_needed(plan, planner, is_stage_alive);
+    place_stages(plan, is_stage_alive);
+    plan->has_repeat = planner->has_repeat;
+    plan->repeat_count = planner->repeat_count;
+    for (size_t i = 0; i < plan->n_order; i++)
+        if (strcmp(plan->order[i]->ops->name, "repeat") == 0)
+            plan->repeat_at = i;
+    return 0;
+}
+
+/* ---- how large ---- */
+
+/* Puts an error at `batch`, or at the stream if there is none. */
+__attribute__((format(printf, 3, 4))) static int
+batch_error(const struct leat_plan *plan, struct leat_error *err, const char *format, ...) {
+    va_list ap;
+
+    va_start(ap, format);
+    leat_error_setv(err, -EINVAL, format, ap);
+    va_end(ap);
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        const struct leat_plan_stage *stage = &plan->stages[i];
+
+        if (strcmp(stage->ops->name, "batch") != 0)
+            continue;
+        leat_error_locate(err, plan->spec->file, stage->config->line, stage->config->column);
+        leat_error_prefix(err, "stages[%zu].batch", i);
+        return -EINVAL;
+    }
+    leat_error_locate(err, plan->spec->file, plan->spec->line, plan->spec->column);
+    return -EINVAL;
+}
+
+static int check_tensor(const struct leat_plan *plan, const char *name,
+                        const struct leat_field *field, struct leat_error *err) {
+    if (field->dtype == LEAT_DTYPE_TEXT)
+        return batch_error(
+            plan, err,
+            "the field \"%s\" is text and cannot be in a batch: `cast` it to numbers, or name in "
+            "`select` only what is wanted",
+            name);
+    field = leat_plan_shaping(plan, field);
+    if (field->is_list && !field->is_padded && !field->width && plan->is_batched &&
+        plan->batch_size > 1)
+        return batch_error(plan, err,
+                           "the field \"%s\" has rows of different lengths: `pad` it before "
+                           "`batch`",
+                           name);
+    return 0;
+}
+
+/* Elements of every row of the tensor of a list; 0: they differ. */
+static uint64_t exact_length(const struct leat_field *field) {
+    return field->is_padded ? field->pad_length : field->width;
+}
+
+/* Elements of a row at most; 0: unknown. */
+static uint64_t row_bound(const struct leat_field *field) {
+    if (!field->is_list)
+        return 1;
+    if (exact_length(field) > 0)
+        return exact_length(field);
+    return leat_field_padded(field, field->max_length);
+}
+
+static void set_tensor(struct leat_plan *plan, struct leat_plan_tensor *tensor,
+                       const struct leat_planner_name *name) {
+    const struct leat_field *field = &plan->fields[name->column];
+    const struct leat_field *shaped = leat_plan_shaping(plan, field);
+
+    memcpy(tensor->name, name->name, sizeof(tensor->name));
+    tensor->column = name->column;
+    tensor->dtype = field->dtype;
+    if (field->made == LEAT_MADE_AS_CU_SEQLENS) {
+        tensor->shape[tensor->ndim++] = -1;
+        return;
+    }
+    if (plan->is_batched)
+        tensor->shape[tensor->ndim++] =
+            plan->drop_last && plan->max_tokens == 0 ? (int64_t)plan->batch_size : -1;
+    if (shaped->is_list)
+        tensor->shape[tensor->ndim++] =
+            exact_length(shaped) > 0 ? (int64_t)exact_length(shaped) : -1;
+}
+
+static bool is_counted(const struct leat_plan *plan, const struct leat_field *field) {
+    for (size_t i = 0; i < plan->n_counted; i++)
+        if (field == &plan->fields[plan->counted[i]])
+            return true;
+    return false;
+}
+
+/* Elements of the tensor in a full batch, at most. */
+static int tensor_bound(struct leat_plan *plan, const struct leat_plan_tensor *tensor,
+                        uint64_t *ret_elements) {
+    const struct leat_field *field = &plan->fields[tensor->column];
+    const struct leat_field *shaped = leat_plan_shaping(plan, field);
+    uint64_t elements = row_bound(shaped);
+
+    if (elements == 0 && !is_counted(plan, shaped)) {
+        plan->is_bounded = false;
+        elements = UNKNOWN_LENGTH;
+    }
+    if (is_counted(plan, shaped))
+        *ret_elements = plan->max_tokens;
+    else if (__builtin_mul_overflow(elements, plan->batch_size, ret_elements))
+        return -EOVERFLOW;
+    *ret_elements += field->made == LEAT_MADE_AS_CU_SEQLENS;
+    return 0;
+}
+
+static int add_bytes(struct leat_plan *plan, const struct leat_plan_tensor *tensor,
+                     uint64_t *total) {
+    uint64_t bytes;
+
+    if (tensor_bound(plan, tensor, &bytes) < 0 ||
+        __builtin_mul_overflow(bytes, leat_dtype_size(tensor->dtype), &bytes) ||
+        __builtin_add_overflow(*total, bytes + LEAT_SLOT_ALIGN, total))
+        return -EOVERFLOW;
+    *total = *total / LEAT_SLOT_ALIGN * LEAT_SLOT_ALIGN;
+    return 0;
+}
+
+static int size_slots(struct leat_plan *plan, struct leat_error *err) {
+    uint64_t total = leat_slot_head_bytes(plan->n_tensors);
+    uint64_t n_small;
+
+    plan->is_bounded = true;
+    for (size_t i = 0; i < plan->n_tensors; i++)
+        if (add_bytes(plan, &plan->tensors[i], &total) < 0)
+            total = UINT64_MAX / 2;
+    if (total > (uint64_t)plan->options.max_batch_bytes && plan->is_bounded)
+        return batch_error(plan, err,
+                           "a batch of %llu rows may need %llu bytes, more than max_batch_bytes "
+                           "(%lld): make batch_size or "
+                           "the lengths smaller, or raise max_batch_bytes",
+                           (unsigned long long)plan->batch_size, (unsigned long long)total,
+                           (long long)plan->options.max_batch_bytes);
+    if (total > (uint64_t)plan->options.max_batch_bytes)
+        total = (uint64_t)plan->options.max_batch_bytes;
+    plan->slot_bytes = (size_t)total;
+    n_small =
+        SMALL_RING_BYTES / total < SMALL_RING_SLOTS ? SMALL_RING_BYTES / total : SMALL_RING_SLOTS;
+    plan->n_slots = (uint32_t)(plan->prefetch_size > n_small ? plan->prefetch_size : n_small);
+    plan->n_slots = plan->n_slots < 2                ? 2
+                    : plan->n_slots > RING_MAX_SLOTS ? RING_MAX_SLOTS
+                                                     : plan->n_slots;
+    return 0;
+}
+
+int leat_plan_lay_out(struct leat_plan *plan, const struct leat_planner *planner,
+                      struct leat_error *err) {
+    plan->is_batched = planner->has_batch;
+    plan->batch_size = planner->has_batch ? planner->batch_size : 1;
+    plan->max_tokens = planner->max_tokens;
+    plan->counted = planner->counted;
+    plan->n_counted = planner->n_counted;
+    plan->bucketing = planner->bucketing;
+    plan->drop_last = planner->drop_last;
+    plan->has_prefetch = planner->has_prefetch;
+    plan->prefetch_size = planner->has_prefetch ? planner->prefetch_size : 1;
+    if (planner->n_names > LEAT_SLOT_MAX_TENSORS)
+        return batch_error(plan, err,
+                           "%zu fields are more than %d tensors: name what is wanted in `select`",
+                           planner->n_names, LEAT_SLOT_MAX_TENSORS);
+    plan->tensors = calloc(planner->n_names ? planner->n_names : 1, sizeof(*plan->tensors));
+    if (!plan->tensors)
+        return leat_error_oom(err);
+    for (size_t i = 0; i < planner->n_names; i++) {
+        const struct leat_planner_name *name = &planner->names[i];
+        int r = check_tensor(plan, name->name, &plan->fields[name->column], err);
+
+        if (r < 0)
+            return r;
+        set_tensor(plan, &plan->tensors[plan->n_tensors++], name);
+    }
+    return size_slots(plan, err);
+}

@@ -1,0 +1,372 @@
+/* plan.c: from a spec to a plan: bind every stage, load what it needs, walk the schema through,
+ * arrange, lay out.
+ *
+ * Built by one thread (which may block), immutable afterwards.
+ */
+#include "pipeline/plan/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/plan/data_digest.h"
+#include "pipeline/plan/plan_internal.h"
+
+#define PROBE_BYTES     (1U << 20)
+#define PROBE_MAX_BYTES (64U << 20)
+#define PROBE_WAITS     500 /* of 20 ms each, in a row, for a FIFO */
+
+static int load(struct leat_plan *plan, const struct leat_opener *opener, struct leat_error *err) {
+    int r = leat_plan_load_sources(plan, opener, err);
+
+    for (size_t i = 0; r == 0 && i < plan->n_all_stages; i++) {
+        const struct leat_plan_stage *stage = &plan->stages[i];
+
+        r = stage->ops->load ? stage->ops->load(stage->config, opener, err) : 0;
+        if (r < 0)
+            leat_plan_prefix_stage(plan, stage, err);
+    }
+    return r;
+}
+
+static int waited_in_vain(const char *path, struct leat_error *err) {
+    return leat_error_set(err, -ETIMEDOUT,
+                          "%s: not enough came through the FIFO in %d s to tell what fields there "
+                          "are: start its writer first, or declare them",
+                          path, PROBE_WAITS / 50);
+}
+
+/* Damage in the head is told when it is reached, if there is anything before it. */
+static int peek(struct leat_input *input, size_t n_wanted, const uint8_t **head, size_t *n_bytes,
+                bool *is_whole, struct leat_error *err) {
+    struct leat_error fault = LEAT_ERROR_INIT;
+    int r = leat_input_peek(input, n_wanted + 1, head, n_bytes, &fault);
+
+    if (r < 0 && (r != -EBADMSG || *n_bytes == 0)) {
+        *err = fault;
+        return r;
+    }
+    *is_whole = r != LEAT_INPUT_WAITING && *n_bytes <= n_wanted;
+    if (*n_bytes > n_wanted)
+        *n_bytes = n_wanted;
+    return r < 0 ? 0 : r;
+}
+
+/* How large its records are. */
+static void measure_records(struct leat_plan *plan, const struct leat_plan_source *source,
+                            const uint8_t *head, size_t n_bytes, bool is_whole) {
+    struct leat_cutter cutter = {.max_record_bytes = 0};
+    struct leat_cut cut = {0};
+    uint64_t mean;
+
+    source->ops->cutter(&source->config->base, &cutter);
+    cutter.max_record_bytes = (uint32_t)plan->options.max_record_bytes;
+    leat_cutter_cut(&cutter, head, n_bytes, is_whole, &cut);
+    mean = cut.n_records > 0 ? cut.n_bytes / cut.n_records + 1 : n_bytes;
+    if (mean > plan->record_bytes)
+        plan->record_bytes = mean;
+}
+
+/* From the head of its first file; a header that is longer than the head asks for more. Of a FIFO
+ * no more is read than is needed. */
+static int probe_input(struct leat_plan *plan, const struct leat_plan_source *source,
+                       struct leat_planner *planner, struct leat_input *input, const char *path,
+                       struct leat_error *err) {
+    const struct leat_stage_ops *ops = source->ops;
+    struct leat_config *config = &source->config->base;
+    const uint8_t *head = (const uint8_t *)"";
+    size_t n_bytes = 0, n_wanted = PROBE_BYTES, n_before;
+    unsigned n_waits = 0;
+    bool is_whole = false;
+    int r, waits = 0;
+
+    r = plan->is_one_pass ? ops->probe(config, head, 0, false, path, planner, err) : -EAGAIN;
+    while (r == -EAGAIN) {
+        n_before = n_bytes;
+        waits = peek(input, n_wanted, &head, &n_bytes, &is_whole, err);
+        if (waits < 0)
+            return waits;
+        if (waits && n_bytes == n_before) {
+            if (++n_waits >= PROBE_WAITS)
+                return waited_in_vain(path, err);
+            continue;
+        }
+        n_waits = 0;
+        r = ops->probe(config, head, n_bytes, is_whole, path, planner, err);
+        if (r != -EAGAIN || waits)
+            continue;
+        if (n_wanted >= PROBE_MAX_BYTES)
+            return leat_error_set(err, -EINVAL, "%s: the first record is longer than %u bytes",
+                                  path, PROBE_MAX_BYTES);
+        n_wanted *= 4;
+    }
+    if (r == 0 && n_bytes > 0)
+        measure_records(plan, source, head, n_bytes, is_whole);
+    return r;
+}
+
+int leat_plan_probe(struct leat_plan *plan, const struct leat_plan_source *source,
+                    struct leat_planner *planner, const struct leat_opener *opener,
+                    struct leat_error *err) {
+    const char *path = source->config->files.paths[0];
+    struct leat_input *input = NULL;
+    int r = leat_plan_open_input(plan, source, opener, path, &input, err);
+
+    if (r == 0) {
+        plan->is_one_pass = leat_input_is_one_pass(input);
+        if (plan->is_one_pass && plan->source_ops->is_composite)
+            r = leat_error_set(err, -ESPIPE,
+                               "%s: comes through a FIFO, and so once: it cannot be one of "
+                               "several sources",
+                               path);
+        else
+            r = probe_input(plan, source, planner, input, path, err);
+        if (leat_input_format(input)) {
+            plan->is_compressed = true;
+            plan->decoder_bytes += leat_input_memory(input);
+        }
+        if (r < 0)
+            leat_error_locate(err, path, 0, 0);
+    }
+    if (r == 0 && plan->is_one_pass)
+        plan->first_input = input;
+    else
+        leat_input_close(input);
+    return r;
+}
+
+static int snapshot(const struct leat_planner *planner, char (**ret_names)[LEAT_NAME_MAX + 1],
+                    uint32_t **ret_columns, size_t *ret_n) {
+    size_t n = planner->n_names;
+
+    *ret_names = calloc(n ? n : 1, sizeof(**ret_names));
+    *ret_columns = calloc(n ? n : 1, sizeof(**ret_columns));
+    if (!*ret_names || !*ret_columns)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        memcpy((*ret_names)[i], planner->names[i].name, sizeof((*ret_names)[i]));
+        (*ret_columns)[i] = planner->names[i].column;
+    }
+    *ret_n = n;
+    return 0;
+}
+
+static int plan_stage(struct leat_plan *plan, struct leat_plan_stage *stage,
+                      struct leat_planner *planner, struct leat_error *err) {
+    int r;
+
+    planner->stage = (uint32_t)stage->index + 1;
+    planner->kind_index = stage->kind_index;
+    r = planner->is_packed && leat_stage_filters(stage->config)
+            ? leat_config_error(stage->config, NULL, err,
+                                "goes by records: it must stand before pack")
+            : 0;
+    if (r == 0 && stage->ops->plan)
+        r = stage->ops->plan(stage->config, planner, err);
+    if (r == 0 &&
+        snapshot(planner, &stage->names_after, &stage->columns_after, &stage->n_fields_after) < 0)
+        r = leat_error_oom(err);
+    if (r < 0)
+        leat_plan_prefix_stage(plan, stage, err);
+    return r;
+}
+
+static int plan_stages(struct leat_plan *plan, struct leat_planner *planner,
+                       struct leat_error *err) {
+    int r = 0;
+
+    if (snapshot(planner, &plan->source_names, &plan->source_columns, &plan->n_source_fields) < 0)
+        return leat_error_oom(err);
+    for (size_t i = 0; r == 0 && i < plan->n_stages; i++)
+        r = plan_stage(plan, &plan->stages[i], planner, err);
+    return r;
+}
+
+int leat_plan_source_stages(struct leat_plan *plan, size_t source, struct leat_planner *planner,
+                            struct leat_error *err) {
+    int r = 0;
+
+    for (size_t i = plan->n_stages; r == 0 && i < plan->n_all_stages; i++)
+        if (plan->stages[i].source == source + 1)
+            r = plan_stage(plan, &plan->stages[i], planner, err);
+    planner->stage = 0; /* what is joined of it counts as a field of the source */
+    return r;
+}
+
+/* What comes once is neither repeated nor cached. */
+static int check_passes(const struct leat_plan *plan, struct leat_error *err) {
+    const char *path = plan->source->files.paths[0];
+
+    if (plan->is_one_pass && plan->has_repeat)
+        return leat_config_error(&plan->source->base, "paths", err,
+                                 "%s comes through a FIFO, and so once: there is nothing to "
+                                 "`repeat`",
+                                 path);
+    if (plan->is_one_pass && plan->cache_path)
+        return leat_config_error(
+            &plan->source->base, "paths", err,
+            "%s comes through a FIFO, and so once: there is nothing to `cache`", path);
+    return 0;
+}
+
+const struct leat_plan_stage *leat_plan_find_varying(const struct leat_plan *plan) {
+    for (size_t i = 0; i < plan->n_map; i++)
+        if (plan->map[i]->ops->varies && plan->map[i]->ops->varies(plan->map[i]->config))
+            return plan->map[i];
+    return NULL;
+}
+
+/* A cache gives every epoch the same records, in the order of the data. */
+static int check_cache(const struct leat_plan *plan, struct leat_error *err) {
+    const struct leat_plan_stage *stage;
+
+    if (plan->cache_path && plan->mixing) {
+        leat_config_error(&plan->source->base, NULL, err,
+                          "cannot be cached, as a cache has its records in one order: take `cache` "
+                          "away");
+        leat_error_prefix(err, "source.%s", plan->source_ops->name);
+        return -EINVAL;
+    }
+    stage = plan->cache_path ? leat_plan_find_varying(plan) : NULL;
+    if (stage) {
+        leat_config_error(stage->config, NULL, err,
+                          "gives other values in each epoch, which a cache would not: take "
+                          "`cache` away, or the chance");
+        leat_plan_prefix_stage(plan, stage, err);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int build(struct leat_plan *plan, struct leat_planner *planner,
+                 const struct leat_opener *opener, bool with_batches, struct leat_error *err) {
+    int r = leat_plan_bind_spec(plan, err);
+
+    if (r == 0)
+        r = load(plan, opener, err);
+    plan->limits = (struct leat_input_limits){
+        .max_window_bytes = (uint64_t)plan->options.max_window_bytes,
+        .max_expansion = (uint64_t)plan->options.max_expansion,
+        .max_record_bytes = (uint64_t)plan->options.max_record_bytes,
+    };
+    if (r == 0 && leat_planner_init(planner) < 0)
+        r = leat_error_oom(err);
+    if (r == 0)
+        r = leat_plan_probe_sources(plan, planner, opener, err);
+    if (r == 0)
+        r = plan_stages(plan, planner, err);
+    if (r == 0 && !(plan->left_out = leat_planner_tell_unread(planner)))
+        r = leat_error_oom(err);
+    if (r == 0)
+        r = leat_plan_arrange(plan, planner, err);
+    if (r == 0)
+        r = leat_plan_arrange_sources(plan, err);
+    if (r == 0)
+        r = check_cache(plan, err);
+    if (r == 0)
+        r = check_passes(plan, err);
+    if (r == 0)
+        r = leat_skips_load(plan, opener, err);
+    if (r == 0)
+        r = leat_plan_find_blocks(plan, err);
+    if (r == 0 && with_batches)
+        r = leat_plan_lay_out(plan, planner, err);
+    if (r < 0)
+        return r;
+    return leat_plan_digest(plan, err);
+}
+
+static int plan_alloc(const struct leat_spec *spec, struct leat_plan **ret_plan,
+                      struct leat_error *err) {
+    struct leat_plan *plan = calloc(1, sizeof(*plan));
+
+    if (!plan)
+        return leat_error_oom(err);
+    plan->n_refs = 1;
+    if (leat_spec_copy(spec, &plan->spec) < 0) {
+        free(plan);
+        return leat_error_oom(err);
+    }
+    *ret_plan = plan;
+    return 0;
+}
+
+static int plan_new(const struct leat_spec *spec, const struct leat_opener *opener,
+                    bool with_batches, struct leat_plan **ret_plan, struct leat_error *err) {
+    struct leat_planner planner = {.fields = NULL};
+    struct leat_plan *plan = NULL;
+    int r = plan_alloc(spec, &plan, err);
+
+    if (r < 0)
+        return r;
+    r = leat_error_agree(err, build(plan, &planner, opener, with_batches, err));
+    leat_planner_deinit(&planner);
+    if (r < 0) {
+        leat_error_prefix(err, "streams.%s", spec->name);
+        leat_plan_unref(plan);
+        return r;
+    }
+    *ret_plan = plan;
+    return 0;
+}
+
+int leat_plan_new(const struct leat_spec *spec, const struct leat_opener *opener,
+                  struct leat_plan **ret_plan, struct leat_error *err) {
+    return plan_new(spec, opener, true, ret_plan, err);
+}
+
+int leat_plan_new_of_rows(const struct leat_spec *spec, const struct leat_opener *opener,
+                          struct leat_plan **ret_plan, struct leat_error *err) {
+    return plan_new(spec, opener, false, ret_plan, err);
+}
+
+int leat_plan_check(const struct leat_spec *spec, struct leat_error *err) {
+    struct leat_plan *plan = NULL;
+    int r = plan_alloc(spec, &plan, err);
+
+    if (r == 0)
+        r = leat_error_agree(err, leat_plan_bind_spec(plan, err));
+    if (r < 0)
+        leat_error_prefix(err, "streams.%s", spec->name);
+    leat_plan_unref(plan);
+    return r;
+}
+
+struct leat_plan *leat_plan_ref(struct leat_plan *plan) {
+    plan->n_refs++;
+    return plan;
+}
+
+struct leat_plan *leat_plan_unref(struct leat_plan *plan) {
+    if (!plan || --plan->n_refs > 0)
+        return NULL;
+    for (size_t i = 0; i < plan->n_all_stages; i++) {
+        leat_plan_config_free(plan->stages[i].config);
+        free(plan->stages[i].names_after);
+        free(plan->stages[i].columns_after);
+    }
+    leat_plan_free_sources(plan);
+    leat_skips_deinit(&plan->skips);
+    leat_config_deinit(&plan->options.base);
+    free(plan->source_names);
+    free(plan->source_columns);
+    free(plan->stages);
+    free(plan->map);
+    free(plan->order);
+    free(plan->fields);
+    free(plan->makes);
+    free(plan->reads);
+    free(plan->is_needed);
+    free(plan->is_kept);
+    free(plan->tensors);
+    leat_input_close(plan->first_input);
+    free(plan->quarantine_path);
+    free(plan->cache_path);
+    free(plan->spec_text);
+    free(plan->left_out);
+    leat_data_unref(plan->data);
+    free(plan->index_path);
+    leat_spec_free(plan->spec);
+    free(plan);
+    return NULL;
+}

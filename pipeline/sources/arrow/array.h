@@ -1,0 +1,146 @@
+/* array.h: a column of a record batch, or a part of one (children), a range of rows at a time
+ * ("Physical Memory Layout").
+ *
+ * bind() finds its buffers in a batch and checks that they are long enough; load() makes a range of
+ * rows readable and checks the offsets in it; so whatever is read of loaded rows lies within the
+ * buffers. Values of rows that are null may be anything.
+ *
+ * Owner: the reader.
+ */
+#pragma once
+
+#include <assert.h>
+#include <string.h>
+
+#include "pipeline/sources/arrow/body.h"
+#include "pipeline/sources/arrow/schema.h"
+
+struct leat_arrow_dictionary;
+struct leat_arrow_dictionaries;
+
+enum leat_arrow_part {
+    LEAT_ARROW_WHOLE,
+    LEAT_ARROW_BARE,   /* a struct of which only the validity is wanted */
+    LEAT_ARROW_VALUES, /* the values of the field's dictionary */
+};
+
+struct leat_arrow_array {
+    const struct leat_arrow_field *field;
+    struct leat_arrow_dictionary *dictionary; /* not NULL: its rows are indices of it */
+    enum leat_arrow_part part;
+    struct leat_arrow_array *children;
+    uint32_t n_children;
+    char *key; /* of a struct's child: its name in JSON, with a colon; NULL: not made yet */
+
+    /* of the batch */
+    uint64_t n_rows;
+    bool has_nulls;
+    struct leat_arrow_bytes validity, offsets, values;
+
+    /* of the range: pointers to what belongs to the row `from`, and below */
+    uint64_t from, n_loaded;
+    const uint8_t *bits; /* bit from % 8 of the first byte is of `from`; NULL: no nulls */
+    const uint8_t *ends; /* offsets: n_loaded + 1 of them */
+    const uint8_t *data; /* values, text, or the bits of booleans as above */
+    uint64_t data_from;  /* of text: which of its bytes data[0] is */
+};
+
+/* Of a field of the schema that can be read. The dictionaries that it needs are added to those. 0,
+ * -ENOMEM, or -EINVAL: two of them have the same number and other types. */
+int leat_arrow_array_init(struct leat_arrow_array *array, const struct leat_arrow_field *field,
+                          enum leat_arrow_part part, struct leat_arrow_dictionaries *dictionaries);
+void leat_arrow_array_deinit(struct leat_arrow_array *array);
+
+/* Where the nodes and buffers of a field begin in a batch. */
+struct leat_arrow_place {
+    uint32_t node, buffer, view;
+};
+/* Goes over n fields, which lie one behind the other with all that is below them. False: the batch
+ * has fewer. */
+bool leat_arrow_place_pass(struct leat_arrow_place *place, const struct leat_arrow_batch *batch,
+                           const struct leat_arrow_field *fields, uint32_t n_fields);
+
+/* What the body is of. */
+struct leat_arrow_binding {
+    const struct leat_arrow_batch *batch;
+    struct leat_arrow_body *body;
+};
+/* n_rows: that it must have at least. */
+int leat_arrow_array_bind(struct leat_arrow_array *array, const struct leat_arrow_binding *binding,
+                          struct leat_arrow_place *place, uint64_t n_rows, struct leat_error *err);
+
+/* Bytes that load() would read of those rows. */
+int leat_arrow_array_extent(struct leat_arrow_array *array, const struct leat_arrow_body *body,
+                            uint64_t from, uint64_t n, uint64_t *n_bytes, struct leat_error *err);
+int leat_arrow_array_load(struct leat_arrow_array *array, const struct leat_arrow_body *body,
+                          uint64_t from, uint64_t n, struct leat_error *err);
+
+/* ---- of loaded rows; row: of the batch ---- */
+
+/* load() has checked all that is read here; builds with sanitizers check that the row is loaded. */
+#ifdef LEAT_SANITIZED
+#define LEAT_ARROW_EXPECT(condition) assert(condition)
+#else
+#define LEAT_ARROW_EXPECT(condition) ((void)0)
+#endif
+
+static inline bool leat_arrow_bit(const uint8_t *bits, uint64_t from, uint64_t row) {
+    uint64_t i = row - (from & ~UINT64_C(7));
+
+    return bits[i / 8] >> (i % 8) & 1;
+}
+
+static inline bool leat_arrow_is_null(const struct leat_arrow_array *array, uint64_t row) {
+    LEAT_ARROW_EXPECT(row >= array->from && row - array->from < array->n_loaded);
+    return array->field->kind == LEAT_ARROW_NULL ||
+           (array->bits && !leat_arrow_bit(array->bits, array->from, row));
+}
+
+/* Where the row begins in its text or its child; row may be the one behind the last. */
+static inline uint64_t leat_arrow_offset(const struct leat_arrow_array *array, uint64_t row) {
+    uint64_t i = row - array->from, wide;
+    uint32_t narrow;
+
+    LEAT_ARROW_EXPECT(i <= array->n_loaded && array->n_loaded > 0);
+    if (array->field->offset_bytes == sizeof(narrow)) {
+        memcpy(&narrow, array->ends + i * sizeof(narrow), sizeof(narrow));
+        return narrow;
+    }
+    memcpy(&wide, array->ends + i * sizeof(wide), sizeof(wide));
+    return wide;
+}
+
+/* The items of a list, or bytes of a text: from *ret_first on in its child. */
+static inline uint64_t leat_arrow_items(const struct leat_arrow_array *array, uint64_t row,
+                                        uint64_t *ret_first) {
+    if (array->field->kind == LEAT_ARROW_FIXED_LIST) {
+        *ret_first = row * array->field->n_items;
+        return array->field->n_items;
+    }
+    *ret_first = leat_arrow_offset(array, row);
+    return leat_arrow_offset(array, row + 1) - *ret_first;
+}
+
+static inline const uint8_t *leat_arrow_text(const struct leat_arrow_array *array, uint64_t row,
+                                             uint64_t *ret_n_bytes) {
+    uint64_t first;
+
+    *ret_n_bytes = leat_arrow_items(array, row, &first);
+    return array->data + (first - array->data_from);
+}
+
+/* Of an array of indices. */
+static inline uint64_t leat_arrow_index(const struct leat_arrow_array *array, uint64_t row) {
+    size_t size = leat_arrow_number_size(array->field->index);
+    uint64_t index = 0;
+
+    LEAT_ARROW_EXPECT(row >= array->from && row - array->from < array->n_loaded);
+    memcpy(&index, array->data + (row - array->from) * size, size);
+    return index;
+}
+
+static inline const uint8_t *leat_arrow_number_at(const struct leat_arrow_array *array,
+                                                  uint64_t row) {
+    LEAT_ARROW_EXPECT(row >= array->from && row - array->from < array->n_loaded);
+    return array->data + (row - array->from) * leat_arrow_number_size(array->field->number);
+}

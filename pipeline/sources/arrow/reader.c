@@ -1,0 +1,315 @@
+/* reader.c: see reader.h. */
+#include "pipeline/sources/arrow/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/sources/arrow/index.h"
+
+#define PLACE_BITS   32
+#define WHOLE_BYTES  (4U << 20) /* a body of no more is read at once */
+#define WINDOW_BYTES (4U << 20) /* of all buffers together */
+#define WINDOW_MIN   4096U
+#define WINDOW_MAX   (256U << 10)
+
+struct reader {
+    struct leat_input_limits limits;
+    const struct leat_arrow_wish *wishes;
+    size_t n_wishes;
+    struct leat_arrow_stream stream;
+    bool has_schema;
+    struct leat_arrow_schema schema;
+    struct leat_arrow_columns columns;
+    struct leat_arrow_rows rows;
+    struct leat_arrow_index index;
+
+    /* the batch */
+    bool has_batch;
+    uint64_t first_row, n_rows;
+    struct leat_arrow_body body;
+    uint8_t *whole;
+    size_t capacity;
+
+    /* where it stands */
+    uint64_t row;       /* the next, of the file */
+    uint64_t group_row; /* the first of its group */
+    uint64_t n_group;   /* bytes of it that were made */
+    uint64_t n_to_skip; /* bytes that are made and not handed out */
+    size_t out_at;      /* in rows.out */
+    bool is_begun;      /* the header is behind us, or not wanted */
+    bool has_ended;
+};
+
+static void reader_free(void *lens) {
+    struct reader *self = lens;
+
+    leat_arrow_rows_deinit(&self->rows);
+    leat_arrow_columns_deinit(&self->columns);
+    leat_arrow_index_deinit(&self->index);
+    leat_arrow_schema_deinit(&self->schema);
+    leat_arrow_stream_deinit(&self->stream);
+    free(self->whole);
+    free(self);
+}
+
+/* ---- the schema ---- */
+
+static int take_schema(struct reader *self, struct leat_error *err) {
+    const struct leat_arrow_message *message = &self->stream.message;
+    int r;
+
+    if (message->header != LEAT_ARROW_SCHEMA)
+        return leat_error_set(err, -EBADMSG, "is no Arrow file: it does not begin with a schema");
+    r = leat_arrow_schema_parse(&message->schema, message->version, &self->schema, err);
+    if (r == 0)
+        r = leat_arrow_columns_init(&self->columns, &self->schema, self->wishes, self->n_wishes,
+                                    err);
+    if (r == 0)
+        r = leat_arrow_rows_init(&self->rows, &self->columns, self->limits.max_record_bytes, err);
+    self->has_schema = r == 0;
+    return r;
+}
+
+static int begin(struct reader *self, struct leat_error *err) {
+    int r = 0;
+
+    if (!self->has_schema) {
+        r = leat_arrow_stream_begin(&self->stream, err);
+        if (r == 0)
+            r = leat_arrow_stream_next(&self->stream, err);
+        if (r == LEAT_ARROW_END)
+            return leat_error_set(err, -EBADMSG, "is cut short: it has no schema");
+        if (r == 0)
+            r = take_schema(self, err);
+    }
+    if (r != 0 || self->is_begun)
+        return r;
+    self->is_begun = true;
+    r = leat_arrow_rows_make_header(&self->rows, err);
+    self->n_group = self->rows.n_out;
+    return r;
+}
+
+/* ---- batches ---- */
+
+/* Of all its buffers each has a part of the memory. */
+static size_t window_bytes(const struct reader *self) {
+    size_t n = WINDOW_BYTES / (self->columns.layout.n_slots + 1);
+
+    return n < WINDOW_MIN ? WINDOW_MIN : n > WINDOW_MAX ? WINDOW_MAX : n;
+}
+
+static int read_whole(struct reader *self, size_t n_bytes, struct leat_error *err) {
+    if (n_bytes > self->capacity) {
+        free(self->whole);
+        self->whole = malloc(n_bytes);
+        self->capacity = self->whole ? n_bytes : 0;
+        if (!self->whole)
+            return leat_error_oom(err);
+    }
+    self->body.whole = self->whole;
+    return leat_input_read_at(self->stream.file, self->stream.body_at, self->whole, n_bytes, err);
+}
+
+/* A bomb: rows of nothing, or buffers that were compressed too well. */
+static int check_expansion(const struct reader *self, struct leat_error *err) {
+    uint64_t n_rows = self->stream.message.batch.n_rows, n_bytes = self->body.n_memory, limit;
+    uint64_t ratio = self->limits.max_expansion;
+
+    n_bytes += n_rows * self->columns.layout.n_fixed; /* 2^31 rows of less than 2^16 bytes */
+    if (ratio == 0 ||
+        __builtin_mul_overflow(self->body.n_bytes + self->stream.message.metadata.n_bytes, ratio,
+                               &limit) ||
+        __builtin_add_overflow(limit, LEAT_INPUT_EXPANSION_FREE, &limit) || n_bytes <= limit)
+        return 0;
+    return leat_error_set(err, -EBADMSG,
+                          "%llu bytes hold %llu rows, more than %llu bytes, above max_expansion "
+                          "(%llu)",
+                          (unsigned long long)self->body.n_bytes, (unsigned long long)n_rows,
+                          (unsigned long long)limit, (unsigned long long)ratio);
+}
+
+/* The batch whose message is at hand. */
+static int bind_batch(struct reader *self, uint64_t first_row, struct leat_error *err) {
+    const struct leat_arrow_message *message = &self->stream.message;
+    struct leat_arrow_binding binding = {.batch = &message->batch, .body = &self->body};
+    int r = 0;
+
+    self->body = (struct leat_arrow_body){.file = self->stream.file,
+                                          .at = self->stream.body_at,
+                                          .n_bytes = message->body_bytes,
+                                          .whole = self->stream.body,
+                                          .window_bytes = window_bytes(self),
+                                          .codec = message->batch.codec,
+                                          .max_memory = self->limits.max_window_bytes};
+    if (!self->body.whole && message->body_bytes > 0 && message->body_bytes <= WHOLE_BYTES)
+        r = read_whole(self, (size_t)message->body_bytes, err);
+    if (r == 0)
+        r = leat_arrow_columns_bind(&self->columns, &binding, err);
+    if (r == 0)
+        r = check_expansion(self, err);
+    self->first_row = first_row;
+    self->n_rows = message->batch.n_rows;
+    self->has_batch = r == 0;
+    return r;
+}
+
+/* Goes to the batch that has the next row. 0, WAITING, LEAT_ARROW_END. */
+static int enter_batch(struct reader *self, struct leat_error *err) {
+    uint64_t first_row = 0;
+    int r;
+
+    if (self->has_batch && self->row >= self->first_row &&
+        self->row - self->first_row < self->n_rows)
+        return 0;
+    self->has_batch = false;
+    r = leat_arrow_index_find(&self->index, &self->stream, &self->columns.dictionaries, self->row,
+                              &first_row, err);
+    if (r != 0)
+        return r;
+    if (self->row < first_row || self->row - first_row >= self->stream.message.batch.n_rows)
+        return leat_error_set(err, -EBADMSG,
+                              "its batch has rows %llu to %llu: the file was changed",
+                              (unsigned long long)first_row + 1,
+                              (unsigned long long)(first_row + self->stream.message.batch.n_rows));
+    return bind_batch(self, first_row, err);
+}
+
+/* ---- rows ---- */
+
+static int make_rows(struct reader *self, struct leat_error *err) {
+    uint64_t n_rows = 0, at, room = 0;
+    int r = enter_batch(self, err);
+
+    if (r != 0)
+        return r;
+    at = self->row - self->first_row;
+    if (self->n_group < LEAT_ARROW_GROUP_BYTES)
+        room = LEAT_ARROW_GROUP_BYTES - self->n_group;
+    r = leat_arrow_rows_make(&self->rows, &self->body, at, self->n_rows - at, room,
+                             self->row == self->group_row, &n_rows, err);
+    if (r < 0)
+        return r;
+    if (n_rows == 0)
+        return LEAT_INPUT_HOLE;
+    self->row += n_rows;
+    self->n_group += self->rows.n_out;
+    return 0;
+}
+
+/* In front of what is wrong, where. */
+static int locate(const struct reader *self, const struct leat_error *fault,
+                  struct leat_error *err) {
+    if (!self->has_schema)
+        return leat_error_set(err, fault->code, "%s", fault->message);
+    return leat_error_set(err, fault->code, "the record batch with row %llu: %s",
+                          (unsigned long long)self->row + 1, fault->message);
+}
+
+/* More frames in `rows`: 0, HOLE, WAITING, LEAT_ARROW_END. */
+static int make(struct reader *self, struct leat_error *err) {
+    struct leat_error fault = LEAT_ERROR_INIT;
+    bool was_begun = self->is_begun;
+    int r = 0;
+
+    self->out_at = self->rows.n_out = 0;
+    if (!self->has_schema || !was_begun)
+        r = begin(self, &fault);
+    if (r == 0 && was_begun)
+        r = make_rows(self, &fault);
+    if (r < 0)
+        self->rows.n_out = 0;
+    return r < 0 ? locate(self, &fault, err) : r;
+}
+
+static int reader_read(void *lens, void *data, size_t size, size_t *ret_n, struct leat_error *err) {
+    struct reader *self = lens;
+    size_t n;
+    int r;
+
+    *ret_n = 0;
+    while (self->out_at == self->rows.n_out && !self->has_ended) {
+        r = make(self, err);
+        self->has_ended = r == LEAT_ARROW_END;
+        if (r != 0 && r != LEAT_ARROW_END)
+            return r;
+        n = self->rows.n_out < self->n_to_skip ? self->rows.n_out : (size_t)self->n_to_skip;
+        self->out_at = n;
+        self->n_to_skip -= n;
+    }
+    n = self->rows.n_out - self->out_at;
+    n = n < size ? n : size;
+    if (n > 0)
+        memcpy(data, self->rows.out + self->out_at, n);
+    self->out_at += n;
+    *ret_n = n;
+    return 0;
+}
+
+static void reader_go(void *lens, uint64_t place) {
+    struct reader *self = lens;
+
+    self->row = self->group_row = place >> PLACE_BITS;
+    self->n_to_skip = place & ((UINT64_C(1) << PLACE_BITS) - 1);
+    self->n_group = 0;
+    self->out_at = self->rows.n_out = 0;
+    self->is_begun = self->row > 0;
+    self->has_ended = false;
+}
+
+static uint64_t reader_cross(void *lens) {
+    struct reader *self = lens;
+
+    self->group_row = self->row;
+    self->n_group = 0;
+    return self->row << PLACE_BITS;
+}
+
+/* ---- */
+
+static uint64_t reader_offset(const void *lens) {
+    const struct reader *self = lens;
+    uint64_t n_body = self->body.n_bytes;
+
+    if (!self->stream.can_jump)
+        return leat_input_offset(self->stream.file);
+    if (!self->has_batch)
+        return self->stream.at;
+    return self->body.at + (uint64_t)((double)n_body * (double)(self->row - self->first_row) /
+                                      (double)(self->n_rows + 1));
+}
+
+static size_t reader_memory(const void *lens) {
+    const struct reader *self = lens;
+
+    return sizeof(*self) + self->stream.capacity + self->capacity +
+           leat_arrow_rows_memory(&self->rows) + (size_t)self->body.n_memory +
+           leat_arrow_index_memory(&self->index) + (self->body.whole ? 0 : WINDOW_BYTES / 4);
+}
+
+static const struct leat_lens_ops ops = {
+    .read = reader_read,
+    .go = reader_go,
+    .cross = reader_cross,
+    .offset = reader_offset,
+    .memory = reader_memory,
+    .free = reader_free,
+};
+
+int leat_arrow_open(struct leat_input *take_file, const struct leat_input_limits *limits,
+                    const struct leat_arrow_wish *wishes, size_t n_wishes,
+                    struct leat_input **ret_input, struct leat_error *err) {
+    struct reader *self = calloc(1, sizeof(*self));
+
+    if (!self) {
+        leat_input_close(take_file);
+        return leat_error_oom(err);
+    }
+    self->limits = *limits;
+    self->wishes = wishes;
+    self->n_wishes = n_wishes;
+    self->stream.file = take_file;
+    self->stream.max_memory = limits->max_window_bytes;
+    return leat_input_put_lens(take_file, &ops, self, ret_input, err);
+}

@@ -1,0 +1,526 @@
+/* stage.h: what a source or a stage is.
+ *
+ * A stage is one file in pipeline/stages/ that ends in one `const struct leat_stage_ops
+ * leat_stage_NAME`, and one line LEAT_STAGE(NAME) in stages.def. A source is the same in
+ * pipeline/sources/ and sources.def. A stage never calls another.
+ *
+ * MAP stages are pure functions over one block in a worker. ORDER stages permute references on the
+ * run's thread and never see sample data. COLLATE stages are properties of how batches are made
+ * (pad, batch, prefetch): they have only a plan. What an ORDER or COLLATE stage has to know of each
+ * record (a hash, whether it is too long) is found out by a `map` of its own, in the pass.
+ *
+ * Life of a stage: bind (table) -> check -> load (files; may block) -> plan (schema in, schema out)
+ * -> map / push ... -> unload. After plan the config is immutable and shared by all workers.
+ */
+#pragma once
+
+#include "pipeline/block/block.h"
+#include "pipeline/cut/cutter.h"
+#include "pipeline/io/contents.h"
+#include "pipeline/io/files.h"
+#include "pipeline/io/input.h"
+#include "pipeline/io/opener.h"
+#include "pipeline/spec/bind.h"
+#include "proto/base/blake2b.h"
+#include "proto/base/rng.h"
+
+enum leat_stage_kind {
+    LEAT_STAGE_SOURCE,
+    LEAT_STAGE_MAP,
+    LEAT_STAGE_ORDER,
+    LEAT_STAGE_COLLATE,
+};
+
+/* A column that is not read or computed but made with the batch has no values of its own. What it
+ * is made of stands in the column `of`. */
+enum leat_making {
+    LEAT_MADE_OF_RECORDS, /* none of these: its values stand in the block */
+    LEAT_MADE_AS_MASK,    /* int32: 1 for elements of `of`, 0 for padding */
+    LEAT_MADE_OF_PARTS,   /* of the elements of `of` that the reference means (chunk, pack) */
+    LEAT_MADE_AS_LABELS,  /* the same, of a wider dtype if need be; pad_value in place of the first
+                             element of each document */
+    LEAT_MADE_AS_START,   /* int32: where in the list `of` the part starts */
+    /* these have the shape of `of`, a column of parts */
+    LEAT_MADE_AS_POSITIONS, /* int32, of a row of `of`: 0, 1, .. in each document */
+    LEAT_MADE_AS_SEGMENTS,  /* int32, of a row of `of`: 1 in its first document, 2, ..; padding 0 */
+    LEAT_MADE_AS_CU_SEQLENS, /* int32, of a batch of `of`: where documents start, rows end to end */
+};
+
+/* What is known of a field at plan time. */
+struct leat_field {
+    char name[LEAT_NAME_MAX + 1];
+    enum leat_dtype dtype;
+    bool is_list;        /* text or a list: a view a row; else a scalar */
+    uint64_t max_length; /* elements a row at most; 0: unknown */
+    uint64_t width;      /* of a list: elements of every row; 0: they differ */
+    bool has_pad_value;  /* the stage that made it knows what it is padded with (a tokenizer) */
+    double pad_value;
+    bool is_annotation; /* of a list: says something of each token of another one (labels, types) */
+    bool is_labels; /* and is what a model is to say; it is padded with what is not to be said */
+    /* Of a text or of token ids: the hidden column that says on what there may be loss, see
+     * stages/shared_loss.h; -1: none */
+    int32_t loss_column;
+    /* Of token ids: the stage tokenize that made them, which knows the names of tokens; NULL: none
+     */
+    const struct leat_config *tokenizer;
+    bool has_special_tokens; /* of a text: the stage that made it put in those that it needs */
+    const char *bos;         /* and this one in front; NULL: none */
+    /* set by `pad`, used by collation */
+    bool is_padded;
+    uint64_t pad_length;   /* exactly; 0: to the longest of the batch */
+    uint64_t pad_multiple; /* of the longest; 0 or 1: none */
+    bool pad_left;
+    enum leat_making made;
+    uint32_t of;
+};
+
+#define LEAT_FIELDS_MAX 4096
+
+/* Elements that a row of n takes in a batch, if no other row is longer. */
+static inline uint64_t leat_field_padded(const struct leat_field *field, uint64_t n) {
+    uint64_t multiple = field->pad_multiple > 1 ? field->pad_multiple : 1;
+
+    if (!field->is_padded)
+        return n;
+    return field->pad_length > 0 ? field->pad_length : (n + multiple - 1) / multiple * multiple;
+}
+
+/* How `bucket` puts rows of like lengths together. */
+struct leat_bucketing {
+    uint32_t column;
+    const uint64_t *boundaries; /* [n_boundaries], ascending; none: by window */
+    size_t n_boundaries;
+    uint64_t window; /* rows that are sorted together */
+    bool shuffles;   /* the batches of a window */
+    uint64_t seed;
+};
+
+struct leat_planner;
+struct leat_text;
+
+/* The schema while a stage is planned. All return 0 or an error placed at argument `arg` of
+ * `config`. */
+int leat_planner_find(struct leat_planner *planner, const struct leat_config *config,
+                      const char *arg, const char *name, uint32_t *ret_column,
+                      struct leat_error *err); /* unknown names: the nearest, and what there is */
+const struct leat_field *leat_planner_field(const struct leat_planner *planner, uint32_t column);
+/* Whether there is a field of that name; nothing is said of its use. */
+bool leat_planner_has(const struct leat_planner *planner, const char *name);
+/* A new column of that name; an earlier field of the same name is hidden from here on. *ret_field
+ * may be filled further. */
+int leat_planner_add(struct leat_planner *planner, const struct leat_config *config,
+                     const char *arg, const char *name, enum leat_dtype dtype, bool is_list,
+                     uint32_t *ret_column, struct leat_field **ret_field, struct leat_error *err);
+/* A new column outside the schema, for stages that learn of it in another way; name: for people,
+ * "(hash)". Kept only if leat_planner_keep() says so. */
+int leat_planner_add_hidden(struct leat_planner *planner, const struct leat_config *config,
+                            const char *name, enum leat_dtype dtype, bool is_list,
+                            uint32_t *ret_column, struct leat_error *err);
+int leat_planner_rename(struct leat_planner *planner, const struct leat_config *config,
+                        const char *arg, const char *from, const char *to, struct leat_error *err);
+int leat_planner_select(struct leat_planner *planner, const struct leat_config *config,
+                        const char *arg, const struct leat_texts *fields, struct leat_error *err);
+/* Names in the schema at this point, in order. */
+size_t leat_planner_names(const struct leat_planner *planner, const char **ret_names,
+                          size_t capacity);
+/* The column of the i-th of them. */
+uint32_t leat_planner_column(const struct leat_planner *planner, size_t i);
+/* The same for a stage that changes how batches are made and reads no values: the column may be one
+ * that is made with the batch. */
+int leat_planner_find_made(struct leat_planner *planner, const struct leat_config *config,
+                           const char *arg, const char *name, uint32_t *ret_column,
+                           struct leat_error *err);
+/* A column of an earlier stage, to be changed (pad). */
+struct leat_field *leat_planner_edit(struct leat_planner *planner, uint32_t column);
+/* The text field that is meant where none is named (*name NULL; else nothing is done): the one that
+ * a stage made last, or the only one of the source. *name is then malloc'ed. */
+int leat_planner_default_text(const struct leat_planner *planner, const struct leat_config *config,
+                              const char *arg, const char **name, struct leat_error *err);
+/* Says that the column is looked at on the run's thread, or when batches are made: it is kept. */
+int leat_planner_keep(struct leat_planner *planner, uint32_t column);
+/* Says that this stage reads the column (so that sources and earlier stages must make it). find()
+ * does so too. */
+int leat_planner_use(struct leat_planner *planner, uint32_t column);
+/* The stream's seed and the index of this stage among those of its kind, for random stages. */
+uint64_t leat_planner_stage_index(const struct leat_planner *planner);
+
+/* One block going through the MAP stages. Owner: the job. */
+struct leat_map {
+    struct leat_block *block;
+    const struct leat_cutter *cutter; /* what cut the records */
+    const struct leat_field *fields;  /* [n_columns] */
+    const bool *is_needed;      /* [n_columns]: a column that is not needed must not be made */
+    const bool *is_kept;        /* [n_columns]: outlives the job */
+    struct leat_arena *scratch; /* for this job only */
+    uint64_t seed, epoch;       /* of the stream */
+    const char *file;           /* that the block is of, as the entry of `paths` would name it */
+    uint64_t max_fields, max_tokens; /* a record; 0: any number */
+    uint32_t n_at_once;              /* such jobs of the run that there may be at the same time */
+    void *workspace;                 /* what the stage keeps from job to job, see workspace_new */
+    uint64_t n_bytes_out;            /* counted by the stage: text or token bytes it made */
+
+    /* the runner's own */
+    const char *stage; /* name of the stage that runs; NULL: the source */
+    bool *is_dropped;  /* [n_rows]: set by reject and drop, compacted after each stage */
+    uint32_t n_dropped;
+    bool *marks; /* a filter behind an ORDER stage: drop() clears marks[row] and drops nothing */
+    uint32_t n_marks;         /* the last columns are marks of such filters, once they have run */
+    bool keeps_bad_bytes;     /* bad records keep their raw bytes (quarantine) */
+    bool is_out_of_memory;    /* met in a function that cannot say so */
+    struct leat_notes *notes; /* may be NULL */
+    uint32_t bad_capacity;
+    uint32_t line_record; /* where counting of lines has got to */
+    uint64_t line;
+};
+
+static inline struct leat_column *leat_map_column(const struct leat_map *map, uint32_t column) {
+    return &map->block->columns[column];
+}
+
+/* Memory for a column's values: from `kept` or from `scratch`, as the plan says. NULL when memory
+ * is out. */
+void *leat_map_alloc(struct leat_map *map, uint32_t column, size_t n_bytes);
+struct leat_arena *leat_map_arena(struct leat_map *map, uint32_t column);
+
+/* Allocates values (n_elements of the dtype size) and, for lists, starts and lengths of n_rows. 0
+ * or -ENOMEM. */
+int leat_map_make_scalar(struct leat_map *map, uint32_t column, size_t element_bytes);
+int leat_map_make_views(struct leat_map *map, uint32_t column);
+
+/* Marks a row as bad / as not wanted. A bad row's views and values must be left valid (length 0):
+ * the row stays if a filter behind an ORDER stage is to drop it. */
+__attribute__((format(printf, 4, 5))) void
+leat_map_reject(struct leat_map *map, uint32_t row, const char *field, const char *format, ...);
+/* The same, for what is wrong at a place in the record: line from 0 within it, byte from 1 (0:
+ * unknown). */
+__attribute__((format(printf, 5, 6))) void leat_map_reject_at(struct leat_map *map, uint32_t row,
+                                                              uint32_t line, uint32_t column,
+                                                              const char *format, ...);
+/* The same, for a value of a field within the record's first line. */
+__attribute__((format(printf, 5, 6))) void leat_map_reject_value(struct leat_map *map, uint32_t row,
+                                                                 const char *field, uint32_t column,
+                                                                 const char *format, ...);
+void leat_map_drop(struct leat_map *map, uint32_t row);
+
+/* What the operator should know although no record is bad, such as what a program said. A job keeps
+ * the first of them. */
+#define LEAT_NOTES_MAX 8
+struct leat_notes {
+    const char *texts[LEAT_NOTES_MAX]; /* in the job's scratch memory */
+    uint32_t n_texts, n_dropped;
+};
+__attribute__((format(printf, 2, 3))) void leat_map_note(struct leat_map *map, const char *format,
+                                                         ...);
+
+/* Key for randomness of that row in this stage: by file and byte offset of its record, so that
+ * neither block size nor order of work matters. */
+uint64_t leat_map_row_key(const struct leat_map *map, uint32_t row, uint64_t stage_seed,
+                          enum leat_rng_purpose purpose);
+/* The same for another seed of the stream, or another epoch. */
+uint64_t leat_map_place_key(const struct leat_map *map, uint32_t row, uint64_t stream_seed,
+                            uint64_t stage_seed, uint64_t epoch, enum leat_rng_purpose purpose);
+
+/* A row on its way through the ORDER stages: a row of a block, a part of one (`length` elements of
+ * its lists from `start` on), or a bundle of such, which becomes one row of a batch (pack). */
+struct leat_ref {
+    union {
+        struct leat_block *block;
+        struct leat_bundle *bundle;
+    };
+    uint32_t row; /* LEAT_REF_BUNDLE: of a bundle */
+    uint32_t start, length;
+};
+#define LEAT_REF_BUNDLE UINT32_MAX
+#define LEAT_REF_WHOLE  UINT32_MAX /* in `length`: all of its lists */
+
+struct leat_bundle {
+    uint32_t n_refs, n_elements;
+    struct leat_ref refs[]; /* of blocks; each has a length */
+};
+
+static inline uint64_t leat_bundle_bytes(const struct leat_bundle *bundle) {
+    return sizeof(*bundle) + bundle->n_refs * sizeof(bundle->refs[0]);
+}
+
+static inline struct leat_ref leat_ref_row(struct leat_block *block, uint32_t row) {
+    return (struct leat_ref){.block = block, .row = row, .length = LEAT_REF_WHOLE};
+}
+/* Elements that are meant of the row's list in that column of its block. */
+static inline uint32_t leat_ref_length(struct leat_ref ref, uint32_t column) {
+    return ref.length == LEAT_REF_WHOLE ? ref.block->columns[column].lengths[ref.row] : ref.length;
+}
+/* Elements of the row in a list column of the schema, as it is here. */
+static inline uint32_t leat_ref_elements(struct leat_ref ref, const struct leat_field *fields,
+                                         uint32_t column) {
+    if (ref.row == LEAT_REF_BUNDLE)
+        return ref.bundle->n_elements;
+    if (fields[column].made == LEAT_MADE_OF_PARTS)
+        return leat_ref_length(ref, fields[column].of);
+    return ref.block->columns[column].lengths[ref.row];
+}
+/* One more reference to its block, for another part of the same row. */
+static inline struct leat_ref leat_ref_part(struct leat_ref ref, uint32_t start, uint32_t length) {
+    ref.block->n_refs++;
+    ref.block->is_shared = true;
+    return (struct leat_ref){
+        .block = ref.block, .row = ref.row, .start = ref.start + start, .length = length};
+}
+
+#define LEAT_ORDER_DONE     1 /* from push: nothing more is wanted in this epoch */
+#define LEAT_ORDER_LEFT_OUT 3 /* from push of a stage: the row was dropped */
+
+struct leat_order_sink {
+    int (*push)(struct leat_order_sink *sink, struct leat_ref ref,
+                struct leat_error *err); /* takes the reference; 0, DONE, -errno */
+};
+static inline int leat_order_push(struct leat_order_sink *sink, struct leat_ref ref,
+                                  struct leat_error *err) {
+    return sink->push(sink, ref, err);
+}
+/* Lets go of a reference that goes no further. */
+void leat_ref_drop(struct leat_ref ref);
+
+struct leat_order_key {
+    uint64_t seed; /* of the stream */
+    uint64_t epoch;
+    uint64_t pass;  /* of `repeat` within the epoch */
+    uint64_t index; /* of the stage among its kind */
+    bool may_evict; /* blocks that only wait can be had again: memory is not the stage's to bound */
+};
+
+/* The order in which the source is read, if not from front to back: so many records of a file at a
+ * time, all such blocks in random order. */
+#define LEAT_BLOCK_SIZE_MAX (1 << 24)
+struct leat_block_order {
+    uint64_t block_size; /* 0: from front to back */
+    uint64_t seed;       /* of the stage */
+    uint64_t index;      /* of the stage among its kind */
+    bool reshuffles;     /* each epoch and pass */
+};
+
+struct leat_stage_ops {
+    const char *name;
+    const char *summary; /* one sentence */
+    const char *example; /* YAML flow form of the arguments: "{ input: text, output: input_ids,
+                            vocab: vocab.txt }" */
+    enum leat_stage_kind kind;
+    const struct leat_arg *args;
+    size_t config_size;
+
+    int (*check)(struct leat_config *config,
+                 struct leat_error *err); /* across arguments; may be NULL */
+    int (*load)(struct leat_config *config, const struct leat_opener *opener,
+                struct leat_error *err);
+    void (*unload)(struct leat_config *config);
+    /* Adds the contents of the files that load has read, other than data, to the digest of the
+     * spec: with another vocabulary it is another stream. May be NULL. */
+    void (*digest)(const struct leat_config *config, struct leat_blake2b *state);
+    /* Greater than 0 where the stage makes other batches of these arguments than an earlier leat
+     * did: it counts in the digest of the spec, so that no position is taken for one of the other
+     * batches. Asked when the stage was planned. NULL: always 0. */
+    unsigned (*revision)(const struct leat_config *config);
+    /* These files one by one, to say which of them has changed. May be NULL. */
+    const struct leat_contents *(*contents)(const struct leat_config *config);
+    int (*plan)(struct leat_config *config, struct leat_planner *planner, struct leat_error *err);
+
+    /* MAP: over all rows of map->block. An error is of the environment (-ENOMEM); bad records are
+     * leat_map_reject()ed. Of an ORDER or COLLATE stage: its half in the pass; it runs if the stage
+     * has a hidden column, or reads a column that is needed. */
+    int (*map)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
+    /* What a MAP stage keeps from job to job besides its immutable config: caches, buffers. It must
+     * not show in the results. `map` finds it in map->workspace and has it for itself: a run has
+     * one for each job that runs at the same time, hands it from job to job, and frees it at its
+     * end. new is called by a job, may block and take memory. Both or none; they may be NULL. */
+    int (*workspace_new)(const struct leat_config *config, void **ret_workspace,
+                         struct leat_error *err);
+    void (*workspace_free)(void *workspace);
+    /* Gives up what is costly to hold while nothing is done, such as processes; for_good: nothing
+     * will be done any more. Called about once a second by a job of its own, so it may block for a
+     * moment. May be NULL. */
+    void (*workspace_rest)(void *workspace, bool for_good);
+    /* MAP jobs of a run that may be out at once, because of what each of them holds; NULL: any
+     * number. */
+    uint32_t (*max_jobs)(const struct leat_config *config);
+    /* Bytes of what load brought in, and of a workspace at most, for `leatctl explain`. May be NULL
+     * if it is not worth telling. */
+    void (*memory)(const struct leat_config *config, size_t *ret_loaded, size_t *ret_workspace);
+
+    /* MAP: whether the same record may give other values in another epoch or with another seed;
+     * such a stream cannot be cached. NULL: never. */
+    bool (*varies)(const struct leat_config *config);
+
+    /* MAP that drops rows: evaluated where it stands, even behind ORDER stages. `filters`: it does
+     * so with these arguments; NULL: as is_filter says. */
+    bool is_filter;
+    bool (*filters)(const struct leat_config *config);
+
+    /* ORDER */
+    bool is_blind; /* it looks at no column: rows without values may go through it */
+    /* Of a blind one: rows that leave it where so many come; UINT64_MAX: without end. NULL: as
+     * many.
+     */
+    uint64_t (*rows_behind)(const struct leat_config *config, uint64_t n_rows);
+    bool picks_by_order; /* which rows leave it depends on the order in which they come */
+    /* Whether how many leave it does. NULL: it does not. */
+    bool (*counts_by_order)(const struct leat_config *config);
+    /* Whether rows leave it in another order in each epoch. NULL: they do not. */
+    bool (*reorders)(const struct leat_config *config);
+    bool expands;      /* a row becomes several, or none */
+    bool has_windows;  /* it gathers many rows, and then lets go of their blocks all at once */
+    bool is_last;      /* no ORDER stage may follow: it says how rows come together in batches */
+    size_t state_size; /* zeroed before start */
+    /* Rows that wait in the stage at most, whose blocks stay in memory, and bytes of its state, for
+     * `leatctl explain`. May be NULL: none. */
+    void (*holding)(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes);
+    /* How the source is to be read, for a stage that begins with that: nothing that depends on the
+     * order of the data stands before it. NULL: from front to back. */
+    void (*reads)(const struct leat_config *config, struct leat_block_order *ret_order);
+    /* Bytes of blocks that wait in the stage above which they may be evicted, where there is a
+     * cache. NULL, or 0: they never are. */
+    uint64_t (*evicts_above)(const struct leat_config *config);
+    /* Bytes that the state has taken outside of itself by now. NULL: none. */
+    uint64_t (*state_bytes)(const void *state);
+    int (*start)(const struct leat_config *config, void *state, const struct leat_order_key *key,
+                 struct leat_error *err);
+    int (*push)(const struct leat_config *config, void *state, struct leat_ref ref,
+                struct leat_order_sink *down, struct leat_error *err);
+    int (*finish)(const struct leat_config *config, void *state, struct leat_order_sink *down,
+                  struct leat_error *err);
+    void (*stop)(const struct leat_config *config,
+                 void *state); /* frees; drops what it holds. After start, always */
+
+    /* SOURCE: config begins with struct leat_source_config. */
+    bool is_composite; /* of other sources: config is a leat_composite, and all that follows is
+                          theirs */
+    /* Declares the fields from the first bytes of the first file (all of it if is_whole): in plan's
+     * place. */
+    int (*probe)(struct leat_config *config, const uint8_t *head, size_t n_bytes, bool is_whole,
+                 const char *file, struct leat_planner *planner, struct leat_error *err);
+    void (*cutter)(const struct leat_config *config, struct leat_cutter *ret_cutter);
+    /* At the start of each file: bytes to skip (BOM, header row), 0..n_bytes; checks the header.
+     * -EAGAIN: needs more bytes (never if is_whole). *ret_lines: line ends skipped. */
+    int (*begin_file)(const struct leat_config *config, const uint8_t *head, size_t n_bytes,
+                      bool is_whole, const char *file, size_t *ret_skip, uint64_t *ret_lines,
+                      struct leat_error *err);
+    /* Of a source whose files do not hold their records as bytes: what sees them there, see
+     * leat_lens_ops. Takes the file, also when it fails. NULL: the files are read as they are. */
+    int (*look_into)(const struct leat_config *config, const struct leat_input_limits *limits,
+                     struct leat_input *take_file, struct leat_input **ret_input,
+                     struct leat_error *err);
+    /* A record as JSON, where its bytes say little to people. NULL: as it is. */
+    void (*show)(const struct leat_config *config, const uint8_t *record, size_t n_bytes,
+                 struct leat_text *text);
+    /* Fills the needed columns from map->block->source and its record_starts/ends. */
+    int (*parse)(const struct leat_config *config, struct leat_map *map, struct leat_error *err);
+};
+
+/* True if the stage drops rows. */
+static inline bool leat_stage_filters(const struct leat_config *config) {
+    return config->ops->is_filter || (config->ops->filters && config->ops->filters(config));
+}
+
+/* The common beginning of every source's config. */
+struct leat_source_config {
+    struct leat_config base;
+    struct leat_texts paths, suffixes;
+    struct leat_files files; /* filled by load */
+    int invalid_utf8;        /* enum leat_invalid_utf8 */
+};
+
+enum leat_invalid_utf8 { LEAT_INVALID_UTF8_REPLACE, LEAT_INVALID_UTF8_FAIL };
+
+extern const char *const leat_invalid_utf8_choices[];
+
+/* The arguments that every source has. */
+#define LEAT_SOURCE_ARGS(invalid_utf8_fallback)                                                    \
+    {.name = "paths",                                                                              \
+     .type = LEAT_ARG_PATHS,                                                                       \
+     .offset = offsetof(struct leat_source_config, paths),                                         \
+     .is_required = true,                                                                          \
+     .is_positional = true,                                                                        \
+     .min = 1,                                                                                     \
+     .max = 65536,                                                                                 \
+     .help =                                                                                       \
+         "files, globs, directories (with all that is below), `part-{000..127}.txt`, or \"-\" "    \
+         "for the standard input, in this order; relative to the file that names them; .gz, "      \
+         ".zst, .lz4, .bz2 and .xz are told by their contents"},                                   \
+        {.name = "suffix",                                                                         \
+         .type = LEAT_ARG_TEXTS,                                                                   \
+         .offset = offsetof(struct leat_source_config, suffixes),                                  \
+         .min = 1,                                                                                 \
+         .max = 64,                                                                                \
+         .help = "of the files that are wanted from directories, such as .jsonl, which stands "    \
+                 "for .jsonl.gz and the like too; default: all"},                                  \
+    {                                                                                              \
+        .name = "invalid_utf8", .type = LEAT_ARG_CHOICE,                                           \
+        .offset = offsetof(struct leat_source_config, invalid_utf8),                               \
+        .fallback = invalid_utf8_fallback, .choices = leat_invalid_utf8_choices,                   \
+        .help = "what becomes of bytes that are no UTF-8: U+FFFD, or the record is bad"            \
+    }
+
+/* The bytes of a record, and how many may be read from its start. */
+struct leat_source_record {
+    const uint8_t *bytes;
+    size_t n_bytes, n_readable;
+};
+
+static inline struct leat_source_record leat_source_record(const struct leat_map *map,
+                                                           uint32_t row) {
+    const struct leat_block *block = map->block;
+    uint32_t start = block->record_starts[row];
+
+    return (struct leat_source_record){block->source + start, block->record_ends[row] - start,
+                                       block->n_source_bytes - start};
+}
+
+/* Whether all records of the block are UTF-8; at 20 GB/s. If not, each is to be mended. */
+bool leat_source_is_utf8(const struct leat_map *map);
+/* Replaces what is not UTF-8: in scratch memory, up to three times as long. 0; -EILSEQ: it is bad,
+ * and was rejected; -ENOMEM. */
+#define LEAT_SOURCE_SLACK      64
+#define LEAT_SOURCE_MENDED_MAX 3
+int leat_source_mend(const struct leat_source_config *source, struct leat_map *map, uint32_t row,
+                     struct leat_source_record *record);
+
+/* Bytes of the byte order mark at the start of a file, and a begin_file that knows of nothing else.
+ */
+#define LEAT_SOURCE_BOM_BYTES 3
+size_t leat_source_bom(const uint8_t *head, size_t n_bytes);
+int leat_source_begin_file(const struct leat_config *config, const uint8_t *head, size_t n_bytes,
+                           bool is_whole, const char *file, size_t *ret_skip, uint64_t *ret_lines,
+                           struct leat_error *err);
+
+/* ---- sources of sources ---- */
+
+#define LEAT_SOURCES_MAX 256
+#define LEAT_LANES_MAX   64 /* sources that are mixed */
+
+enum leat_exhausted { LEAT_EXHAUSTED_STOP, LEAT_EXHAUSTED_REPEAT, LEAT_EXHAUSTED_DROP };
+
+/* How `mix` puts records of several sources among each other: see mixer.h. */
+struct leat_mixing {
+    bool is_random; /* by weights; else in turn */
+    enum leat_exhausted exhausted;
+    uint64_t seed;
+    size_t n_lanes;
+    double shares[LEAT_LANES_MAX]; /* sum: 1 */
+};
+
+struct leat_composite {
+    struct leat_source_config source; /* its files: those of all its sources */
+    const struct leat_value *sources; /* a list, as written */
+    bool is_mix;
+    struct leat_mixing mixing;
+};
+void leat_composite_unload(struct leat_config *config);
+
+/* The load of every source: expands `paths` relative to the file that names them. */
+int leat_source_load(struct leat_config *config, const struct leat_opener *opener,
+                     struct leat_error *err);
+
+/* Looks a stage or source up by name: NULL if there is none. */
+const struct leat_stage_ops *leat_stage_find(const char *name);
+const struct leat_stage_ops *leat_source_find(const char *name);
+/* All of them, NULL-terminated, in the order of the .def file. */
+extern const struct leat_stage_ops *const leat_stages[];
+extern const struct leat_stage_ops *const leat_sources[];

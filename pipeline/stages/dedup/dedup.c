@@ -1,0 +1,185 @@
+/* dedup.c: of records that are equal, or equal in one field, the first that comes.
+ *
+ * Exact up to a collision of 128-bit hashes (shared_record_hash.h, seed 0), which the workers
+ * compute in the pass and this stage remembers, for one pass. How many it remembers is bounded;
+ * what happens then is said by `when_full`. To forget the oldest there are two sets: when the newer
+ * one has half of max_records, the older is emptied and takes its place.
+ */
+#include <errno.h>
+
+#include "pipeline/stage/planner.h"
+#include "pipeline/stages/dedup/hash_set.h"
+#include "pipeline/stages/shared_record_hash.h"
+
+enum { FAIL, FORGET, PASS };
+
+struct dedup {
+    struct leat_config base;
+    const char *input;
+    int64_t max_records;
+    int when_full;
+
+    uint32_t column;
+    uint32_t hash_columns[2];
+};
+
+struct dedup_state {
+    struct leat_hash_set sets[2];
+    size_t newer;
+};
+
+static const char *const when_full_choices[] = {"fail", "forget", "pass", NULL};
+
+static const struct leat_arg args[] = {
+    {.name = "input",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct dedup, input),
+     .is_positional = true,
+     .help = "records with the same value of this field are equal; left out: those with the same "
+             "bytes"},
+    {.name = "max_records",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct dedup, max_records),
+     .fallback = "4194304",
+     .min = 2,
+     .max = 1e10,
+     .help = "different records that are remembered, at 22 to 43 bytes each"},
+    {.name = "when_full",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct dedup, when_full),
+     .fallback = "fail",
+     .choices = when_full_choices,
+     .help = "if there are more: the stream fails; the older half is forgotten, so that equal "
+             "records far apart both stay; or new records pass without being remembered"},
+    LEAT_ARGS_END,
+};
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    struct dedup *self = (struct dedup *)config;
+    int r = 0;
+
+    if (planner->is_packed || planner->is_chunked)
+        return leat_config_error(config, NULL, err,
+                                 "goes by whole records: it must stand before %s",
+                                 planner->is_chunked ? "chunk" : "pack");
+    if (planner->has_repeat)
+        return leat_config_error(config, NULL, err,
+                                 "behind repeat, nothing would be left of its second pass: it must "
+                                 "stand before");
+    r = leat_record_hash_plan(config, planner, self->input, &self->column, err);
+    for (int i = 0; r == 0 && i < 2; i++) {
+        r = leat_planner_add_hidden(planner, config, "(hash)", LEAT_DTYPE_INT64, false,
+                                    &self->hash_columns[i], err);
+        if (r == 0 && leat_planner_keep(planner, self->hash_columns[i]) < 0)
+            r = leat_error_oom(err);
+    }
+    return r;
+}
+
+static int map_rows(const struct leat_config *config, struct leat_map *map,
+                    struct leat_error *err) {
+    const struct dedup *self = (const struct dedup *)config;
+    uint64_t *words[2];
+
+    for (int i = 0; i < 2; i++) {
+        if (leat_map_make_scalar(map, self->hash_columns[i], sizeof(uint64_t)) < 0)
+            return leat_error_oom(err);
+        words[i] = leat_map_column(map, self->hash_columns[i])->values;
+    }
+    for (uint32_t row = 0; row < map->block->n_rows; row++) {
+        struct leat_record_hash hash = leat_record_hash(map, row, self->column, 0);
+
+        words[0][row] = hash.words[0];
+        words[1][row] = hash.words[1];
+    }
+    return 0;
+}
+
+/* What is done with a record that is new. */
+static int remember(const struct dedup *self, struct dedup_state *seen, const uint64_t hash[2],
+                    struct leat_error *err) {
+    uint64_t max = (uint64_t)self->max_records;
+    struct leat_hash_set *set = &seen->sets[seen->newer];
+
+    if (self->when_full == FORGET && set->n_hashes >= max / 2) {
+        seen->newer = 1 - seen->newer;
+        set = &seen->sets[seen->newer];
+        leat_hash_set_deinit(set);
+    } else if (set->n_hashes >= max) {
+        if (self->when_full == PASS)
+            return 0;
+        leat_error_set(err, -ENOSPC,
+                       "dedup: there are more than max_records (%lld) different records: raise it, "
+                       "or say with `when_full` what then",
+                       (long long)self->max_records);
+        return -ENOSPC;
+    }
+    return leat_hash_set_add(set, hash) < 0 ? leat_error_oom(err) : 0;
+}
+
+static int push(const struct leat_config *config, void *state, struct leat_ref ref,
+                struct leat_order_sink *down, struct leat_error *err) {
+    const struct dedup *self = (const struct dedup *)config;
+    struct dedup_state *seen = state;
+    uint64_t hash[2];
+    int r;
+
+    for (int i = 0; i < 2; i++)
+        hash[i] = ((const uint64_t *)ref.block->columns[self->hash_columns[i]].values)[ref.row];
+    if (leat_hash_set_has(&seen->sets[0], hash) || leat_hash_set_has(&seen->sets[1], hash)) {
+        leat_ref_drop(ref);
+        return LEAT_ORDER_LEFT_OUT;
+    }
+    r = remember(self, seen, hash, err);
+    if (r < 0) {
+        leat_ref_drop(ref);
+        return r;
+    }
+    return leat_order_push(down, ref, err);
+}
+
+static void stop(const struct leat_config *config, void *state) {
+    struct dedup_state *seen = state;
+
+    (void)config;
+    leat_hash_set_deinit(&seen->sets[0]);
+    leat_hash_set_deinit(&seen->sets[1]);
+}
+
+static uint64_t state_bytes(const void *state) {
+    const struct dedup_state *seen = state;
+
+    return seen->sets[0].n_bytes + seen->sets[1].n_bytes;
+}
+
+static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes) {
+    const struct dedup *self = (const struct dedup *)config;
+    uint64_t max = (uint64_t)self->max_records;
+
+    *ret_rows = 0;
+    *ret_bytes =
+        self->when_full == FORGET ? 2 * leat_hash_set_bytes(max / 2) : leat_hash_set_bytes(max);
+}
+
+/* What is forgotten, or passes by, depends on what came before. */
+static bool counts_by_order(const struct leat_config *config) {
+    return ((const struct dedup *)config)->when_full != FAIL;
+}
+
+const struct leat_stage_ops leat_stage_dedup = {
+    .name = "dedup",
+    .summary = "keeps the first of equal records",
+    .example = "{ input: text }",
+    .kind = LEAT_STAGE_ORDER,
+    .picks_by_order = true,
+    .counts_by_order = counts_by_order,
+    .args = args,
+    .config_size = sizeof(struct dedup),
+    .plan = plan,
+    .map = map_rows,
+    .state_size = sizeof(struct dedup_state),
+    .holding = holding,
+    .state_bytes = state_bytes,
+    .push = push,
+    .stop = stop,
+};

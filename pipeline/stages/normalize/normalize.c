@@ -1,0 +1,135 @@
+/* normalize.c: (x - mean) / std, with these two given or read from a file of statistics. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "pipeline/stages/normalize/stats.h"
+#include "pipeline/stages/shared_numbers.h"
+
+#define STD_MIN 1e-300
+#define STD_MAX 1e300
+
+struct normalize {
+    struct leat_config base;
+    struct leat_numbers numbers;
+    double mean, std;
+    const char *stats;
+};
+
+static const struct leat_arg args[] = {
+    LEAT_NUMBERS_FIELD_ARGS(normalize, numbers),
+    {.name = "mean",
+     .type = LEAT_ARG_FLOAT,
+     .offset = offsetof(struct normalize, mean),
+     .fallback = "0",
+     .help = "what is taken away"},
+    {.name = "std",
+     .type = LEAT_ARG_FLOAT,
+     .offset = offsetof(struct normalize, std),
+     .fallback = "1",
+     .min = STD_MIN,
+     .max = STD_MAX,
+     .help = "what it is divided by"},
+    {.name = "stats",
+     .type = LEAT_ARG_PATH,
+     .offset = offsetof(struct normalize, stats),
+     .help = "what `leatctl describe --json` printed: mean and std are those of the column that is "
+             "called like the input"},
+    LEAT_NUMBERS_DTYPE_ARG(normalize, numbers, leat_numbers_floats, "float32",
+                           "dtype of the result"),
+    LEAT_NUMBERS_NAN_ARGS(normalize, numbers, "keep"),
+    LEAT_ARGS_END,
+};
+
+static int check(struct leat_config *config, struct leat_error *err) {
+    const struct normalize *self = (const struct normalize *)config;
+
+    if (!isfinite(self->mean))
+        return leat_config_error(config, "mean", err, "%g is not finite", self->mean);
+    for (int i = 0; self->stats && i < 2; i++)
+        if (leat_config_given(config, i ? "std" : "mean"))
+            return leat_config_error(config, i ? "std" : "mean", err,
+                                     "is what `stats` says: give one or the other");
+    return leat_numbers_check(config, &self->numbers, err);
+}
+
+static int set_stats(struct normalize *self, const char *path, const char *data, size_t n_bytes,
+                     struct leat_error *err) {
+    struct leat_normalization stats;
+    int r = leat_normalization_read(data, n_bytes, self->numbers.input, path, &stats, err);
+
+    if (r < 0)
+        return r;
+    if (!isfinite(stats.mean) || !(stats.std >= STD_MIN && stats.std <= STD_MAX))
+        return leat_error_set(err, -EINVAL,
+                              "%s: \"%s\" has mean %g and std %g: it cannot be divided by that",
+                              path, self->numbers.input, stats.mean, stats.std);
+    self->mean = stats.mean;
+    self->std = stats.std;
+    return 0;
+}
+
+static int load(struct leat_config *config, const struct leat_opener *opener,
+                struct leat_error *err) {
+    struct normalize *self = (struct normalize *)config;
+    const struct leat_value *value;
+    char *path, *data;
+    size_t n_bytes;
+    int r;
+
+    if (!self->stats)
+        return 0;
+    path = leat_config_path(config, self->stats);
+    if (!path)
+        return leat_error_oom(err);
+    r = leat_opener_read(opener, path, LEAT_STATS_BYTES_MAX, &data, &n_bytes, err);
+    if (r == 0) {
+        r = set_stats(self, path, data, n_bytes, err);
+        free(data);
+    }
+    free(path);
+    if (r < 0) {
+        value = leat_value_get(config->values, "stats");
+        leat_error_prefix(err, "stats");
+        leat_error_locate(err, config->file, value->line, value->column);
+    }
+    return r;
+}
+
+static void digest(const struct leat_config *config, struct leat_blake2b *state) {
+    const struct normalize *self = (const struct normalize *)config;
+
+    leat_blake2b_update(state, &self->mean, sizeof(self->mean));
+    leat_blake2b_update(state, &self->std, sizeof(self->std));
+}
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    return leat_numbers_plan(config, &((struct normalize *)config)->numbers, planner, err);
+}
+
+static void put(const struct leat_config *config, struct leat_map *map, uint32_t row, size_t from,
+                size_t to) {
+    const struct normalize *self = (const struct normalize *)config;
+    double x = leat_numbers_get(&self->numbers, map, from);
+
+    leat_numbers_put(&self->numbers, map, row, to, x, (x - self->mean) / self->std);
+}
+
+static int map_rows(const struct leat_config *config, struct leat_map *map,
+                    struct leat_error *err) {
+    return leat_numbers_map(config, &((const struct normalize *)config)->numbers, map, put, err);
+}
+
+const struct leat_stage_ops leat_stage_normalize = {
+    .name = "normalize",
+    .summary = "(x - mean) / std",
+    .example = "{ input: Age, mean: 29.7, std: 14.5 }",
+    .kind = LEAT_STAGE_MAP,
+    .args = args,
+    .config_size = sizeof(struct normalize),
+    .check = check,
+    .load = load,
+    .digest = digest,
+    .plan = plan,
+    .map = map_rows,
+};

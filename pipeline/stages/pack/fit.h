@@ -1,0 +1,29 @@
+/* pack/fit.h: into which row a document goes (pack): the first with room for it, or the one where
+ * the least room is left. Owner: the run, for one window of documents.
+ *
+ * First fit asks a segment tree over the rows for the leftmost with room enough: O(log n). Best fit
+ * keeps the rows of each amount of room on a stack, and finds the least amount that is enough in a
+ * bitmap of three levels: O(1). Of rows with the same room the one that was filled last is taken.
+ * (Johnson, Demers, Ullman, Garey, Graham: Worst-case performance bounds for simple one-dimensional
+ * packing algorithms, 1974.)
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LEAT_FIT_LENGTH_MAX (1U << 20)
+
+struct leat_fit;
+
+/* For at most n_max rows of `length` elements; NULL when memory is out. */
+struct leat_fit *leat_fit_new(bool is_best, uint32_t length, uint32_t n_max);
+struct leat_fit *leat_fit_free(struct leat_fit *fit);
+/* The row, from 0, in which n elements (1..length) now are; a new one if there was no room. */
+uint32_t leat_fit_place(struct leat_fit *fit, uint32_t n);
+uint32_t leat_fit_n_rows(const struct leat_fit *fit);
+/* Forgets all rows. */
+void leat_fit_reset(struct leat_fit *fit);
+/* Bytes that it takes. */
+uint64_t leat_fit_bytes(bool is_best, uint32_t length, uint32_t n_max);

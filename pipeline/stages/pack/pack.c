@@ -1,0 +1,379 @@
+/* pack.c: several documents into one row of fixed length, so that little of it is padding. Here are
+ * the arguments and the plan; which documents come together is pack/packing.c.
+ *
+ * What leaves is a bundle of references, whose documents are copied side by side when the batch is
+ * made; positions, segments, masks and labels are made then too. A document is never cut unless
+ * `split` is set. Only the fields that are packed go on: a row of several documents has no one
+ * number that is true of all.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/block/scalar.h"
+#include "pipeline/stages/pack/packing.h"
+#include "pipeline/stages/shared_fill.h"
+
+struct pack {
+    struct leat_config base;
+    struct leat_texts fields;
+    int64_t length;
+    int how;
+    int64_t window;
+    bool split;
+    struct leat_token_value value;
+    const char *labels;
+    int64_t ignore_index;
+    const char *mask;
+    const char *position_ids;
+    const char *segment_ids;
+    const char *cu_seqlens;
+
+    struct leat_parts parts;
+    struct leat_packing packing;
+    bool has_long_rows; /* there may be documents that fit no row */
+    bool has_labels;
+    bool overrules; /* `value` stands where the tokenizer says another */
+};
+
+static const char *const hows[] = {"concat", "first_fit", "best_fit", NULL};
+
+static const struct leat_arg args[] = {
+    {.name = "fields",
+     .type = LEAT_ARG_FIELDS,
+     .offset = offsetof(struct pack, fields),
+     .is_required = true,
+     .min = 1,
+     .max = LEAT_PARTS_MAX,
+     .help = "lists that are packed, in step with one another; other fields are left behind"},
+    {.name = "length",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct pack, length),
+     .is_positional = true,
+     .is_required = true,
+     .min = 1,
+     .max = LEAT_FIT_LENGTH_MAX,
+     .help = "elements of a row; a longer document is a bad record, unless it is split"},
+    {.name = "how",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct pack, how),
+     .fallback = "best_fit",
+     .choices = hows,
+     .help = "documents as they come, or those of a `window` from long to short, each into the "
+             "first row with room for it or into the one that it fills best"},
+    {.name = "window",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct pack, window),
+     .fallback = "4096",
+     .min = 1,
+     .max = 65536,
+     .help = "documents that are packed together, with first_fit and best_fit"},
+    {.name = "split",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct pack, split),
+     .fallback = "false",
+     .help = "documents may be cut: by concat where a row ends, else where they are longer than "
+             "one"},
+    {.name = "value",
+     .type = LEAT_ARG_TOKEN,
+     .offset = offsetof(struct pack, value),
+     .help = "what follows the last document of a row: a number, or a token of the tokenizer, as "
+             "\"[PAD]\"; may be left out if the tokenizer says it"},
+    {.name = "labels",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct pack, labels),
+     .help =
+         "one of the fields, or the name of a copy of the first, as int64: the first element of "
+         "each document, which no other may predict, and padding are `ignore_index`; so they "
+         "are in the labels of `causal_labels`, named or not"},
+    {.name = "ignore_index",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct pack, ignore_index),
+     .fallback = "-100",
+     .min = -9e15,
+     .max = 9e15,
+     .help = "what labels have where there is nothing to learn; left out: -100, or what "
+             "`causal_labels` was given"},
+    {.name = "mask",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct pack, mask),
+     .help = "name of an int32 tensor of the same shape: 1 for elements, 0 for padding"},
+    {.name = "position_ids",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct pack, position_ids),
+     .help = "name of an int32 tensor of the same shape: 0, 1, .. in each document; padding 0"},
+    {.name = "segment_ids",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct pack, segment_ids),
+     .help = "name of an int32 tensor of the same shape: 1 in the first document of a row, 2 in "
+             "the next, ..; padding 0"},
+    {.name = "cu_seqlens",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct pack, cu_seqlens),
+     .help = "name of an int32 tensor: where documents start in the batch, rows end to end, and "
+             "its end; the padding of a row counts as one more document"},
+    LEAT_ARGS_END,
+};
+
+static int check(struct leat_config *config, struct leat_error *err) {
+    const struct pack *self = (const struct pack *)config;
+
+    if (self->how == LEAT_PACK_CONCAT && leat_config_given(config, "window"))
+        return leat_config_error(config, "window", err,
+                                 "has an effect only with first_fit and best_fit");
+    return 0;
+}
+
+/* ---- plan ---- */
+
+/* A packed list is padded to the row's length, here and now. */
+static int finish_field(struct pack *self, struct leat_field *field, bool are_labels,
+                        struct leat_error *err) {
+    uint64_t element;
+
+    field->is_padded = true;
+    field->max_length = field->pad_length = (uint64_t)self->length;
+    if (are_labels) {
+        self->has_labels = true;
+        field->made = LEAT_MADE_AS_LABELS;
+        if (!field->is_labels && leat_dtype_is_integer(field->dtype))
+            field->dtype = LEAT_DTYPE_INT64;
+        if (!field->is_labels || leat_config_given(&self->base, "ignore_index"))
+            field->pad_value = (double)self->ignore_index;
+        field->is_annotation = field->is_labels = true;
+    } else if (leat_config_given(&self->base, "value") &&
+               !(field->is_annotation && field->has_pad_value)) {
+        double own = field->has_pad_value ? field->pad_value : (double)NAN;
+        int r = leat_fill_number(&self->base, "value", &self->value, field, &field->pad_value, err);
+
+        if (r < 0)
+            return r;
+        self->overrules |= own == own && own != field->pad_value;
+    } else if (!field->has_pad_value) {
+        return leat_config_error(&self->base, NULL, err,
+                                 "nothing says what to pad \"%s\" with: give `value`, a number or "
+                                 "a token as \"[PAD]\" (0 is rarely right)",
+                                 field->name);
+    }
+    field->has_pad_value = true;
+    if (leat_scalar_store_double(&element, field->dtype, 0, field->pad_value) < 0)
+        return leat_config_error(&self->base, are_labels ? "ignore_index" : "value", err,
+                                 "%.17g is no %s, as is \"%s\"", field->pad_value,
+                                 leat_dtype_name(field->dtype), field->name);
+    return 0;
+}
+
+/* The field that is named `labels` is one of those that are packed: *ret_is_among. */
+static int plan_fields(struct pack *self, struct leat_planner *planner, bool *ret_is_among,
+                       struct leat_error *err) {
+    int r = 0;
+
+    *ret_is_among = false;
+    for (size_t i = 0; r == 0 && i < self->parts.n; i++) {
+        bool are_labels = self->labels && strcmp(self->fields.items[i], self->labels) == 0;
+        struct leat_field *field = NULL;
+
+        r = leat_parts_add(&self->parts, planner, &self->base, &self->fields, i, &field, err);
+        if (r == 0 && are_labels && i == 0)
+            r = leat_config_error(&self->base, "labels", err,
+                                  "\"%s\" comes first in `fields`: labels are another one, or a "
+                                  "copy under another name",
+                                  self->labels);
+        if (r == 0)
+            r = finish_field(self, field, are_labels || field->is_labels, err);
+        *ret_is_among |= are_labels;
+    }
+    return r;
+}
+
+/* A column that is made with the batch, of the first field. */
+static int add_made(struct pack *self, struct leat_planner *planner, const char *arg,
+                    const char *name, enum leat_making made, struct leat_error *err) {
+    struct leat_field *field;
+    uint32_t column;
+    int r;
+
+    if (!name)
+        return 0;
+    for (size_t i = 0; i < planner->n_names; i++)
+        if (strcmp(planner->names[i].name, name) == 0)
+            for (size_t k = 0; k < self->parts.n; k++)
+                if (planner->names[i].column == self->parts.to[k])
+                    return leat_config_error(&self->base, arg, err,
+                                             "\"%s\" is one of `fields`: give it another name",
+                                             name);
+    r = leat_planner_add(planner, &self->base, arg, name, LEAT_DTYPE_INT32, true, &column, &field,
+                         err);
+    if (r < 0)
+        return r;
+    field->made = made;
+    field->of = self->parts.to[0];
+    if (made != LEAT_MADE_AS_LABELS)
+        return 0;
+    field->of = self->parts.of[0];
+    field->dtype = leat_planner_field(planner, self->parts.to[0])->dtype;
+    return finish_field(self, field, true, err);
+}
+
+/* Only what was packed goes on. */
+static int leave_others(struct pack *self, struct leat_planner *planner, bool is_among,
+                        struct leat_error *err) {
+    const char *made[] = {is_among ? NULL : self->labels, self->mask, self->position_ids,
+                          self->segment_ids, self->cu_seqlens};
+    char *names[LEAT_PARTS_MAX + 5];
+    struct leat_texts texts = {.items = names};
+
+    for (size_t i = 0; i < self->fields.n_items; i++)
+        names[texts.n_items++] = self->fields.items[i];
+    for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)
+        if (made[i])
+            names[texts.n_items++] = (char *)(uintptr_t)made[i];
+    return leat_planner_select(planner, &self->base, NULL, &texts, err);
+}
+
+static int plan_made(struct pack *self, struct leat_planner *planner, bool is_among,
+                     struct leat_error *err) {
+    int r =
+        add_made(self, planner, "labels", is_among ? NULL : self->labels, LEAT_MADE_AS_LABELS, err);
+
+    if (r == 0)
+        r = add_made(self, planner, "mask", self->mask, LEAT_MADE_AS_MASK, err);
+    if (r == 0)
+        r = add_made(self, planner, "position_ids", self->position_ids, LEAT_MADE_AS_POSITIONS,
+                     err);
+    if (r == 0)
+        r = add_made(self, planner, "segment_ids", self->segment_ids, LEAT_MADE_AS_SEGMENTS, err);
+    if (r == 0)
+        r = add_made(self, planner, "cu_seqlens", self->cu_seqlens, LEAT_MADE_AS_CU_SEQLENS, err);
+    return r < 0 ? r : leave_others(self, planner, is_among, err);
+}
+
+/* Windows of chunk have a known length; documents are looked at in the pass. */
+static int plan_lengths(struct pack *self, const struct leat_planner *planner,
+                        struct leat_error *err) {
+    uint64_t longest = leat_planner_field(planner, self->parts.from[0])->max_length;
+
+    self->has_long_rows = !self->split && !self->parts.are_cut;
+    if (self->split || !self->parts.are_cut || longest <= (uint64_t)self->length)
+        return 0;
+    return leat_config_error(&self->base, "length", err,
+                             "%lld is less than the %llu elements of a window of chunk: make one "
+                             "of them fit, or set `split`",
+                             (long long)self->length, (unsigned long long)longest);
+}
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    struct pack *self = (struct pack *)config;
+    bool is_among;
+    int r;
+
+    if (planner->is_packed)
+        return leat_config_error(config, NULL, err, "only one pack is possible in a stream");
+    r = leat_parts_find(&self->parts, planner, config, &self->fields, err);
+    if (r == 0)
+        r = plan_lengths(self, planner, err);
+    if (r == 0)
+        r = plan_fields(self, planner, &is_among, err);
+    if (r == 0)
+        r = plan_made(self, planner, is_among, err);
+    if (r == 0 && !self->has_labels && leat_config_given(config, "ignore_index"))
+        r = leat_config_error(config, "ignore_index", err, "has an effect only with labels");
+    self->packing = (struct leat_packing){
+        .how = (enum leat_packing_how)self->how,
+        .column = self->parts.of[0],
+        .length = (uint32_t)self->length,
+        .window = (uint32_t)self->window,
+        .splits = self->split,
+    };
+    planner->is_packed = true;
+    return r;
+}
+
+/* Labels were of the dtype of the ids once, those of causal_labels were packed as any list, and
+ * `value` gave way to what the tokenizer says. */
+static unsigned revision(const struct leat_config *config) {
+    const struct pack *self = (const struct pack *)config;
+
+    return self->has_labels || self->overrules ? 1 : 0;
+}
+
+/* ---- the half in the pass ---- */
+
+static int map_rows(const struct leat_config *config, struct leat_map *map,
+                    struct leat_error *err) {
+    const struct pack *self = (const struct pack *)config;
+    const struct leat_column *first = leat_map_column(map, self->parts.of[0]);
+
+    (void)err;
+    if (!self->parts.are_cut)
+        leat_parts_check(&self->parts, map);
+    for (uint32_t row = 0; self->has_long_rows && row < map->block->n_rows; row++)
+        if (first->lengths[row] > (uint64_t)self->length)
+            leat_map_reject(map, row, self->fields.items[0],
+                            "has %u elements, more than pack.length %lld; set max_length or chunk "
+                            "to cut it, or `split`",
+                            first->lengths[row], (long long)self->length);
+    return 0;
+}
+
+/* ---- the half on references ---- */
+
+static int start(const struct leat_config *config, void *state, const struct leat_order_key *key,
+                 struct leat_error *err) {
+    (void)key;
+    return leat_packer_start(state, &((const struct pack *)config)->packing, err);
+}
+
+static int push(const struct leat_config *config, void *state, struct leat_ref ref,
+                struct leat_order_sink *down, struct leat_error *err) {
+    (void)config;
+    return leat_packer_push(state, ref, down, err);
+}
+
+static int finish(const struct leat_config *config, void *state, struct leat_order_sink *down,
+                  struct leat_error *err) {
+    (void)config;
+    return leat_packer_finish(state, down, err);
+}
+
+static void stop(const struct leat_config *config, void *state) {
+    (void)config;
+    leat_packer_stop(state);
+}
+
+static void holding(const struct leat_config *config, uint64_t *ret_rows, uint64_t *ret_bytes) {
+    leat_packing_holds(&((const struct pack *)config)->packing, ret_rows, ret_bytes);
+}
+
+static uint64_t state_bytes(const void *state) {
+    return leat_packer_bytes(state);
+}
+
+/* Rows that documents are cut to are all full. */
+static bool counts_by_order(const struct leat_config *config) {
+    const struct pack *self = (const struct pack *)config;
+
+    return self->how != LEAT_PACK_CONCAT || !self->split;
+}
+
+const struct leat_stage_ops leat_stage_pack = {
+    .name = "pack",
+    .summary = "packs several documents into each row of a fixed length",
+    .example = "{ fields: [input_ids], length: 4096, how: best_fit, position_ids: position_ids }",
+    .kind = LEAT_STAGE_ORDER,
+    .counts_by_order = counts_by_order,
+    .args = args,
+    .config_size = sizeof(struct pack),
+    .check = check,
+    .plan = plan,
+    .revision = revision,
+    .map = map_rows,
+    .has_windows = true,
+    .state_size = sizeof(struct leat_packer),
+    .holding = holding,
+    .state_bytes = state_bytes,
+    .start = start,
+    .push = push,
+    .finish = finish,
+    .stop = stop,
+};

@@ -1,0 +1,316 @@
+/* tokenize.c: text to token ids: by the tokenizer of a model, or by a vocabulary. What the two have
+ * in common; see tokenize/tokenize.h.
+ */
+#include <string.h>
+
+#include "pipeline/stages/tokenize/tokenize.h"
+#include "pipeline/tokenizer/chartrie.h"
+#include "pipeline/tokenizer/tokenizer.h"
+
+static const char *const encodings[] = {"raw", "byte_level", "metaspace", NULL};
+static const char *const modes[] = {"shortest", "greedy", "random", NULL};
+static const char *const unknowns[] = {"error", "skip", "unk", NULL};
+static const char *const sides[] = {"right", "left", NULL};
+static const char *const truncations[] = {"longest_first", "only_first", "only_second",
+                                          "do_not_truncate", NULL};
+
+static const struct leat_arg args[] = {
+    {.name = "input",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct leat_tokenize, input),
+     .help = "the text that is tokenized; left out: the one that a stage made last, or the only "
+             "one that the source has"},
+    {.name = "output",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct leat_tokenize, output),
+     .help = "name of the list of int32 token ids; left out: input_ids"},
+    {.name = "vocab",
+     .type = LEAT_ARG_PATH,
+     .offset = offsetof(struct leat_tokenize, vocab),
+     .help =
+         "the vocabulary: one token a line (numbered from 0, never stripped), JSON {token: id}, "
+         "or a tokenizer.json, of which only the vocabulary counts. This or `tokenizer`"},
+    {.name = "tokenizer",
+     .type = LEAT_ARG_PATH,
+     .offset = offsetof(struct leat_tokenize, tokenizer_path),
+     .is_positional = true,
+     .help = "the tokenizer of a model, for the ids that Hugging Face tokenizers gives: a "
+             "tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their directory. This "
+             "or `vocab`"},
+    {.name = "vocab_encoding",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct leat_tokenize, vocab_encoding),
+     .fallback = "raw",
+     .choices = encodings,
+     .help = "`vocab`: how it writes bytes: as they are, in GPT-2's alphabet (\"Ġthe\"), or with "
+             "U+2581 for blanks and <0xNN> for bytes"},
+    {.name = "mode",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct leat_tokenize, mode),
+     .fallback = "shortest",
+     .choices = modes,
+     .help = "`vocab`: the fewest tokens or least total score; the longest token at each place; or "
+             "drawn "
+             "at random, keyed by record"},
+    {.name = "unknown",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct leat_tokenize, unknown),
+     .fallback = "error",
+     .choices = unknowns,
+     .help = "`vocab`: a character that no token covers: the record is bad, it is left out, or it "
+             "becomes "
+             "unk_id"},
+    {.name = "unk_id",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_tokenize, unk_id),
+     .min = 0,
+     .max = INT32_MAX,
+     .help =
+         "`vocab`: the id of an unknown character; may be left out if a tokenizer.json says it"},
+    {.name = "scores",
+     .type = LEAT_ARG_PATH,
+     .offset = offsetof(struct leat_tokenize, scores),
+     .help =
+         "`vocab`: one number a line, the cost of id 0, 1, ...: the least total wins. A Unigram "
+         "vocabulary brings its own (minus the log probability)"},
+    {.name = "bos_id",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_tokenize, bos_id),
+     .min = 0,
+     .max = INT32_MAX,
+     .help = "`vocab`: put before each text"},
+    {.name = "eos_id",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_tokenize, eos_id),
+     .min = 0,
+     .max = INT32_MAX,
+     .help = "`vocab`: put behind each text"},
+    {.name = "max_length",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_tokenize, max_length),
+     .min = 1,
+     .max = 1 << 28,
+     .help = "ids of a row at most, bos, eos and special tokens included; those are kept when a "
+             "text is cut. With `tokenizer` its file may say it"},
+    {.name = "truncation_side",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct leat_tokenize, truncation_side),
+     .choices = sides,
+     .help = "which end of a text that is too long is cut off: right, unless the file of the "
+             "`tokenizer` "
+             "says left"},
+    {.name = "seed",
+     .type = LEAT_ARG_INT,
+     .offset = offsetof(struct leat_tokenize, seed),
+     .fallback = "0",
+     .min = 0,
+     .max = 9e15,
+     .help = "of mode random, and of a tokenizer with dropout: another seed draws other tokens"},
+    {.name = "add_special_tokens",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct leat_tokenize, add_special_tokens),
+     .fallback = "true",
+     .help = "`tokenizer`: with the special tokens that it puts around texts, such as [CLS]; for a "
+             "text of `chat`, which has its own, false unless it is said"},
+    {.name = "pair",
+     .type = LEAT_ARG_FIELD,
+     .offset = offsetof(struct leat_tokenize, pair),
+     .help = "`tokenizer`: a second text, tokenized as a pair with the first"},
+    {.name = "truncation",
+     .type = LEAT_ARG_CHOICE,
+     .offset = offsetof(struct leat_tokenize, truncation),
+     .choices = truncations,
+     .help = "`tokenizer`: which of two texts is cut: as its file says, else the longer one first; "
+             "do_not_truncate: none, whatever the file says"},
+    {.name = "bos",
+     .type = LEAT_ARG_TEXT,
+     .offset = offsetof(struct leat_tokenize, bos),
+     .help =
+         "`tokenizer`: a token, as \"<s>\", that is put in front where it does not do so itself"},
+    {.name = "eos",
+     .type = LEAT_ARG_TEXT,
+     .offset = offsetof(struct leat_tokenize, eos),
+     .help = "`tokenizer`: a token that is put behind where it does not do so itself"},
+    {.name = "return_offsets_mapping",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct leat_tokenize, return_offsets_mapping),
+     .fallback = "false",
+     .help = "`tokenizer`: adds `offset_mapping`, a list of int32 with two numbers a token: where "
+             "it starts and ends in its text, in characters (0, 0: it stands for none)"},
+    {.name = "return_token_type_ids",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct leat_tokenize, return_token_type_ids),
+     .fallback = "false",
+     .help = "`tokenizer`: adds `token_type_ids`, a list of int32 with a number a token: which "
+             "text it belongs to, as the tokenizer has it"},
+    {.name = "return_assistant_tokens_mask",
+     .type = LEAT_ARG_BOOL,
+     .offset = offsetof(struct leat_tokenize, return_assistant_tokens_mask),
+     .fallback = "false",
+     .help = "`tokenizer`: adds `assistant_masks`, a list of int32: 1 for tokens of what the "
+             "assistant says in a text of `chat` or `instruction`, else 0"},
+    LEAT_ARGS_END,
+};
+
+static const struct leat_tokenize_side *side_of(const struct leat_tokenize *self) {
+    return self->tokenizer_path ? &leat_tokenize_model : &leat_tokenize_vocab;
+}
+
+/* Arguments of the other side have no effect: they were meant otherwise. */
+static int check_args(const struct leat_tokenize *self, struct leat_error *err) {
+    bool is_model = self->tokenizer_path;
+    const struct leat_tokenize_side *other = is_model ? &leat_tokenize_vocab : &leat_tokenize_model;
+
+    for (const char *const *arg = other->args; *arg; arg++)
+        if (leat_config_given(&self->base, *arg))
+            return leat_config_error(
+                &self->base, *arg, err, "has an effect only with `%s`, not with `%s`",
+                is_model ? "vocab" : "tokenizer", is_model ? "tokenizer" : "vocab");
+    return 0;
+}
+
+static int check(struct leat_config *config, struct leat_error *err) {
+    const struct leat_tokenize *self = (const struct leat_tokenize *)config;
+    int r;
+
+    if (!self->vocab && !self->tokenizer_path)
+        return leat_config_error(config, NULL, err,
+                                 "give `tokenizer` (the tokenizer of a model: a tokenizer.json or "
+                                 "its directory) or `vocab` (a list of tokens)");
+    if (self->vocab && self->tokenizer_path)
+        return leat_config_error(config, "vocab", err,
+                                 "`tokenizer` brings its own vocabulary: give only one of the two");
+    r = check_args(self, err);
+    return r < 0 ? r : side_of(self)->check(self, err);
+}
+
+static int load(struct leat_config *config, const struct leat_opener *opener,
+                struct leat_error *err) {
+    struct leat_tokenize *self = (struct leat_tokenize *)config;
+
+    leat_blake2b_init(&self->contents);
+    return side_of(self)->load(self, opener, err);
+}
+
+static void unload(struct leat_config *config) {
+    struct leat_tokenize *self = (struct leat_tokenize *)config;
+
+    self->trie = leat_chartrie_free(self->trie);
+    self->tokenizer = leat_tokenizer_free(self->tokenizer);
+}
+
+static void digest(const struct leat_config *config, struct leat_blake2b *state) {
+    struct leat_blake2b contents = ((const struct leat_tokenize *)config)->contents;
+    uint8_t hash[LEAT_DIGEST_BYTES];
+
+    leat_blake2b_final(&contents, hash);
+    leat_blake2b_update(state, hash, sizeof(hash));
+}
+
+static const struct leat_contents *contents(const struct leat_config *config) {
+    return &((const struct leat_tokenize *)config)->files;
+}
+
+/* The field's column, which must be text. */
+static int find_text(const struct leat_tokenize *self, struct leat_planner *planner,
+                     const char *arg, const char *name, uint32_t *ret_column,
+                     struct leat_error *err) {
+    int r = leat_planner_find(planner, &self->base, arg, name, ret_column, err);
+    enum leat_dtype dtype;
+
+    if (r < 0)
+        return r;
+    dtype = leat_planner_field(planner, *ret_column)->dtype;
+    if (dtype != LEAT_DTYPE_TEXT)
+        return leat_config_error(&self->base, arg, err,
+                                 "`%s` is %s, but only text can be tokenized: make a text of it "
+                                 "with `template`",
+                                 name, leat_dtype_name(dtype));
+    return 0;
+}
+
+static int plan(struct leat_config *config, struct leat_planner *planner, struct leat_error *err) {
+    struct leat_tokenize *self = (struct leat_tokenize *)config;
+    struct leat_field *field;
+    int r = leat_planner_default_text(planner, config, "input", &self->input, err);
+
+    if (r == 0)
+        r = leat_config_default(&self->output, "input_ids", err);
+    if (r == 0)
+        r = find_text(self, planner, "input", self->input, &self->input_column, err);
+    if (r == 0 && self->pair)
+        r = find_text(self, planner, "pair", self->pair, &self->pair_column, err);
+    if (r == 0)
+        r = leat_planner_add(planner, config, "output", self->output, LEAT_DTYPE_INT32, true,
+                             &self->output_column, &field, err);
+    if (r < 0)
+        return r;
+    field->tokenizer = config;
+    field->has_pad_value = self->pad_id >= 0;
+    field->pad_value = (double)self->pad_id;
+    r = side_of(self)->plan ? side_of(self)->plan(self, planner, err) : 0;
+    field->max_length = (uint64_t)self->max_length;
+    return r;
+}
+
+static void reject_long(const struct leat_tokenize *self, struct leat_map *map) {
+    const struct leat_column *ids = leat_map_column(map, self->output_column);
+
+    for (uint32_t row = 0; row < map->block->n_rows; row++)
+        if (ids->lengths[row] > map->max_tokens)
+            leat_map_reject(map, row, self->input, "%u tokens, more than max_tokens (%llu)",
+                            ids->lengths[row], (unsigned long long)map->max_tokens);
+}
+
+static int map_rows(const struct leat_config *config, struct leat_map *map,
+                    struct leat_error *err) {
+    const struct leat_tokenize *self = (const struct leat_tokenize *)config;
+    int r = side_of(self)->map(self, map, err);
+
+    if (r == 0 && map->max_tokens)
+        reject_long(self, map);
+    return r;
+}
+
+static int workspace_new(const struct leat_config *config, void **ret_workspace,
+                         struct leat_error *err) {
+    const struct leat_tokenize *self = (const struct leat_tokenize *)config;
+
+    return self->tokenizer ? leat_tokenize_workspace_new(self, ret_workspace, err) : 0;
+}
+
+static bool varies(const struct leat_config *config) {
+    const struct leat_tokenize *self = (const struct leat_tokenize *)config;
+
+    return self->tokenizer ? leat_tokenizer_has_chance(self->tokenizer)
+                           : strcmp(modes[self->mode], "random") == 0;
+}
+
+static void memory(const struct leat_config *config, size_t *ret_loaded, size_t *ret_workspace) {
+    const struct leat_tokenize *self = (const struct leat_tokenize *)config;
+
+    if (!self->tokenizer)
+        return;
+    *ret_loaded = leat_tokenizer_n_bytes(self->tokenizer);
+    *ret_workspace = leat_tokenizer_context_max_bytes(self->tokenizer);
+}
+
+const struct leat_stage_ops leat_stage_tokenize = {
+    .name = "tokenize",
+    .summary = "turns a text into token ids by the tokenizer of a model, or by a vocabulary",
+    .example = "{ input: text, output: input_ids, tokenizer: tokenizer.json, max_length: 64 }",
+    .kind = LEAT_STAGE_MAP,
+    .args = args,
+    .config_size = sizeof(struct leat_tokenize),
+    .check = check,
+    .load = load,
+    .unload = unload,
+    .digest = digest,
+    .contents = contents,
+    .plan = plan,
+    .map = map_rows,
+    .workspace_new = workspace_new,
+    .workspace_free = leat_tokenize_workspace_free,
+    .memory = memory,
+    .varies = varies,
+};

@@ -1,0 +1,72 @@
+/* tokenize/tokenize.h: the stage `tokenize` and its two sides: a CharTrie over any vocabulary
+ * (tokenize/vocab.c) and the tokenizer of a model, as Hugging Face has it
+ * (tokenize/model.c). Which one it is, is said by `vocab` or `tokenizer`.
+ */
+#pragma once
+
+#include "pipeline/stage/stage.h"
+
+struct leat_chartrie;
+struct leat_tokenizer;
+
+struct leat_tokenize {
+    struct leat_config base;
+    const char *input;
+    const char *output;
+    int64_t max_length;
+    int truncation_side;
+    int64_t seed;
+
+    /* vocab */
+    const char *vocab;
+    int vocab_encoding;
+    int mode;
+    int unknown;
+    int64_t unk_id;
+    const char *scores;
+    int64_t bos_id;
+    int64_t eos_id;
+
+    /* tokenizer */
+    const char *tokenizer_path;
+    const char *pair;
+    bool add_special_tokens;
+    int truncation;
+    bool return_offsets_mapping;
+    bool return_token_type_ids;
+    bool return_assistant_tokens_mask;
+    const char *bos;
+    const char *eos;
+
+    /* made of them */
+    struct leat_blake2b contents; /* of the files that were read, */
+    struct leat_contents files;   /* and of each of them */
+    uint32_t input_column, output_column;
+    int64_t pad_id; /* -1: not known */
+
+    struct leat_chartrie *trie;
+
+    struct leat_tokenizer *tokenizer;
+    int32_t first_id, last_id; /* put around what the tokenizer gives; -1: none */
+    uint32_t pair_column, types_column, offsets_column, masks_column;
+    int32_t parts_column; /* what of the text the model is to say, see shared_loss.h; -1: unknown */
+    uint32_t loss_column; /* made of that */
+};
+
+/* One side of the stage. Its functions are those of struct leat_stage_ops. */
+struct leat_tokenize_side {
+    const char *const *args; /* that have a meaning only here; NULL-terminated */
+    int (*check)(const struct leat_tokenize *self, struct leat_error *err);
+    int (*load)(struct leat_tokenize *self, const struct leat_opener *opener,
+                struct leat_error *err);
+    int (*plan)(struct leat_tokenize *self, struct leat_planner *planner, struct leat_error *err);
+    int (*map)(const struct leat_tokenize *self, struct leat_map *map, struct leat_error *err);
+};
+
+extern const struct leat_tokenize_side leat_tokenize_vocab;
+extern const struct leat_tokenize_side leat_tokenize_model;
+
+/* Of the side `tokenizer`; with `vocab` there is none. */
+int leat_tokenize_workspace_new(const struct leat_tokenize *self, void **ret_workspace,
+                                struct leat_error *err);
+void leat_tokenize_workspace_free(void *workspace);

@@ -1,0 +1,187 @@
+/* cache_job.c: the CACHE job: looks for the cache of the data as it is now, or writes what was made
+ * of it. Any thread; job.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/cache/index_key.h"
+#include "pipeline/io/state_folder.h"
+#include "pipeline/work/job.h"
+
+#define INDEX_BYTES (INT64_C(1) << 30)
+#define INDEX_FILES 4096
+
+static struct leat_cache_limits limits_of(const struct leat_cache_job *job) {
+    struct leat_cache_limits none = {.max_size = 0};
+
+    if (job->is_index)
+        return (struct leat_cache_limits){.max_size = INDEX_BYTES, .max_files = INDEX_FILES};
+    if (job->n_shards > 0)
+        return none;
+    return (struct leat_cache_limits){.max_size = job->plan->options.cache.max_size,
+                                      .max_age = job->plan->options.cache.max_age};
+}
+
+static int find_identity(struct leat_cache_job *job, struct leat_cache_identity *ret_identity,
+                         struct leat_error *err) {
+    int r = leat_cache_key(job->plan, job->opener, &job->data, ret_identity, err);
+
+    if (r == 0 && job->n_shards > 0) {
+        ret_identity->shard = job->shard;
+        ret_identity->n_shards = job->n_shards;
+    }
+    if (r == 0 && job->is_index)
+        leat_index_key(job->has_columns, ret_identity);
+    return r;
+}
+
+static bool is_of(const struct leat_cache_job *job, const struct leat_cache_identity *identity) {
+    return job->file && memcmp(&job->file->identity, identity, sizeof(*identity)) == 0;
+}
+
+/* The bytes that a row takes in a block, at least. */
+static uint64_t row_bytes(const struct leat_cache_job *job) {
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; (!job->is_index || job->has_columns) && i < job->plan->n_columns; i++)
+        n += job->plan->is_kept[i];
+    return n;
+}
+
+/* What is done with a frame before its block is read goes by its head, which may be a lie: such a
+ * block is of no file of the stream, of more bytes than are read at once, or too small for its
+ * rows. */
+static int check_frames(const struct leat_cache_job *job, struct leat_error *err) {
+    const struct leat_cache_file *file = job->found.file;
+    uint64_t max_record = (uint64_t)job->plan->options.max_record_bytes;
+    uint64_t max_block = leat_knob_max(LEAT_KNOB_BLOCK_BYTES);
+    uint64_t max_bytes = 2 * (max_record > max_block ? max_record : max_block);
+    uint64_t n = row_bytes(job);
+
+    for (size_t i = 0; i < file->n_frames; i++) {
+        const struct leat_cache_frame *frame = &file->frames[i];
+
+        if (frame->span.file >= job->plan->source->files.n_paths ||
+            frame->span.n_bytes > max_bytes || frame->n_rows * n > frame->n_bytes)
+            return leat_error_set(
+                err, -EBADMSG,
+                "%.300s: the cache is damaged: the block at byte %llu cannot have "
+                "%u records; remove that cache",
+                job->folder, (unsigned long long)frame->position, frame->span.n_records);
+    }
+    return 0;
+}
+
+static int open_cache(struct leat_cache_job *job, struct leat_error *err) {
+    struct leat_cache_limits limits = limits_of(job);
+    struct leat_cache_identity identity;
+    char *description;
+    int r = leat_data_watch_look(job->watch, SIZE_MAX, err);
+
+    job->has_changed = r < 0;
+    if (r == 0)
+        r = find_identity(job, &identity, err);
+    if (r < 0)
+        return r;
+    job->is_same = job->is_settled && is_of(job, &identity);
+    if (job->is_same)
+        return 0;
+    if (job->is_builder) /* the data changed: who knows from where on */
+        leat_cache_store_discard(job->folder, job->file);
+    if (job->is_index && !job->plan->index_path)
+        (void)leat_state_folder_make(job->folder);
+    description = leat_cache_describe(job->plan);
+    r = description ? leat_cache_store_open(job->folder, &identity, description, &limits,
+                                            job->may_build, &job->found, err)
+                    : leat_error_oom(err);
+    free(description);
+    if (r == 0 && job->found.file)
+        job->found.file->is_cheap = job->is_index;
+    if (r == 0 && job->begins_anew && job->found.is_builder)
+        r = leat_cache_file_clear(job->found.file, err);
+    if (r == 0 && job->found.file)
+        r = check_frames(job, err);
+    if (r == -EBADMSG) {
+        if (job->found.is_builder)
+            leat_cache_store_discard(job->folder, job->found.file);
+        leat_cache_file_unref(job->found.file);
+        job->found = (struct leat_cache_found){.file = NULL};
+    }
+    return r;
+}
+
+static uint64_t count_bytes(const struct leat_cache_job *job) {
+    uint64_t n_bytes = 0;
+
+    for (const struct leat_cache_item *item = job->items; item; item = item->next)
+        n_bytes += leat_cache_frame_size(&item->frame);
+    return n_bytes;
+}
+
+/* Blocks of a file that was touched since its key was taken may be of neither state of it. */
+static int check_sources(struct leat_cache_job *job, struct leat_error *err) {
+    const struct leat_cache_item *last = NULL;
+    int r = 0;
+
+    for (const struct leat_cache_item *item = job->items; r == 0 && item; item = item->next) {
+        if (!last || last->frame.span.file != item->frame.span.file)
+            r = leat_cache_check_source(job->plan, job->opener, &job->data, item->frame.span.file,
+                                        err);
+        last = item;
+    }
+    return r;
+}
+
+/* The file knows no name of its own. */
+static int write_item(const struct leat_cache_job *job, const struct leat_cache_item *item,
+                      struct leat_error *err) {
+    struct leat_error own = LEAT_ERROR_INIT;
+    int r = leat_cache_file_write(job->file->fd, job->file->seed, &item->frame, item->bytes, &own);
+
+    return r < 0 ? leat_error_set(err, r, "%.300s: %s", job->folder, own.message) : 0;
+}
+
+static int write_items(struct leat_cache_job *job, struct leat_error *err) {
+    struct leat_cache_limits limits = limits_of(job);
+    uint64_t end = job->items->frame.position;
+    int r = check_sources(job, err);
+
+    if (r == 0)
+        r = leat_cache_store_make_room(job->folder, &limits, count_bytes(job), err);
+    for (const struct leat_cache_item *item = job->items; r == 0 && item; item = item->next) {
+        r = write_item(job, item, err);
+        job->n_written += r == 0;
+        end += r == 0 ? leat_cache_frame_size(&item->frame) : 0;
+    }
+    if (r < 0)
+        leat_cache_store_give_up(job->file, end);
+    return r;
+}
+
+/* What was made while the data changed is of neither state of it. */
+static int finish(struct leat_cache_job *job, struct leat_error *err) {
+    struct leat_cache_identity identity;
+    int r = find_identity(job, &identity, err);
+
+    if (r == 0 && !is_of(job, &identity))
+        r = leat_error_set(err, -ESTALE, "the data changed while it was cached");
+    if (r == 0)
+        r = leat_cache_store_finish(job->folder, job->file, err);
+    else
+        leat_cache_store_discard(job->folder, job->file);
+    return r;
+}
+
+int leat_cache_execute(struct leat_cache_job *job, struct leat_error *err) {
+    switch (job->task) {
+    case LEAT_CACHE_OPEN:
+        return open_cache(job, err);
+    case LEAT_CACHE_WRITE:
+        return write_items(job, err);
+    case LEAT_CACHE_FINISH:
+        return finish(job, err);
+    default:
+        return 0;
+    }
+}

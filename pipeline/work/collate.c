@@ -1,0 +1,350 @@
+/* collate.c: the COLLATE job: the rows of a batch straight into its slot, padded as they go. The
+ * one copy from token to trainer.
+ *
+ * A row is one reference, or a bundle of several that follow each other (pack). Any thread. The
+ * blocks are only read; the slot is this job's alone.
+ */
+#include <string.h>
+
+#include "pipeline/block/scalar.h"
+#include "pipeline/work/job.h"
+
+#define JOB_BYTES  (2U << 20) /* batches of one job, about */
+#define FILL_BYTES 2048       /* that are copied at once: they stay in the nearest cache */
+
+/* The references of a row: itself, or those of its bundle. */
+static const struct leat_ref *documents(const struct leat_ref *row, uint32_t *ret_n) {
+    *ret_n = row->row == LEAT_REF_BUNDLE ? row->bundle->n_refs : 1;
+    return row->row == LEAT_REF_BUNDLE ? row->bundle->refs : row;
+}
+
+static uint64_t longest(const struct leat_plan *plan, const struct leat_batch_refs *batch,
+                        uint32_t column) {
+    uint32_t length = 0;
+
+    for (uint32_t i = 0; i < batch->n_refs; i++) {
+        uint32_t n = leat_ref_elements(batch->refs[i], plan->fields, column);
+
+        length = n > length ? n : length;
+    }
+    return length;
+}
+
+/* Elements of every row of the tensor. */
+static uint64_t row_length(const struct leat_plan *plan, const struct leat_plan_tensor *tensor,
+                           const struct leat_batch_refs *batch) {
+    const struct leat_field *field = leat_plan_shaping(plan, &plan->fields[tensor->column]);
+
+    if (!field->is_list)
+        return 1;
+    if (field->is_padded && field->pad_length > 0)
+        return field->pad_length;
+    if (!field->is_padded && field->width > 0)
+        return field->width;
+    return leat_field_padded(field, longest(plan, batch, (uint32_t)(field - plan->fields)));
+}
+
+/* Documents of a row; what is left of it counts as one more. */
+static uint64_t n_segments(const struct leat_ref *row, uint64_t length) {
+    return row->bundle->n_refs + (row->bundle->n_elements < length);
+}
+
+static uint64_t n_elements(const struct leat_plan *plan, const struct leat_plan_tensor *tensor,
+                           const struct leat_batch_refs *batch, uint64_t length) {
+    uint64_t n = 1;
+
+    if (plan->fields[tensor->column].made != LEAT_MADE_AS_CU_SEQLENS)
+        return length * batch->n_refs;
+    for (uint32_t i = 0; i < batch->n_refs; i++)
+        n += n_segments(&batch->refs[i], length);
+    return n;
+}
+
+uint64_t leat_collate_need(const struct leat_plan *plan, const struct leat_batch_refs *batch) {
+    uint64_t total = leat_slot_head_bytes(plan->n_tensors);
+
+    if (plan->is_bounded)
+        return plan->slot_bytes;
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        const struct leat_plan_tensor *tensor = &plan->tensors[i];
+        uint64_t length = row_length(plan, tensor, batch);
+
+        total += leat_slot_align(n_elements(plan, tensor, batch, length) *
+                                 leat_dtype_size(tensor->dtype));
+    }
+    return total;
+}
+
+/* ---- values ---- */
+
+static void copy_scalars(uint8_t *target, const struct leat_batch_refs *batch, uint32_t column,
+                         size_t size) {
+    for (uint32_t i = 0; i < batch->n_refs; i++) {
+        const uint8_t *values = batch->refs[i].block->columns[column].values;
+
+        memcpy(target + i * size, values + batch->refs[i].row * size, size);
+    }
+}
+
+/* Repeats one element. What is there is copied behind itself, twice as much each time while it is
+ * still near: memcpy and memset store as fast as the machine can. */
+static void fill(uint8_t *target, size_t n_elements, const uint8_t *element, size_t size) {
+    size_t n_bytes = n_elements * size, n_done = size;
+
+    if (n_elements == 0)
+        return;
+    if (size == 1 || memcmp(element, element + 1, size - 1) == 0) {
+        memset(target, element[0], n_bytes);
+        return;
+    }
+    memcpy(target, element, size);
+    while (n_done < n_bytes) {
+        size_t n = n_done < FILL_BYTES ? n_done : FILL_BYTES;
+
+        n = n < n_bytes - n_done ? n : n_bytes - n_done;
+        memcpy(target + n_done, target, n);
+        n_done += n;
+    }
+}
+
+/* What a row has of the list: of a part, what it means; else all. */
+static const uint8_t *elements_of(const struct leat_ref *ref, const struct leat_field *field,
+                                  uint32_t column, size_t size, size_t *ret_n) {
+    bool is_part = field->made != LEAT_MADE_OF_RECORDS;
+    const struct leat_column *values = &ref->block->columns[is_part ? field->of : column];
+    size_t start = values->starts[ref->row];
+
+    *ret_n = values->lengths[ref->row];
+    if (is_part && ref->length != LEAT_REF_WHOLE) {
+        start += ref->start;
+        *ret_n = ref->length;
+    }
+    return (const uint8_t *)values->values + start * size;
+}
+
+static uint64_t copy_rows(uint8_t *target, const struct leat_batch_refs *batch,
+                          const struct leat_field *field, uint32_t column, size_t size,
+                          size_t length) {
+    uint64_t n_copied = 0;
+    uint8_t padding[8] = {0};
+
+    (void)leat_scalar_store_double(padding, field->dtype, 0, field->pad_value);
+    for (uint32_t i = 0; i < batch->n_refs; i++, target += length * size) {
+        size_t n = 0, n_fill;
+        const uint8_t *from = elements_of(&batch->refs[i], field, column, size, &n);
+
+        n_fill = length - n;
+        memcpy(target + (field->pad_left ? n_fill * size : 0), from, n * size);
+        fill(field->pad_left ? target : target + n * size, n_fill, padding, size);
+        n_copied += n;
+    }
+    return n_copied;
+}
+
+/* Integers to a dtype that holds them all. */
+static void copy_widened(uint8_t *target, enum leat_dtype dtype, const uint8_t *from,
+                         enum leat_dtype from_dtype, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        (void)leat_scalar_store_int(target, dtype, i, leat_scalar_int(from, from_dtype, i));
+}
+
+/* Rows of several documents, end to end, padded on the right. */
+static uint64_t copy_documents(uint8_t *target, const struct leat_plan *plan,
+                               const struct leat_batch_refs *batch, const struct leat_field *field,
+                               uint32_t column, size_t size, size_t length) {
+    enum leat_dtype dtype =
+        plan->fields[field->made == LEAT_MADE_OF_RECORDS ? column : field->of].dtype;
+    uint64_t n_copied = 0;
+    uint8_t padding[8] = {0};
+
+    (void)leat_scalar_store_double(padding, field->dtype, 0, field->pad_value);
+    for (uint32_t i = 0; i < batch->n_refs; i++, target += length * size) {
+        uint32_t n_documents;
+        const struct leat_ref *refs = documents(&batch->refs[i], &n_documents);
+        size_t at = 0, n = 0;
+
+        for (uint32_t k = 0; k < n_documents; k++, at += n) {
+            const uint8_t *from = elements_of(&refs[k], field, column, leat_dtype_size(dtype), &n);
+
+            if (dtype == field->dtype)
+                memcpy(target + at * size, from, n * size);
+            else
+                copy_widened(target + at * size, field->dtype, from, dtype, n);
+            if (field->made == LEAT_MADE_AS_LABELS)
+                memcpy(target + at * size, padding, size);
+        }
+        fill(target + at * size, length - at, padding, size);
+        n_copied += at;
+    }
+    return n_copied;
+}
+
+/* ---- what is made with the batch ---- */
+
+static void write_mask(int32_t *target, const struct leat_plan *plan,
+                       const struct leat_batch_refs *batch, uint32_t column, size_t length) {
+    bool is_left = plan->fields[column].pad_left;
+    const int32_t one = 1;
+
+    for (uint32_t i = 0; i < batch->n_refs; i++, target += length) {
+        size_t n = leat_ref_elements(batch->refs[i], plan->fields, column);
+        size_t first = is_left ? length - n : 0, behind = is_left ? 0 : n;
+
+        fill((uint8_t *)(target + first), n, (const uint8_t *)&one, sizeof(one));
+        memset(target + behind, 0, (length - n) * sizeof(*target));
+    }
+}
+
+static void write_starts(int32_t *target, const struct leat_batch_refs *batch) {
+    for (uint32_t i = 0; i < batch->n_refs; i++)
+        target[i] = (int32_t)batch->refs[i].start;
+}
+
+static void write_positions(int32_t *target, const struct leat_batch_refs *batch, size_t length) {
+    for (uint32_t i = 0; i < batch->n_refs; i++, target += length) {
+        const struct leat_bundle *bundle = batch->refs[i].bundle;
+        size_t at = 0;
+
+        for (uint32_t k = 0; k < bundle->n_refs; k++)
+            for (uint32_t position = 0; position < bundle->refs[k].length; position++)
+                target[at++] = (int32_t)position;
+        memset(target + at, 0, (length - at) * sizeof(*target));
+    }
+}
+
+static void write_segments(int32_t *target, const struct leat_batch_refs *batch, size_t length) {
+    for (uint32_t i = 0; i < batch->n_refs; i++, target += length) {
+        const struct leat_bundle *bundle = batch->refs[i].bundle;
+        size_t at = 0;
+
+        for (uint32_t k = 0; k < bundle->n_refs; k++)
+            for (uint32_t n = bundle->refs[k].length; n > 0; n--)
+                target[at++] = (int32_t)k + 1;
+        memset(target + at, 0, (length - at) * sizeof(*target));
+    }
+}
+
+static void write_cu_seqlens(int32_t *target, const struct leat_batch_refs *batch, size_t length) {
+    size_t at = 0;
+
+    *target++ = 0;
+    for (uint32_t i = 0; i < batch->n_refs; i++) {
+        const struct leat_bundle *bundle = batch->refs[i].bundle;
+
+        for (uint32_t k = 0; k < bundle->n_refs; k++) {
+            at += bundle->refs[k].length;
+            *target++ = (int32_t)at;
+        }
+        if (bundle->n_elements < length)
+            *target++ = (int32_t)((i + 1) * length);
+        at = (i + 1) * length;
+    }
+}
+
+static void write_made(int32_t *target, const struct leat_plan *plan,
+                       const struct leat_field *field, const struct leat_batch_refs *batch,
+                       size_t length) {
+    if (field->made == LEAT_MADE_AS_MASK)
+        write_mask(target, plan, batch, field->of, length);
+    else if (field->made == LEAT_MADE_AS_START)
+        write_starts(target, batch);
+    else if (field->made == LEAT_MADE_AS_POSITIONS)
+        write_positions(target, batch, length);
+    else if (field->made == LEAT_MADE_AS_SEGMENTS)
+        write_segments(target, batch, length);
+    else
+        write_cu_seqlens(target, batch, length);
+}
+
+/* ---- tensors ---- */
+
+static void describe(struct leat_slot_tensor *descriptor, const struct leat_plan *plan,
+                     const struct leat_plan_tensor *tensor, const struct leat_batch_refs *batch,
+                     uint64_t length, uint64_t offset) {
+    const struct leat_field *field = &plan->fields[tensor->column];
+    uint64_t n = n_elements(plan, tensor, batch, length);
+
+    memset(descriptor, 0, sizeof(*descriptor));
+    memcpy(descriptor->name, tensor->name, sizeof(descriptor->name));
+    descriptor->dtype = (uint32_t)tensor->dtype;
+    if (field->made == LEAT_MADE_AS_CU_SEQLENS) {
+        descriptor->shape[descriptor->ndim++] = n;
+    } else {
+        if (plan->is_batched)
+            descriptor->shape[descriptor->ndim++] = batch->n_refs;
+        if (leat_plan_shaping(plan, field)->is_list)
+            descriptor->shape[descriptor->ndim++] = length;
+    }
+    descriptor->offset = offset;
+    descriptor->size_bytes = n * leat_dtype_size(tensor->dtype);
+}
+
+/* Writes one tensor at `target`; returns the tokens of its rows: not padding, nor what is made with
+ * the batch, nor what only says something of the tokens of another tensor. */
+static uint64_t write_tensor(uint8_t *target, const struct leat_plan *plan,
+                             const struct leat_plan_tensor *tensor,
+                             const struct leat_batch_refs *batch, size_t length) {
+    const struct leat_field *field = &plan->fields[tensor->column];
+    size_t size = leat_dtype_size(tensor->dtype);
+    uint64_t n = 0;
+
+    switch (field->made) {
+    case LEAT_MADE_OF_RECORDS:
+    case LEAT_MADE_OF_PARTS:
+    case LEAT_MADE_AS_LABELS:
+        if (!field->is_list)
+            copy_scalars(target, batch, tensor->column, size);
+        else if (batch->refs[0].row == LEAT_REF_BUNDLE)
+            n = copy_documents(target, plan, batch, field, tensor->column, size, length);
+        else
+            n = copy_rows(target, batch, field, tensor->column, size, length);
+        break;
+    default:
+        write_made((int32_t *)(void *)target, plan, field, batch, length);
+        break;
+    }
+    return field->is_annotation || field->made == LEAT_MADE_AS_LABELS ? 0 : n;
+}
+
+static void collate(const struct leat_plan *plan, struct leat_collate_item *item) {
+    const struct leat_batch_refs *batch = item->batch;
+    uint8_t *memory = item->slot.memory;
+    struct leat_slot_header *header = item->slot.memory;
+    struct leat_slot_tensor *descriptors = (struct leat_slot_tensor *)(header + 1);
+    uint64_t offset = leat_slot_head_bytes(plan->n_tensors);
+
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        const struct leat_plan_tensor *tensor = &plan->tensors[i];
+        uint64_t length = row_length(plan, tensor, batch);
+        uint64_t end;
+
+        describe(&descriptors[i], plan, tensor, batch, length, offset);
+        item->n_elements += write_tensor(memory + offset, plan, tensor, batch, length);
+        end = offset + descriptors[i].size_bytes;
+        offset = leat_slot_align(end);
+        memset(memory + end, 0, offset - end);
+    }
+    *header = (struct leat_slot_header){
+        .magic = LEAT_SLOT_MAGIC,
+        .version = LEAT_SLOT_VERSION,
+        .n_tensors = (uint16_t)plan->n_tensors,
+        .used_bytes = offset,
+        .epoch = batch->epoch,
+        .step = batch->step,
+        .n_rows = batch->n_refs,
+    };
+    item->used_bytes = offset;
+}
+
+size_t leat_collate_max(const struct leat_plan *plan) {
+    size_t n = JOB_BYTES / (plan->slot_bytes ? plan->slot_bytes : 1);
+
+    if (plan->options.collate_batches > 0)
+        return (size_t)plan->options.collate_batches;
+    return n < 1 ? 1 : n > LEAT_KNOB_COLLATED_MAX ? LEAT_KNOB_COLLATED_MAX : n;
+}
+
+void leat_collate_execute(struct leat_collate_job *job) {
+    for (size_t i = 0; i < job->n_items; i++)
+        collate(job->plan, &job->items[i]);
+}

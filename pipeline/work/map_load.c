@@ -1,0 +1,105 @@
+/* map_load.c: the MAP job of a block that is in a cache: it is read instead of made. Any thread.
+ *
+ * A block that is damaged, or that cannot be read, is made again from its piece of the source; if
+ * that gives the very bytes that were written once, they are written to their place again. Others
+ * may read there meanwhile, or write the same: what they read is whole or is seen not to be.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/work/job.h"
+
+struct leat_cache_schema leat_map_schema(const struct leat_plan *plan) {
+    return (struct leat_cache_schema){
+        .fields = plan->fields, .is_kept = plan->is_kept, .n_columns = plan->n_columns};
+}
+
+int leat_load_encode(const struct leat_map_job *job, struct leat_cache_bytes *bytes,
+                     struct leat_error *err) {
+    struct leat_cache_schema schema = leat_map_schema(job->plan);
+
+    if (job->bare_schema)
+        return leat_bare_encode(job->bare_schema, job->block, job->scratch, bytes, err);
+    return leat_cache_block_encode(&schema, job->block, bytes, err);
+}
+
+/* The bytes of the block, which live as long as it does. */
+static int read_block(struct leat_map_job *job, const uint8_t **ret_data, struct leat_error *err) {
+    const struct leat_cache_frame *frame = &job->load.frame;
+    uint8_t *block = leat_arena_alloc(&job->block->kept, frame->n_bytes);
+    uint8_t *stored = frame->is_lz4 ? leat_arena_alloc(job->scratch, frame->n_stored) : block;
+    int r;
+
+    if (!block || !stored)
+        return leat_error_oom(err);
+    r = leat_cache_file_read(job->load.fd, frame, stored, err);
+    if (r == 0 && frame->is_lz4 && !leat_cache_frame_expand(frame, stored, block))
+        r = leat_error_set(err, -EBADMSG, "the block at byte %llu is no LZ4",
+                           (unsigned long long)frame->position);
+    *ret_data = block;
+    return r;
+}
+
+int leat_load_execute(struct leat_map_job *job, struct leat_error *err) {
+    struct leat_cache_schema schema = leat_map_schema(job->plan);
+    const struct leat_cache_frame *frame = &job->load.frame;
+    const uint8_t *data = NULL;
+    int r = read_block(job, &data, err);
+
+    if (r == 0 && job->bare_schema)
+        r = leat_bare_decode(job->bare_schema, data, (size_t)frame->n_bytes, frame->span.n_records,
+                             job->block, err);
+    else if (r == 0)
+        r = leat_cache_block_decode(&schema, data, (size_t)frame->n_bytes, frame->span.n_records,
+                                    job->block, err);
+    return r;
+}
+
+int leat_load_make(struct leat_map_job *job, struct leat_error *err) {
+    struct leat_cache_item *item = job->item;
+
+    item->block.n_bytes = 0;
+    item->frame.span = job->piece.span;
+    item->frame.n_rows = job->block->n_rows;
+    if (leat_load_encode(job, &item->block, err) < 0)
+        return -1;
+    return leat_cache_frame_store(&item->frame,
+                                  (enum leat_cache_compression)job->plan->options.cache.compression,
+                                  &item->block, &item->stored, &item->bytes, err);
+}
+
+/* The file as one that can be written to, if that is allowed. */
+static int reopen(int fd) {
+    char path[32];
+
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return open(path, O_WRONLY | O_CLOEXEC);
+}
+
+void leat_load_repair(struct leat_map_job *job) {
+    const struct leat_cache_frame *frame = &job->load.frame;
+    struct leat_cache_bytes block = {.data = NULL}, stored = {.data = NULL};
+    struct leat_cache_frame made = *frame;
+    const uint8_t *bytes = NULL;
+    int fd = -1;
+
+    if (leat_load_encode(job, &block, LEAT_ERROR_IGNORED) == 0 &&
+        leat_cache_frame_store(&made, frame->is_lz4 ? LEAT_CACHE_LZ4 : LEAT_CACHE_RAW, &block,
+                               &stored, &bytes, LEAT_ERROR_IGNORED) == 0 &&
+        made.n_stored == frame->n_stored &&
+        memcmp(made.checksum, frame->checksum, sizeof(made.checksum)) == 0)
+        job->load.is_same = true;
+    if (job->load.is_same && job->load.fd >= 0)
+        fd = reopen(job->load.fd);
+    if (fd >= 0) {
+        job->load.is_repaired =
+            leat_cache_file_write(fd, job->load.seed, frame, bytes, LEAT_ERROR_IGNORED) == 0;
+        (void)close(fd);
+    }
+    leat_cache_bytes_deinit(&block);
+    leat_cache_bytes_deinit(&stored);
+}

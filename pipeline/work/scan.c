@@ -1,0 +1,644 @@
+/* scan.c: the SCAN job: read, cut, carry.
+ *
+ * A piece is what the cutter accepts of block_bytes; the rest, less than a record, is carried to
+ * the next one. If that holds no whole record it is twice as much, up to what a record may have.
+ * Files are never mapped: one that is cut short meanwhile ends early instead of killing the daemon.
+ *
+ * At a boundary between frames of a compressed file the scanner goes on with what was decoded ahead
+ * from there, if it was. Where a file is damaged, all whole records before are given first.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/work/job.h"
+
+#define PASS_BYTES     (64U << 20) /* of text that one job reads to leave it out */
+#define PASS_MIN_BYTES 65536U      /* at a time */
+#define COUNT_BYTES    (32U << 20) /* of text that one job counts the records of */
+
+void leat_scan_start(struct leat_scan *scan, struct leat_plan *plan,
+                     const struct leat_opener *opener, bool may_read_once) {
+    *scan = (struct leat_scan){
+        .plan = plan, .opener = opener, .line = 1, .may_read_once = may_read_once};
+    scan->end_file = plan->source->files.n_paths;
+    if (may_read_once) {
+        scan->first = plan->first_input;
+        plan->first_input = NULL;
+    }
+}
+
+void leat_scan_start_behind(struct leat_scan *scan, struct leat_plan *plan,
+                            const struct leat_opener *opener, const struct leat_cache_span *last,
+                            uint64_t n_records) {
+    leat_scan_stop(scan);
+    leat_scan_start(scan, plan, opener, false);
+    scan->file = last->file;
+    scan->record = n_records;
+    if (last->is_damaged) {
+        scan->file++;
+        return;
+    }
+    scan->piece_offset = last->offset + last->n_bytes;
+    scan->line = last->line + last->n_lines;
+    scan->is_skipping = last->ends_midline;
+    scan->is_midway = true;
+}
+
+void leat_scan_stop(struct leat_scan *scan) {
+    leat_input_close(scan->input);
+    leat_input_close(scan->first);
+    leat_unit_free_all(&scan->units);
+    free(scan->carry);
+    *scan = (struct leat_scan){.file = 0};
+}
+
+static const char *path_of(const struct leat_scan *scan) {
+    return scan->plan->source->files.paths[scan->file];
+}
+
+static int grow_buffer(struct leat_buffer *buffer, size_t capacity, struct leat_error *err) {
+    uint8_t *data;
+
+    if (capacity <= buffer->capacity)
+        return 0;
+    data = realloc(buffer->data, capacity + LEAT_BUFFER_SLACK);
+    if (!data)
+        return leat_error_oom(err);
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return 0;
+}
+
+/* ---- what was decoded ahead ---- */
+
+/* What was decoded at that place, or NULL. What lies before it is not wanted any more. */
+static struct leat_unit *take_unit(struct leat_scan *scan, struct leat_unit_key key) {
+    struct leat_unit *unit;
+
+    while ((unit = scan->units) && leat_unit_compare(unit->key, key) < 0) {
+        scan->units = unit->next;
+        leat_unit_free(unit);
+    }
+    if (!unit || leat_unit_compare(unit->key, key) != 0)
+        return NULL;
+    scan->units = unit->next;
+    return unit;
+}
+
+static bool is_missing(const struct leat_scan *scan, struct leat_unit_key key) {
+    for (size_t i = 0; i < scan->n_missing; i++)
+        if (leat_unit_compare(scan->missing[i], key) == 0)
+            return true;
+    return false;
+}
+
+static bool is_beyond(const struct leat_scan *scan, struct leat_unit_key key) {
+    if (!scan->has_horizon)
+        return false;
+    return key.file == scan->horizon.file ? key.range >= scan->horizon.range
+                                          : key.file >= scan->horizon_file;
+}
+
+/* False: that place is being decoded, or may be since the job began; it ends here. */
+static bool may_pass(struct leat_scan_job *job, struct leat_unit_key key) {
+    if (!is_missing(job->scan, key) && !is_beyond(job->scan, key))
+        return true;
+    job->is_waiting = job->wants_unit = true;
+    job->wanted = key;
+    return false;
+}
+
+/* At a boundary: goes on with the input that was decoded ahead from there. */
+static void change_input(struct leat_scan *scan, struct leat_unit_key key) {
+    struct leat_unit *unit = take_unit(scan, key);
+
+    if (unit && unit->input && leat_input_adopt(unit->input, scan->input)) {
+        leat_input_close(scan->input);
+        scan->input = unit->input;
+        unit->input = NULL;
+    }
+    leat_unit_free(unit);
+}
+
+/* ---- reading ---- */
+
+static int check_passes(const struct leat_scan *scan, struct leat_error *err) {
+    if (!leat_input_is_one_pass(scan->input) || scan->may_read_once)
+        return 0;
+    return leat_error_set(
+        err, -ESPIPE,
+        "%s: comes through a FIFO, and so once: there is no further epoch, and no "
+        "position to go on from; ask for one epoch, or put it into a file",
+        path_of(scan));
+}
+
+/* Spans are as good as their file is the same. */
+static int meet_file(struct leat_scan *scan, struct leat_error *err) {
+    struct leat_file_state state;
+    int r;
+
+    if (scan->route.span)
+        return leat_route_meet_file(scan, err);
+    r = scan->counts ? leat_input_state(scan->input, &state, err) : 0;
+    return r == 0 && scan->counts ? leat_span_table_set_file(scan->counts, scan->file, &state, err)
+                                  : r;
+}
+
+static int open_file(struct leat_scan_job *job, struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    struct leat_unit_key key = {.file = scan->file};
+    struct leat_unit *unit;
+    int r = 0;
+
+    if (scan->input || !may_pass(job, key))
+        return 0;
+    unit = take_unit(scan, key);
+    if (scan->file == 0 && scan->first) {
+        scan->input = scan->first;
+        scan->first = NULL;
+    } else if (unit && unit->input) {
+        scan->input = unit->input;
+        unit->input = NULL;
+    } else {
+        r = leat_plan_open_input(scan->plan, leat_plan_source_of(scan->plan, scan->file),
+                                 scan->opener, path_of(scan), &scan->input, err);
+    }
+    leat_unit_free(unit);
+    if (!scan->is_midway) {
+        scan->piece_offset = 0;
+        scan->line = 1;
+        scan->is_skipping = false;
+    }
+    scan->n_to_pass = scan->piece_offset;
+    scan->is_begun = scan->is_midway;
+    scan->is_midway = false;
+    if (r == 0)
+        r = check_passes(scan, err);
+    return r < 0 ? r : meet_file(scan, err);
+}
+
+static void close_file(struct leat_scan *scan) {
+    scan->input = leat_input_close(scan->input);
+    scan->file++;
+    scan->n_carry = 0;
+}
+
+static const struct leat_cutter *cutter_of(const struct leat_scan *scan) {
+    return &leat_plan_source_of(scan->plan, scan->file)->cutter;
+}
+
+/* The place in the text; the file's own is in the message. */
+static int read_error(const struct leat_scan *scan, const struct leat_buffer *buffer,
+                      size_t n_filled, const struct leat_error *cause, struct leat_error *err) {
+    leat_error_set(err, cause->code, "%s", cause->message);
+    leat_error_locate(
+        err, path_of(scan),
+        (uint32_t)(scan->line + leat_cutter_lines(cutter_of(scan), buffer->data, n_filled)), 0);
+    return cause->code;
+}
+
+/* Reads once: LEAT_INPUT_WAITING: nothing for now. */
+static int read_some(struct leat_scan_job *job, void *data, size_t size, size_t *ret_n,
+                     struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    struct leat_unit_key key;
+    int r;
+
+    while ((r = leat_input_read(scan->input, data, size, ret_n, err)) == LEAT_INPUT_BOUNDARY) {
+        key = (struct leat_unit_key){scan->file, leat_input_offset(scan->input) / LEAT_INPUT_RANGE};
+        if (!may_pass(job, key))
+            return LEAT_INPUT_WAITING;
+        change_input(scan, key);
+    }
+    job->is_waiting |= r == LEAT_INPUT_WAITING;
+    return r;
+}
+
+/* Goes on behind what was read in an earlier run: a file that is as it is, is entered there; of a
+ * compressed one all before is decoded again, some of it in each job. */
+static int pass_over(struct leat_scan_job *job, struct leat_buffer *buffer,
+                     struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    size_t n_left = PASS_BYTES;
+    bool is_inside = scan->n_to_pass > 0;
+    int r = 0;
+
+    if (is_inside)
+        r = leat_input_seek(scan->input, &scan->n_to_pass, err);
+    if (r == 0 && is_inside && scan->route.span && leat_input_format(scan->input))
+        return leat_error_set(err, -EINVAL,
+                              "is compressed (%s), and so is not read block by block, as `shuffle` "
+                              "with `blocks` does: give the stream a `cache`, or decompress it",
+                              leat_input_format(scan->input));
+    while (r == 0 && scan->n_to_pass > 0) {
+        size_t n = scan->n_to_pass < buffer->capacity ? (size_t)scan->n_to_pass : buffer->capacity;
+
+        job->is_waiting = n_left == 0;
+        if (n_left == 0)
+            return LEAT_INPUT_WAITING;
+        r = read_some(job, buffer->data, n < n_left ? n : n_left, &n, err);
+        if (r == 0 && n == 0)
+            return leat_error_set(err, -ESTALE, "has become shorter");
+        scan->n_to_pass -= n;
+        n_left -= n;
+    }
+    return r;
+}
+
+/* A damaged span ends with the error that follows its bytes. */
+static bool ends_with_error(const struct leat_scan *scan) {
+    return scan->route.span && scan->route.span->place.is_damaged && scan->route.n_left == 0;
+}
+
+/* How much of it may be read now, of a span not more than is left. */
+static size_t n_readable(const struct leat_scan *scan, size_t n) {
+    bool is_limited = scan->route.span && !ends_with_error(scan);
+
+    return is_limited && n > scan->route.n_left ? (size_t)scan->route.n_left : n;
+}
+
+/* After n bytes were read: whether there are no more. */
+static int look_for_end(struct leat_scan *scan, size_t n, bool *at_end, struct leat_error *err) {
+    if (!scan->route.span) {
+        *at_end = n == 0;
+        return 0;
+    }
+    if (ends_with_error(scan))
+        return leat_error_set(err, -ESTALE, "is damaged no more");
+    scan->route.n_left -= n;
+    *at_end = scan->route.n_left == 0 && !scan->route.span->place.is_damaged;
+    return n > 0 || *at_end ? 0 : leat_error_set(err, -ESTALE, "has become shorter");
+}
+
+/* What comes next stands elsewhere in the file, behind what was read. */
+static void cross_hole(struct leat_scan *scan) {
+    uint64_t place = leat_input_cross(scan->input), n = place - scan->piece_offset;
+
+    scan->piece_offset = place;
+    if (scan->route.span)
+        scan->route.n_left -= n < scan->route.n_left ? n : scan->route.n_left;
+}
+
+/* Fills the buffer from n_filled to limit; *at_end: the file has no more. LEAT_INPUT_WAITING: not
+ * all of it is there yet. No piece has a hole in it: what is there ends before, with a record. */
+static int fill(struct leat_scan_job *job, struct leat_buffer *buffer, size_t limit,
+                size_t *n_filled, bool *at_end, uint64_t *n_bytes, struct leat_error *err) {
+    struct leat_error cause = LEAT_ERROR_INIT;
+    int r = pass_over(job, buffer, &cause);
+
+    while (r == 0 && *n_filled < limit && !*at_end) {
+        size_t n = 0, n_wanted = n_readable(job->scan, limit - *n_filled);
+
+        if (n_wanted > 0)
+            r = read_some(job, buffer->data + *n_filled, n_wanted, &n, &cause);
+        if (r == LEAT_INPUT_HOLE && *n_filled > 0)
+            return 0;
+        if (r == LEAT_INPUT_HOLE) {
+            cross_hole(job->scan);
+            r = 0;
+            continue;
+        }
+        if (r == 0)
+            r = look_for_end(job->scan, n, at_end, &cause);
+        *n_filled += n;
+        *n_bytes += n;
+    }
+    return r < 0 ? read_error(job->scan, buffer, *n_filled, &cause, err) : r;
+}
+
+/* BOM and header at the start of a file; -EAGAIN: not all of it is in the buffer. */
+static int begin_file(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled,
+                      bool at_end, struct leat_error *err) {
+    const struct leat_plan_source *source = leat_plan_source_of(scan->plan, scan->file);
+    uint64_t n_lines = 0;
+    size_t n_skipped = 0;
+    int r = source->ops->begin_file(&source->config->base, buffer->data, *n_filled, at_end,
+                                    path_of(scan), &n_skipped, &n_lines, err);
+
+    if (r < 0)
+        return r;
+    memmove(buffer->data, buffer->data + n_skipped, *n_filled - n_skipped);
+    *n_filled -= n_skipped;
+    scan->piece_offset = n_skipped;
+    scan->line = 1 + n_lines;
+    scan->is_begun = true;
+    return 0;
+}
+
+static int keep_carry(struct leat_scan *scan, const uint8_t *bytes, size_t n_bytes,
+                      struct leat_error *err) {
+    if (n_bytes > scan->carry_capacity) {
+        uint8_t *carry = realloc(scan->carry, n_bytes);
+
+        if (!carry)
+            return leat_error_oom(err);
+        scan->carry = carry;
+        scan->carry_capacity = n_bytes;
+    }
+    if (n_bytes > 0)
+        memcpy(scan->carry, bytes, n_bytes);
+    scan->n_carry = n_bytes;
+    return 0;
+}
+
+/* Behind a record that was cut off within its line: the rest of the line is no record. */
+static void skip_line(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled,
+                      bool at_end) {
+    uint64_t n_lines;
+    bool is_done;
+    size_t n =
+        leat_cutter_skip(cutter_of(scan), buffer->data, *n_filled, at_end, &n_lines, &is_done);
+
+    memmove(buffer->data, buffer->data + n, *n_filled - n);
+    *n_filled -= n;
+    scan->piece_offset += n;
+    scan->line += n_lines;
+    scan->is_skipping = !is_done;
+}
+
+/* What can be cut of what is there; -EAGAIN: not even the header is. */
+static int cut(struct leat_scan *scan, struct leat_buffer *buffer, size_t *n_filled, bool at_end,
+               struct leat_cut *ret_cut, struct leat_error *err) {
+    int r = scan->is_begun ? 0 : begin_file(scan, buffer, n_filled, at_end, err);
+
+    if (r < 0)
+        return r;
+    if (scan->is_skipping)
+        skip_line(scan, buffer, n_filled, at_end);
+    if (scan->is_skipping)
+        return 0;
+    leat_cutter_cut(cutter_of(scan), buffer->data, *n_filled, at_end, ret_cut);
+    return 0;
+}
+
+/* Whether a record may end in what came behind the first n_seen bytes, in which none does: only
+ * where a line ends, where more is to come, and the record may still grow. Spares cutting all of a
+ * long record again with each part of it that is read. */
+static bool may_cut(const struct leat_scan *scan, const struct leat_buffer *buffer, size_t n_seen,
+                    size_t n_filled, bool at_end) {
+    const struct leat_cutter *cutter = cutter_of(scan);
+
+    return at_end || n_seen == 0 || scan->is_skipping || cutter->kind >= LEAT_CUTTER_SEPARATOR ||
+           n_filled >= cutter->max_record_bytes ||
+           memchr(buffer->data + n_seen, '\n', n_filled - n_seen);
+}
+
+/* Reads until the cutter accepts something, or the file ends, or waits, or a record wants a larger
+ * buffer than it may have yet. What waits for other jobs
+ * is not cut before all is there; a FIFO may have nothing more for long. A failure of reading comes
+ * behind all records that are whole. */
+static int read_cut(struct leat_scan_job *job, struct leat_buffer *buffer, size_t *n_filled,
+                    bool *at_end, struct leat_cut *ret_cut, uint64_t *n_bytes,
+                    struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    size_t limit = job->block_bytes ? job->block_bytes : (size_t)scan->plan->options.block_bytes;
+    size_t n_seen = scan->is_begun ? scan->n_carry : 0;
+
+    for (;;) {
+        struct leat_error fault = LEAT_ERROR_INIT;
+        int r, reading;
+
+        while (*n_filled >= limit) /* less than one record: read on */
+            limit *= 2;
+        if (limit > job->max_bytes) {
+            job->is_waiting = true;
+            job->wants_bytes = limit;
+            return LEAT_INPUT_WAITING;
+        }
+        r = grow_buffer(buffer, limit, err);
+        if (r < 0)
+            return r;
+        reading = fill(job, buffer, limit, n_filled, at_end, n_bytes, &fault);
+        if (reading == LEAT_INPUT_WAITING && !leat_input_is_one_pass(scan->input))
+            return reading;
+        if (may_cut(scan, buffer, n_seen, *n_filled, *at_end)) {
+            r = cut(scan, buffer, n_filled, *at_end, ret_cut, err);
+            if (r < 0 && r != -EAGAIN)
+                return r;
+            if (r == 0 && (ret_cut->n_bytes > 0 || *at_end))
+                return 0;
+        }
+        n_seen = scan->is_begun ? *n_filled : 0;
+        if (reading < 0)
+            *err = fault;
+        if (reading != 0)
+            return reading;
+    }
+}
+
+/* What separates values in JSON, wherever it stands. */
+static uint64_t count_marks(const uint8_t *data, size_t n_bytes) {
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < n_bytes;) {
+        size_t end = n_bytes - i > UINT8_MAX ? i + UINT8_MAX : n_bytes;
+        uint8_t n_here = 0; /* so small, that many bytes are counted at once */
+
+        for (; i < end; i++)
+            n_here += (uint8_t)((data[i] == ',') | (data[i] == ':') | (data[i] == '[') |
+                                (data[i] == '{'));
+        n += n_here;
+    }
+    return n;
+}
+
+static void set_piece(struct leat_scan_job *job, size_t index, const struct leat_cut *piece) {
+    const struct leat_scan *scan = job->scan;
+
+    job->pieces[index] = (struct leat_piece){
+        .buffer = job->buffers[index],
+        .span = {.file = (uint32_t)scan->file,
+                 .n_records = (uint32_t)piece->n_records,
+                 .ends_midline = piece->ends_midline,
+                 .offset = scan->piece_offset,
+                 .n_bytes = piece->n_bytes,
+                 .line = scan->line,
+                 .n_lines = piece->n_lines},
+        .record = scan->record,
+        .n_marks =
+            job->max_bytes < SIZE_MAX && piece->n_bytes > (size_t)scan->plan->options.block_bytes
+                ? count_marks(job->buffers[index]->data, piece->n_bytes)
+                : 0,
+    };
+    job->buffers[index] = NULL;
+}
+
+/* Puts the reason behind the bytes of the piece. */
+static int set_damage(struct leat_piece *piece, const char *reason, struct leat_error *err) {
+    size_t n = (size_t)piece->span.n_bytes, n_reason = strlen(reason) + 1;
+
+    if (grow_buffer(piece->buffer, n + n_reason, err) < 0)
+        return -ENOMEM;
+    memcpy(piece->buffer->data + n, reason, n_reason);
+    piece->damage = (const char *)piece->buffer->data + n;
+    piece->span.is_damaged = true;
+    return 0;
+}
+
+/* Damage ends its file, not the stream, if bad records do not: what is left in the buffer, less
+ * than a record, is a bad one. */
+static int end_damaged(struct leat_scan_job *job, size_t index, size_t n_filled, int r,
+                       struct leat_error *err) {
+    struct leat_cut rest = {.n_bytes = n_filled, .n_records = 1};
+    struct leat_scan *scan = job->scan;
+    struct leat_error fault = *err;
+
+    if (r != -EBADMSG || fault.code != r || scan->plan->options.on_error == LEAT_ON_ERROR_FAIL)
+        return r;
+    *err = LEAT_ERROR_INIT;
+    rest.n_lines = leat_cutter_lines(cutter_of(scan), job->buffers[index]->data, n_filled);
+    set_piece(job, index, &rest);
+    scan->record++;
+    r = set_damage(&job->pieces[index], fault.message, err);
+    if (r == 0 && scan->route.span)
+        return leat_route_leave(job, index, true, &rest, err);
+    close_file(scan);
+    return r;
+}
+
+/* ---- pieces ---- */
+
+/* Cuts a piece of what could be read; what is left of it is carried on. */
+static int take_cut(struct leat_scan_job *job, size_t index, size_t n_filled, bool at_end,
+                    const struct leat_cut *piece, struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    int r = keep_carry(scan, job->buffers[index]->data + piece->n_bytes, n_filled - piece->n_bytes,
+                       err);
+
+    if (r < 0)
+        return r;
+    if (piece->n_records > 0)
+        set_piece(job, index, piece);
+    scan->piece_offset += piece->n_bytes;
+    scan->line += piece->n_lines;
+    scan->record += piece->n_records;
+    scan->is_skipping |= piece->ends_midline;
+    if (scan->route.span)
+        return leat_route_leave(job, index, at_end, piece, err);
+    if (!at_end || piece->ends_midline)
+        return 0;
+    r = scan->watch ? leat_data_watch_end_file(scan->watch, scan->file, scan->input, err) : 0;
+    close_file(scan);
+    return r;
+}
+
+/* A pass that only counts: the piece goes into the table, its buffer is used again. */
+static int count_piece(struct leat_scan_job *job, size_t index, struct leat_error *err) {
+    struct leat_piece *piece = &job->pieces[index];
+    int r;
+
+    if (!job->scan->counts || !piece->buffer)
+        return 0;
+    r = leat_span_table_add(job->scan->counts,
+                            &leat_plan_source_of(job->scan->plan, piece->span.file)->cutter,
+                            &piece->span, piece->buffer->data, err);
+    job->buffers[index] = piece->buffer;
+    *piece = (struct leat_piece){.buffer = NULL};
+    return r;
+}
+
+static int scan_piece(struct leat_scan_job *job, size_t index, uint64_t *n_bytes,
+                      struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    struct leat_buffer *buffer = job->buffers[index];
+    size_t n_filled;
+    struct leat_cut piece = {0};
+    bool at_end = false;
+    int r = 0;
+
+    if (scan->route.table && !scan->route.span && scan->file != scan->end_file)
+        r = leat_route_enter(scan, err);
+    if (r < 0 || scan->file == scan->end_file) {
+        job->has_ended = r == 0;
+        return r;
+    }
+    n_filled = scan->n_carry;
+    r = open_file(job, err);
+    if (r == 0 && job->is_waiting)
+        return 0;
+    if (r == 0)
+        r = grow_buffer(buffer, n_filled, err);
+    if (r < 0)
+        return r;
+    if (n_filled > 0)
+        memcpy(buffer->data, scan->carry, n_filled);
+    r = read_cut(job, buffer, &n_filled, &at_end, &piece, n_bytes, err);
+    r = r < 0 ? end_damaged(job, index, n_filled, r, err)
+              : take_cut(job, index, n_filled, at_end, &piece, err);
+    if (r == 0)
+        r = count_piece(job, index, err);
+    job->has_ended = scan->file == scan->end_file;
+    return r;
+}
+
+static int count_some(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err) {
+    uint64_t n_before = *n_bytes;
+    int r = 0;
+
+    while (r == 0 && *n_bytes - n_before < COUNT_BYTES && !job->has_ended && !job->is_waiting)
+        r = scan_piece(job, 0, n_bytes, err);
+    return r;
+}
+
+int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err) {
+    struct leat_data_watch *watch = job->scan->watch;
+    int r = 0;
+
+    if (watch && leat_data_watch_is_due(watch)) {
+        r = leat_data_watch_look(watch, LEAT_DATA_WATCH_FILES, err);
+        if (r < 0 || leat_data_watch_is_due(watch))
+            return r;
+    }
+    if (job->scan->counts)
+        return count_some(job, n_bytes, err);
+    if (job->scan->route.table && !job->scan->route.is_checked)
+        r = leat_route_check(job, err);
+    if (r < 0 || job->is_outdated)
+        return r;
+    job->scan->route.is_checked = true;
+    for (size_t i = 0; r == 0 && i < job->n_pieces && !job->has_ended && !job->is_waiting; i++)
+        r = scan_piece(job, i, n_bytes, err);
+    return r;
+}
+
+/* All of it, on this thread; at the end of a damaged one, why it is. */
+static int read_again(struct leat_scan_job *job, struct leat_piece *piece, struct leat_error *err) {
+    struct leat_error fault = LEAT_ERROR_INIT;
+    size_t n_filled = 0, limit = (size_t)piece->span.n_bytes;
+    uint64_t n_bytes = 0;
+    bool at_end = false;
+    int r;
+
+    do {
+        job->is_waiting = false;
+        r = fill(job, piece->buffer, limit, &n_filled, &at_end, &n_bytes, err);
+    } while (r == LEAT_INPUT_WAITING);
+    if (r == 0 && n_filled < limit)
+        r = leat_error_set(err, -ESTALE, "%s: has become shorter", path_of(job->scan));
+    if (r < 0 || !piece->span.is_damaged)
+        return r;
+    if (fill(job, piece->buffer, limit + 1, &n_filled, &at_end, &n_bytes, &fault) != -EBADMSG)
+        return leat_error_set(err, -ESTALE, "%s: is damaged no more", path_of(job->scan));
+    return set_damage(piece, fault.message, err);
+}
+
+int leat_scan_read(const struct leat_plan *plan, const struct leat_opener *opener,
+                   struct leat_piece *piece, struct leat_error *err) {
+    struct leat_scan scan = {.plan = plan, .opener = opener, .file = piece->span.file};
+    struct leat_scan_job job = {.scan = &scan, .max_bytes = SIZE_MAX};
+    int r;
+
+    if (scan.file >= plan->source->files.n_paths)
+        return leat_error_set(err, -ESTALE, "there is no file %u", piece->span.file);
+    scan.piece_offset = piece->span.offset;
+    scan.line = piece->span.line;
+    scan.is_midway = true;
+    r = open_file(&job, err);
+    if (r == 0)
+        r = grow_buffer(piece->buffer, (size_t)piece->span.n_bytes + PASS_MIN_BYTES, err);
+    if (r == 0)
+        r = read_again(&job, piece, err);
+    leat_scan_stop(&scan);
+    return r;
+}

@@ -1,0 +1,91 @@
+/* scan_route.c: the SCAN job on a route: it reads the spans of a table (span_table.h) in some other
+ * order. Between them it jumps; within one it reads as ever, up to the last byte of the span, as if
+ * the file ended there. That finds the records that were counted, since a span begins and ends
+ * where records do; if it does not, the file was changed meanwhile. job.h.
+ */
+#include <errno.h>
+
+#include "pipeline/work/job.h"
+
+int leat_route_check(struct leat_scan_job *job, struct leat_error *err) {
+    const struct leat_scan *scan = job->scan;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < scan->route.table->n_files && !job->is_outdated; i++) {
+        struct leat_input *input = NULL;
+        struct leat_file_state state;
+
+        r = leat_input_open(scan->opener, scan->plan->source->files.paths[i], &scan->plan->limits,
+                            &input, err);
+        if (r < 0)
+            return r;
+        r = leat_input_state(input, &state, err);
+        job->is_outdated = r == 0 && !leat_span_table_is_same(scan->route.table, i, &state);
+        leat_input_close(input);
+    }
+    return r;
+}
+
+static void end_route(struct leat_scan *scan) {
+    scan->input = leat_input_close(scan->input);
+    scan->file = scan->end_file;
+}
+
+int leat_route_meet_file(const struct leat_scan *scan, struct leat_error *err) {
+    struct leat_file_state state;
+    int r = leat_input_state(scan->input, &state, err);
+
+    if (r < 0 || leat_span_table_is_same(scan->route.table, scan->file, &state))
+        return r;
+    return leat_error_set(err, -ESTALE,
+                          "%s: was changed while it was read block by block; in the next epoch its "
+                          "blocks are looked for anew",
+                          scan->plan->source->files.paths[scan->file]);
+}
+
+int leat_route_enter(struct leat_scan *scan, struct leat_error *err) {
+    struct leat_route *route = &scan->route;
+    const struct leat_span *span;
+
+    if (route->at == route->table->n_spans) {
+        end_route(scan);
+        return 0;
+    }
+    span = route->span = &route->table->spans[route->order[route->at++]];
+    if (scan->input &&
+        (scan->file != span->place.file || !leat_input_jump(scan->input, span->place.offset)))
+        scan->input = leat_input_close(scan->input);
+    scan->is_midway = !scan->input;
+    scan->file = span->place.file;
+    scan->piece_offset = span->place.offset;
+    scan->line = span->place.line;
+    scan->record = span->record;
+    scan->is_skipping = false;
+    scan->n_carry = 0;
+    route->n_left = span->place.n_bytes;
+    route->n_records = 0;
+    return scan->input ? leat_route_meet_file(scan, err) : 0;
+}
+
+int leat_route_leave(struct leat_scan_job *job, size_t index, bool at_end,
+                     const struct leat_cut *piece, struct leat_error *err) {
+    struct leat_scan *scan = job->scan;
+    struct leat_route *route = &scan->route;
+    const struct leat_span *span = route->span;
+
+    route->n_records += piece->n_records;
+    if (!at_end || (piece->ends_midline && scan->n_carry > 0))
+        return 0;
+    if (route->n_records != span->place.n_records)
+        return leat_error_set(err, -ESTALE,
+                              "%s: has %llu records from line %llu on where %u were counted: it "
+                              "was changed",
+                              scan->plan->source->files.paths[scan->file],
+                              (unsigned long long)route->n_records,
+                              (unsigned long long)span->place.line, span->place.n_records);
+    job->pieces[index].span.ends_midline |= span->place.ends_midline;
+    route->span = NULL;
+    if (route->at == route->table->n_spans)
+        end_route(scan);
+    return 0;
+}

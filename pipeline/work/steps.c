@@ -1,0 +1,219 @@
+/* steps.c: see steps.h. */
+#include "pipeline/work/steps.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "pipeline/cache/index_key.h"
+#include "pipeline/cache/key.h"
+#include "pipeline/cache/store.h"
+#include "pipeline/plan/data_digest.h"
+#include "pipeline/plan/passing.h"
+#include "pipeline/work/span_table.h"
+
+#define FILES_MAX 4096 /* of which each is looked at for it */
+
+/* ---- rows of a pass ---- */
+
+static void take_rows(struct leat_plan *plan, const char *folder,
+                      const struct leat_cache_identity *identity) {
+    struct leat_cache_file *file = NULL;
+    char name[LEAT_CACHE_NAME_MAX];
+
+    leat_cache_store_name(identity, name);
+    if (leat_cache_store_peek(folder, name, &file, LEAT_ERROR_IGNORED) < 0)
+        return;
+    if (file->is_complete && memcmp(&file->identity, identity, sizeof(*identity)) == 0) {
+        plan->has_n_rows = true;
+        plan->n_rows = file->n_rows;
+    }
+    leat_cache_file_unref(file);
+}
+
+void leat_steps_look(struct leat_plan *plan, const struct leat_opener *opener,
+                     const char *index_folder) {
+    const char *folder =
+        plan->cache_path ? plan->cache_path : leat_index_folder(plan, index_folder);
+    struct leat_cache_identity identity;
+    struct leat_cache_data data = {.sources = NULL};
+    struct leat_passing passing;
+
+    leat_plan_passing(plan, &passing);
+    if (!passing.is_blind || !folder || plan->source->files.n_paths > FILES_MAX)
+        return;
+    if (leat_cache_key(plan, opener, &data, &identity, LEAT_ERROR_IGNORED) == 0) {
+        if (!plan->cache_path)
+            leat_index_key(leat_index_has_columns(plan), &identity);
+        take_rows(plan, folder, &identity);
+    }
+    leat_cache_data_deinit(&data);
+}
+
+static bool is_soon_counted(const struct leat_plan *plan) {
+    return plan->data && plan->data->n_bytes <= LEAT_STEPS_COUNT_BYTES &&
+           plan->data->n_files <= FILES_MAX && !plan->is_compressed && !plan->mixing;
+}
+
+/* What cannot be counted is not known: who reads it will tell why. */
+void leat_steps_count(struct leat_plan *plan, const struct leat_opener *opener) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_span_table table;
+    struct leat_passing passing;
+    uint64_t n_bytes;
+
+    leat_plan_passing(plan, &passing);
+    if (plan->has_n_rows || !passing.are_counted || !is_soon_counted(plan))
+        return;
+    leat_span_table_init(&table, 0);
+    if (leat_span_table_count(&table, plan, opener, 0, plan->source->files.n_paths, &n_bytes,
+                              &err) == 0) {
+        plan->has_n_rows = true;
+        plan->n_rows = table.n_records;
+    }
+    leat_span_table_deinit(&table);
+}
+
+/* ---- steps ---- */
+
+/* UINT64_MAX: without end. */
+static uint64_t rows_behind(const struct leat_plan *plan) {
+    uint64_t n = plan->n_rows;
+
+    for (size_t i = 0; i < plan->n_order; i++)
+        if (plan->order[i]->ops->rows_behind)
+            n = plan->order[i]->ops->rows_behind(plan->order[i]->config, n);
+    return n;
+}
+
+static bool has_end(const struct leat_plan *plan) {
+    struct leat_plan other = *plan;
+
+    other.n_rows = 1;
+    return rows_behind(&other) < UINT64_MAX;
+}
+
+/* ---- whether all epochs have as many ---- */
+
+/* What is by chance in the stages that make records. NULL: the same rows leave them in each epoch.
+ */
+static const char *find_chance(const struct leat_plan *plan, const struct leat_passing *passing) {
+    const struct leat_plan_stage *stage = leat_plan_find_varying(plan);
+
+    return stage && !passing->are_counted ? stage->ops->name : NULL;
+}
+
+/* The stage because of which an epoch may have other rows, and so more or fewer batches, than
+ * another one; NULL: there is none. What stands behind a choice by order, and looks at rows, sees
+ * others in each epoch. */
+static const char *find_varying(const struct leat_plan *plan, const struct leat_passing *passing) {
+    bool is_reordered = plan->mixing && plan->mixing->is_random, is_picked = false;
+
+    if (is_reordered && plan->mixing->exhausted != LEAT_EXHAUSTED_DROP)
+        return "mix";
+    for (size_t i = 0; i < plan->n_order; i++) {
+        const struct leat_plan_stage *stage = plan->order[i];
+        const struct leat_stage_ops *ops = stage->ops;
+
+        if ((is_picked && (stage->filter_column >= 0 || !ops->is_blind)) ||
+            (is_reordered && ops->counts_by_order && ops->counts_by_order(stage->config)))
+            return ops->name;
+        is_picked |= is_reordered && ops->picks_by_order;
+        is_reordered |= ops->reorders && ops->reorders(stage->config);
+    }
+    if (is_reordered && plan->max_tokens > 0)
+        return "max_tokens";
+    if (is_picked && plan->bucketing)
+        return "bucket";
+    return find_chance(plan, passing);
+}
+
+/* ---- all of it ---- */
+
+/* All ranks have as many. */
+static void even_out(const struct leat_plan *plan, uint64_t world_size, struct leat_steps *steps) {
+    uint64_t rest = world_size > 1 ? steps->n % world_size : 0;
+
+    if (rest == 0)
+        return;
+    if (plan->options.uneven == LEAT_UNEVEN_ERROR) {
+        steps->is_known = false;
+        (void)snprintf(steps->reason, sizeof(steps->reason),
+                       "the epoch will fail: %llu steps are not even over %llu ranks",
+                       (unsigned long long)steps->n, (unsigned long long)world_size);
+        return;
+    }
+    steps->n -= rest;
+    if (plan->options.uneven == LEAT_UNEVEN_PAD)
+        steps->n += world_size;
+}
+
+void leat_steps_of(const struct leat_plan *plan, uint64_t world_size,
+                   struct leat_steps *ret_steps) {
+    struct leat_passing passing;
+    const char *varying;
+    uint64_t n;
+
+    *ret_steps = (struct leat_steps){.n = 0};
+    leat_plan_passing(plan, &passing);
+    varying = find_varying(plan, &passing);
+    ret_steps->are_constant = !varying;
+    if (varying) {
+        (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
+                       "it can differ from epoch to epoch, because of `%s`", varying);
+        return;
+    }
+    if (!passing.is_blind) {
+        (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
+                       "it depends on what records hold, because of `%s`: it is known once an "
+                       "epoch was read",
+                       passing.looks);
+        return;
+    }
+    if (!has_end(plan)) {
+        (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
+                       "an epoch has no end, because of `repeat`");
+        return;
+    }
+    if (plan->is_one_pass) {
+        (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
+                       "what comes through a FIFO is not counted before");
+        return;
+    }
+    if (!plan->has_n_rows) {
+        (void)snprintf(ret_steps->reason, sizeof(ret_steps->reason),
+                       "records were not counted yet: it is known once an epoch was read, and kept "
+                       "by a `cache`%s",
+                       leat_index_folder(plan, "") ? " or an `index`" : "");
+        return;
+    }
+    n = rows_behind(plan);
+    ret_steps->is_known = true;
+    ret_steps->n = n / plan->batch_size + (!plan->drop_last && n % plan->batch_size > 0);
+    even_out(plan, world_size, ret_steps);
+}
+
+/* ---- starts ---- */
+
+void leat_steps_describe_start(const struct leat_plan *plan, bool has_index, char *text,
+                               size_t size) {
+    struct leat_passing passing;
+    const char *because;
+
+    leat_plan_passing(plan, &passing);
+    because = passing.looks ? passing.looks : passing.drops;
+    if (plan->is_one_pass)
+        (void)snprintf(text, size, "none, as it comes through a FIFO");
+    else if (plan->cache_path)
+        (void)snprintf(text, size, "%s",
+                       passing.is_blind ? "by the cache, which says how many rows there are"
+                                        : "by the cache, whose rows are read again");
+    else if (passing.are_counted)
+        (void)snprintf(text, size, "by counting records");
+    else if (leat_index_folder(plan, has_index ? "" : NULL))
+        (void)snprintf(text, size,
+                       "by the index of an earlier pass, because of `%s`; before there is one, by "
+                       "making all before it again",
+                       because);
+    else
+        (void)snprintf(text, size, "by making all before it again, because of `%s`", because);
+}

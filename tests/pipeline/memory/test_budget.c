@@ -1,0 +1,274 @@
+/* test_budget.c: pipeline/memory/budget.c, and runs whose memory is limited by one. */
+#include "pipeline/memory/budget.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/stage/stage.h"
+#include "tests/pipeline/shared_records.h"
+
+#define N_ACCOUNTS 5
+
+static uint64_t claim(const struct leat_account *account) {
+    return account->used_bytes > account->guaranteed_bytes ? account->used_bytes
+                                                           : account->guaranteed_bytes;
+}
+
+/* Whatever accounts do: who asks before never takes the budget over its limit, and a guarantee can
+ * always be used. */
+static void test_invariants(void **state) {
+    struct leat_budget budget;
+    struct leat_account accounts[N_ACCOUNTS] = {{.budget = NULL}};
+
+    (void)state;
+    leat_budget_init(&budget, 8000);
+    for (int step = 0; step < 200000; step++) {
+        struct leat_account *account = &accounts[draw(N_ACCOUNTS)];
+        enum leat_memory memory = (enum leat_memory)draw(LEAT_N_MEMORIES);
+        uint64_t bytes = draw(1500), claimed = 0, used = 0;
+
+        if (!account->budget) {
+            uint64_t free_bytes = leat_budget_free_bytes(&budget);
+
+            assert_int_equal(leat_account_open(account, &budget, bytes),
+                             bytes <= free_bytes ? 0 : -ENOMEM);
+        } else if (draw(20) == 0) {
+            for (int i = 0; i < LEAT_N_MEMORIES; i++)
+                leat_account_change(account, (enum leat_memory)i, account->pools[i].current_bytes,
+                                    0);
+            leat_account_close(account);
+        } else if (draw(2) == 0) {
+            uint64_t has = account->pools[memory].current_bytes;
+
+            leat_account_change(account, memory, has, has ? draw(has) : 0);
+        } else if (leat_account_may_grow(account, bytes)) {
+            leat_account_change(account, memory, 0, bytes);
+        } else {
+            assert_true(account->used_bytes + bytes > account->guaranteed_bytes);
+        }
+        for (int i = 0; i < N_ACCOUNTS; i++) {
+            claimed += accounts[i].budget ? claim(&accounts[i]) : 0;
+            used += accounts[i].budget ? accounts[i].used_bytes : 0;
+        }
+        assert_int_equal(budget.claimed_bytes, claimed);
+        assert_int_equal(budget.used_bytes, used);
+        assert_true(claimed <= budget.limit_bytes && used <= budget.peak_bytes);
+    }
+    assert_true(budget.n_refused > 0);
+}
+
+static void test_headroom(void **state) {
+    struct leat_budget budget;
+    struct leat_account first, second;
+
+    (void)state;
+    leat_budget_init(&budget, 800);
+    assert_int_equal(leat_account_open(&first, &budget, 100), 0);
+    assert_int_equal(leat_account_room(&first), 700);
+    assert_true(leat_account_may_grow(&first, 700));
+    assert_false(leat_account_may_grow(&first, 701)); /* an eighth is for others */
+    leat_account_change(&first, LEAT_MEMORY_BLOCKS, 0, 700);
+    assert_false(leat_account_should_shrink(&first));
+    assert_int_equal(leat_account_open(&second, &budget, 101), -ENOMEM);
+    assert_int_equal(leat_account_open(&second, &budget, 100), 0);
+    assert_true(leat_account_should_shrink(&first));
+    assert_false(leat_account_should_shrink(&second));
+    assert_false(leat_account_may_grow(&first, 1));
+    assert_true(leat_account_must_grow(&first, 40)); /* who cannot go on without */
+    assert_false(leat_account_must_grow(&first, 41));
+    assert_true(leat_account_may_grow(&second, 100)); /* its guarantee */
+    leat_account_change(&first, LEAT_MEMORY_BLOCKS, 700, 0);
+    assert_int_equal(first.pools[LEAT_MEMORY_BLOCKS].peak_bytes, 700);
+    leat_account_close(&first);
+    leat_account_close(&second);
+    assert_int_equal(budget.claimed_bytes, 0);
+}
+
+/* Who waits is given what others have beyond their guarantees, as far as there is hope. */
+static void test_wants(void **state) {
+    struct leat_budget budget;
+    struct leat_account first, second;
+
+    (void)state;
+    leat_budget_init(&budget, 800);
+    assert_int_equal(leat_account_open(&first, &budget, 100), 0);
+    assert_int_equal(leat_account_open(&second, &budget, 50), 0);
+    leat_account_change(&first, LEAT_MEMORY_BLOCKS, 0, 600);
+    leat_account_change(&second, LEAT_MEMORY_BLOCKS, 0, 190);
+    assert_true(leat_account_should_shrink(&first)); /* no headroom is left */
+    assert_false(leat_account_must_grow(&second, 60));
+    assert_true(leat_account_may_hope(&second, 510));
+    assert_false(leat_account_may_hope(&second, 511));
+    leat_account_want(&second, 60);
+    leat_account_change(&first, LEAT_MEMORY_BLOCKS, 600, 480);
+    assert_true(leat_account_should_shrink(&first)); /* 670 of 640 */
+    leat_account_want(&second, 0);
+    assert_false(leat_account_should_shrink(&first));
+    leat_account_change(&first, LEAT_MEMORY_BLOCKS, 480, 0);
+    leat_account_change(&second, LEAT_MEMORY_BLOCKS, 190, 0);
+    leat_account_close(&first);
+    leat_account_want(&second, 5);
+    leat_account_close(&second);
+    assert_int_equal(budget.starved_bytes, 0);
+    assert_int_equal(budget.guaranteed_bytes, 0);
+}
+
+static void test_stats(void **state) {
+    struct leat_pool_stats all[LEAT_N_MEMORIES] = {{.n_hits = 0}};
+    struct leat_pool_stats one[LEAT_N_MEMORIES] = {
+        [LEAT_MEMORY_RING] = {
+            .n_allocations = 3, .n_hits = 2, .n_misses = 1, .current_bytes = 10, .peak_bytes = 20}};
+
+    (void)state;
+    leat_pool_stats_keep(all, one);
+    leat_pool_stats_add(all, one);
+    leat_pool_stats_add(all, one);
+    leat_pool_stats_add(all, one);
+    assert_int_equal(all[LEAT_MEMORY_RING].n_allocations, 12);
+    assert_int_equal(all[LEAT_MEMORY_RING].n_hits, 8);
+    assert_int_equal(all[LEAT_MEMORY_RING].n_misses, 4);
+    assert_int_equal(all[LEAT_MEMORY_RING].current_bytes, 30);
+    assert_int_equal(all[LEAT_MEMORY_RING].peak_bytes, 30);
+    assert_string_equal(leat_memory_name(LEAT_MEMORY_WORKSPACES), "workspaces");
+}
+
+#define STAGES                                                                                     \
+    CASTS "- select: {fields: [id, age]}\n- shuffle: {buffer_size: 200}\n- batch: {batch_size: "   \
+          "10}"
+
+static struct driven drive_within(uint64_t limit, uint64_t guarantee, struct drive how,
+                                  uint64_t *ret_peak) {
+    struct leat_budget budget;
+    struct leat_account account;
+    struct driven driven;
+
+    leat_budget_init(&budget, limit);
+    assert_int_equal(leat_account_open(&account, &budget, guarantee), 0);
+    how.options.account = &account;
+    how.options.n_epochs = 1;
+    driven = drive_stream(CSV, "block_bytes: 4096", STAGES, &how);
+    *ret_peak = budget.peak_bytes;
+    assert_int_equal(account.used_bytes, 0);
+    for (int i = 0; i < LEAT_N_MEMORIES; i++)
+        assert_int_equal(account.pools[i].n_allocations,
+                         account.pools[i].n_hits + account.pools[i].n_misses);
+    leat_account_close(&account);
+    return driven;
+}
+
+/* The same batches with much memory and with little, never more of it than there is. */
+static void test_runs_within(void **state) {
+    struct drive all = {.n_jobs = 16, .options = {.max_map_jobs = 32}};
+    struct driven free_driven, driven;
+    uint64_t free_peak, peak;
+
+    (void)state;
+    write_data("data.csv", 0, 5000, 0);
+    free_driven = drive_within(UINT64_MAX, 0, all, &free_peak);
+    assert_int_equal(free_driven.error.code, 0);
+    for (int i = 0; i < 20; i++) {
+        uint64_t limit = (UINT64_C(14) << 20) + draw(UINT64_C(12) << 20);
+        struct drive how = random_drive();
+
+        how.options.max_map_jobs = 32;
+        driven = drive_within(limit, draw(3) << 20, how, &peak);
+        assert_string_equal(driven.error.message, "");
+        assert_string_equal(driven.digest, free_driven.digest);
+        assert_true(peak <= limit + limit / 10);
+    }
+    assert_true(free_peak > 0);
+}
+
+static struct driven drive_large(uint64_t limit, struct drive how, uint64_t *ret_peak) {
+    struct leat_budget budget;
+    struct leat_account account;
+    struct driven driven;
+
+    leat_budget_init(&budget, limit);
+    assert_int_equal(leat_account_open(&account, &budget, 0), 0);
+    how.options.account = &account;
+    how.options.n_epochs = 2;
+    how.options.max_map_jobs = 16;
+    driven = drive_stream("jsonl: {paths: [large.jsonl]}", "block_bytes: 4096",
+                          "- select: {fields: [id]}\n- batch: {batch_size: 3}", &how);
+    *ret_peak = budget.peak_bytes;
+    assert_int_equal(account.used_bytes, 0);
+    leat_account_close(&account);
+    return driven;
+}
+
+/* Records much larger than a block are asked for: the same batches within less, or the reason. */
+static void test_large_records(void **state) {
+    static char text[300001];
+    struct leat_text lines = {.data = NULL};
+    struct driven free_driven, driven;
+    uint64_t peak;
+
+    (void)state;
+    memset(text, 'x', sizeof(text) - 1);
+    for (int i = 0; i < 200; i++)
+        leat_text_add(&lines, "{\"id\": %d, \"text\": \"%.*s\"}\n", i, i % 20 == 7 ? 300000 : 30,
+                      text);
+    folder_write("large.jsonl", lines.data, lines.n_bytes);
+    free(lines.data);
+    free_driven = drive_large(UINT64_MAX, (struct drive){.n_jobs = 8}, &peak);
+    assert_string_equal(free_driven.error.message, "");
+    for (int i = 0; i < 20; i++) {
+        uint64_t limit = (UINT64_C(10) << 20) + draw(UINT64_C(10) << 20);
+
+        driven = drive_large(limit, random_drive(), &peak);
+        assert_string_equal(driven.error.message, "");
+        assert_string_equal(driven.digest, free_driven.digest);
+        assert_true(peak <= limit + limit / 10);
+    }
+    driven = drive_large(2 << 20, (struct drive){.n_jobs = 1}, &peak);
+    assert_int_equal(driven.error.code, -ENOMEM);
+    assert_non_null(strstr(driven.error.message, "a record that is larger than block_bytes"));
+    assert_true(peak <= (2 << 20) + (2 << 20) / 10);
+}
+
+/* What order stages remember is counted: here references of a window and of a large batch. */
+static void test_order_is_counted(void **state) {
+    struct drive how = {.n_jobs = 4, .options = {.max_map_jobs = 8, .n_epochs = 1}};
+    struct leat_budget budget;
+    struct leat_account account;
+    struct driven driven;
+
+    (void)state;
+    write_data("data.csv", 0, 5000, 0);
+    leat_budget_init(&budget, UINT64_C(1) << 30);
+    assert_int_equal(leat_account_open(&account, &budget, 0), 0);
+    how.options.account = &account;
+    driven = drive_stream(CSV, "block_bytes: 4096",
+                          CASTS "- select: {fields: [id, age]}\n- shuffle: {buffer_size: 2000}\n"
+                                "- batch: {batch_size: 3000}",
+                          &how);
+    assert_string_equal(driven.error.message, "");
+    assert_true(account.pools[LEAT_MEMORY_ORDER].peak_bytes >= 5000 * sizeof(struct leat_ref));
+    assert_int_equal(account.used_bytes, 0);
+    leat_account_close(&account);
+}
+
+static void test_refused(void **state) {
+    struct drive how = {.n_jobs = 4};
+    struct driven driven;
+    uint64_t peak;
+
+    (void)state;
+    write_data("data.csv", 0, 5000, 0);
+    driven = drive_within(1 << 20, 0, how, &peak);
+    assert_int_equal(driven.error.code, -ENOMEM);
+    assert_non_null(strstr(driven.error.message, "memory_limit (1.0 MiB) is reached"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_invariants),    cmocka_unit_test(test_headroom),
+        cmocka_unit_test(test_stats),         cmocka_unit_test(test_wants),
+        cmocka_unit_test(test_runs_within),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_large_records), cmocka_unit_test(test_order_is_counted),
+    };
+
+    return cmocka_run_group_tests(tests, folder_open, folder_close);
+}

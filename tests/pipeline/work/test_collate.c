@@ -1,0 +1,175 @@
+/* test_collate.c: pipeline/work/collate.c: every dtype and shape in a slot, against the rows that
+ * `leatctl head` prints; the layout of slots. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/block/scalar.h"
+#include "tests/pipeline/shared_stream.h"
+
+static const char *const dtypes[] = {"bool",  "uint8",   "uint16",   "int32",
+                                     "int64", "float16", "bfloat16", "float32"};
+#define N_DTYPES 8
+
+#define N_ROWS 57
+
+static int64_t value_of(size_t dtype, size_t row, size_t k) {
+    return dtype == 0 ? (int64_t)((row + k) % 2) : (int64_t)((row * 7 + k * 3) % 120);
+}
+
+static size_t length_of(size_t row) {
+    return row * 5 % 9;
+}
+
+static void write_lists(void) {
+    struct leat_text text = {.data = NULL};
+
+    for (size_t row = 0; row < N_ROWS; row++) {
+        leat_text_add(&text, "{");
+        for (size_t i = 0; i < N_DTYPES; i++) {
+            leat_text_add(&text, "%s\"s%zu\": %lld, \"l%zu\": [", i ? ", " : "", i,
+                          (long long)value_of(i, row, 0), i);
+            for (size_t k = 0; k < length_of(row); k++)
+                leat_text_add(&text, "%s%lld", k ? ", " : "", (long long)value_of(i, row, k));
+            leat_text_add(&text, "]");
+        }
+        leat_text_add(&text, "}\n");
+    }
+    folder_write("all.jsonl", text.data, text.n_bytes);
+    free(text.data);
+}
+
+static void check_list(const struct leat_output *output, size_t i, size_t first_row) {
+    char name[8];
+    const struct leat_slot_tensor *tensor;
+    enum leat_dtype dtype = leat_dtype_parse(dtypes[i]);
+    const void *values;
+    uint64_t n, width;
+    bool is_left = i % 2;
+
+    (void)snprintf(name, sizeof(name), "l%zu", i);
+    tensor = batch_descriptor(output, name);
+    values = batch_tensor(output, name, dtype, &n);
+    assert_int_equal(tensor->ndim, 2);
+    assert_int_equal(tensor->shape[0], output->n_rows);
+    width = tensor->shape[1];
+    for (size_t row = 0; row < output->n_rows; row++) {
+        size_t length = length_of(first_row + row), start = is_left ? width - length : 0;
+
+        for (size_t k = 0; k < width; k++) {
+            bool is_padding = k < start || k >= start + length;
+            int64_t expected = is_padding ? 1 : value_of(i, first_row + row, k - start);
+
+            assert_true(leat_scalar_double(values, dtype, row * width + k) == (double)expected);
+        }
+    }
+}
+
+static void check_batch(const struct leat_output *output, void *user) {
+    size_t *n_rows = user;
+    const struct leat_slot_header *header = output->slot.memory;
+    const struct leat_slot_tensor *tensors = (const struct leat_slot_tensor *)(header + 1);
+    const uint8_t *memory = output->slot.memory;
+
+    for (size_t i = 0; i < N_DTYPES; i++) {
+        char name[8];
+        const struct leat_slot_tensor *tensor;
+        enum leat_dtype dtype = leat_dtype_parse(dtypes[i]);
+        const void *values;
+        uint64_t n;
+
+        (void)snprintf(name, sizeof(name), "s%zu", i);
+        tensor = batch_descriptor(output, name);
+        values = batch_tensor(output, name, dtype, &n);
+        assert_int_equal(n, output->n_rows);
+        assert_int_equal(tensor->ndim, 1);
+        for (size_t row = 0; row < n; row++)
+            assert_true(leat_scalar_double(values, dtype, row) ==
+                        (double)value_of(i, *n_rows + row, 0));
+        check_list(output, i, *n_rows);
+    }
+    for (size_t i = 0; i < header->n_tensors; i++) { /* what lies between tensors is zero */
+        uint64_t end = tensors[i].offset + tensors[i].size_bytes;
+
+        assert_int_equal(tensors[i].offset % LEAT_SLOT_ALIGN, 0);
+        for (uint64_t k = end; k < leat_slot_align(end); k++)
+            assert_int_equal(memory[k], 0);
+    }
+    *n_rows += output->n_rows;
+}
+
+static void test_all_dtypes(void **state) {
+    struct leat_text stages = {.data = NULL};
+
+    (void)state;
+    write_lists();
+    for (size_t i = 0; i < N_DTYPES; i++)
+        leat_text_add(&stages,
+                      "- cast: {input: s%zu, dtype: %s}\n- cast: {input: l%zu, dtype: %s}\n"
+                      "- pad: {input: l%zu, %s, value: 1, side: %s}\n",
+                      i, dtypes[i], i, dtypes[i], i, i % 3 ? "longest: true" : "length: 9",
+                      i % 2 ? "left" : "right");
+    for (size_t batch_size = 1; batch_size < 70; batch_size += 17) {
+        size_t n_rows = 0;
+        struct drive how = {.options = {.n_epochs = 1}, .on_batch = check_batch, .user = &n_rows};
+        struct leat_text all = {.data = NULL};
+        struct driven driven;
+
+        leat_text_add(&all, "%s- batch: {batch_size: %zu}", stages.data, batch_size);
+        driven = drive_stream("jsonl: {paths: [all.jsonl]}", "", all.data, &how);
+        assert_string_equal(driven.error.message, "");
+        assert_int_equal(n_rows, N_ROWS);
+        free(all.data);
+    }
+    free(stages.data);
+}
+
+static void count_dims(const struct leat_output *output, void *user) {
+    const struct leat_slot_tensor *a = batch_descriptor(output, "a");
+    const struct leat_slot_tensor *x = batch_descriptor(output, "x");
+
+    assert_int_equal(a->ndim, 0);
+    assert_int_equal(a->size_bytes, 8);
+    assert_int_equal(x->ndim, 1);
+    assert_int_equal(x->shape[0], *(uint64_t *)user);
+    (*(uint64_t *)user)++;
+}
+
+/* Without `batch` a record is a batch, and its tensors have no dimension for rows. */
+static void test_without_batch(void **state) {
+    uint64_t length = 0;
+    struct drive how = {.options = {.n_epochs = 1}, .on_batch = count_dims, .user = &length};
+
+    (void)state;
+    folder_print("in.jsonl", "{\"a\": 1, \"x\": []}\n{\"a\": 2, \"x\": [5]}\n"
+                             "{\"a\": 3, \"x\": [6, 7]}\n");
+    assert_string_equal(
+        drive_stream("jsonl: {paths: [in.jsonl]}", "", "- take: {count: 3}", &how).error.message,
+        "");
+    assert_int_equal(length, 3);
+}
+
+static void test_elements_are_counted(void **state) {
+    struct drive how = {.options = {.n_epochs = 2}};
+    struct driven driven;
+
+    (void)state;
+    folder_print("in.jsonl", "{\"x\": [1, 2]}\n{\"x\": [3]}\n");
+    driven = drive_stream("jsonl: {paths: [in.jsonl]}", "",
+                          "- pad: {input: x, length: 5, value: 0, mask: m}\n"
+                          "- batch: {batch_size: 2}",
+                          &how);
+    assert_int_equal(driven.stats.n_elements, 6); /* neither padding nor masks */
+    assert_int_equal(driven.stats.n_batches, 2);
+    assert_int_equal(driven.stats.n_rows, 4);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_dtypes),
+        cmocka_unit_test(test_without_batch),
+        cmocka_unit_test(test_elements_are_counted),
+    };
+
+    return cmocka_run_group_tests(tests, folder_open, folder_close);
+}
