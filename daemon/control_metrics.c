@@ -12,13 +12,19 @@
 
 void leat_control_history(struct leat_control *control, const Leat__ControlRequest *request,
                           struct leat_arena *arena) {
-    const Leat__HistoryRequest *what = request->history;
+    const struct leat_history *samples = &control->daemon->monitor.history;
+    const char *name = request->history->stream[0] ? request->history->stream : NULL;
+    struct leat_error err = LEAT_ERROR_INIT;
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
     Leat__HistoryReply history = LEAT__HISTORY_REPLY__INIT;
 
-    if (leat_history_collect(&control->daemon->monitor.history,
-                             what->stream[0] ? what->stream : NULL, what->after_ns, REPLY_MAX,
-                             arena, &history) < 0) {
+    if (name && !leat_streams_look(&control->daemon->streams, name, &err) &&
+        !leat_history_has(samples, name)) { /* of one that was forgotten there may be some */
+        leat_control_fail(control, &err);
+        return;
+    }
+    if (leat_history_collect(samples, name, request->history->after_ns, REPLY_MAX, arena,
+                             &history) < 0) {
         leat_control_fail_memory(control);
         return;
     }

@@ -386,13 +386,12 @@ void leat_control_stats(struct leat_control *control, const Leat__ControlRequest
     Leat__StatsReply stats = LEAT__STATS_REPLY__INIT;
     struct leat_error err = LEAT_ERROR_INIT;
 
-    if (leat_control_describe_stats(control->daemon, name, arena, &stats) < 0) {
-        leat_control_fail_memory(control);
+    if (name[0] && !leat_streams_look(&control->daemon->streams, name, &err)) {
+        leat_control_fail(control, &err);
         return;
     }
-    if (name[0] && stats.n_streams == 0) {
-        leat_error_set(&err, -ENOENT, "there is no stream \"%.64s\"", name);
-        leat_control_fail(control, &err);
+    if (leat_control_describe_stats(control->daemon, name, arena, &stats) < 0) {
+        leat_control_fail_memory(control);
         return;
     }
     reply.verb_case = LEAT__CONTROL_REPLY__VERB_STATS;

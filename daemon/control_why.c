@@ -154,16 +154,6 @@ static void start_trial(struct leat_control_why *why, const struct leat_feed *fe
 
 /* ---- the verb ---- */
 
-/* Of several of that name (a trainer's own may have any) the one that is in use. */
-static struct leat_daemon_stream *find(const struct leat_daemon *daemon, const char *name) {
-    struct leat_daemon_stream *found = NULL;
-
-    for (struct leat_daemon_stream *stream = daemon->streams.first; stream; stream = stream->next)
-        if (strcmp(stream->name, name) == 0 && (!found || stream->n_refs > found->n_refs))
-            found = stream;
-    return found;
-}
-
 static void start(struct leat_control *control, struct leat_daemon_stream *stream,
                   uint64_t interval_ns) {
     struct leat_control_why *why = calloc(1, sizeof(*why));
@@ -191,17 +181,17 @@ static void start(struct leat_control *control, struct leat_daemon_stream *strea
 void leat_control_why(struct leat_control *control, const Leat__ControlRequest *request,
                       struct leat_arena *arena) {
     const Leat__WhyRequest *why = request->why;
-    struct leat_daemon_stream *stream = find(control->daemon, why->stream);
     uint32_t interval_ms = why->interval_ms ? why->interval_ms : INTERVAL_MS;
     struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_daemon_stream *stream = NULL;
 
     (void)arena;
     if (interval_ms > INTERVAL_MS_MAX)
         leat_error_set(&err, -ERANGE, "an interval of %u ms is above %d", interval_ms,
                        INTERVAL_MS_MAX);
-    else if (!stream)
-        leat_error_set(&err, -ENOENT, "there is no stream \"%.64s\"", why->stream);
-    if (err.code)
+    else
+        stream = leat_streams_look(&control->daemon->streams, why->stream, &err);
+    if (!stream)
         leat_control_fail(control, &err);
     else
         start(control, stream, (uint64_t)interval_ms * UINT64_C(1000000));

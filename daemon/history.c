@@ -298,6 +298,17 @@ static size_t put_sample(uint8_t *to, const struct leat_history_sample *sample,
     return n;
 }
 
+bool leat_history_has(const struct leat_history *history, const char *stream) {
+    const struct leat_history_sample *sample;
+
+    for (int tier = 0; tier < LEAT_N_HISTORY_TIERS; tier++)
+        for (size_t i = 0; (sample = leat_history_get(history, (enum leat_history_tier)tier, i));
+             i++)
+            if (put_sample(NULL, sample, stream) > sample->n_head)
+                return true;
+    return false;
+}
+
 struct collection {
     const char *stream;
     struct leat_arena *arena;

@@ -48,6 +48,9 @@ const struct leat_history_sample *leat_history_get(const struct leat_history *hi
 size_t leat_history_skip(const struct leat_history *history, enum leat_history_tier tier,
                          uint64_t after_ns);
 
+/* Whether a sample has something of that stream. */
+bool leat_history_has(const struct leat_history *history, const char *stream);
+
 /* Appends samples after that time to a reply, until it has max_bytes: those of ten seconds up to
  * where those of a second begin. With a stream, only what is of that one. They refer to the history
  * and are made in `arena`. 0 or -ENOMEM. */

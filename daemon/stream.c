@@ -114,19 +114,14 @@ void leat_streams_deinit(struct leat_streams *streams) {
         drop(streams, streams->first);
 }
 
-struct leat_daemon_stream *leat_streams_find(struct leat_streams *streams, const char *name,
-                                             struct leat_error *err) {
+static void tell_unknown(const struct leat_streams *streams, const char *name,
+                         struct leat_error *err) {
     const char *names[MAX_CANDIDATES] = {NULL}, *nearest;
     size_t n = 0;
 
-    for (struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next) {
-        if (stream->is_own || stream->is_removed)
-            continue;
-        if (strcmp(stream->name, name) == 0)
-            return leat_daemon_stream_ref(stream);
-        if (n < MAX_CANDIDATES)
+    for (const struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)
+        if (!stream->is_own && !stream->is_removed && n < MAX_CANDIDATES)
             names[n++] = stream->name;
-    }
     nearest = leat_nearest(name, names, n);
     if (nearest)
         leat_error_set(err, -ENOENT, "there is no stream \"%.64s\"; did you mean \"%s\"?", name,
@@ -137,7 +132,27 @@ struct leat_daemon_stream *leat_streams_find(struct leat_streams *streams, const
     else
         leat_error_set(err, -ENOENT,
                        "there is no stream \"%.64s\"; the daemon's settings have none", name);
+}
+
+struct leat_daemon_stream *leat_streams_find(struct leat_streams *streams, const char *name,
+                                             struct leat_error *err) {
+    for (struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)
+        if (!stream->is_own && !stream->is_removed && strcmp(stream->name, name) == 0)
+            return leat_daemon_stream_ref(stream);
+    tell_unknown(streams, name, err);
     return NULL;
+}
+
+struct leat_daemon_stream *leat_streams_look(const struct leat_streams *streams, const char *name,
+                                             struct leat_error *err) {
+    struct leat_daemon_stream *found = NULL;
+
+    for (struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)
+        if (strcmp(stream->name, name) == 0 && (!found || stream->n_refs > found->n_refs))
+            found = stream;
+    if (!found)
+        tell_unknown(streams, name, err);
+    return found;
 }
 
 static struct leat_daemon_stream *find_own(struct leat_streams *streams, uid_t uid,

@@ -76,6 +76,10 @@ void leat_streams_deinit(struct leat_streams *streams);
 /* The operator's stream of that name, a reference; or NULL and an error that names the nearest. */
 struct leat_daemon_stream *leat_streams_find(struct leat_streams *streams, const char *name,
                                              struct leat_error *err);
+/* Any stream of that name, for who only looks: of several the one that is in use most; no
+ * reference. NULL and the same error. */
+struct leat_daemon_stream *leat_streams_look(const struct leat_streams *streams, const char *name,
+                                             struct leat_error *err);
 /* A trainer's own: takes over the spec; the earlier one of that user and name if nobody uses it. */
 struct leat_daemon_stream *leat_streams_add_own(struct leat_streams *streams, uid_t uid,
                                                 struct leat_spec *take_spec);

@@ -388,7 +388,8 @@ const struct leat_cli_command leat_cli_commands[] = {
          "hours before; fewer\nif many streams are busy. Of all streams together, or of STREAM: "
          "batches, rows, tokens and bytes a second,\nhow much of the time trainers waited for a "
          "batch, and batches for a slot. The share of workers that were\nbusy and the memory are "
-         "the whole daemon's. --json has all of it, stages too.\n\n" SOCKET_TEXT,
+         "the whole daemon's. --json has all of it, stages too. A STREAM that the daemon does not "
+         "know is an error.\n\n" SOCKET_TEXT,
      .operand = "[STREAM]",
      .examples = "  leatctl history --seconds 60\n"
                  "  leatctl history titanic --json\n",
