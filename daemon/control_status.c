@@ -25,7 +25,7 @@ static uint32_t count_streams(const struct leat_daemon *daemon) {
 }
 
 void leat_control_describe_status(struct leat_daemon *daemon, Leat__StatusReply *status) {
-    uint64_t uptime_ns = leat_daemon_now_ns() - daemon->start_ns;
+    uint64_t now_ns = leat_daemon_now_ns(), uptime_ns = now_ns - daemon->start_ns;
     struct leat_process process;
 
     leat_process_read(&process);
@@ -33,6 +33,7 @@ void leat_control_describe_status(struct leat_daemon *daemon, Leat__StatusReply 
     status->pid = (uint32_t)getpid();
     status->uptime_ns = uptime_ns;
     status->n_workers = daemon->n_workers;
+    status->worker_busy_ns = leat_scheduler_busy_ns(&daemon->scheduler, now_ns);
     status->n_sessions = daemon->n_sessions;
     status->n_streams = count_streams(daemon);
     status->n_batches = daemon->n_batches;

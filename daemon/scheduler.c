@@ -78,6 +78,7 @@ int leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint3
         .max_slow = n_beside(n_slow),
         .max_stand_ins = n_beside(n_slow),
     };
+    scheduler->told.at_ns = uv_hrtime();
     leat_task_user_init(&scheduler->nobody, 1);
     leat_task_queue_init(&scheduler->others, &scheduler->nobody);
     r = leat_aside_init(&scheduler->aside, loop, leat_scheduler_n_beside(n_workers), run,
@@ -313,14 +314,16 @@ uint32_t leat_scheduler_thread(void) {
 static void run(void *data) {
     struct leat_task *task = data;
     uint64_t (*now_ns)(void) = task->scheduler->now_ns;
-    uint64_t start_ns = now_ns();
+    uint64_t start_ns = now_ns(), end_ns;
 
     atomic_store_explicit(&task->start_ns, start_ns, memory_order_relaxed);
     set_policy(task->class == LEAT_TASK_MAP || task->class == LEAT_TASK_SLOW);
     leat_heartbeat_begin(task->scheduler->heartbeat, leat_scheduler_thread(), task);
     task->work(task);
     leat_heartbeat_end(task->scheduler->heartbeat, leat_scheduler_thread());
-    task->taken_ns = now_ns() - start_ns;
+    end_ns = now_ns();
+    task->taken_ns = end_ns - start_ns;
+    atomic_store_explicit(&task->end_ns, end_ns, memory_order_relaxed);
 }
 
 static void on_work(uv_work_t *request) {
@@ -399,6 +402,8 @@ static void settle(struct leat_task *task) {
     leat_fair_end(&task->queue->share, task->queue_charge, task->taken_ns);
     leat_fair_end(&user->share, task->user_charge, task->taken_ns);
     user->worker_ns += task->taken_ns;
+    if (task->class != LEAT_TASK_SLOW)
+        task->scheduler->done_ns += task->taken_ns;
     learn(task);
 }
 
@@ -450,6 +455,7 @@ static void submit(struct leat_scheduler *scheduler, struct leat_task *task,
     task->place = place;
     task->is_held = false;
     atomic_store_explicit(&task->start_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&task->end_ns, 0, memory_order_relaxed);
     task->user_charge = leat_fair_begin(&scheduler->fair, &queue->user->share, estimate_ns);
     task->queue_charge = leat_fair_begin(&queue->user->fair, &queue->share, estimate_ns);
     link_out(scheduler, task);
@@ -457,6 +463,29 @@ static void submit(struct leat_scheduler *scheduler, struct leat_task *task,
     if (task->start)
         task->start(task);
     hand_over(scheduler, task);
+}
+
+/* A task that has ended is out until the loop has heard of it. */
+static uint64_t worked_ns(const struct leat_task *task, uint64_t now_ns) {
+    uint64_t start_ns = atomic_load_explicit(&task->start_ns, memory_order_relaxed);
+    uint64_t end_ns = atomic_load_explicit(&task->end_ns, memory_order_relaxed);
+    uint64_t until_ns = end_ns ? end_ns : now_ns;
+
+    return start_ns != 0 && start_ns < until_ns ? until_ns - start_ns : 0;
+}
+
+uint64_t leat_scheduler_busy_ns(struct leat_scheduler *scheduler, uint64_t now_ns) {
+    uint64_t most_ns = (now_ns - scheduler->told.at_ns) * scheduler->n_workers;
+    uint64_t task_ns = scheduler->done_ns, more_ns;
+
+    for (const struct leat_task *task = scheduler->out; task; task = task->next)
+        if (task->class != LEAT_TASK_SLOW)
+            task_ns += worked_ns(task, now_ns);
+    more_ns = task_ns > scheduler->told.task_ns ? task_ns - scheduler->told.task_ns : 0;
+    scheduler->told.task_ns += more_ns;
+    scheduler->told.busy_ns += more_ns < most_ns ? more_ns : most_ns;
+    scheduler->told.at_ns = now_ns;
+    return scheduler->told.busy_ns;
 }
 
 bool leat_scheduler_has_untaken(const struct leat_scheduler *scheduler) {

@@ -57,7 +57,7 @@ struct leat_task {
     bool is_held;                       /* has been found to hold its thread */
     uint64_t user_charge, queue_charge; /* see leat_fair_begin() */
     uint64_t taken_ns;
-    _Atomic uint64_t start_ns;             /* by the thread; 0: it has not begun */
+    _Atomic uint64_t start_ns, end_ns;     /* by the thread; 0: it has not begun, or ended */
     void (*start)(struct leat_task *task); /* on the loop, when it goes to a thread; may be NULL */
     void (*work)(struct leat_task *task);  /* on the thread */
     void (*done)(struct leat_task *task);  /* on the loop; the task is its owner's again */
@@ -110,6 +110,10 @@ struct leat_scheduler {
     struct leat_aside aside;
     uv_timer_t timer; /* while somebody waits: looks for tasks that hold their threads */
     bool has_timer, is_watching;
+    uint64_t done_ns; /* that tasks took which have ended, and no slow ones */
+    struct {
+        uint64_t at_ns, task_ns, busy_ns;
+    } told;                           /* when leat_scheduler_busy_ns() was asked last */
     struct leat_heartbeat *heartbeat; /* that hears of every task; NULL: nobody wants to */
 };
 
@@ -124,6 +128,11 @@ bool leat_scheduler_has_untaken(const struct leat_scheduler *scheduler);
 
 /* Threads beside the pool that there may be besides. */
 uint32_t leat_scheduler_n_beside(uint32_t n_workers);
+
+/* Time that workers have worked so far, on what goes on as well: it never goes back, and between
+ * two questions it grows by no more than all workers' time. Threads besides those that map work
+ * for them, as far as there are workers that do nothing. Slow tasks are no work of theirs. */
+uint64_t leat_scheduler_busy_ns(struct leat_scheduler *scheduler, uint64_t now_ns);
 
 /* 0 or -errno; in any case stop and deinit have to follow. */
 int leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers);

@@ -145,15 +145,6 @@ static void add_session(struct leat_stream_reading *sum, const struct leat_sessi
         sum->figures.wait_ns += now_ns - session->wait_start_ns;
 }
 
-static uint64_t worker_ns(const struct leat_stream_reading *sum) {
-    uint64_t busy_ns = 0;
-
-    for (size_t i = 0; i < sum->n_stages; i++)
-        if (sum->stages[i].role != LEAT_ROLE_ORDER)
-            busy_ns += sum->stages[i].figures.busy_ns;
-    return busy_ns;
-}
-
 /* ---- what is told ---- */
 
 static void advance(enum leat_meter_scope scope, void *told, void *last, const void *now) {
@@ -280,7 +271,7 @@ static bool is_used(const struct leat_daemon *daemon, const struct leat_stream_r
 /* Returns how many streams are not told. */
 static uint64_t look(struct leat_series *series, const struct leat_daemon *daemon,
                      uint64_t now_ns) {
-    uint64_t busy_ns = 0, n_untold = 0;
+    uint64_t n_untold = 0;
 
     mark_used(series, daemon);
     for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
@@ -290,7 +281,6 @@ static uint64_t look(struct leat_series *series, const struct leat_daemon *daemo
 
         if (!sum_up(daemon, stream, now_ns, &sum))
             continue;
-        busy_ns += worker_ns(&sum);
         one = find(series, sum.name, sum.is_own);
         if (!one)
             one = admit(series, &sum, is_used(daemon, &sum));
@@ -301,9 +291,6 @@ static uint64_t look(struct leat_series *series, const struct leat_daemon *daemo
         advance(LEAT_METER_STREAM, &one->told.figures, &one->last.figures, &sum.figures);
         advance_stages(one, &sum);
     }
-    if (busy_ns > series->worker_last_ns)
-        series->worker_busy_ns += busy_ns - series->worker_last_ns;
-    series->worker_last_ns = busy_ns;
     return n_untold;
 }
 
@@ -369,7 +356,7 @@ struct leat_reading *leat_series_read(struct leat_series *series, struct leat_da
         reading->streams[i] = series->items[i]->told;
     read_process(&reading->figures, reading, daemon);
     read_daemon(&reading->figures, daemon);
-    reading->figures.worker_busy_ns = series->worker_busy_ns;
+    reading->figures.worker_busy_ns = leat_scheduler_busy_ns(&daemon->scheduler, now_ns);
     reading->figures.n_streams_untold = n_untold;
     return reading;
 }

@@ -17,7 +17,6 @@ struct leat_series {
     size_t n_items;
     struct leat_one_series *items[LEAT_READING_MAX_STREAMS];
     uint64_t n_evicted;
-    uint64_t worker_last_ns, worker_busy_ns;
 };
 
 void leat_series_deinit(struct leat_series *series);

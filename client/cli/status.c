@@ -36,6 +36,7 @@ static const struct leat_cli_member status_members[] = {
     MEMBER(Leat__StatusReply, memory_peak_bytes, MEMBER_BYTES, "counted, most"),
     MEMBER(Leat__StatusReply, n_stalled, MEMBER_U32, "tasks stalled"),
     MEMBER(Leat__StatusReply, cpu_ns, MEMBER_NS, "CPU time"),
+    MEMBER(Leat__StatusReply, worker_busy_ns, MEMBER_NS, "workers busy"),
     MEMBER(Leat__StatusReply, loop_busy_ns, MEMBER_NS, "loop busy"),
     MEMBER(Leat__StatusReply, loop_longest_ns, MEMBER_NS, "longest turn"),
     MEMBER(Leat__StatusReply, loop_longest_cpu_ns, MEMBER_NS, "longest, CPU"),

@@ -74,12 +74,9 @@ static int fill_stages(struct leat_top_model *model, struct leat_top_stream *str
     if (!stream->stages)
         return -ENOMEM;
     stream->n_stages = now->n_stages;
-    for (size_t i = 0; i < now->n_stages; i++) {
+    for (size_t i = 0; i < now->n_stages; i++)
         fill_stage(model, &stream->stages[i], i, now->stages[i],
                    stage_before(before, i, now->stages[i]));
-        if (strcmp(now->stages[i]->role, "order") != 0)
-            model->workers += stream->stages[i].threads;
-    }
     return 0;
 }
 
@@ -178,6 +175,8 @@ static void fill_status(struct leat_top_model *model, const Leat__Update *now,
         return;
     model->seconds = (double)(now->at_ns - before->at_ns) / 1e9;
     model->cpus = grown(now->status->cpu_ns, then->cpu_ns) / 1e9 / model->seconds;
+    model->workers =
+        grown(now->status->worker_busy_ns, then->worker_busy_ns) / 1e9 / model->seconds;
     model->loop =
         share(grown(now->status->loop_busy_ns, then->loop_busy_ns) / 1e9 / model->seconds);
 }

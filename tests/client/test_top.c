@@ -61,6 +61,7 @@ static void fill(struct update *update, uint64_t n) {
     update->message.stats = &update->stats;
     update->status.n_workers = 2;
     update->status.cpu_ns = n * 1500000000;
+    update->status.worker_busy_ns = n * 1250000000;
     update->status.version = names[1];
     for (size_t i = 0; i < N_STREAMS; i++) {
         leat__stream_stats__init(&update->stream[i]);
@@ -123,7 +124,7 @@ static void test_rates(void **state) {
     assert_true(is_near(model->streams[0].stages[1].threads, 0.2));
     assert_true(is_near(model->streams[0].stages[1].used, 0.1));
     assert_true(is_near(model->streams[0].stages[0].used, 0.1)); /* of one loop, not two workers */
-    assert_true(is_near(model->workers, N_STREAMS * 0.5));
+    assert_true(is_near(model->workers, 1.25));
     assert_true(is_near(model->trainers[2].waits, 0.4));
     assert_true(is_near(model->trainers[2].batch_rate, 3));
     free_looks(looks);

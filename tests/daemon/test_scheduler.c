@@ -161,6 +161,44 @@ static void test_users_share(void **state) {
     assert_int_equal(test.users[1].worker_ns, 20 * 2 * MS);
 }
 
+/* What goes on counts as it goes on, what has ended as long as it took, slow tasks not at all; and
+ * it is never more than all workers could have done, though there are more threads. */
+static void test_busy(void **state) {
+    struct test_task *tasks[3];
+    uv_sem_t semaphore;
+
+    (void)state;
+    assert_int_equal(uv_sem_init(&semaphore, 0), 0);
+    begin(1);
+    test.clock_ns = SECOND;
+    test.scheduler.now_ns = now_ns;
+    test.scheduler.told.at_ns = SECOND;
+    for (int i = 0; i < 3; i++)
+        tasks[i] = add_waiting(&test.queues[0][0],
+                               i == 0   ? LEAT_TASK_MAP
+                               : i == 1 ? LEAT_TASK_URGENT
+                                        : LEAT_TASK_SLOW,
+                               0, &semaphore);
+    for (int i = 0; i < 3; i++)
+        while (__atomic_load_n((uint64_t *)&tasks[i]->task.start_ns, __ATOMIC_RELAXED) == 0)
+            uv_sleep(1);
+    assert_int_equal(leat_scheduler_busy_ns(&test.scheduler, SECOND), 0);
+    assert_int_equal(leat_scheduler_busy_ns(&test.scheduler, 2 * SECOND), SECOND);
+    test.clock_ns = 2 * SECOND;
+    for (int i = 0; i < 3; i++)
+        uv_sem_post(&semaphore);
+    end();
+    assert_int_equal(test.scheduler.done_ns, 2 * SECOND);
+    assert_int_equal(leat_scheduler_busy_ns(&test.scheduler, 2 * SECOND + MS), SECOND);
+    begin_in_order(2 * MS);
+    test.scheduler.told.at_ns = SECOND;
+    for (unsigned i = 0; i < 80; i++)
+        add(&test.queues[0][0], LEAT_TASK_MAP, 0);
+    end();
+    assert_int_equal(leat_scheduler_busy_ns(&test.scheduler, 10 * SECOND), 160 * MS);
+    uv_sem_destroy(&semaphore);
+}
+
 static void test_weights(void **state) {
     (void)state;
     begin_in_order(2 * MS);
@@ -296,13 +334,10 @@ static void test_hung_pool(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_users_share),
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_queues_share),
-        cmocka_unit_test(test_urgent_first),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_held),
-        cmocka_unit_test(test_one_user_cannot_take_all),
+        cmocka_unit_test(test_users_share),  cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_busy),         cmocka_unit_test(test_queues_share),
+        cmocka_unit_test(test_urgent_first), cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_held),         cmocka_unit_test(test_one_user_cannot_take_all),
         cmocka_unit_test(test_hung_pool),
     };
 

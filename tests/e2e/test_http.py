@@ -178,7 +178,12 @@ def test_history(folder):
         wait_until(lambda: told() == n, "the history is not complete")
         lines = daemon.ctl("history", "--seconds", 60).stdout.decode().splitlines()
         assert lines[0].split()[:3] == ["until", "over", "batches/s"] and len(lines) > 1
-        assert daemon.ctl("history", "nobody", "--json").stdout
+        for sample in json.loads(daemon.ctl("history", "--json").stdout):
+            assert sample["worker_busy_ns"] <= sample["n_workers"] * sample["duration_ns"], sample
+        for args in ((), ("--json",), ("--seconds", 1)):
+            done = daemon.ctl("history", "titani", *args, check=False)
+            assert done.returncode == 1 and b'did you mean' in done.stderr and b"titanic" in done.stderr, done
+        assert not json.loads(daemon.ctl("history", NASTY, "--json").stdout)[-1]["streams"], "nobody pulled it"
         assert daemon.ctl("metrics", "--format", "xml", check=False).returncode == 2
         assert json.loads(daemon.ctl("metrics", "--json").stdout)["text"].endswith("# EOF\n")
 
