@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define READ_BYTES       (64U << 10)
+#define READ_BYTES       (4U << 10) /* at least; more where a large frame arrives */
 #define MAX_READS_A_TURN 4
 
 static void update_poll(struct leat_channel *channel);
@@ -294,8 +294,8 @@ static void on_handles_closed(uv_handle_t *handle) {
         pop_outgoing(channel);
     channel->reaper_item.fd = channel->fd;
     channel->reaper_item.on_closed = on_fd_closed;
-    if (!leat_reaper_close(channel->reaper, &channel->reaper_item))
-        turn(channel, false);
+    turn(channel, false);
+    leat_reaper_close(channel->reaper, &channel->reaper_item);
 }
 
 static void on_poll_closed(uv_handle_t *handle) {

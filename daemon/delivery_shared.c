@@ -274,7 +274,7 @@ static void on_poll_closed(uv_handle_t *handle) {
     struct shared *shared = handle->data;
 
     shared->reaper_item = (struct leat_reaper_item){.fd = shared->fd, .on_closed = on_fd_closed};
-    (void)leat_reaper_close(&shared->base.session->daemon->reaper, &shared->reaper_item);
+    leat_reaper_close(&shared->base.session->daemon->reaper, &shared->reaper_item);
 }
 
 static void shared_close(struct leat_session_delivery *delivery) {

@@ -14,6 +14,7 @@
 
 #define STACK_BYTES (64U << 10)
 #define MAX_DRAIN   4096 /* packets: more than a socket's buffer holds */
+#define MAX_A_TURN  32   /* sockets; each takes about 10 us */
 
 static ssize_t read_number(int fd, int *ret_number) {
     ssize_t n;
@@ -50,15 +51,35 @@ static void close_end(int *fd) {
     *fd = -1;
 }
 
+static void queue_init(struct leat_reaper_queue *queue) {
+    queue->first = NULL;
+    queue->last = &queue->first;
+}
+
+static void queue_push(struct leat_reaper_queue *queue, struct leat_reaper_item *item) {
+    item->next = NULL;
+    *queue->last = item;
+    queue->last = &item->next;
+}
+
+static struct leat_reaper_item *queue_pop(struct leat_reaper_queue *queue) {
+    struct leat_reaper_item *item = queue->first;
+
+    queue->first = item->next;
+    if (!queue->first)
+        queue->last = &queue->first;
+    return item;
+}
+
 static void hand_over(struct leat_reaper *reaper) {
-    if (reaper->is_busy || !reaper->first)
+    if (reaper->is_busy || !reaper->blocking.first)
         return;
-    reaper->is_busy = write_number(reaper->to_thread[1], reaper->first->fd) == 0;
+    reaper->is_busy = write_number(reaper->to_thread[1], reaper->blocking.first->fd) == 0;
 }
 
 static void on_poll(uv_poll_t *poll_handle, int status, int events) {
     struct leat_reaper *reaper = poll_handle->data;
-    struct leat_reaper_item *item = reaper->first;
+    struct leat_reaper_item *item;
     int fd;
 
     (void)status;
@@ -66,9 +87,7 @@ static void on_poll(uv_poll_t *poll_handle, int status, int events) {
     if (!reaper->is_busy || read_number(reaper->from_thread[0], &fd) != (ssize_t)sizeof(fd))
         return;
     reaper->is_busy = false;
-    reaper->first = item->next;
-    if (!reaper->first)
-        reaper->last = &reaper->first;
+    item = queue_pop(&reaper->blocking);
     hand_over(reaper);
     item->on_closed(item);
 }
@@ -78,9 +97,13 @@ int leat_reaper_init(struct leat_reaper *reaper, uv_loop_t *loop) {
     int r;
 
     *reaper = (struct leat_reaper){.to_thread = {-1, -1}, .from_thread = {-1, -1}};
-    reaper->last = &reaper->first;
+    queue_init(&reaper->pending);
+    queue_init(&reaper->blocking);
     if (pipe2(reaper->to_thread, O_CLOEXEC) < 0 || pipe2(reaper->from_thread, O_CLOEXEC) < 0)
         return -errno;
+    (void)uv_timer_init(loop, &reaper->next_turn);
+    reaper->next_turn.data = reaper;
+    reaper->has_timer = true;
     r = uv_poll_init(loop, &reaper->poll, reaper->from_thread[0]);
     if (r < 0)
         return r;
@@ -97,14 +120,16 @@ int leat_reaper_init(struct leat_reaper *reaper, uv_loop_t *loop) {
 void leat_reaper_stop(struct leat_reaper *reaper) {
     if (reaper->has_poll)
         uv_close((uv_handle_t *)&reaper->poll, NULL);
+    if (reaper->has_timer)
+        uv_close((uv_handle_t *)&reaper->next_turn, NULL);
 }
 
 bool leat_reaper_is_idle(const struct leat_reaper *reaper) {
-    return !reaper->first;
+    return !reaper->pending.first && !reaper->blocking.first;
 }
 
 void leat_reaper_deinit(struct leat_reaper *reaper) {
-    assert(!reaper->first);
+    assert(leat_reaper_is_idle(reaper));
     close_end(&reaper->to_thread[1]);
     if (reaper->has_thread)
         (void)uv_thread_join(&reaper->thread);
@@ -164,18 +189,30 @@ static int drain(int socket) {
     return -EPROTO;
 }
 
-bool leat_reaper_close(struct leat_reaper *reaper, struct leat_reaper_item *item) {
+static void close_one(struct leat_reaper *reaper, struct leat_reaper_item *item) {
     (void)shutdown(item->fd, SHUT_RDWR);
     if (drain(item->fd) == 0) {
         (void)close(item->fd);
         item->on_closed(item);
-        return true;
+        return;
     }
-    item->next = NULL;
-    *reaper->last = item;
-    reaper->last = &item->next;
+    queue_push(&reaper->blocking, item);
     hand_over(reaper);
-    return false;
+}
+
+static void on_next_turn(uv_timer_t *timer) {
+    struct leat_reaper *reaper = timer->data;
+
+    for (int i = 0; i < MAX_A_TURN && reaper->pending.first; i++)
+        close_one(reaper, queue_pop(&reaper->pending));
+    if (reaper->pending.first)
+        (void)uv_timer_start(timer, on_next_turn, 0, 0);
+}
+
+void leat_reaper_close(struct leat_reaper *reaper, struct leat_reaper_item *item) {
+    if (!reaper->pending.first)
+        (void)uv_timer_start(&reaper->next_turn, on_next_turn, 0, 0);
+    queue_push(&reaper->pending, item);
 }
 
 static void on_disposed(struct leat_reaper_item *item) {
@@ -190,5 +227,5 @@ void leat_reaper_dispose(struct leat_reaper *reaper, int take_fd) {
         return;
     }
     *item = (struct leat_reaper_item){.fd = take_fd, .on_closed = on_disposed};
-    (void)leat_reaper_close(reaper, item);
+    leat_reaper_close(reaper, item);
 }

@@ -5,8 +5,9 @@
  * make the loop pay. So a socket is shut down first (nothing can arrive any more) and its queue is
  * read until it is empty or a descriptor shows up; an empty one is closed at once, the other is
  * handed to a thread that does nothing else. Where the kernel lets us refuse descriptors
- * (SO_PASSRIGHTS, Linux 6.16) they never arrive. Owner: loop; the thread sees only the number of
- * the descriptor to close.
+ * (SO_PASSRIGHTS, Linux 6.16) they never arrive. A turn of the loop closes a bounded number of
+ * sockets, however many clients leave at once. Owner: loop; the thread sees only the number of the
+ * descriptor to close.
  */
 #pragma once
 
@@ -24,7 +25,11 @@ struct leat_reaper {
     bool has_thread, has_poll, is_busy;
     int to_thread[2], from_thread[2]; /* pipes of descriptor numbers */
     uv_poll_t poll;
-    struct leat_reaper_item *first, **last; /* waiting for the thread */
+    uv_timer_t next_turn;
+    bool has_timer;
+    struct leat_reaper_queue {
+        struct leat_reaper_item *first, **last;
+    } pending, blocking; /* to be closed by the loop; by the thread */
 };
 
 int leat_reaper_init(struct leat_reaper *reaper, uv_loop_t *loop);
@@ -36,7 +41,7 @@ void leat_reaper_deinit(struct leat_reaper *reaper);
 /* No descriptors are taken from this client, if the kernel can do that: whether it can. */
 bool leat_reaper_refuse_descriptors(int socket);
 
-/* Closes item->fd and calls on_closed then: true: it has done so, and item may be gone. */
-bool leat_reaper_close(struct leat_reaper *reaper, struct leat_reaper_item *item);
+/* Closes item->fd in a later turn of the loop, and calls on_closed then. */
+void leat_reaper_close(struct leat_reaper *reaper, struct leat_reaper_item *item);
 /* The same where nobody waits for it. */
 void leat_reaper_dispose(struct leat_reaper *reaper, int take_fd);
