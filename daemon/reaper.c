@@ -14,7 +14,7 @@
 
 #define STACK_BYTES (64U << 10)
 #define MAX_DRAIN   4096 /* packets: more than a socket's buffer holds */
-#define MAX_A_TURN  32   /* sockets; each takes about 10 us */
+#define MAX_A_TURN  32   /* sockets; each takes up to 30 us */
 
 static ssize_t read_number(int fd, int *ret_number) {
     ssize_t n;

@@ -360,6 +360,8 @@ static int on_open(struct leat_session *session, const struct leat_packet *packe
                    const void *payload, struct leat_error *err) {
     session->deadline_ns = 0;
     set_state(session, LEAT_SESSION_OPENING);
+    if (!session->unit)
+        session->unit = leat_process_unit(session->peer.pid);
     return leat_opening_start(session, payload, packet->payload_bytes, err);
 }
 
@@ -553,7 +555,6 @@ static int start(struct leat_session *session, int take_fd, const struct leat_de
         leat_user_discharge(session->user, LEAT_CHARGE_SESSIONS, 1);
         return leat_error_set(err, r, "a connection cannot be watched: %s", strerror(-r));
     }
-    session->unit = leat_process_unit(session->peer.pid);
     link_session(session);
     leat_account_change(&session->daemon->base, LEAT_MEMORY_PROCESS, 0, SESSION_BYTES);
     r = leat_peer_watch(&session->peer, &session->daemon->loop, take_fd, on_peer_death);
