@@ -101,9 +101,9 @@ int leat_reaper_init(struct leat_reaper *reaper, uv_loop_t *loop) {
     queue_init(&reaper->blocking);
     if (pipe2(reaper->to_thread, O_CLOEXEC) < 0 || pipe2(reaper->from_thread, O_CLOEXEC) < 0)
         return -errno;
-    (void)uv_timer_init(loop, &reaper->next_turn);
-    reaper->next_turn.data = reaper;
-    reaper->has_timer = true;
+    (void)uv_idle_init(loop, &reaper->turn);
+    reaper->turn.data = reaper;
+    reaper->has_turn = true;
     r = uv_poll_init(loop, &reaper->poll, reaper->from_thread[0]);
     if (r < 0)
         return r;
@@ -120,8 +120,8 @@ int leat_reaper_init(struct leat_reaper *reaper, uv_loop_t *loop) {
 void leat_reaper_stop(struct leat_reaper *reaper) {
     if (reaper->has_poll)
         uv_close((uv_handle_t *)&reaper->poll, NULL);
-    if (reaper->has_timer)
-        uv_close((uv_handle_t *)&reaper->next_turn, NULL);
+    if (reaper->has_turn)
+        uv_close((uv_handle_t *)&reaper->turn, NULL);
 }
 
 bool leat_reaper_is_idle(const struct leat_reaper *reaper) {
@@ -200,18 +200,17 @@ static void close_one(struct leat_reaper *reaper, struct leat_reaper_item *item)
     hand_over(reaper);
 }
 
-static void on_next_turn(uv_timer_t *timer) {
-    struct leat_reaper *reaper = timer->data;
+static void on_turn(uv_idle_t *idle) {
+    struct leat_reaper *reaper = idle->data;
 
     for (int i = 0; i < MAX_A_TURN && reaper->pending.first; i++)
         close_one(reaper, queue_pop(&reaper->pending));
-    if (reaper->pending.first)
-        (void)uv_timer_start(timer, on_next_turn, 0, 0);
+    if (!reaper->pending.first)
+        (void)uv_idle_stop(idle);
 }
 
 void leat_reaper_close(struct leat_reaper *reaper, struct leat_reaper_item *item) {
-    if (!reaper->pending.first)
-        (void)uv_timer_start(&reaper->next_turn, on_next_turn, 0, 0);
+    (void)uv_idle_start(&reaper->turn, on_turn);
     queue_push(&reaper->pending, item);
 }
 

@@ -25,8 +25,8 @@ struct leat_reaper {
     bool has_thread, has_poll, is_busy;
     int to_thread[2], from_thread[2]; /* pipes of descriptor numbers */
     uv_poll_t poll;
-    uv_timer_t next_turn;
-    bool has_timer;
+    uv_idle_t turn; /* runs while sockets are pending */
+    bool has_turn;
     struct leat_reaper_queue {
         struct leat_reaper_item *first, **last;
     } pending, blocking; /* to be closed by the loop; by the thread */

@@ -1,4 +1,4 @@
-/* test_reaper.c: however many sockets are to be closed, one turn of the loop closes a few of them. */
+/* test_reaper.c: one turn of the loop closes a few sockets, however many are to be closed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
