@@ -125,7 +125,8 @@ static bool describe_stream(struct stream_change *change, const struct leat_stre
 
     leat__stream_sample__init(message);
     message->name = (char *)(uintptr_t)now->name;
-    message->is_own = now->is_own;
+    message->is_own = now->owner == LEAT_OWNER_TRAINER;
+    message->is_other = now->owner == LEAT_OWNER_OTHER;
     message->n_batches = grown(new->n_batches, old->n_batches);
     message->n_rows = grown(new->n_rows, old->n_rows);
     message->n_elements = grown(new->n_elements, old->n_elements);

@@ -31,7 +31,9 @@ static void add_reading(struct leat_text *text, const struct leat_reading *readi
 
         leat_text_add(text, i ? "," : "");
         add_name(text, stream->name);
-        leat_text_add(text, ",\"is_own\":%s,", stream->is_own ? "true" : "false");
+        leat_text_add(text, ",\"is_own\":%s,\"is_other\":%s,",
+                      stream->owner == LEAT_OWNER_TRAINER ? "true" : "false",
+                      stream->owner == LEAT_OWNER_OTHER ? "true" : "false");
         add_figures(text, LEAT_METER_STREAM, &stream->figures);
         leat_text_add(text, "}");
     }
@@ -41,14 +43,15 @@ static void add_reading(struct leat_text *text, const struct leat_reading *readi
 static void add_stream(struct leat_text *text, const Leat__StreamSample *stream) {
     add_name(text, stream->name);
     leat_text_add(text,
-                  ",\"own\":%s,\"batches\":%" PRIu64 ",\"rows\":%" PRIu64 ",\"tokens\":%" PRIu64
-                  ",\"bytes\":%" PRIu64 ",\"bad\":%" PRIu64 ",\"wait\":%" PRIu64
-                  ",\"no_slot\":%" PRIu64 ",\"sessions\":%u,\"slots\":%u,\"free\":%u,\"jobs\":%u,"
+                  ",\"own\":%s,\"other\":%s,\"batches\":%" PRIu64 ",\"rows\":%" PRIu64
+                  ",\"tokens\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"bad\":%" PRIu64
+                  ",\"wait\":%" PRIu64 ",\"no_slot\":%" PRIu64
+                  ",\"sessions\":%u,\"slots\":%u,\"free\":%u,\"jobs\":%u,"
                   "\"blocks\":%u,\"stages\":[",
-                  stream->is_own ? "true" : "false", stream->n_batches, stream->n_rows,
-                  stream->n_elements, stream->n_source_bytes, stream->n_bad_records,
-                  stream->wait_ns, stream->no_slot_ns, stream->n_sessions, stream->n_slots,
-                  stream->n_slots_free, stream->n_jobs, stream->n_blocks);
+                  stream->is_own ? "true" : "false", stream->is_other ? "true" : "false",
+                  stream->n_batches, stream->n_rows, stream->n_elements, stream->n_source_bytes,
+                  stream->n_bad_records, stream->wait_ns, stream->no_slot_ns, stream->n_sessions,
+                  stream->n_slots, stream->n_slots_free, stream->n_jobs, stream->n_blocks);
     for (size_t i = 0; i < stream->n_stages; i++) {
         const Leat__StageSample *stage = stream->stages[i];
 

@@ -9,12 +9,11 @@
 /* One object:
  *   version, now_ms, is_stale;
  *   figures: {name: number} by the members of meters.def;
- *   streams: [{name, is_own, figures}];
+ *   streams: [{name, is_own, is_other, figures}];
  *   samples: [{at: "text of digits", t: ms of the wall clock, d, rss, ring, mem, cpu, loop, work,
- *              workers, sessions, streams: [{name, own, batches, rows, tokens, bytes, bad, wait,
- *              no_slot, sessions, slots, free, jobs, blocks, stages: [[name, role, busy,
- * records]]}]}] has_more: there are samples after these. Times are nanoseconds. reading: NULL: none
- * yet. */
+ *              workers, sessions, streams: [{name, own, other, batches, rows, tokens, bytes, bad,
+ * wait, no_slot, sessions, slots, free, jobs, blocks, stages: [[name, role, busy, records]]}]}]
+ * has_more: there are samples after these. Times are nanoseconds. reading: NULL: none yet. */
 void leat_http_json(struct leat_text *text, const struct leat_history *history,
                     const struct leat_reading *reading, enum leat_history_tier tier,
                     uint64_t after_ns, uint64_t now_ns, bool is_stale);

@@ -48,7 +48,7 @@ static void add_label(struct leat_text *text, const char *name, const char *valu
 
 static void add_stream_labels(struct leat_text *text, const struct leat_stream_reading *stream) {
     add_label(text, "stream", stream->name);
-    leat_text_add(text, ",owner=\"%s\"", stream->is_own ? "trainer" : "settings");
+    leat_text_add(text, ",owner=\"%s\"", leat_stream_owner_name(stream->owner));
 }
 
 static void add_value(struct leat_text *text, const struct leat_meter *meter, const void *figures) {

@@ -1,8 +1,8 @@
 /* metrics.h: a reading as text for Prometheus, in OpenMetrics 1.0 or in its own text format 0.0.4.
  *
  * The two differ in how counters are announced, in units, and in the end. Labels are `stream` and
- * `owner` (settings or trainer), and of stages `stage` and `role`: their number is bounded by
- * reading.h. Pure; any thread.
+ * `owner` (settings, trainer or other), and of stages `stage` and `role`: their number is bounded
+ * by reading.h. Pure; any thread.
  */
 #pragma once
 

@@ -22,6 +22,14 @@ const struct leat_meter leat_meters[] = {
     {.name = NULL},
 };
 
+const char *leat_stream_owner_name(enum leat_stream_owner owner) {
+    static const char *const names[] = {[LEAT_OWNER_SETTINGS] = "settings",
+                                        [LEAT_OWNER_TRAINER] = "trainer",
+                                        [LEAT_OWNER_OTHER] = LEAT_READING_OTHER};
+
+    return names[owner];
+}
+
 struct leat_reading *leat_reading_new(size_t n_streams) {
     struct leat_reading *reading =
         calloc(1, sizeof(*reading) + n_streams * sizeof(reading->streams[0]));
@@ -42,7 +50,7 @@ struct leat_reading *leat_reading_copy(const struct leat_reading *reading) {
 const struct leat_stream_reading *leat_reading_find(const struct leat_reading *reading,
                                                     const struct leat_stream_reading *stream) {
     for (size_t i = 0; i < reading->n_streams; i++)
-        if (reading->streams[i].is_own == stream->is_own &&
+        if (reading->streams[i].owner == stream->owner &&
             strcmp(reading->streams[i].name, stream->name) == 0)
             return &reading->streams[i];
     return NULL;

@@ -3,7 +3,7 @@
  * Taken on the loop (series.h), plain data from then on: whoever has it may read it on any thread.
  * What there is to count stands in meters.def, once. Counters never go back; those of streams with
  * the same name, which trainers described, are told together. There is room for the figures of a
- * bounded number of streams and stages.
+ * bounded number of streams and stages; what is beyond is summed up.
  */
 #pragma once
 
@@ -13,9 +13,17 @@
 
 #include "pipeline/run/run.h"
 
-#define LEAT_READING_MAX_STREAMS 32
+#define LEAT_READING_MAX_STREAMS 24 /* that are told by their names; the others as one: */
+#define LEAT_READING_OTHER       "other"
 #define LEAT_READING_MAX_STAGES  20 /* of a stream; the last has what there is besides */
 #define LEAT_READING_STAGE_NAME  (LEAT_NAME_MAX + 8)
+
+enum leat_stream_owner {
+    LEAT_OWNER_SETTINGS,
+    LEAT_OWNER_TRAINER, /* who described it */
+    LEAT_OWNER_OTHER,   /* all streams for which there is no room, together */
+};
+const char *leat_stream_owner_name(enum leat_stream_owner owner);
 
 #define LEAT_METER(scope, kind, unit, member, name, help) LEAT_METER_IN_##scope(member)
 
@@ -35,7 +43,7 @@ struct leat_stage_reading {
 
 struct leat_stream_reading {
     char name[LEAT_NAME_MAX + 1];
-    bool is_own; /* described by a trainer */
+    enum leat_stream_owner owner;
     struct leat_stream_figures {
 #define LEAT_METER_IN_DAEMON(member)
 #define LEAT_METER_IN_STREAM(member) uint64_t member;

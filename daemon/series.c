@@ -18,14 +18,34 @@
 #define OTHERS "others"
 
 struct leat_one_series {
-    bool is_in_use; /* a stream of the settings, or one that a trainer uses */
-    struct leat_stream_reading last, told; /* their stages are in the same order */
+    struct leat_one_series *next;
+    char name[LEAT_NAME_MAX + 1];
+    enum leat_stream_owner owner;
+    bool is_known;                    /* the daemon has streams of that name */
+    bool is_in_use;                   /* one of the settings, or one that a trainer uses */
+    struct leat_stream_reading *last; /* with as many stages as it has; NULL: nothing yet */
+    struct leat_stream_reading *told; /* under its name; NULL: it is one of the others */
 };
 
+static enum leat_stream_owner owner_of(const struct leat_daemon_stream *stream) {
+    return stream->is_own ? LEAT_OWNER_TRAINER : LEAT_OWNER_SETTINGS;
+}
+
+static void free_one(struct leat_one_series *one) {
+    free(one->last);
+    free(one->told);
+    free(one);
+}
+
 void leat_series_deinit(struct leat_series *series) {
-    for (size_t i = 0; i < series->n_items; i++)
-        free(series->items[i]);
-    *series = (struct leat_series){.n_items = 0};
+    while (series->first) {
+        struct leat_one_series *one = series->first;
+
+        series->first = one->next;
+        free_one(one);
+    }
+    free(series->other);
+    *series = (struct leat_series){.first = NULL};
 }
 
 /* ---- the sum of streams of one name ---- */
@@ -147,77 +167,100 @@ static void add_session(struct leat_stream_reading *sum, const struct leat_sessi
 
 /* ---- what is told ---- */
 
-static void advance(enum leat_meter_scope scope, void *told, void *last, const void *now) {
+/* What came since the last look. */
+static void grow(enum leat_meter_scope scope, void *told, const void *last, const void *now) {
     for (const struct leat_meter *meter = leat_meters; meter->name; meter++) {
-        uint64_t value, *before, *counter;
+        uint64_t value, before;
 
         if (meter->scope != scope)
             continue;
         value = leat_meter_value(meter, now);
-        before = leat_meter_at(meter, last);
-        counter = leat_meter_at(meter, told);
-        if (meter->kind == LEAT_METER_GAUGE)
-            *counter = value;
-        else if (value > *before)
-            *counter += value - *before;
-        *before = value;
+        before = meter->kind == LEAT_METER_COUNTER ? leat_meter_value(meter, last) : 0;
+        if (value > before)
+            *leat_meter_at(meter, told) += value - before;
     }
 }
 
-static void advance_stages(struct leat_one_series *one, const struct leat_stream_reading *now) {
-    static const struct leat_stage_figures none;
+static void clear_gauges(struct leat_stream_reading *told) {
+    for (const struct leat_meter *meter = leat_meters; meter->name; meter++)
+        if (meter->scope == LEAT_METER_STREAM && meter->kind == LEAT_METER_GAUGE)
+            *leat_meter_at(meter, &told->figures) = 0;
+}
 
-    for (size_t i = 0; i < now->n_stages; i++) { /* what is new goes to the end of both */
-        (void)find_stage(&one->last, now->stages[i].name, now->stages[i].role);
-        (void)find_stage(&one->told, now->stages[i].name, now->stages[i].role);
-    }
-    for (size_t i = 0; i < one->told.n_stages; i++) {
-        const struct leat_stage_reading *stage =
-            leat_stream_reading_find(now, one->told.stages[i].name);
+static void tell(struct leat_stream_reading *told, const struct leat_stream_reading *last,
+                 const struct leat_stream_reading *now) {
+    static const struct leat_stream_reading none;
 
-        advance(LEAT_METER_STAGE, &one->told.stages[i].figures, &one->last.stages[i].figures,
-                stage ? &stage->figures : &none);
+    if (!last)
+        last = &none;
+    grow(LEAT_METER_STREAM, &told->figures, &last->figures, &now->figures);
+    for (size_t i = 0; i < now->n_stages; i++) {
+        const struct leat_stage_reading *stage = &now->stages[i];
+        const struct leat_stage_reading *before = leat_stream_reading_find(last, stage->name);
+
+        grow(LEAT_METER_STAGE, &find_stage(told, stage->name, stage->role)->figures,
+             before ? &before->figures : &none.stages[0].figures, &stage->figures);
     }
 }
 
-/* A place for it: a new one, or, if it is in use, that of a trainer's stream that has ended. */
-static struct leat_one_series *admit(struct leat_series *series,
-                                     const struct leat_stream_reading *sum, bool is_in_use) {
-    struct leat_one_series *one = NULL;
+static struct leat_stream_reading *copy(const struct leat_stream_reading *reading) {
+    size_t n_bytes = offsetof(struct leat_stream_reading, stages) +
+                     reading->n_stages * sizeof(struct leat_stage_reading);
+    struct leat_stream_reading *made = malloc(n_bytes);
 
-    if (series->n_items < LEAT_READING_MAX_STREAMS) {
-        one = calloc(1, sizeof(*one));
-        if (!one)
-            return NULL;
-        series->items[series->n_items++] = one;
-    } else {
-        for (size_t i = 0; is_in_use && i < series->n_items && !one; i++)
-            if (!series->items[i]->is_in_use)
-                one = series->items[i];
-        if (!one)
-            return NULL;
-        *one = (struct leat_one_series){.is_in_use = false};
-        series->n_evicted++;
-    }
-    one->is_in_use = is_in_use;
-    memcpy(one->told.name, sum->name, sizeof(sum->name));
-    one->told.is_own = sum->is_own;
-    /* one that was told of before begins at nothing again: it must not seem to happen now */
-    if (series->n_evicted > 0)
-        one->last = *sum;
-    if (series->n_evicted > 0)
-        for (size_t i = 0; i < sum->n_stages; i++)
-            (void)find_stage(&one->told, sum->stages[i].name, sum->stages[i].role);
-    return one;
+    return made ? memcpy(made, reading, n_bytes) : NULL;
 }
 
-static struct leat_one_series *find(const struct leat_series *series, const char *name,
-                                    bool is_own) {
-    for (size_t i = 0; i < series->n_items; i++)
-        if (series->items[i]->told.is_own == is_own &&
-            strcmp(series->items[i]->told.name, name) == 0)
-            return series->items[i];
-    return NULL;
+static struct leat_stream_reading *new_told(const char *name, enum leat_stream_owner owner) {
+    struct leat_stream_reading *told = calloc(1, sizeof(*told));
+
+    if (told)
+        (void)snprintf(told->name, sizeof(told->name), "%s", name);
+    if (told)
+        told->owner = owner;
+    return told;
+}
+
+/* Where it is told from now on: under its own name, if there is room for one more, or if it is in
+ * use and one that is told is not; else among the others. */
+static struct leat_stream_reading *choose_told(struct leat_series *series,
+                                               struct leat_one_series *one) {
+    struct leat_one_series *idle = NULL;
+
+    if (one->told)
+        return one->told;
+    for (struct leat_one_series *at = series->first; at; at = at->next)
+        if (at->told && !at->is_in_use && !idle)
+            idle = at;
+    if (series->n_told == LEAT_READING_MAX_STREAMS && one->is_in_use && idle) {
+        free(idle->told);
+        idle->told = NULL;
+        series->n_told--;
+    }
+    if (series->n_told < LEAT_READING_MAX_STREAMS) {
+        one->told = new_told(one->name, one->owner);
+        series->n_told += one->told != NULL;
+        return one->told;
+    }
+    if (!series->other)
+        series->other = new_told(LEAT_READING_OTHER, LEAT_OWNER_OTHER);
+    return series->other;
+}
+
+/* In the order in which they came. */
+static struct leat_one_series *find(struct leat_series *series, const char *name,
+                                    enum leat_stream_owner owner) {
+    struct leat_one_series **link = &series->first, *one;
+
+    for (; *link; link = &(*link)->next)
+        if ((*link)->owner == owner && strcmp((*link)->name, name) == 0)
+            return *link;
+    one = calloc(1, sizeof(*one));
+    if (!one)
+        return NULL;
+    (void)snprintf(one->name, sizeof(one->name), "%.*s", LEAT_NAME_MAX, name);
+    one->owner = owner;
+    return *link = one;
 }
 
 /* All streams of the name and kind of this one, unless one before it was of these too. */
@@ -225,11 +268,11 @@ static bool sum_up(const struct leat_daemon *daemon, const struct leat_daemon_st
                    uint64_t now_ns, struct leat_stream_reading *ret_sum) {
     bool has_come = false;
 
-    *ret_sum = (struct leat_stream_reading){.is_own = first->is_own};
+    *ret_sum = (struct leat_stream_reading){.owner = owner_of(first)};
     (void)snprintf(ret_sum->name, sizeof(ret_sum->name), "%.*s", LEAT_NAME_MAX, first->name);
     for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
          stream = stream->next) {
-        if (stream->is_own != ret_sum->is_own || strcmp(stream->name, first->name) != 0)
+        if (stream->is_own != first->is_own || strcmp(stream->name, first->name) != 0)
             continue;
         if (stream != first && !has_come)
             return false;
@@ -248,50 +291,68 @@ static bool sum_up(const struct leat_daemon *daemon, const struct leat_daemon_st
 
 /* Before any place is given away. */
 static void mark_used(struct leat_series *series, const struct leat_daemon *daemon) {
-    for (size_t i = 0; i < series->n_items; i++)
-        series->items[i]->is_in_use = false;
+    for (struct leat_one_series *one = series->first; one; one = one->next)
+        one->is_known = one->is_in_use = false;
     for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
          stream = stream->next) {
-        struct leat_one_series *one = find(series, stream->name, stream->is_own);
+        struct leat_one_series *one = find(series, stream->name, owner_of(stream));
 
+        if (one)
+            one->is_known = true;
         if (one)
             one->is_in_use |= !stream->is_own || stream->n_refs > 0;
     }
 }
 
-static bool is_used(const struct leat_daemon *daemon, const struct leat_stream_reading *sum) {
-    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
-         stream = stream->next)
-        if (stream->is_own == sum->is_own && strcmp(stream->name, sum->name) == 0 &&
-            (!stream->is_own || stream->n_refs > 0))
-            return true;
-    return false;
+/* One of that name that comes again counts from nothing; what is told of it stays until its place
+ * is needed. */
+static void forget_gone(struct leat_series *series) {
+    for (struct leat_one_series **link = &series->first; *link;) {
+        struct leat_one_series *one = *link;
+
+        if (!one->is_known) {
+            free(one->last);
+            one->last = NULL;
+        }
+        if (one->is_known || one->told) {
+            link = &one->next;
+            continue;
+        }
+        *link = one->next;
+        free_one(one);
+    }
 }
 
-/* Returns how many streams are not told. */
+/* Returns how many names are told together as the others. */
 static uint64_t look(struct leat_series *series, const struct leat_daemon *daemon,
                      uint64_t now_ns) {
-    uint64_t n_untold = 0;
+    uint64_t n_other = 0;
 
     mark_used(series, daemon);
+    forget_gone(series);
+    for (struct leat_one_series *one = series->first; one; one = one->next)
+        if (one->told)
+            clear_gauges(one->told);
+    if (series->other)
+        clear_gauges(series->other);
     for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
          stream = stream->next) {
-        struct leat_stream_reading sum;
+        struct leat_stream_reading sum, *told, *now;
         struct leat_one_series *one;
 
         if (!sum_up(daemon, stream, now_ns, &sum))
             continue;
-        one = find(series, sum.name, sum.is_own);
-        if (!one)
-            one = admit(series, &sum, is_used(daemon, &sum));
-        if (!one) {
-            n_untold++;
+        one = find(series, sum.name, sum.owner);
+        told = one ? choose_told(series, one) : NULL;
+        now = told ? copy(&sum) : NULL;
+        if (!now) /* the next look tells it */
             continue;
-        }
-        advance(LEAT_METER_STREAM, &one->told.figures, &one->last.figures, &sum.figures);
-        advance_stages(one, &sum);
+        n_other += told == series->other;
+        tell(told, one->last, now);
+        free(one->last);
+        one->last = now;
     }
-    return n_untold;
+    return n_other;
 }
 
 /* ---- the daemon's own ---- */
@@ -344,19 +405,22 @@ static void read_daemon(struct leat_daemon_figures *figures, const struct leat_d
 
 struct leat_reading *leat_series_read(struct leat_series *series, struct leat_daemon *daemon) {
     uint64_t now_ns = leat_daemon_now_ns();
-    uint64_t n_untold = look(series, daemon, now_ns);
-    struct leat_reading *reading;
+    uint64_t n_other = look(series, daemon, now_ns);
+    struct leat_reading *reading = leat_reading_new(series->n_told + (series->other != NULL));
+    size_t n = 0;
 
-    reading = leat_reading_new(series->n_items);
     if (!reading)
         return NULL;
     reading->at_ns = now_ns;
     reading->unix_ns = leat_daemon_unix_ns();
-    for (size_t i = 0; i < series->n_items; i++)
-        reading->streams[i] = series->items[i]->told;
+    for (const struct leat_one_series *one = series->first; one; one = one->next)
+        if (one->told)
+            reading->streams[n++] = *one->told;
+    if (series->other)
+        reading->streams[n] = *series->other;
     read_process(&reading->figures, reading, daemon);
     read_daemon(&reading->figures, daemon);
     reading->figures.worker_busy_ns = leat_scheduler_busy_ns(&daemon->scheduler, now_ns);
-    reading->figures.n_streams_untold = n_untold;
+    reading->figures.n_streams_other = n_other;
     return reading;
 }

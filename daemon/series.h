@@ -4,7 +4,8 @@
  * of the latter several may have the same name, and the oldest ones are forgotten some time after
  * they have ended. What is shown is summed up by name, and what such a sum loses when a stream is
  * forgotten it keeps here. There is room for LEAT_READING_MAX_STREAMS names: a new one takes the
- * place of a trainer's stream that has ended; without one, it is not told. Owner: loop.
+ * place of a trainer's stream that has ended; without one, what it does is added to that of all
+ * others. Owner: loop.
  */
 #pragma once
 
@@ -14,9 +15,9 @@ struct leat_daemon;
 struct leat_one_series;
 
 struct leat_series {
-    size_t n_items;
-    struct leat_one_series *items[LEAT_READING_MAX_STREAMS];
-    uint64_t n_evicted;
+    struct leat_one_series *first;     /* of each name that the daemon knows, or that is told */
+    size_t n_told;                     /* under their names */
+    struct leat_stream_reading *other; /* all that have no place; NULL: there were none yet */
 };
 
 void leat_series_deinit(struct leat_series *series);

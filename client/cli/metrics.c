@@ -143,16 +143,16 @@ static void add_stream_json(struct leat_text *text, const Leat__StreamSample *st
     leat_text_add(text, "{\"name\": ");
     leat_text_add_json(text, stream->name, strlen(stream->name));
     leat_text_add(text,
-                  ", \"is_own\": %s, \"n_batches\": %" PRIu64 ", \"n_rows\": %" PRIu64
-                  ", \"n_elements\": %" PRIu64 ", \"n_source_bytes\": %" PRIu64
-                  ", \"n_bad_records\": %" PRIu64 ", \"wait_ns\": %" PRIu64
-                  ", \"no_slot_ns\": %" PRIu64
+                  ", \"is_own\": %s, \"is_other\": %s, \"n_batches\": %" PRIu64
+                  ", \"n_rows\": %" PRIu64 ", \"n_elements\": %" PRIu64
+                  ", \"n_source_bytes\": %" PRIu64 ", \"n_bad_records\": %" PRIu64
+                  ", \"wait_ns\": %" PRIu64 ", \"no_slot_ns\": %" PRIu64
                   ", \"n_sessions\": %u, \"n_slots\": %u, \"n_slots_free\": %u, \"n_jobs\": %u, "
                   "\"n_blocks\": %u, \"stages\": [",
-                  stream->is_own ? "true" : "false", stream->n_batches, stream->n_rows,
-                  stream->n_elements, stream->n_source_bytes, stream->n_bad_records,
-                  stream->wait_ns, stream->no_slot_ns, stream->n_sessions, stream->n_slots,
-                  stream->n_slots_free, stream->n_jobs, stream->n_blocks);
+                  stream->is_own ? "true" : "false", stream->is_other ? "true" : "false",
+                  stream->n_batches, stream->n_rows, stream->n_elements, stream->n_source_bytes,
+                  stream->n_bad_records, stream->wait_ns, stream->no_slot_ns, stream->n_sessions,
+                  stream->n_slots, stream->n_slots_free, stream->n_jobs, stream->n_blocks);
     add_stages_json(text, stream);
     leat_text_add(text, "]}");
 }

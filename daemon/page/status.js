@@ -42,7 +42,8 @@ const clock = (ms, withSeconds) =>
 
 const rate = (member) => (stream, sample) => (stream[member] * SECOND) / sample.d;
 const ofStreams = (value) => (sample) => sample.streams.map((stream) => [streamName(stream), value(stream, sample)]);
-const streamName = (stream) => (stream.own ? `${stream.name} (trainer's)` : stream.name);
+const streamName = (stream) =>
+  stream.other || stream.is_other ? "other streams" : stream.own || stream.is_own ? `${stream.name} (trainer's)` : stream.name;
 
 function ofStages(sample) {
   const lines = [];
@@ -291,7 +292,7 @@ function drawStages() {
 }
 
 const COLUMNS = [
-  ["stream", (stream) => (stream.is_own ? `${stream.name} (trainer's)` : stream.name)],
+  ["stream", streamName],
   ["trainers", (stream) => count(stream.figures.n_sessions)],
   ["batches", (stream) => count(stream.figures.n_batches)],
   ["rows", (stream) => count(stream.figures.n_rows)],
@@ -321,7 +322,7 @@ function drawSummary() {
   const figures = state.latest.figures;
   const up = (state.latest.now_ms - figures.start_unix_ns / 1e6) / 1000;
   const parts = [`up ${duration(Math.max(0, up))}`, plural(figures.n_workers, "worker"), plural(figures.n_streams, "stream")];
-  if (figures.n_streams_untold) parts.push(`${figures.n_streams_untold} not shown`);
+  if (figures.n_streams_other) parts.push(`${figures.n_streams_other} of them shown together`);
   if (figures.is_draining) parts.push("draining");
   byId("summary").textContent = parts.join(" · ");
   byId("version").textContent = `leatd ${state.latest.version}`;

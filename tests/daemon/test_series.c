@@ -24,7 +24,7 @@ static int set_up(void **state) {
     (void)uv_loop_configure(&daemon_->loop, UV_METRICS_IDLE_TIME);
     daemon_->start_ns = leat_daemon_now_ns();
     assert_int_equal(leat_streams_init(&daemon_->streams, NULL, 0), 0);
-    series = (struct leat_series){.n_items = 0};
+    series = (struct leat_series){.first = NULL};
     return 0;
 }
 
@@ -65,7 +65,7 @@ static void give_back(struct leat_daemon_stream *stream) {
 /* Of the stream of that name: batches, or 0; *ret_stream if it is not NULL. */
 static uint64_t batches_of(const char *name, struct leat_stream_reading *ret_stream) {
     struct leat_reading *reading = leat_series_read(&series, daemon_);
-    struct leat_stream_reading wanted = {.is_own = true};
+    struct leat_stream_reading wanted = {.owner = LEAT_OWNER_TRAINER};
     const struct leat_stream_reading *stream;
     uint64_t n;
 
@@ -130,40 +130,83 @@ static void test_stages(void **state) {
     give_back(lot);
 }
 
-/* More names than there is room for: those in use stay, the others are counted; once one has ended
- * the next takes its place, and begins at nothing. */
+/* What is told of all others: batches, and busy times of their stages. */
+static uint64_t batches_of_others(uint64_t *ret_busy_ns) {
+    struct leat_reading *reading = leat_series_read(&series, daemon_);
+    struct leat_stream_reading wanted = {.name = LEAT_READING_OTHER, .owner = LEAT_OWNER_OTHER};
+    const struct leat_stream_reading *stream;
+    uint64_t n;
+
+    assert_non_null(reading);
+    stream = leat_reading_find(reading, &wanted);
+    n = stream ? stream->figures.n_batches : 0;
+    *ret_busy_ns = 0;
+    for (size_t i = 0; stream && i < stream->n_stages; i++)
+        *ret_busy_ns += stream->stages[i].figures.busy_ns;
+    free(reading);
+    return n;
+}
+
+/* More names than there is room for: those in use stay, the others are summed up; once one has
+ * ended the next takes its place, and begins at nothing, as what it did was told already. */
 static void test_room(void **state) {
-    struct leat_daemon_stream *streams[LEAT_READING_MAX_STREAMS + 2], *again;
+    static const char *const stages[] = {"tokenize"};
+    struct leat_daemon_stream *streams[LEAT_READING_MAX_STREAMS + 2], *again, *more;
     struct leat_reading *reading;
+    uint64_t busy_ns;
     char name[16];
 
     (void)state;
     for (size_t i = 0; i < LEAT_READING_MAX_STREAMS + 2; i++) {
         (void)snprintf(name, sizeof(name), "s%zu", i);
-        streams[i] = add_stream(name, 5, NULL, 0);
+        streams[i] = add_stream(name, 5, stages, 1);
     }
     reading = leat_series_read(&series, daemon_);
     assert_non_null(reading);
-    assert_int_equal(reading->n_streams, LEAT_READING_MAX_STREAMS);
-    assert_int_equal(reading->figures.n_streams_untold, 2);
+    assert_int_equal(reading->n_streams, LEAT_READING_MAX_STREAMS + 1);
+    assert_int_equal(reading->figures.n_streams_other, 2);
     assert_int_equal(reading->figures.n_streams, LEAT_READING_MAX_STREAMS + 2);
     free(reading);
+    assert_int_equal(batches_of_others(&busy_ns), 10);
+    assert_int_equal(busy_ns, 10);
     give_back(streams[3]);
     (void)snprintf(name, sizeof(name), "s%d", LEAT_READING_MAX_STREAMS);
     assert_int_equal(batches_of(name, NULL), 0); /* in the place of s3, from now on */
     assert_int_equal(batches_of("s3", NULL), 0);
-    again = add_stream(name, 7, NULL, 0);
+    assert_int_equal(batches_of_others(&busy_ns), 10); /* as before: s3 was told already */
+    again = add_stream(name, 7, stages, 1);
     assert_int_equal(batches_of(name, NULL), 7);
+    more = add_stream("s3", 100, stages, 1);
+    assert_int_equal(batches_of_others(&busy_ns), 110);
+    assert_int_equal(busy_ns, 110);
     give_back(again);
+    give_back(more);
     for (size_t i = 0; i < LEAT_READING_MAX_STREAMS + 2; i++)
         if (i != 3)
             give_back(streams[i]);
 }
 
+/* The daemon forgets a stream, and one of that name comes again: all that it makes is told. */
+static void test_comes_again(void **state) {
+    (void)state;
+    give_back(add_stream("x", 1000, NULL, 0));
+    assert_int_equal(batches_of("x", NULL), 1000);
+    for (int i = 0; i <= LEAT_STREAMS_MAX_ENDED; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "y%d", i);
+        give_back(add_stream(name, 1, NULL, 0));
+    }
+    assert_int_equal(batches_of("x", NULL), 1000);
+    give_back(add_stream("x", 7, NULL, 0));
+    assert_int_equal(batches_of("x", NULL), 1007);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_never_back), TEST(test_stages), TEST(test_room)};
+    const struct CMUnitTest tests[] = {TEST(test_never_back), TEST(test_stages), TEST(test_room),
+                                       TEST(test_comes_again)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,6 +188,30 @@ def test_history(folder):
         assert json.loads(daemon.ctl("metrics", "--json").stdout)["text"].endswith("# EOF\n")
 
 
+def test_other_streams(folder):
+    """Streams beyond those that have figures of their own are summed up: nothing is lost."""
+    n_streams, n_named = 27, 24
+    for i in range(n_streams):
+        (folder / f"{i}.csv").write_text("id\n" + "1\n" * (i + 1))
+    streams = {f"s{i:02}": data.numbers_stream([str(folder / f"{i}.csv")]) for i in range(n_streams)}
+    with Daemon(folder, data.yaml_text(streams)) as daemon:
+        for name in streams:
+            daemon.pull(name, "--epochs", 1)
+        text = daemon.ctl("metrics").stdout.decode()
+        assert sample(text, "leat_streams_other") == n_streams - n_named
+        for i in range(n_named):
+            assert sample(text, "leat_stream_rows_total", stream=f"s{i:02}", owner="settings") == i + 1
+        n_others = sum(i + 1 for i in range(n_named, n_streams))
+        assert sample(text, "leat_stream_rows_total", stream="other", owner="other") == n_others
+        assert sample(text, "leat_stage_records_total", stream="other", owner="other", stage="cast", role="map") == n_others
+
+        def told():
+            samples = json.loads(daemon.ctl("history", "--json").stdout)
+            return sum(stream["n_rows"] for one in samples for stream in one["streams"] if stream["is_other"])
+        wait_until(lambda: told() == n_others, "the history does not have them")
+        assert any(one["streams"] for one in json.loads(daemon.ctl("history", "other", "--json").stdout))
+
+
 # ---- Prometheus and Grafana ----
 
 
