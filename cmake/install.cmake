@@ -39,10 +39,11 @@ install(CODE "
         configure_file(${CMAKE_SOURCE_DIR}/systemd/\${unit}.in ${CMAKE_BINARY_DIR}/systemd/\${unit} @ONLY)
     endforeach()")
 install(FILES ${CMAKE_BINARY_DIR}/systemd/leatd.service systemd/leatd.socket systemd/leatd-copy.socket
-        systemd/leatd-control.socket systemd/leatd-http.socket DESTINATION lib/systemd/system)
+        systemd/leatd-control.socket systemd/leatd-http.socket systemd/leatd-failed.target
+        DESTINATION lib/systemd/system)
 # The same without root: units of a user's own service manager.
 install(FILES ${CMAKE_BINARY_DIR}/systemd/user/leatd.service systemd/user/leatd.socket systemd/user/leatd-copy.socket
-        systemd/user/leatd-control.socket DESTINATION lib/systemd/user)
+        systemd/user/leatd-control.socket systemd/leatd-failed.target DESTINATION lib/systemd/user)
 install(FILES ${CMAKE_BINARY_DIR}/systemd/drain-on-stop.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/leatd)
 install(FILES systemd/leatd.sysusers.conf RENAME leat.conf DESTINATION lib/sysusers.d)
 install(FILES ${CMAKE_BINARY_DIR}/leatd.catalog DESTINATION lib/systemd/catalog)

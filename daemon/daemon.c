@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/configuration.h"
 #include "daemon/control.h"
 #include "daemon/endpoints.h"
 #include "daemon/feed.h"
-#include "daemon/limits.h"
 #include "daemon/look.h"
 #include "daemon/pool.h"
 #include "daemon/process.h"
@@ -282,17 +282,11 @@ int leat_daemon_run(struct leat_daemon *daemon, struct leat_error *err) {
 
 /* ---- birth and death ---- */
 
-static int fit_limits(struct leat_daemon *daemon, struct leat_limits *limits,
-                      struct leat_error *err) {
-    bool is_lowered;
-    int r = leat_limits_fit(daemon->settings, limits, &is_lowered, err);
-
-    if (r == 0 && is_lowered)
-        leat_log_write(&daemon->log, LEAT_EVENT_MEMORY,
-                       (struct leat_log_field[]){
-                           LEAT_LOG_N("max_ring_bytes", limits->total[LEAT_CHARGE_RING_BYTES]),
-                           LEAT_LOG_N("memory", leat_process_memory_limit()), LEAT_LOG_FIELDS_END});
-    return r;
+static void log_lowered(struct leat_daemon *daemon, const struct leat_limits *limits) {
+    leat_log_write(&daemon->log, LEAT_EVENT_MEMORY,
+                   (struct leat_log_field[]){
+                       LEAT_LOG_N("max_ring_bytes", limits->total[LEAT_CHARGE_RING_BYTES]),
+                       LEAT_LOG_N("memory", leat_process_memory_limit()), LEAT_LOG_FIELDS_END});
 }
 
 static uint32_t choose_workers(const struct leat_daemon *daemon) {
@@ -321,8 +315,6 @@ static int init_budget(struct leat_daemon *daemon, struct leat_error *err) {
     struct leat_process process;
 
     leat_loadings_init(&daemon->loadings);
-    if (leat_limits_check_memory(settings, err) < 0)
-        return err->code;
     leat_budget_init(&daemon->budget, limit);
     (void)leat_account_open(&daemon->base, &daemon->budget, 0);
     leat_process_read(&process);
@@ -347,22 +339,21 @@ static void end_budget(struct leat_daemon *daemon) {
     assert(daemon->budget.used_bytes == 0 && daemon->budget.claimed_bytes == 0);
 }
 
-static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
+static int init_parts(struct leat_daemon *daemon, const struct leat_configuration *configuration,
+                      struct leat_error *err) {
     const struct leat_settings *settings = daemon->settings;
-    struct leat_limits limits;
     int r;
 
     leat_log_init(&daemon->log, daemon->options.log_fd, (enum leat_log_format)settings->log,
                   (enum leat_log_level)(LEAT_LOG_ERROR + settings->log_level));
-    r = fit_limits(daemon, &limits, err);
-    if (r < 0)
-        return r;
+    if (configuration->is_lowered)
+        log_lowered(daemon, &configuration->limits);
     r = init_budget(daemon, err);
     if (r < 0)
         return r;
     if (leat_monitor_init(&daemon->monitor, leat_monitor_bytes(daemon->budget.limit_bytes)) < 0)
         return leat_error_oom(err);
-    leat_users_init(&daemon->users, &limits);
+    leat_users_init(&daemon->users, &configuration->limits);
     leat_rights_init(&daemon->rights, settings);
     leat_users_set_weights(&daemon->users, settings->weights, settings->n_weights);
     daemon->n_workers = choose_workers(daemon);
@@ -380,11 +371,7 @@ static int init_parts(struct leat_daemon *daemon, struct leat_error *err) {
                           leat_scheduler_n_threads(daemon->n_workers) +
                               leat_scheduler_n_beside(daemon->n_workers),
                           (uint64_t)settings->worker_timeout * UINT64_C(1000000000));
-    if (r < 0)
-        return leat_error_oom(err);
-    daemon->has_roots = settings->roots.n_items > 0;
-    return leat_roots_new((const char *const *)settings->roots.items, settings->roots.n_items,
-                          &daemon->roots, err);
+    return r < 0 ? leat_error_oom(err) : 0;
 }
 
 static int init_loop(struct leat_daemon *daemon, struct leat_error *err) {
@@ -404,16 +391,19 @@ static int init_loop(struct leat_daemon *daemon, struct leat_error *err) {
 }
 
 static int init(struct leat_daemon *daemon, struct leat_error *err) {
+    struct leat_configuration configuration;
     int r = leat_lifeline_open(&daemon->lifeline, daemon->options.end_with,
                                daemon->options.socket_dir, err);
 
     if (r == 0)
-        r = leat_settings_load(daemon->options.config_file, &daemon->options.overrides,
-                               &daemon->settings, err);
-    if (r == 0)
-        r = leat_settings_check_streams(daemon->settings, err);
-    if (r == 0)
-        r = init_parts(daemon, err);
+        r = leat_configuration_read(daemon->options.config_file, &daemon->options.overrides,
+                                    &configuration, err);
+    if (r < 0)
+        return r;
+    daemon->settings = configuration.settings;
+    daemon->roots = configuration.roots;
+    daemon->has_roots = daemon->settings->roots.n_items > 0;
+    r = init_parts(daemon, &configuration, err);
     if (r == 0)
         r = init_loop(daemon, err);
     if (r == 0)

@@ -124,7 +124,7 @@ struct leat_daemon {
 };
 
 /* Reads the settings, makes the sockets and starts the pool's threads: only the first daemon of a
- * process can choose its number of workers. */
+ * process can choose its number of workers. An error with a file is the configuration's fault. */
 int leat_daemon_new(const struct leat_daemon_options *options, struct leat_daemon **ret_daemon,
                     struct leat_error *err);
 /* A stop has waited for long enough for work that hangs: all that is left is to end the process. */

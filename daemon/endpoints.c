@@ -10,6 +10,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "daemon/configuration.h"
 #include "daemon/control.h"
 #include "daemon/session.h"
 
@@ -108,9 +109,15 @@ static int bind_one(struct leat_daemon *daemon, int i, struct leat_error *err) {
     const char *directory = daemon->options.socket_dir;
     char fallback[4096], path[sizeof(fallback) + 32];
 
-    if (setting && !directory)
-        return leat_listener_bind(&daemon->listeners[i], setting, endpoints[i].type,
-                                  group_of(daemon, i), err);
+    if (setting && !directory) {
+        char name[32];
+        int r = leat_listener_bind(&daemon->listeners[i], setting, endpoints[i].type,
+                                   group_of(daemon, i), err);
+
+        (void)snprintf(name, sizeof(name), "%s_socket", endpoints[i].name);
+        leat_configuration_blame(daemon->settings, name, err);
+        return r;
+    }
     if (!directory && default_directory(fallback, sizeof(fallback), err) < 0)
         return err->code;
     (void)snprintf(path, sizeof(path), "%s/%s.sock", directory ? directory : fallback,
@@ -135,8 +142,10 @@ int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err) {
             r = bind_one(daemon, i, err);
     /* a daemon that belongs to a process may share its file with the machine's */
     if (r == 0 && daemon->settings->http_listen && !daemon->options.end_with &&
-        !leat_http_is_open(&daemon->http))
+        !leat_http_is_open(&daemon->http)) {
         r = leat_http_bind(&daemon->http, daemon->settings->http_listen, HTTP_GROUP, err);
+        leat_configuration_blame(daemon->settings, "http_listen", err);
+    }
     return r;
 }
 

@@ -31,7 +31,7 @@ static int bind_ip(struct leat_http *http, const struct leat_http_address *addre
     http->is_ip = true;
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
         bind(fd, &address->ip.any, address->n_ip) < 0 || listen(fd, BACKLOG) < 0)
-        return leat_error_set(err, -errno, "http_listen: %s: %s%s", text, strerror(errno),
+        return leat_error_set(err, -errno, "%s: %s%s", text, strerror(errno),
                               fd < 0 && errno == EAFNOSUPPORT
                                   ? " (the unit allows no such sockets: see leatd-http.socket)"
                                   : "");

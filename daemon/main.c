@@ -3,17 +3,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
+#include "daemon/configuration.h"
 #include "daemon/daemon.h"
 #include "daemon/heap.h"
+#include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/process.h"
 #include "daemon/reference.h"
+#include "daemon/start/retry.h"
 
 #define EXIT_STUCK EXIT_SUCCESS /* a job hangs on its storage: that is no reason to fail a stop */
+#define EXIT_GIVEN_UP                                                                              \
+    6 /* EXIT_NOTCONFIGURED, see systemd.exec(5): RestartPreventExitStatus= of the unit */
 
-static int complain(const struct leat_error *err) {
+/* What is said of the next start; "": nothing. */
+#define THEN_MAX 64
+
+static int complain(const struct leat_error *err, const char *then) {
     char text[LEAT_ERROR_PRINT_MAX];
     struct leat_log log;
 
@@ -21,25 +30,56 @@ static int complain(const struct leat_error *err) {
     leat_log_init(&log, STDERR_FILENO, LEAT_LOG_AUTO, LEAT_LOG_ERROR);
     if (log.format == LEAT_LOG_JOURNAL)
         leat_log_write(&log, LEAT_EVENT_FAILED,
-                       (struct leat_log_field[]){LEAT_LOG_T("error", text), LEAT_LOG_FIELDS_END});
+                       (struct leat_log_field[]){LEAT_LOG_T("error", text),
+                                                 LEAT_LOG_T("then", then[0] ? then : "it ends"),
+                                                 LEAT_LOG_FIELDS_END});
     else
-        (void)fprintf(stderr, "leatd: %s\n", text);
-    return EXIT_FAILURE;
+        (void)fprintf(stderr, "leatd: %s%s%s\n", text, then[0] ? "; " : "", then);
+    return err->file[0] ? EX_CONFIG : EXIT_FAILURE;
+}
+
+static void tell_status(const struct leat_error *err, const char *then) {
+    char text[LEAT_ERROR_PRINT_MAX], line[LEAT_ERROR_PRINT_MAX + THEN_MAX + 32];
+
+    (void)leat_error_print(err, text, sizeof(text));
+    (void)snprintf(line, sizeof(line), "STATUS=cannot start: %s; %s", text, then);
+    (void)leat_notify(line);
+}
+
+/* It cannot start, but may be started again. */
+static int fail(const struct leat_error *err) {
+    char then[THEN_MAX] = "";
+    struct leat_retry retry;
+    int status;
+
+    leat_retry_begin(&retry, !err->file[0]);
+    if (retry.is_given_up)
+        (void)snprintf(then, sizeof(then), "given up after %d s: mend it, then start it",
+                       LEAT_RETRY_S);
+    else if (retry.is_managed && retry.pause_s > 0)
+        (void)snprintf(then, sizeof(then), "tried again in %u s", retry.pause_s);
+    else if (retry.is_managed)
+        (void)snprintf(then, sizeof(then), "tried again at once");
+    status = complain(err, then);
+    if (retry.is_managed)
+        tell_status(err, then);
+    if (!leat_retry_wait(&retry))
+        return EXIT_SUCCESS;
+    return retry.is_given_up ? EXIT_GIVEN_UP : status;
 }
 
 static int check_config(const struct leat_daemon_options *options) {
     const char *file = options->config_file;
     struct leat_error err = LEAT_ERROR_INIT;
-    struct leat_settings *settings = NULL;
-    int r = leat_settings_load(file, &options->overrides, &settings, &err);
+    struct leat_configuration configuration;
+    size_t n_streams;
 
-    if (r == 0)
-        r = leat_settings_check_streams(settings, &err);
-    if (r == 0)
-        (void)printf("%s: fine, %zu stream%s\n", file, settings->n_streams,
-                     settings->n_streams == 1 ? "" : "s");
-    leat_settings_free(settings);
-    return r < 0 ? complain(&err) : EXIT_SUCCESS;
+    if (leat_configuration_read(file, &options->overrides, &configuration, &err) < 0)
+        return complain(&err, "");
+    n_streams = configuration.settings->n_streams;
+    (void)printf("%s: fine, %zu stream%s\n", file, n_streams, n_streams == 1 ? "" : "s");
+    leat_configuration_deinit(&configuration);
+    return EXIT_SUCCESS;
 }
 
 static int print_reference(void) {
@@ -64,12 +104,13 @@ static int serve(const struct leat_daemon_options *options) {
     leat_process_reserve_descriptors();
     r = leat_daemon_new(options, &daemon, &err);
     if (r < 0)
-        return complain(&err);
+        return fail(&err);
+    leat_retry_forget();
     r = leat_daemon_run(daemon, &err);
     if (r == LEAT_DAEMON_STUCK)
         _exit(EXIT_STUCK);
     leat_daemon_free(daemon);
-    return r < 0 ? complain(&err) : EXIT_SUCCESS;
+    return r < 0 ? complain(&err, "") : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv) {
@@ -77,7 +118,7 @@ int main(int argc, char **argv) {
     struct leat_options options;
 
     if (leat_options_parse(&options, argc, argv, &err) < 0)
-        return complain(&err);
+        return complain(&err, "");
     if (options.wants_help) {
         (void)fputs(leat_options_help(), stdout);
         return EXIT_SUCCESS;

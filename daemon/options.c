@@ -28,7 +28,7 @@ const char *leat_options_help(void) {
            "\n"
            "  -c, --config FILE      settings and streams (YAML)\n"
            "      --check-config     check the settings and stages in FILE, say what is wrong,\n"
-           "                         and end: 0 or 1; `leatctl check` reads what they name, too\n"
+           "                         and end: 0 or 78; `leatctl check` reads what they name, too\n"
            "  -s, --socket-dir DIR   where trainer.sock, copy.sock and control.sock are made;\n"
            "                         else what the settings say, else $RUNTIME_DIRECTORY,\n"
            "                         /run/leat (root) or $XDG_RUNTIME_DIR/leat\n"

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/configuration.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
-#include "daemon/limits.h"
 #include "daemon/notify.h"
 
 static void begin(struct leat_reload *reload);
@@ -186,15 +186,13 @@ static void read_work(struct leat_task *task) {
     struct leat_reload *reload = (struct leat_reload *)task;
     const struct leat_daemon_options *options = &reload->daemon->options;
     struct leat_error *err = &reload->error;
-    bool is_lowered;
+    struct leat_configuration configuration;
 
-    if (leat_settings_load(options->config_file, &options->overrides, &reload->settings, err) < 0 ||
-        leat_settings_check_streams(reload->settings, err) < 0 ||
-        leat_limits_fit(reload->settings, &reload->limits, &is_lowered, err) < 0 ||
-        leat_limits_check_memory(reload->settings, err) < 0 ||
-        leat_roots_new((const char *const *)reload->settings->roots.items,
-                       reload->settings->roots.n_items, &reload->roots, err) < 0)
+    if (leat_configuration_read(options->config_file, &options->overrides, &configuration, err) < 0)
         return;
+    reload->settings = configuration.settings;
+    reload->limits = configuration.limits;
+    reload->roots = configuration.roots;
     leat_rights_init(&reload->rights, reload->settings);
     if (leat_streams_init(&reload->streams, reload->settings->streams,
                           reload->settings->n_streams) < 0)

@@ -30,8 +30,19 @@ static int compare_entries(const struct dirent **a, const struct dirent **b) {
 
 int leat_settings_read_text(const char *path, size_t max_bytes, char **ret_text,
                             size_t *ret_n_bytes, struct leat_error *err) {
-    int r = leat_opener_read(&leat_opener_any, path, max_bytes, ret_text, ret_n_bytes, err);
+    struct leat_error why = LEAT_ERROR_INIT;
+    int r = leat_opener_read(&leat_opener_any, path, max_bytes, ret_text, ret_n_bytes, &why);
+    size_t n = strlen(path);
 
+    if (r < 0 && r != -ENOMEM) {
+        leat_error_set(err, r, "%s", /* which names it, too */
+                       strncmp(why.message, path, n) == 0 && why.message[n] == ':'
+                           ? why.message + n + 2
+                           : why.message);
+        leat_error_locate(err, path, 0, 0);
+    } else if (r < 0) {
+        leat_error_oom(err);
+    }
     if (r == 0 && strspn(*ret_text, " \t\r\n") == *ret_n_bytes) {
         free(*ret_text);
         r = leat_error_set(err, -EINVAL,
@@ -80,10 +91,8 @@ static int read_file(struct leat_settings_file *file, const char *folder, const 
     r = leat_settings_read_text(file->path,
                                 *n_left < LEAT_YAML_MAX_BYTES ? *n_left : LEAT_YAML_MAX_BYTES,
                                 &text, &n_bytes, err);
-    if (r < 0) {
-        leat_error_locate(err, file->path, 0, 0);
+    if (r < 0)
         return r;
-    }
     *n_left -= n_bytes;
     r = leat_yaml_parse(text, n_bytes, file->path, &file->document, err);
     free(text);

@@ -111,7 +111,7 @@ def test_wrong_configuration(folder):
         file.write_text(text)
         done = subprocess.run([BIN / "leatd", "--config", file, "--socket-dir", folder], capture_output=True,
                               timeout=HANG_S)
-        assert done.returncode > 0 and f"wrong.yaml{place}".encode() in done.stderr, done
+        assert done.returncode == 78 and f"wrong.yaml{place}".encode() in done.stderr, done
 
 
 def test_no_daemon_is_told(folder):

@@ -195,7 +195,7 @@ def test_settings(folder):
         path.write_text(f"memory_limit: {value}\nstreams: {{}}\n")
         done = subprocess.run([leat_harness.BIN / "leatd", "--config", path, "--socket-dir", folder],
                               capture_output=True, timeout=HANG_S)
-        assert done.returncode == 1 and expected in done.stderr.decode(), done.stderr
+        assert done.returncode == 78 and expected in done.stderr.decode(), done.stderr
 
 
 if __name__ == "__main__":

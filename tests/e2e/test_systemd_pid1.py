@@ -476,6 +476,40 @@ def test_broken_configuration(folder):
     assert client.returncode == 0, output
 
 
+def refusals():
+    """What the daemon said of its starts that failed, and in how many seconds each would be tried again (0: at once)."""
+    lines = machine.run("journalctl", "-u", "leatd", "-o", "json", "LEAT_EVENT=failed").splitlines()
+    return [int((re.findall(r"in (\d+) s", json.loads(line)["LEAT_THEN"]) or ["0"])[0]) for line in lines]
+
+
+def test_given_up(folder):
+    """A configuration that stays wrong is tried with growing pauses, and then the unit has failed, its sockets closed."""
+    machine.restart()
+    n_before = len(refusals())
+    machine.write("/etc/leat/leatd.yaml", CONFIG.replace("workers", "worker"))
+    started = time.monotonic()
+    said = machine.run("systemctl", "restart", "leatd.service", check=False)
+    assert "failed" in said, said  # at once, not after pauses
+    wait_until(lambda: len(refusals()) >= n_before + 5, "it was tried five times")
+    pauses = refusals()[n_before:]
+    assert pauses[:2] == [0, 1] and pauses == sorted(pauses) and pauses[4] > 1, pauses
+    assert time.monotonic() - started >= sum(pauses[:4]), pauses
+    assert machine.show("leatd.service", "StatusText").startswith("cannot start: /etc/leat/leatd.yaml:1:1: ")
+    said = machine.run("systemctl", "restart", "leatd.service", check=False)
+    assert "failed" in said and refusals()[-1] < max(pauses), (said, refusals())  # an operator's start is a first one
+    n_before = len(refusals())
+    machine.write("/run/leatd/failing", "0\n")  # as if it had been so since the machine was started
+    wait_until(lambda: machine.states() == ["failed", *["inactive"] * 3], "it has failed")
+    assert machine.show("leatd.service", "ExecMainStatus") == "6"
+    assert "No such file" in machine.run("leatctl", "status", check=False)
+    time.sleep(2)
+    assert len(refusals()) <= n_before + 2 and machine.states()[0] == "failed"
+    machine.write("/etc/leat/leatd.yaml", CONFIG)
+    machine.run("systemctl", "start", "leatd.service")
+    assert machine.states() == ["active"] * 4
+    machine.run("leatctl", "pull", "titanic")
+
+
 def test_reload(folder):
     """By systemctl, as the unit has it: the same process with another stream; a wrong file fails the reload only."""
     machine.restart()
