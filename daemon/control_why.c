@@ -1,7 +1,7 @@
 /* control_why.c: the verb why: what bounds a stream, from the looks at its counters that there are.
  *
  * What it would take to read a cache that there is not yet is tried on the pool, with the first
- * blocks of the source: some ms of one worker. Where that cannot be, the model guesses.
+ * blocks of the source: some ms of one worker. Where that cannot be, its gain is not told.
  * Owner: loop; while the task is on the pool only the fields under `task` are the worker's.
  */
 #include <errno.h>
@@ -33,8 +33,7 @@ struct leat_control_why {
     struct leat_control *control; /* NULL: it has gone */
     struct leat_daemon *daemon;
     struct leat_daemon_stream *stream;
-    struct leat_verdict_stage stages[LEAT_STREAM_MAX_STAGES];
-    struct leat_verdict_facts facts;
+    struct leat_looks_facts facts;
 };
 
 static void why_free(struct leat_control_why *why) {
@@ -57,9 +56,9 @@ static void answer(struct leat_control_why *why) {
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_verdict verdict;
 
-    leat_verdict_make(&why->facts, &verdict);
-    leat_verdict_text(why->stream->name, &why->facts, &verdict, &text);
-    leat_verdict_json(why->stream->name, &why->facts, &verdict, &json);
+    leat_verdict_make(&why->facts.facts, &verdict);
+    leat_verdict_text(why->stream->name, &why->facts.facts, &verdict, &text);
+    leat_verdict_json(why->stream->name, &why->facts.facts, &verdict, &json);
     if (text.failed || json.failed) {
         leat_error_oom(&err);
         leat_control_fail(why->control, &err);
@@ -109,8 +108,8 @@ static void on_tried(struct leat_task *task) {
     struct leat_control_why *why = (struct leat_control_why *)task;
     struct leat_control *control = why->control;
 
-    why->facts.load_ns = why->load_ns;
-    why->facts.tried_ns = why->tried_ns;
+    why->facts.facts.load_ns = why->load_ns;
+    why->facts.facts.tried_ns = why->tried_ns;
     if (control) {
         control->why = NULL;
         leat_control_pace_begin(control);
@@ -129,8 +128,9 @@ static const struct leat_feed *feed_to_try(const struct leat_control_why *why) {
     const struct leat_daemon *daemon = why->daemon;
     const struct leat_feed *feed = daemon->feeds;
 
-    if (why->facts.n_sessions == 0 || why->facts.has_cache || !why->facts.may_cache ||
-        daemon->is_stopping || daemon->budget.limit_bytes != UINT64_MAX)
+    if (why->facts.facts.n_sessions == 0 || why->facts.facts.has_cache ||
+        !why->facts.facts.may_cache || daemon->is_stopping ||
+        daemon->budget.limit_bytes != UINT64_MAX)
         return NULL;
     while (feed && (feed->stream != why->stream || !feed->run))
         feed = feed->next;
@@ -168,7 +168,7 @@ static void start(struct leat_control *control, struct leat_daemon_stream *strea
     why->control = control;
     why->daemon = control->daemon;
     why->stream = stream;
-    (void)leat_looks_facts(why->daemon, stream, interval_ns, why->stages, &why->facts);
+    (void)leat_looks_facts(why->daemon, stream, interval_ns, true, &why->facts);
     feed = feed_to_try(why);
     if (feed) {
         start_trial(why, feed);

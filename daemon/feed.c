@@ -3,8 +3,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "daemon/daemon.h"
 #include "daemon/look.h"
@@ -66,13 +69,24 @@ static void job_start(struct leat_task *task) {
     leat_job_start(((struct leat_feed_job *)task)->job);
 }
 
+/* Lets the loop see what it uses: pthread_getcpuclockid() gives no clock that is 0. */
+static void show_clock(struct leat_feed_job *feed_job, uint64_t cpu_ns) {
+    clockid_t clock;
+
+    if (pthread_getcpuclockid(pthread_self(), &clock) != 0)
+        return;
+    atomic_store_explicit(&feed_job->cpu_start_ns, cpu_ns, memory_order_relaxed);
+    atomic_store_explicit(&feed_job->cpu_clock, clock, memory_order_release);
+}
+
 static void job_work(struct leat_task *task) {
-    const struct leat_feed_job *feed_job = (struct leat_feed_job *)task;
+    struct leat_feed_job *feed_job = (struct leat_feed_job *)task;
     uint64_t start_ns = leat_daemon_now_ns();
     struct leat_usage before, after;
     struct leat_job_usage usage;
 
     leat_usage_read(&before);
+    show_clock(feed_job, before.cpu_ns);
     leat_job_set_thread(feed_job->job, leat_scheduler_thread());
     leat_job_execute(feed_job->job);
     leat_usage_read(&after);
@@ -80,6 +94,33 @@ static void job_work(struct leat_task *task) {
     leat_usage_split(&before, &after, leat_daemon_now_ns() - start_ns, &usage.cpu_ns,
                      &usage.delay_ns);
     leat_job_set_usage(feed_job->job, &usage);
+}
+
+static uint64_t cpu_so_far(struct leat_feed_job *feed_job) {
+    clockid_t clock = atomic_load_explicit(&feed_job->cpu_clock, memory_order_acquire);
+    uint64_t start_ns = atomic_load_explicit(&feed_job->cpu_start_ns, memory_order_relaxed), ns;
+    struct timespec time;
+
+    if (clock == 0 || clock_gettime(clock, &time) < 0)
+        return 0;
+    ns = (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+    return ns > start_ns ? ns - start_ns : 0;
+}
+
+void leat_feed_add_running(const struct leat_feed *feed, uint64_t now_ns,
+                           struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS]) {
+    for (struct leat_task *task = feed->daemon->scheduler.out; task; task = task->next) {
+        struct leat_feed_job *feed_job = (struct leat_feed_job *)task;
+        uint64_t start_ns = atomic_load_explicit(&task->start_ns, memory_order_relaxed);
+        struct leat_run_job_stats *stats;
+
+        if (task->queue != &feed->queue || task->work != job_work || start_ns == 0 ||
+            start_ns > now_ns)
+            continue;
+        stats = &jobs[leat_job_kind(feed_job->job)];
+        stats->busy_ns += now_ns - start_ns;
+        stats->cpu_ns += cpu_so_far(feed_job);
+    }
 }
 
 /* One line for what goes wrong with the cache of a stream, which itself goes on; of many, the
@@ -202,6 +243,7 @@ static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struc
     feed_job->task.work = job_work;
     feed_job->task.done = job_done;
     feed_job->submit_ns = leat_daemon_now_ns();
+    atomic_store_explicit(&feed_job->cpu_clock, 0, memory_order_relaxed);
     feed->n_jobs++;
     leat_scheduler_add(&feed->daemon->scheduler, &feed->queue, &feed_job->task);
 }

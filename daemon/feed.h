@@ -39,6 +39,9 @@ struct leat_feed_job {
     struct leat_feed *feed;
     struct leat_job *job;
     uint64_t submit_ns;
+    /* Of the thread that executes it: */
+    _Atomic uint64_t cpu_start_ns; /* what it had used when it began, */
+    _Atomic clockid_t cpu_clock;   /* and its clock; 0: it has not begun */
 };
 
 /* Memory being made, or given back, on the pool. */
@@ -116,6 +119,9 @@ void leat_feed_close(struct leat_feed *feed);
 /* Gives the hub the next output, or tells it that the stream failed; false: there is nothing. */
 bool leat_feed_pull(struct leat_feed *feed);
 /* A trainer has begun that epoch. */
+/* Adds what the jobs that are being executed have taken so far, which no counter has yet. */
+void leat_feed_add_running(const struct leat_feed *feed, uint64_t now_ns,
+                           struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS]);
 void leat_feed_reach(struct leat_feed *feed, uint64_t epoch);
 /* An item is not in use any more. */
 void leat_feed_free_item(struct leat_feed_item *item);

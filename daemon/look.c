@@ -1,9 +1,11 @@
 /* look.c: see look.h. */
 #include "daemon/look.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "daemon/daemon.h"
 #include "daemon/feed.h"
@@ -50,7 +52,6 @@ static void look_at_stream(const struct leat_daemon *daemon,
     look->n_batches = totals->n_batches;
     look->n_rows = totals->n_rows;
     look->n_records = totals->n_source_records;
-    look->wait_ns = totals->wait_ns;
     look->no_slot_ns = totals->no_slot_ns;
     look->short_ns = totals->short_ns;
     add_jobs(look, totals->jobs);
@@ -58,11 +59,25 @@ static void look_at_stream(const struct leat_daemon *daemon,
     for (size_t i = 0; i < look->n_stages; i++)
         look->busy_ns[i] = totals->stages[i].busy_ns;
     for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
-        if (feed->stream == stream && feed->run)
+        if (feed->stream == stream && feed->run) {
             add_run(look, feed->run);
-    for (const struct leat_session *session = daemon->sessions; session; session = session->next)
-        if (session->stream == stream && session->wait_start_ns)
-            look->wait_ns += look->at_ns - session->wait_start_ns;
+            leat_feed_add_running(feed, look->at_ns, look->jobs);
+        }
+}
+
+static uint64_t so_far(uint64_t sum_ns, uint64_t start_ns, uint64_t now_ns) {
+    return sum_ns + (start_ns ? now_ns - start_ns : 0);
+}
+
+static struct leat_session_look look_at_session(const struct leat_session *session,
+                                                uint64_t now_ns) {
+    return (struct leat_session_look){
+        .at_ns = now_ns,
+        .n_batches = session->n_batches,
+        .wait_ns = so_far(session->wait_ns, session->wait_start_ns, now_ns),
+        .idle_ns = so_far(session->idle_ns, session->idle_start_ns, now_ns),
+        .hold_ns = so_far(session->hold_ns, session->hold_start_ns, now_ns),
+    };
 }
 
 static void add_all_jobs(struct leat_look *look, const struct leat_run_job_stats *jobs) {
@@ -120,6 +135,7 @@ static void look_at_all(const struct leat_daemon *daemon, struct leat_look *look
         if (!feed->run)
             continue;
         leat_run_get_stats(feed->run, &stats);
+        leat_feed_add_running(feed, look->at_ns, stats.jobs);
         add_all_jobs(look, stats.jobs);
     }
     look->loop_cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -147,6 +163,9 @@ static void take(struct leat_daemon *daemon, struct leat_daemon_stream *stream, 
     if (!all)
         look_at_all(daemon, look);
     look_at_stream(daemon, stream, look);
+    for (struct leat_session *session = daemon->sessions; session; session = session->next)
+        if (session->stream == stream)
+            session->looks[looks->at] = look_at_session(session, look->at_ns);
     looks->at = (looks->at + 1) % LEAT_LOOKS_MAX;
     looks->n += looks->n < LEAT_LOOKS_MAX;
 }
@@ -212,7 +231,6 @@ static void subtract(const struct leat_look *from, const struct leat_look *to,
     facts->n_batches = minus(to->n_batches, from->n_batches);
     facts->n_rows = minus(to->n_rows, from->n_rows);
     facts->n_records = minus(to->n_records, from->n_records);
-    facts->wait_ns = minus(to->wait_ns, from->wait_ns);
     facts->no_slot_ns = minus(to->no_slot_ns, from->no_slot_ns);
     facts->short_ns = minus(to->short_ns, from->short_ns);
     subtract_jobs(from, to, facts->jobs);
@@ -251,19 +269,70 @@ static void name_stages(const struct leat_daemon *daemon, const struct leat_daem
     }
 }
 
-static bool waits_for_programs(const struct leat_plan *plan) {
+static const char *program_of(const struct leat_plan *plan) {
     for (size_t i = 0; i < plan->n_map; i++)
         if (plan->map[i]->ops->workspace_rest)
-            return true;
-    return false;
+            return plan->map[i]->ops->name;
+    return NULL;
+}
+
+/* A trainer that came a moment ago has no part of the interval yet. */
+static bool is_there(const struct leat_session *session, uint64_t wall_ns, uint64_t now_ns) {
+    return leat_session_is_serving(session) && !session->is_finished && session->hub.run &&
+           now_ns - session->serve_ns >= wall_ns / 10;
+}
+
+/* Of a control group the last part is what people know. */
+static const char *last_part(const char *unit) {
+    const char *slash = unit ? strrchr(unit, '/') : NULL;
+
+    return slash ? slash + 1 : unit ? unit : "";
+}
+
+static void fill_trainer(const struct leat_session *session, const struct leat_session_look *from,
+                         const struct leat_session_look *to,
+                         struct leat_verdict_trainer *ret_trainer) {
+    *ret_trainer = (struct leat_verdict_trainer){
+        .session = session->id,
+        .rank = session->rank,
+        .world_size = session->world_size,
+        .pid = (uint32_t)session->peer.pid,
+        .present_ns = minus(to->at_ns, from->at_ns),
+        .n_batches = minus(to->n_batches, from->n_batches),
+        .wait_ns = minus(to->wait_ns, from->wait_ns),
+        .idle_ns = minus(to->idle_ns, from->idle_ns),
+        .hold_ns = minus(to->hold_ns, from->hold_ns),
+    };
+    (void)snprintf(ret_trainer->client, sizeof(ret_trainer->client), "%s", session->client_name);
+    (void)snprintf(ret_trainer->unit, sizeof(ret_trainer->unit), "%s", last_part(session->unit));
+}
+
+/* `from` and `to` (NULL: now): looks in the ring. */
+static void find_trainers(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
+                          const struct leat_look *from, const struct leat_look *to, uint64_t now_ns,
+                          struct leat_looks_facts *facts) {
+    const struct leat_looks *looks = stream->looks;
+
+    for (const struct leat_session *session = daemon->sessions; session; session = session->next) {
+        struct leat_session_look now = look_at_session(session, now_ns);
+        struct leat_session_look begin = session->looks[from - looks->of];
+
+        if (session->stream != stream || !is_there(session, facts->facts.wall_ns, now_ns))
+            continue;
+        facts->facts.n_sessions++;
+        if (to && session->looks[to - looks->of].at_ns == to->at_ns)
+            now = session->looks[to - looks->of];
+        if (begin.at_ns != from->at_ns || begin.at_ns < session->serve_ns)
+            begin = (struct leat_session_look){.at_ns = session->serve_ns};
+        if (facts->facts.n_trainers < LEAT_LOOK_TRAINERS_MAX)
+            fill_trainer(session, &begin, &now, &facts->trainers[facts->facts.n_trainers++]);
+    }
 }
 
 static void describe_now(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
                          struct leat_verdict_facts *facts) {
     struct leat_knobs knobs;
 
-    for (const struct leat_session *session = daemon->sessions; session; session = session->next)
-        facts->n_sessions += session->stream == stream && session->hub.run;
     for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next) {
         if (feed->stream != stream || !feed->run)
             continue;
@@ -273,7 +342,9 @@ static void describe_now(const struct leat_daemon *daemon, const struct leat_dae
         facts->has_cache = feed->plan->cache_path != NULL;
         facts->may_cache =
             !feed->plan->is_one_pass && !feed->plan->mixing && !leat_plan_find_varying(feed->plan);
-        facts->waits_for_programs = waits_for_programs(feed->plan);
+        facts->comes_once = feed->plan->is_one_pass;
+        facts->program = program_of(feed->plan);
+        facts->n_runs++;
     }
     facts->n_cpus = leat_machine_n_cpus();
     facts->n_workers = daemon->n_workers;
@@ -281,28 +352,45 @@ static void describe_now(const struct leat_daemon *daemon, const struct leat_dae
     facts->n_more_threads = leat_scheduler_n_threads(daemon->n_workers + 1) - 1;
 }
 
-bool leat_looks_facts(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
-                      uint64_t interval_ns, struct leat_verdict_stage ret_stages[],
-                      struct leat_verdict_facts *ret_facts) {
-    const struct leat_looks *looks = stream->looks;
-    struct leat_look now = {.at_ns = leat_daemon_now_ns()};
-    const struct leat_look *from;
+static const struct leat_look *look_from(const struct leat_looks *looks, uint64_t now_ns,
+                                         uint64_t interval_ns) {
     size_t n_back = 0;
 
-    *ret_facts = (struct leat_verdict_facts){.stages = ret_stages};
+    while (n_back + 1 < looks->n && now_ns - look_back(looks, n_back)->at_ns < interval_ns)
+        n_back++;
+    return look_back(looks, n_back);
+}
+
+bool leat_looks_facts(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
+                      uint64_t interval_ns, bool is_fresh, struct leat_looks_facts *ret_facts) {
+    const struct leat_looks *looks = stream->looks;
+    struct leat_look now = {.at_ns = leat_daemon_now_ns()};
+    struct leat_verdict_facts *facts = &ret_facts->facts;
+    const struct leat_look *from;
+
+    ret_facts->host[sizeof(ret_facts->host) - 1] = '\0';
+    *facts =
+        (struct leat_verdict_facts){.stages = ret_facts->stages, .trainers = ret_facts->trainers};
     if (!looks || looks->n == 0)
         return false;
-    look_at_all(daemon, &now);
-    look_at_stream(daemon, stream, &now);
-    while (n_back + 1 < looks->n && now.at_ns - look_back(looks, n_back)->at_ns < interval_ns)
-        n_back++;
-    from = look_back(looks, n_back);
-    subtract(from, &now, ret_facts);
-    memset(ret_stages, 0, now.n_stages * sizeof(*ret_stages));
-    ret_facts->n_stages = now.n_stages;
-    name_stages(daemon, stream, ret_stages);
+    if (is_fresh) {
+        look_at_all(daemon, &now);
+        look_at_stream(daemon, stream, &now);
+    } else {
+        now = *look_back(looks, 0);
+    }
+    from = look_from(looks, now.at_ns, interval_ns);
+    subtract(from, &now, facts);
+    memset(ret_facts->stages, 0, now.n_stages * sizeof(*ret_facts->stages));
+    facts->n_stages = now.n_stages;
+    name_stages(daemon, stream, ret_facts->stages);
     for (size_t i = 0; i < now.n_stages; i++)
-        ret_stages[i].busy_ns = minus(now.busy_ns[i], i < from->n_stages ? from->busy_ns[i] : 0);
-    describe_now(daemon, stream, ret_facts);
+        ret_facts->stages[i].busy_ns =
+            minus(now.busy_ns[i], i < from->n_stages ? from->busy_ns[i] : 0);
+    describe_now(daemon, stream, facts);
+    if (gethostname(ret_facts->host, sizeof(ret_facts->host) - 1) == 0)
+        facts->host = ret_facts->host;
+    find_trainers(daemon, stream, from, is_fresh ? NULL : look_back(looks, 0), now.at_ns,
+                  ret_facts);
     return true;
 }

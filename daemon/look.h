@@ -6,18 +6,18 @@
  */
 #pragma once
 
+#include "daemon/session.h"
 #include "daemon/stream.h"
 #include "daemon/verdict.h"
 
-#define LEAT_LOOK_NS   UINT64_C(1000000000) /* between two */
-#define LEAT_LOOKS_MAX 32                   /* half a minute */
+#define LEAT_LOOK_NS UINT64_C(1000000000) /* between two */
 
 struct leat_daemon;
 
 struct leat_look {
     uint64_t at_ns;
     /* of the stream */
-    uint64_t n_batches, n_rows, n_records, wait_ns, no_slot_ns, short_ns;
+    uint64_t n_batches, n_rows, n_records, no_slot_ns, short_ns;
     struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS];
     size_t n_stages;
     uint64_t busy_ns[LEAT_STREAM_MAX_STAGES];
@@ -37,8 +37,17 @@ void leat_looks_begin(struct leat_daemon *daemon, struct leat_daemon_stream *str
 /* Often: takes those that are due, of streams that are being run. */
 void leat_looks_tick(struct leat_daemon *daemon, uint64_t now_ns);
 
-/* What happened in about the last so many nanoseconds, or since its run began. The stages are in
- * `ret_stages`, with the stream's names. False: nothing was looked at yet. */
+#define LEAT_LOOK_TRAINERS_MAX 128
+
+/* What happened, and the room for what that points to. */
+struct leat_looks_facts {
+    char host[65];
+    struct leat_verdict_stage stages[LEAT_STREAM_MAX_STAGES]; /* with the stream's names */
+    struct leat_verdict_trainer trainers[LEAT_LOOK_TRAINERS_MAX];
+    struct leat_verdict_facts facts;
+};
+
+/* What happened in about the last so many nanoseconds, or since its run began; is_fresh: up to now,
+ * else up to the latest look, which costs less. False: nothing was looked at yet. */
 bool leat_looks_facts(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
-                      uint64_t interval_ns, struct leat_verdict_stage ret_stages[],
-                      struct leat_verdict_facts *ret_facts);
+                      uint64_t interval_ns, bool is_fresh, struct leat_looks_facts *ret_facts);

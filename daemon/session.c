@@ -216,6 +216,7 @@ void leat_session_on_started(struct leat_session *session, const struct leat_err
         return;
     }
     set_state(session, LEAT_SESSION_SERVING);
+    session->serve_ns = leat_daemon_now_ns();
     leat_session_log_opened(session);
     leat_session_mark(session);
 }

@@ -34,6 +34,13 @@ enum leat_session_state {
 #define LEAT_SESSION_CLIENT_NAME 64
 #define LEAT_SESSION_RANK_SOURCE 16
 
+#define LEAT_LOOKS_MAX 32 /* half a minute, see look.h */
+
+/* Of a session, taken with that look at its stream. */
+struct leat_session_look {
+    uint64_t at_ns, n_batches, wait_ns, idle_ns, hold_ns;
+};
+
 struct leat_opening;
 struct leat_share;
 
@@ -72,13 +79,16 @@ struct leat_session {
     } change;
     int reload_fate; /* enum leat_reload_fate, by the reload that is about to be */
     uint64_t n_batches, next_epoch, next_step;
-    uint64_t reached;          /* the latest epoch that the trainer has begun, */
-    bool says_reached;         /* and says so */
-    uint64_t seed;             /* in force */
-    uint64_t wait_start_ns;    /* it has credit and nothing is ready, since; 0: not so */
-    uint64_t hold_start_ns;    /* it holds all that it may, since; 0: not so */
-    uint64_t wait_ns, hold_ns; /* of both so far, but for what goes on */
-    char *unit;                /* see leat_process_unit(); NULL: not known */
+    uint64_t reached;                   /* the latest epoch that the trainer has begun, */
+    bool says_reached;                  /* and says so */
+    uint64_t seed;                      /* in force */
+    uint64_t wait_start_ns;             /* it has credit and nothing is ready, since; 0: not so */
+    uint64_t hold_start_ns;             /* it holds all that it may, since; 0: not so */
+    uint64_t idle_start_ns;             /* it waits and holds nothing, since; 0: not so */
+    uint64_t wait_ns, hold_ns, idle_ns; /* of these so far, but for what goes on */
+    uint64_t serve_ns;                  /* when it began to be served */
+    struct leat_session_look looks[LEAT_LOOKS_MAX];
+    char *unit; /* see leat_process_unit(); NULL: not known */
     char client_name[LEAT_SESSION_CLIENT_NAME + 1];
     char rank_source[LEAT_SESSION_RANK_SOURCE + 1]; /* who said its rank, for the log */
 };

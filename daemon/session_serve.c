@@ -83,6 +83,23 @@ static void count_wait(struct leat_session *session, bool is_waiting) {
     }
 }
 
+static void end_idle(struct leat_session *session, uint64_t now_ns) {
+    session->idle_ns += session->idle_start_ns ? now_ns - session->idle_start_ns : 0;
+    session->idle_start_ns = 0;
+}
+
+/* Only one that holds nothing is certain to have nothing to do. */
+static void count_idle(struct leat_session *session) {
+    bool is_idle = session->wait_start_ns != 0 && session->hub.n_holds == 0;
+
+    if (is_idle == (session->idle_start_ns != 0))
+        return;
+    if (is_idle)
+        session->idle_start_ns = leat_daemon_now_ns();
+    else
+        end_idle(session, leat_daemon_now_ns());
+}
+
 static void count_hold(struct leat_session *session, bool is_holding) {
     if (is_holding == (session->hold_start_ns != 0))
         return;
@@ -98,6 +115,7 @@ void leat_session_stop(struct leat_session *session) {
     session->n_outbox = 0;
     end_wait(session, now_ns);
     end_hold(session, now_ns);
+    end_idle(session, now_ns);
     if (!session->share)
         return;
     leat_hub_leave(&session->hub);
@@ -162,6 +180,7 @@ static void fill_outbox(struct leat_session *session) {
         leat_hub_wait(hub);
     count_wait(session, session->n_outbox == 0 && has_credit && !session->is_finished &&
                             !has_unread_epoch(session));
+    count_idle(session);
     count_hold(session, !has_credit);
 }
 

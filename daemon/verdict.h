@@ -1,15 +1,13 @@
-/* verdict.h: what bounds a stream, and what it would gain. Pure: counters of an interval in, a
- * verdict out.
+/* verdict.h: what bounds a stream, who waits for whom, and what a change would give. Pure: counters
+ * of an interval in, a verdict out.
  *
- * The model is that of operational analysis (Denning and Buzen, The Operational Analysis of
- * Queueing Network Models, 1978): each resource (the trainer, the workers, the one thread that
- * reads, the loop, the processors, the blocks that may be in flight) was busy for so long for each
- * batch, and could make so many a second if it did nothing else; the least of these is the bound.
- * A change (one more worker) changes what one resource can do; the gain is the model's rate with it
- * over that without, so that what the model does not know of is in both.
+ * What bounds, and in what range a gain lies, is the model's (pipeline/run/bound.h); here is what
+ * the counters say of each resource, and what a change does to it. A gain is told only where all
+ * that it depends on was measured.
  */
 #pragma once
 
+#include "pipeline/run/bound.h"
 #include "pipeline/run/run.h"
 
 enum leat_bound {
@@ -34,14 +32,29 @@ struct leat_verdict_stage {
     uint64_t busy_ns;
 };
 
+/* A trainer, and its part of the interval. */
+struct leat_verdict_trainer {
+    uint64_t session;
+    uint32_t rank, world_size;
+    uint32_t pid; /* 0: of another namespace */
+    char client[65], unit[65];
+    uint64_t present_ns, n_batches;
+    uint64_t wait_ns; /* it had room, and nothing was ready; */
+    uint64_t idle_ns; /* of that: and it held no batch either */
+    uint64_t hold_ns; /* it held all that it may */
+};
+
 /* What happened in the interval, and how things are at its end. */
 struct leat_verdict_facts {
     uint64_t wall_ns;
-    uint32_t n_sessions;
+    const char *host;
+    const struct leat_verdict_trainer *trainers;
+    size_t n_trainers;
+    uint32_t n_sessions;                   /* of which the last ones may not be among these */
+    uint32_t n_runs;                       /* that make their batches */
     uint64_t n_batches, n_rows, n_records; /* records that were read */
-    uint64_t wait_ns;              /* of all sessions together: with credit, and nothing ready */
-    uint64_t no_slot_ns, short_ns; /* see struct leat_run_stats */
-    struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS];
+    uint64_t no_slot_ns, short_ns;         /* see struct leat_run_stats */
+    struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS]; /* and what is being executed so far */
     const struct leat_verdict_stage *stages;
     size_t n_stages;
 
@@ -55,42 +68,31 @@ struct leat_verdict_facts {
     uint32_t n_more_threads;       /* with one worker more */
     uint64_t n_blocks;             /* that may be in flight; 0: unknown */
     uint64_t n_slots;              /* of its rings; 0: unknown */
+    bool comes_once;               /* it is read from a FIFO or the like */
     bool has_cache;                /* the stream has one, or: */
     bool may_cache;                /* it could: */
     double load_ns;                /* and a record of it would take so long to read (0: unknown), */
     double tried_ns;               /* of those that now take so long to map */
-    bool waits_for_programs;       /* a stage of it does: its workers are no readers of files */
+    const char *program;           /* the stage whose programs workers wait for; NULL: none */
 };
-
-/* What a batch needs some of: each alone could make one in so many seconds. */
-enum leat_resource {
-    LEAT_RESOURCE_TRAINER,
-    LEAT_RESOURCE_WORKERS,
-    LEAT_RESOURCE_THREADS, /* those and the one more that the pool has */
-    LEAT_RESOURCE_BLOCKS,
-    LEAT_RESOURCE_SCAN,
-    LEAT_RESOURCE_LOOP,
-    LEAT_RESOURCE_CPUS,
-    LEAT_RESOURCE_SLOTS, /* that batches are collated into */
-    LEAT_RESOURCE_UNKNOWN,
-    LEAT_N_RESOURCES,
-};
-const char *leat_resource_name(enum leat_resource resource);
 
 struct leat_gain {
     bool is_known;
-    double ratio;                     /* of the rates, with it and without */
-    enum leat_bound next;             /* what bounds it then */
-    double least_s[LEAT_N_RESOURCES]; /* that a batch takes of each then */
+    struct leat_gain_range ratio;     /* of the rates, with it and without */
+    enum leat_bound next;             /* what bounds it then, at best */
+    double least_s[LEAT_N_RESOURCES]; /* that a batch takes of each then, at best */
 };
 
 struct leat_verdict {
     enum leat_bound bound;
-    const struct leat_verdict_stage *stage; /* the one that takes most; NULL: none */
-    double stage_share;                     /* of the busy time of all */
+    enum leat_bound behind;                  /* what bounds the pipeline, whatever trainers do */
+    const struct leat_verdict_stage *stage;  /* the one that takes most; NULL: none */
+    double stage_share;                      /* of the busy time of all */
+    const struct leat_verdict_trainer *slow; /* whom the stream waits for; NULL: nobody */
+    bool waits_for_slow; /* the trainers that wait do so for the slots that it has */
     double batches_per_s, rows_per_s;
     /* parts of the interval, 0..1 */
-    double trainer;                   /* that trainers were busy with what they had, on average */
+    double trainer;                   /* that trainers had what they wanted, on average */
     double no_slot;                   /* that a batch could have been made and had no slot */
     double workers;                   /* of the workers' time that was worked, for anybody; */
     double others;                    /* of that for other streams */
@@ -104,4 +106,7 @@ struct leat_verdict {
     struct leat_gain worker, cpu, cache, disk, trainers; /* trainers: that took no time */
 };
 
+/* Of the time that it was there. */
+double leat_verdict_waited(const struct leat_verdict_trainer *trainer);
+double leat_verdict_held(const struct leat_verdict_trainer *trainer);
 void leat_verdict_make(const struct leat_verdict_facts *facts, struct leat_verdict *ret_verdict);

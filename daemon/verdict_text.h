@@ -4,6 +4,9 @@
 #include "daemon/verdict.h"
 #include "pipeline/plan/render.h"
 
+/* One line, without an end: what bounds it, and who waits for whom. */
+void leat_verdict_line(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                       struct leat_text *text);
 /* Lines of at most 100 columns, but for names. */
 void leat_verdict_text(const char *stream, const struct leat_verdict_facts *facts,
                        const struct leat_verdict *verdict, struct leat_text *text);

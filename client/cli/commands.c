@@ -329,15 +329,19 @@ const struct leat_cli_command leat_cli_commands[] = {
      .description =
          "Of a STREAM that the running daemon feeds: whether its trainers, a stage, the disk, "
          "memory_limit, the\nnumber of workers, the order, or others on the machine bound its "
-         "rate; how much of the time each of\nthem was busy; and how many times as many batches "
-         "there would be with one more worker, one more\nprocessor, a cache, files in memory, or a "
-         "trainer that takes no time.\n\nThe daemon looks at its counters once a second; what is "
+         "rate; which trainer is slow (its\nrank, client, process and host) and which ones wait, "
+         "and "
+         "for what; how much of the time each part was\nbusy; and between how many times as many "
+         "batches there would be with one more worker, one more\nprocessor, a cache, files in "
+         "memory, or a trainer that takes no time.\n\nThe daemon looks at its counters once a "
+         "second; what is "
          "told is of the last S seconds, or of the time\nsince the stream's first trainer came. "
          "Gains are those of a model: each part was busy for so long for each\nbatch, and the one "
-         "that is busiest bounds.\n\n" SOCKET_TEXT,
+         "that is busiest bounds. What was not measured is not told: of a FIFO there are no\nfiles "
+         "in memory, and a cache that could not be tried has no gain.\n\n" SOCKET_TEXT,
      .operand = "STREAM",
      .examples = "  leatctl why titanic\n"
-                 "  leatctl why titanic --seconds 30 --json | jq .gains.worker.ratio\n",
+                 "  leatctl why titanic --seconds 30 --json | jq .gains.worker.low\n",
      .options = leat_cli_why_options,
      .run = leat_cli_why},
     {.name = "top",

@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "client/cli/units.h"
+#include "pipeline/run/bound.h"
 #include "proto/base/shown.h"
 
 #define MIN_LIFETIME_NS 1000000 /* shorter ones tell nothing of who waits for whom */
-#define MOST            0.5     /* of the time: then it is clear who is slow */
-#define SOME            0.05
 
 static uint64_t all_busy_ns(const Leat__StreamStats *stats) {
     uint64_t busy_ns = 0;
@@ -27,20 +26,16 @@ static double share_of(uint64_t part, uint64_t whole) {
 
 /* ---- in words ---- */
 
-/* "trainers", "pipeline", "neither"; NULL: not known. */
-static const char *find_bound(const Leat__StreamStats *stats) {
-    double no_slot = share_of(stats->no_slot_ns, stats->lifetime_ns);
-    double waited = share_of(stats->wait_ns, stats->lifetime_ns);
+static double waited_of(const Leat__StreamStats *stats) {
+    return share_of(stats->wait_ns, stats->lifetime_ns);
+}
 
-    if (stats->lifetime_ns < MIN_LIFETIME_NS || (stats->no_slot_ns == 0 && stats->n_waits == 0))
-        return NULL;
-    if (no_slot >= MOST && no_slot > waited)
-        return "trainers";
-    if (waited >= MOST || (waited >= SOME && waited > 2 * no_slot))
-        return "pipeline";
-    if (no_slot >= SOME && no_slot > 2 * waited)
-        return "trainers";
-    return "neither";
+static double no_slot_of(const Leat__StreamStats *stats) {
+    return share_of(stats->no_slot_ns, stats->lifetime_ns);
+}
+
+static bool is_known(const Leat__StreamStats *stats) {
+    return stats->lifetime_ns >= MIN_LIFETIME_NS && (stats->no_slot_ns > 0 || stats->n_waits > 0);
 }
 
 static const Leat__StageStats *slowest(const Leat__StreamStats *stats) {
@@ -66,25 +61,30 @@ static void add_slowest(struct leat_text *text, const Leat__StreamStats *stats) 
 }
 
 static void add_verdict(struct leat_text *text, const Leat__StreamStats *stats) {
-    const char *bound = find_bound(stats);
-    double no_slot = 100 * share_of(stats->no_slot_ns, stats->lifetime_ns);
-    double waited = 100 * share_of(stats->wait_ns, stats->lifetime_ns);
+    double waited = waited_of(stats), no_slot = no_slot_of(stats);
 
-    if (bound && strcmp(bound, "trainers") == 0)
+    switch (is_known(stats) ? leat_bound_slower(waited, no_slot) : LEAT_N_SLOWER) {
+    case LEAT_SLOWER_TRAINERS:
         leat_text_add(text,
                       "trainers are slower than the pipeline: %.0f %% of the time a batch was "
                       "waiting for a free slot; ",
-                      no_slot);
-    else if (bound && strcmp(bound, "pipeline") == 0)
+                      100 * no_slot);
+        break;
+    case LEAT_SLOWER_PIPELINE:
         leat_text_add(text,
                       "the pipeline is slower than its trainers: %.0f %% of the time one waited "
                       "for a batch; ",
-                      waited);
-    else if (bound)
+                      100 * waited);
+        break;
+    case LEAT_SLOWER_NEITHER:
         leat_text_add(text,
                       "neither waits much for the other: trainers %.0f %% of the time, the "
                       "pipeline %.0f %%; ",
-                      waited, no_slot);
+                      100 * waited, 100 * no_slot);
+        break;
+    case LEAT_N_SLOWER:
+        break;
+    }
     add_slowest(text, stats);
 }
 
@@ -261,7 +261,9 @@ static void add_stage(struct leat_text *text, const Leat__StageStats *stage, uin
 }
 
 void leat_cli_profile_json(struct leat_text *text, const Leat__StreamStats *stats) {
-    const char *bound = find_bound(stats);
+    const char *bound =
+        is_known(stats) ? leat_slower_name(leat_bound_slower(waited_of(stats), no_slot_of(stats)))
+                        : NULL;
     uint64_t all_ns = all_busy_ns(stats);
     struct leat_text verdict = {.data = NULL};
 

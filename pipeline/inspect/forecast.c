@@ -55,25 +55,16 @@ static void take_costs(const struct leat_plan *plan, const struct leat_measureme
     forecast->load_ns = ratio((double)measured->load_ns, (double)measured->n_cached_rows);
 }
 
-/* The longest of what can be done at the same time. */
-static double longest(double alone, double jobs, double loop, double n_threads, double n_processors,
-                      const char **ret_bound) {
-    double workers = jobs / n_threads, all = (jobs + loop) / n_processors, most = workers;
+/* What one record takes, in ns; returns how many ns pass from one to the next. */
+static double pace(double scan, double jobs, double loop, double n_threads, double n_processors,
+                   enum leat_resource *ret_bound) {
+    struct leat_load load = {.of = {[LEAT_RESOURCE_WORKERS] = {jobs, n_threads},
+                                    [LEAT_RESOURCE_CPUS] = {jobs + loop, n_processors},
+                                    [LEAT_RESOURCE_SCAN] = {scan, 1},
+                                    [LEAT_RESOURCE_LOOP] = {loop, 1}}};
 
-    *ret_bound = "workers";
-    if (all > most) {
-        *ret_bound = "processors";
-        most = all;
-    }
-    if (alone > most) {
-        *ret_bound = "the scanner";
-        most = alone;
-    }
-    if (loop > most) {
-        *ret_bound = "the loop";
-        most = loop;
-    }
-    return most > 0 ? most : 1;
+    *ret_bound = leat_load_tightest(&load);
+    return jobs > 0 || loop > 0 ? leat_load_use(&load, *ret_bound) : 1;
 }
 
 /* Records that are read before the first batch is whole. */
@@ -105,7 +96,7 @@ void leat_forecast_make(const struct leat_plan *plan, const struct leat_measurem
                         struct leat_forecast *ret_forecast) {
     struct leat_forecast *forecast = ret_forecast;
     double n = measurement->n_epoch_records, processors = n_processors, record_ns, jobs_ns;
-    const char *ignored;
+    enum leat_resource ignored;
 
     *forecast = (struct leat_forecast){
         .measurement = measurement,
@@ -118,8 +109,8 @@ void leat_forecast_make(const struct leat_plan *plan, const struct leat_measurem
     }
     take_costs(plan, measurement, forecast);
     jobs_ns = forecast->scan_ns + forecast->pass_ns + forecast->encode_ns + forecast->collate_ns;
-    record_ns = longest(forecast->scan_ns, jobs_ns, forecast->order_ns, forecast->n_threads,
-                        processors, &forecast->bound);
+    record_ns = pace(forecast->scan_ns, jobs_ns, forecast->order_ns, forecast->n_threads,
+                     processors, &forecast->bound);
     forecast->records_per_s = 1e9 / record_ns;
     forecast->rows_per_s = forecast->records_per_s * yield(measurement);
     forecast->bytes_per_s = forecast->records_per_s *
@@ -130,8 +121,8 @@ void leat_forecast_make(const struct leat_plan *plan, const struct leat_measurem
         forecast->epoch_s = ((double)measurement->first_ns + n * record_ns) / 1e9;
     if (!plan->cache_path)
         return;
-    record_ns = longest(0, forecast->load_ns + forecast->collate_ns, forecast->order_ns,
-                        forecast->n_threads, processors, &ignored);
+    record_ns = pace(0, forecast->load_ns + forecast->collate_ns, forecast->order_ns,
+                     forecast->n_threads, processors, &ignored);
     forecast->cached_records_per_s = 1e9 / record_ns;
     forecast->cached_epoch_s = n * record_ns / 1e9;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "pipeline/plan/plan.h"
+#include "pipeline/run/bound.h"
 
 /* What the loop does for each batch besides, measured once: handing it out, taking it back. */
 #define LEAT_FORECAST_BATCH_NS 4000.0
@@ -40,7 +41,7 @@ struct leat_forecast {
     uint32_t n_threads;                         /* workers that there are processors for */
     /* of one record of the source, on one thread */
     double scan_ns, pass_ns, collate_ns, order_ns, encode_ns, load_ns;
-    const char *bound; /* what bounds the rate: "workers", "the scanner", "the loop" */
+    enum leat_resource bound;
     double records_per_s, bytes_per_s, rows_per_s;
     double epoch_s, first_batch_s;
     double cached_records_per_s, cached_epoch_s; /* 0: there is no cache */

@@ -31,7 +31,7 @@ static void add_costs(struct leat_text *text, const struct leat_forecast *foreca
     leat_graph_add_bytes(text, (uint64_t)forecast->bytes_per_s);
     leat_text_add(text, "/s of source, ");
     add_rate(text, forecast->rows_per_s, "rows/s");
-    leat_text_add(text, ", bounded by %s\n", forecast->bound);
+    leat_text_add(text, ", bounded by %s\n", leat_resource_phrase(forecast->bound));
 }
 
 static void add_times(struct leat_text *text, const struct leat_forecast *forecast) {
@@ -92,7 +92,8 @@ void leat_forecast_json(struct leat_text *text, const struct leat_forecast *fore
                        measured ? 0 : strlen(forecast->reason));
     if (measured) {
         leat_text_add(text, ", \"n_threads\": %u, \"bound\": \"%s\", \"is_all\": %s",
-                      forecast->n_threads, forecast->bound, measured->is_all ? "true" : "false");
+                      forecast->n_threads, leat_resource_name(forecast->bound),
+                      measured->is_all ? "true" : "false");
         add_number(text, "sample_bytes", (double)measured->n_bytes);
         add_number(text, "sample_records", (double)measured->n_records);
         add_number(text, "sample_s", (double)measured->elapsed_ns / 1e9);

@@ -16,7 +16,6 @@
 #include "pipeline/run/tuner_model.h"
 
 #define LEARN_SAMPLES 3
-#define STARVED_PART  20 /* less than that part of the time: the trainer is the slower one */
 #define IDLE_SAMPLES  5
 #define NOISE_MOST    0.20 /* beyond it, that nothing was found means little */
 #define GAIN_MIN      0.03
@@ -361,7 +360,7 @@ static bool give_way(struct leat_tuner *tuner, const struct leat_tuner_sample *s
 static bool is_telling(struct leat_tuner *tuner, const struct leat_tuner_sample *sample) {
     if (sample->wall_ns < LEAT_TUNER_INTERVAL_NS / USABLE_PART || sample->n_batches == 0)
         return false;
-    if (sample->starved_ns >= sample->wall_ns / STARVED_PART) {
+    if (leat_tuner_is_waited_for(sample)) {
         tuner->n_idle = 0;
         return true;
     }

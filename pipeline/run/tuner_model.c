@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+#include "pipeline/run/bound.h"
+
 #define MAP_NS_LEAST     400000
 #define MAP_NS_ENOUGH    2000000 /* of which what a job costs is a hundredth: more is only memory */
 #define MAP_NS_MOST      20000000 /* with several threads */
@@ -20,7 +22,6 @@
 #define BLOCK_BYTES_LOW  (UINT64_C(64) << 10) /* the model goes no lower, */
 #define BLOCK_BYTES_HIGH (UINT64_C(1) << 20)  /* nor does anybody go higher */
 #define COLLATE_PART     32 /* of the time of all jobs: less is not worth a trial */
-#define SLOTLESS_PART    20
 #define CACHED_BYTES     (UINT64_C(1) << 20) /* a ring of less is in the caches as it is */
 
 static bool may_set(const struct leat_tuner_limits *limits, enum leat_knob knob, uint64_t value) {
@@ -35,10 +36,18 @@ static bool has_room(const struct leat_tuner_sample *sum, uint64_t more_bytes) {
 
 /* ---- the model ---- */
 
+static double part_of(const struct leat_tuner_sample *sample, uint64_t ns) {
+    return sample->wall_ns > 0 ? (double)ns / (double)sample->wall_ns : 0;
+}
+
+bool leat_tuner_is_waited_for(const struct leat_tuner_sample *sample) {
+    return part_of(sample, sample->starved_ns) >= LEAT_BOUND_SOME;
+}
+
 /* One job after the other reads, so a thread that does nothing else bounds all the others. */
 static bool is_bound_by_reading(const struct leat_tuner_limits *limits,
                                 const struct leat_tuner_sample *sum) {
-    return limits->n_threads > 1 && sum->scan_ns >= sum->wall_ns / 2;
+    return limits->n_threads > 1 && part_of(sum, sum->scan_ns) >= LEAT_BOUND_MOST;
 }
 
 static uint64_t reckon_block(const struct leat_tuner_limits *limits,
@@ -100,7 +109,7 @@ bool leat_tuner_reckon(const struct leat_tuner_limits *limits, const struct leat
         ret_why, size, "a block takes %.2f ms, a batch %.1f us, reading %.0f %% of the time",
         sum->n_maps > 0 ? (double)sum->map_ns / (double)sum->n_maps / 1e6 : 0.0,
         sum->n_batches > 0 ? (double)sum->collate_ns / (double)sum->n_batches / 1e3 : 0.0,
-        sum->wall_ns > 0 ? 100 * (double)sum->scan_ns / (double)sum->wall_ns : 0.0);
+        100 * part_of(sum, sum->scan_ns));
     *knobs = reckoned;
     return true;
 }
@@ -127,7 +136,7 @@ static bool is_felt(const struct leat_tuner_limits *limits, const struct leat_tu
                        : sum->n_batches * 2 >= sum->n_collations * knobs->of[knob];
     case LEAT_KNOB_AHEAD:
         return is_down ? limits->slot_bytes * knobs->of[knob] > CACHED_BYTES
-                       : sum->slotless_ns >= sum->wall_ns / SLOTLESS_PART;
+                       : part_of(sum, sum->slotless_ns) >= LEAT_BOUND_SOME;
     default:
         return true;
     }

@@ -5,6 +5,8 @@
 
 #include "pipeline/run/tuner.h"
 
+/* True if trainers waited for batches: else nothing that the run could do is felt. */
+bool leat_tuner_is_waited_for(const struct leat_tuner_sample *sample);
 /* Where the knobs should be, by the times of jobs: true if that is elsewhere, with the reason. */
 bool leat_tuner_reckon(const struct leat_tuner_limits *limits, const struct leat_tuner_sample *sum,
                        struct leat_knobs *knobs, char *ret_why, size_t size);

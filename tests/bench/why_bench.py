@@ -8,10 +8,10 @@ those that are then measured. A table, or JSON.
 BIN holds leatd and leatctl, BIN/../tests/e2e steady (a trainer that rests after each batch). Gains are of one
 more worker (N to N + 1), and of a cache that is there already: each pipeline runs under either daemon by turns
 for so many rounds, each time S seconds after it has settled; the verdict is asked at the end of the round
-without the change, and its ratio compared with that of the rates of this round and the next (medians of the
+without the change, and its range compared with the ratio of the rates of this round and the next (medians of the
 rounds). The pipelines of `tuning` are those that the model was adjusted on; of `held_out` no figure was seen before
 it was done. The machine is the CPUs that this may run on (taskset -c 0-3 why_bench.py ..). Exit status 1: a wrong verdict, or a
-gain that is off by more than 15 %.
+gain that is outside its range by more than 15 %.
 """
 import argparse
 import bz2
@@ -432,12 +432,13 @@ def gains(arguments, folder, name, spec, rest_us):
               "verdict": statistics.mode(why["verdict"] for why in predictions), "why": predictions[-1],
               "why_then": {key: verdicts[key][-1] for key in ("worker", "cache")}}
     for key in ("worker", "cache"):
-        predicted = [why["gains"][key]["ratio"] for why in predictions if why["gains"][key]]
+        predicted = [why["gains"][key] for why in predictions if why["gains"][key]]
         if not predicted:
             continue
         measured = statistics.median(after / before for before, after in zip(rates["base"], rates[key]))
-        result[key] = {"predicted": round(statistics.median(predicted), 3), "measured": round(measured, 3),
-                       "error": round(statistics.median(predicted) / measured - 1, 3),
+        low, high = (statistics.median(gain[end] for gain in predicted) for end in ("low", "high"))
+        result[key] = {"low": round(low, 3), "high": round(high, 3), "measured": round(measured, 3),
+                       "error": round(min(max(measured, low), high) / measured - 1, 3),
                        "spread": round(max(rates[key]) / min(rates[key]) - 1, 3)}
     return result
 
@@ -453,7 +454,7 @@ def tell_gains(result):
     cells = [f"{result['pipeline']:<9} {result['verdict']:<8} {result['batches_per_s']:>9}"]
     for key in ("worker", "cache"):
         gain = result.get(key)
-        cells.append(f"{gain['predicted']:>7.2f} {gain['measured']:>7.2f} {100 * gain['error']:>+6.1f} %" if gain else " " * 24)
+        cells.append(f"{gain['low']:>6.2f} {gain['high']:>6.2f} {gain['measured']:>6.2f} {100 * gain['error']:>+6.1f} %" if gain else " " * 29)
     print("  ".join(cells), flush=True)
 
 
@@ -485,7 +486,7 @@ def main():
     if arguments.part != "situations":
         pipelines = {**(tuning_pipelines(arguments.folder) if arguments.set != "held_out" else {}),
                      **(held_out_pipelines(arguments.folder) if arguments.set != "tuning" else {})}
-        tell(f"{'':<9} {'verdict':<8} {'batches/s':>9}  {'one more worker':^25} {'a cache':^25}")
+        tell(f"{'':<9} {'verdict':<8} {'batches/s':>9}  {'one more worker':^30} {'a cache':^30}")
         for name, (spec, rest_us) in pipelines.items():
             if not wanted or name in wanted:
                 results["gains"].append(gains(arguments, arguments.folder, name, spec, rest_us))

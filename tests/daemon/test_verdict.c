@@ -64,6 +64,9 @@ static uint64_t ns(double s) {
     return (uint64_t)(s * 1e9);
 }
 
+/* The one trainer of a situation, until the next one is made. */
+static struct leat_verdict_trainer trainer;
+
 /* Those who did not get a processor did not work meanwhile. */
 static struct leat_run_job_stats jobs_of(double busy_s, double blocked, double delay) {
     return (struct leat_run_job_stats){.n_jobs = 100,
@@ -78,9 +81,11 @@ static struct leat_verdict_facts facts_of(const struct situation *from) {
     struct leat_verdict_facts facts = {
         .wall_ns = 10 * S,
         .n_sessions = 1,
+        .n_runs = 1,
+        .trainers = &trainer,
+        .n_trainers = 1,
         .n_batches = 1000,
         .n_rows = 32000,
-        .wait_ns = ns(from->wait * wall),
         .no_slot_ns = ns(from->no_slot * wall),
         .short_ns = ns(from->is_short * wall),
         .stages = stages,
@@ -92,8 +97,16 @@ static struct leat_verdict_facts facts_of(const struct situation *from) {
         .n_workers = from->n_workers ? from->n_workers : 2,
         .n_blocks = from->n_blocks ? from->n_blocks : 8,
         .may_cache = true,
-        .waits_for_programs = from->waits_for_programs,
+        .program = from->waits_for_programs ? "tokenize" : NULL,
     };
+
+    trainer = (struct leat_verdict_trainer){.world_size = 1,
+                                            .client = "train.py",
+                                            .pid = 4711,
+                                            .n_batches = 1000,
+                                            .present_ns = facts.wall_ns,
+                                            .wait_ns = ns(from->wait * wall),
+                                            .idle_ns = ns(from->wait * wall)};
 
     facts.n_threads = facts.n_workers;
     facts.n_more_threads = facts.n_workers + 1;
@@ -127,10 +140,11 @@ static void test_idle(void **state) {
 
     (void)state;
     facts.n_sessions = 0;
+    facts.n_trainers = 0;
     leat_verdict_make(&facts, &verdict);
     assert_int_equal(verdict.bound, LEAT_BOUND_IDLE);
     assert_false(verdict.worker.is_known || verdict.cache.is_known);
-    facts = (struct leat_verdict_facts){.n_sessions = 1};
+    facts = (struct leat_verdict_facts){.n_sessions = 1, .n_trainers = 1, .trainers = &trainer};
     leat_verdict_make(&facts, &verdict);
     assert_int_equal(verdict.bound, LEAT_BOUND_IDLE);
     facts.wall_ns = S;
@@ -146,41 +160,207 @@ static struct leat_verdict verdict_of(const struct situation *situation) {
     return verdict;
 }
 
-static void expect_about(double value, double expected) {
-    if (fabs(value / expected - 1) > 0.05)
-        fail_msg("%g is not about %g", value, expected);
+static void expect_range(const struct leat_gain *gain, double low, double high) {
+    assert_true(gain->is_known);
+    if (fabs(gain->ratio.low / low - 1) > 0.05 || fabs(gain->ratio.high / high - 1) > 0.05)
+        fail_msg("%g to %g is not about %g to %g", gain->ratio.low, gain->ratio.high, low, high);
 }
 
 /* What follows from the table of one of them alone. */
 static void test_gains(void **state) {
-    const struct situation few = {.wait = .99, .map = .99, .n_workers = 1};
-    const struct situation nearly = {.wait = .2, .map = .99, .n_workers = 1};
+    const struct situation few = {.wait = .99, .map = .99, .n_workers = 1, .n_blocks = 100};
+    const struct situation nearly = {.wait = .2, .map = .99, .n_workers = 1, .n_blocks = 100};
     const struct situation full = {.wait = .99, .map = 1.98, .n_cpus = 2};
     const struct situation disk = {.wait = .99, .map = .1, .scan = .99, .scan_blocked = .9};
-    const struct situation memory = {.wait = .9, .map = .9, .is_short = 1};
+    struct leat_verdict verdict;
 
     (void)state;
-    expect_about(verdict_of(&few).worker.ratio, 2);
-    assert_int_equal(verdict_of(&few).worker.next, LEAT_BOUND_WORKERS);
-    expect_about(verdict_of(&nearly).worker.ratio, 1.25); /* then the trainer does not wait */
-    assert_int_equal(verdict_of(&nearly).worker.next, LEAT_BOUND_TRAINER);
-    expect_about(verdict_of(&full).worker.ratio, 1);
-    expect_about(verdict_of(&full).cpu.ratio, 1.5);
-    expect_about(verdict_of(&disk).worker.ratio, 1);
-    expect_about(verdict_of(&disk).disk.ratio, 10);
-    expect_about(verdict_of(&memory).worker.ratio, 1);
-    expect_about(verdict_of(&situations[0]).worker.ratio, 1);
+    verdict = verdict_of(&few);
+    expect_range(&verdict.worker, 1.92, 1.98);
+    assert_int_equal(verdict.worker.next, LEAT_BOUND_WORKERS);
+    verdict = verdict_of(&nearly); /* then the trainer may not wait, and may yet */
+    expect_range(&verdict.worker, 1, 1.25);
+    assert_int_equal(verdict.worker.next, LEAT_BOUND_TRAINER);
+    verdict = verdict_of(&full);
+    expect_range(&verdict.worker, 1, 1);
+    expect_range(&verdict.cpu, 1, 1.49);
+    verdict = verdict_of(&disk);
+    expect_range(&verdict.worker, 1, 1.02);
+    expect_range(&verdict.disk, 5.2, 10.1);
+    verdict = verdict_of(&situations[0]); /* a slow trainer */
+    expect_range(&verdict.worker, 1, 1);
 }
 
+/* A trainer that is never busy cannot become faster, whatever is unknown of the others. */
+static void test_idle_trainer(void **state) {
+    const struct situation dozing = {.wait = 1, .map = 1.5, .loop = .1};
+    struct leat_verdict verdict = verdict_of(&dozing);
+
+    (void)state;
+    expect_range(&verdict.trainers, 1, 1);
+}
+
+/* What the model cannot know is not told: of what comes once there is no file, of a cache that was
+ * not tried no time, of what lacks memory no thread, of few batches no rate. */
+static void test_unknown(void **state) {
+    const struct situation fifo = {.wait = 1, .map = .01, .scan = .99, .scan_blocked = .99};
+    const struct situation memory = {.wait = .9, .map = .9, .is_short = 1};
+    struct leat_verdict_facts facts = facts_of(&fifo);
+    struct leat_text text = {.data = NULL};
+    struct leat_verdict verdict;
+
+    (void)state;
+    facts.comes_once = true;
+    leat_verdict_make(&facts, &verdict);
+    assert_int_equal(verdict.bound, LEAT_BOUND_DISK);
+    assert_false(verdict.disk.is_known);
+    leat_verdict_text("s", &facts, &verdict, &text);
+    assert_non_null(strstr(text.data, "bounded by what writes into its source"));
+    assert_null(strstr(text.data, "files that are in memory"));
+    free(text.data);
+    assert_true(verdict.trainers.is_known && !verdict.cache.is_known);
+    facts.n_batches = 3;
+    leat_verdict_make(&facts, &verdict);
+    assert_false(verdict.trainers.is_known || verdict.worker.is_known);
+    verdict = verdict_of(&memory);
+    assert_int_equal(verdict.bound, LEAT_BOUND_MEMORY);
+    assert_false(verdict.worker.is_known || verdict.cpu.is_known || verdict.disk.is_known);
+}
+
+/* A job that goes on for longer than the interval has told nothing of its stages yet. */
+static void test_program(void **state) {
+    static const struct leat_verdict_stage silent[] = {{.name = "csv"}, {.name = "exec"}};
+    const struct situation waits = {.wait = 1, .map = 2, .blocked = 1, .waits_for_programs = true};
+    struct leat_verdict_facts facts = facts_of(&waits);
+    struct leat_text text = {.data = NULL};
+    struct leat_verdict verdict;
+
+    (void)state;
+    facts.program = "exec";
+    facts.stages = silent;
+    facts.n_stages = 2;
+    facts.n_batches = 0;
+    leat_verdict_make(&facts, &verdict);
+    assert_int_equal(verdict.bound, LEAT_BOUND_STAGE);
+    leat_verdict_text("s", &facts, &verdict, &text);
+    assert_non_null(strstr(text.data, "s: bounded by exec.\n"));
+    assert_null(strstr(text.data, "Of all work"));
+    assert_null(strstr(text.data, "what it would give"));
+    free(text.data);
+}
+
+/* ---- trainers ---- */
+
+static const struct leat_verdict_trainer *rank_of(uint32_t rank, double wait, double hold,
+                                                  uint64_t n_batches) {
+    static struct leat_verdict_trainer two[2];
+
+    two[rank] = (struct leat_verdict_trainer){.session = rank + 1,
+                                              .rank = rank,
+                                              .world_size = 2,
+                                              .pid = 100 + rank,
+                                              .client = "python",
+                                              .unit = "train.service",
+                                              .n_batches = n_batches,
+                                              .present_ns = 10 * S,
+                                              .wait_ns = ns(wait * 10),
+                                              .idle_ns = ns(wait * 10),
+                                              .hold_ns = ns(hold * 10)};
+    return two;
+}
+
+static void expect_says(const struct leat_verdict_facts *facts, const char *says) {
+    struct leat_text text = {.data = NULL};
+    struct leat_verdict verdict;
+
+    leat_verdict_make(facts, &verdict);
+    leat_verdict_text("s", facts, &verdict, &text);
+    leat_text_add(&text, "\n");
+    leat_verdict_line(facts, &verdict, &text);
+    leat_text_add(&text, "\n");
+    leat_verdict_json("s", facts, &verdict, &text);
+    if (!strstr(text.data, says))
+        fail_msg("no \"%s\" in: %s", says, text.data);
+    free(text.data);
+}
+
+/* Rank 0 of two waits for most of its time. */
+static void test_slow_rank(void **state) {
+    const struct situation one_worker = {.no_slot = 1, .map = .97, .n_workers = 1};
+    struct leat_verdict_facts facts = facts_of(&one_worker);
+
+    (void)state;
+    facts.host = "gpu03";
+    facts.n_sessions = 2;
+    facts.n_trainers = 2;
+    (void)rank_of(0, .93, .05, 990);
+    facts.trainers = rank_of(1, 0, 1, 10);
+    facts.n_runs = 2; /* each has its own */
+    expect_says(&facts, "s: bounded by rank 1 of 2 (python, pid 101, train.service, on gpu03).\n");
+    expect_says(&facts, "it waited 0 % of the time, and held all that it may");
+    expect_says(&facts, "  rank 0 of 2 (python, pid 100, train.service, on gpu03)\n"
+                        "  waited 93 % of its time, for workers, which are too few.\n");
+    expect_says(&facts,
+                "\nbounded by rank 1 of 2 (python, pid 101, train.service, on gpu03); rank 0 "
+                "of 2 (python, pid 100, train.service, on gpu03) waited 93 % of the time "
+                "for workers, which are too few\n");
+    expect_says(&facts, "\"rank\": 1, \"world_size\": 2, \"pid\": 101, \"client\": \"python\", "
+                        "\"unit\": \"train.service\", \"n_batches\": 10, \"waited\": 0, "
+                        "\"held_all\": 1, \"is_slow\": true, \"waits_for\": null}");
+    expect_says(&facts, "\"is_slow\": false, \"waits_for\": \"workers\"}");
+    expect_says(&facts, "one more worker"); /* for rank 0 */
+    expect_says(&facts, "\"trainer\": null");
+    facts.n_runs = 1; /* no slot is free, and one of them waits */
+    expect_says(&facts, "waited 93 % of its time, for the slots that rank 1 holds.\n");
+    expect_says(&facts, "\"is_slow\": false, \"waits_for\": \"trainer\"}");
+    (void)rank_of(0, 0, .5, 100); /* neither waits: the one that holds more */
+    expect_says(&facts, "bounded by rank 1 of 2");
+    facts.no_slot_ns = 0; /* the pipeline is slow */
+    (void)rank_of(0, .93, 0, 100);
+    facts.trainers = rank_of(1, .9, 0, 100);
+    expect_says(&facts, "s: bounded by too few workers (1).\n");
+    expect_says(&facts,
+                "pid 101, train.service, on gpu03)\n  waited 90 % of its time, for workers");
+}
+
+static void test_many_trainers(void **state) {
+    static struct leat_verdict_trainer many[100];
+    const struct situation slow = {.no_slot = 1, .map = .1};
+    struct leat_verdict_facts facts = facts_of(&slow);
+
+    (void)state;
+    for (uint32_t i = 0; i < 100; i++)
+        many[i] = (struct leat_verdict_trainer){.rank = i,
+                                                .world_size = 100,
+                                                .present_ns = 10 * S,
+                                                .n_batches = 10,
+                                                .wait_ns = i == 77 ? 0 : 9 * S};
+    facts.trainers = many;
+    facts.n_sessions = 100;
+    facts.n_trainers = 100;
+    expect_says(&facts, "s: bounded by rank 77 of 100 (unnamed, in a container).\n");
+    expect_says(&facts, "  95 more waited too.\n");
+}
+
+/* ---- the cache ---- */
+
+/* What was tried says how long; records that take twice as long to map take twice as long to load.
+ */
 static void test_cache(void **state) {
-    const struct situation few = {.wait = .95, .map = .99, .n_workers = 1, .collate = .01};
+    const struct situation few = {.wait = .99, .map = .98, .n_workers = 1};
     struct leat_verdict_facts facts = facts_of(&few);
     struct leat_verdict verdict;
 
     (void)state;
+    facts.n_records = 1000;
     leat_verdict_make(&facts, &verdict);
-    assert_true(verdict.cache.is_known);
-    expect_about(verdict.cache.ratio, 20); /* the trainer's 5 % */
+    assert_false(verdict.cache.is_known);
+    facts.load_ns = 2e6; /* a fifth of the time that there is */
+    leat_verdict_make(&facts, &verdict);
+    expect_range(&verdict.cache, 4.35, 4.75);
+    facts.tried_ns = 9.8e6 / 2;
+    leat_verdict_make(&facts, &verdict);
+    expect_range(&verdict.cache, 2.3, 4.75);
     facts.has_cache = true;
     leat_verdict_make(&facts, &verdict);
     assert_false(verdict.cache.is_known);
@@ -189,38 +369,22 @@ static void test_cache(void **state) {
     assert_false(verdict.cache.is_known);
 }
 
-/* What was tried says how long; records that take twice as long to map take twice as long to load.
- */
-static void test_tried(void **state) {
-    const struct situation few = {.wait = .99, .map = .98, .n_workers = 1};
-    struct leat_verdict_facts facts = facts_of(&few);
-    struct leat_verdict verdict;
-
-    (void)state;
-    facts.n_records = 1000;
-    facts.load_ns = 2e6; /* a fifth of the time that there is */
-    leat_verdict_make(&facts, &verdict);
-    expect_about(verdict.cache.ratio, 4.9);
-    expect_about(verdict.cache.least_s[LEAT_RESOURCE_WORKERS], 2e-3);
-    facts.tried_ns = 9.8e6 / 2;
-    leat_verdict_make(&facts, &verdict);
-    expect_about(verdict.cache.ratio, 2.45);
-}
-
 /* A trainer that others kept from running would not be kept by those that a cache does away with.
  */
 static void test_kept_trainer(void **state) {
     const struct situation few = {.wait = .5, .map = .98, .n_workers = 1};
     struct leat_verdict_facts facts = facts_of(&few);
     struct leat_verdict verdict;
+    double high;
 
     (void)state;
+    facts.n_records = 1000;
+    facts.load_ns = 1e5;
     leat_verdict_make(&facts, &verdict);
-    expect_about(verdict.cache.ratio, 1.96);
+    high = verdict.cache.ratio.high;
     facts.trainer_delay_ns = 4 * S;
     leat_verdict_make(&facts, &verdict);
-    expect_about(verdict.cache.ratio, 9.8);
-    expect_about(verdict.cache.least_s[LEAT_RESOURCE_TRAINER], 1e-3);
+    assert_true(verdict.cache.ratio.high > 3 * high);
 }
 
 static struct situation random_situation(struct leat_rng *rng) {
@@ -246,7 +410,8 @@ static struct situation random_situation(struct leat_rng *rng) {
 
 static void expect_no_loss(const struct leat_gain *gain) {
     if (gain->is_known)
-        assert_true(isfinite(gain->ratio) && gain->ratio >= 0.999);
+        assert_true(isfinite(gain->ratio.high) && gain->ratio.low >= 0.999 &&
+                    gain->ratio.high >= gain->ratio.low);
 }
 
 /* More of anything never makes it slower, parts are parts, and more gives as much as less did. */
@@ -265,7 +430,7 @@ static void test_properties(void **state) {
         expect_no_loss(&verdict.disk);
         expect_no_loss(&verdict.trainers);
         if (verdict.worker.is_known)
-            assert_true(verdict.worker.ratio <= verdict.cpu.ratio + 0.001);
+            assert_true(verdict.worker.ratio.high <= verdict.cpu.ratio.high + 0.001);
         for (const double *part = parts; part <= &verdict.is_short; part++)
             assert_true(*part >= 0 && *part <= 1.001);
     }
@@ -282,7 +447,11 @@ static void test_nonsense(void **state) {
         struct leat_verdict verdict;
         uint64_t *fields[] = {&facts.wall_ns,
                               &facts.n_batches,
-                              &facts.wait_ns,
+                              &trainer.wait_ns,
+                              &trainer.idle_ns,
+                              &trainer.hold_ns,
+                              &trainer.present_ns,
+                              &trainer.n_batches,
                               &facts.no_slot_ns,
                               &facts.short_ns,
                               &facts.jobs[LEAT_JOB_MAP].busy_ns,
@@ -297,6 +466,10 @@ static void test_nonsense(void **state) {
         for (size_t j = 0; j < sizeof(fields) / sizeof(fields[0]); j++)
             *fields[j] = leat_rng_next(&rng) >> leat_rng_below(&rng, 64);
         facts.n_sessions = (uint32_t)leat_rng_below(&rng, 3);
+        facts.trainers = &trainer;
+        facts.n_trainers = facts.n_sessions > 0;
+        facts.n_runs = (uint32_t)leat_rng_below(&rng, 3);
+        facts.load_ns = (double)(leat_rng_next(&rng) >> leat_rng_below(&rng, 64));
         facts.n_cpus = 1;
         facts.n_workers = facts.n_threads = facts.n_more_threads = 1;
         facts.may_cache = true;
@@ -326,7 +499,7 @@ static void test_text(void **state) {
         leat_verdict_make(&facts, &verdict);
         leat_verdict_text("prose", &facts, &verdict, &text);
         assert_non_null(strstr(text.data, says[verdict.bound]));
-        assert_non_null(strstr(text.data, "one more worker"));
+        assert_true(verdict.bound == LEAT_BOUND_MEMORY || strstr(text.data, "one more worker"));
         for (const char *line = text.data; *line; line += strcspn(line, "\n") + 1)
             assert_true(strcspn(line, "\n") <= 120);
         free(text.data);
@@ -335,10 +508,12 @@ static void test_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds),     cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_gains),      cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_tried),      cmocka_unit_test(test_kept_trainer),
-        cmocka_unit_test(test_properties), cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_bounds),        cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_gains),         cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_idle_trainer),  cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_program),       cmocka_unit_test(test_slow_rank),
+        cmocka_unit_test(test_many_trainers), cmocka_unit_test(test_kept_trainer),
+        cmocka_unit_test(test_properties),    cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_text),
     };
 

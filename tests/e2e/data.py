@@ -2,6 +2,7 @@
 import json
 import pathlib
 import subprocess
+import sys
 
 from leat_harness import BIN, ROOT
 
@@ -32,6 +33,34 @@ def numbers_stream(paths, batch_size=8, **options):
     return {"source": {"csv": {"paths": paths}}, **options, "stages": [
         {"cast": {"input": "id", "dtype": "int64"}}, {"select": {"fields": ["id"]}},
         {"batch": {"batch_size": batch_size}}, {"prefetch": {"prefetch_size": 2}}]}
+
+
+class Gate:
+    """A stream of numbers through a program that answers only while the gate is open."""
+
+    def __init__(self, folder, n_rows=100000):
+        self.path, self.waiting = folder / "open", folder / "waiting"
+        self.path.touch()
+        (folder / "n.csv").write_text("id\n" + "".join(f"{i}\n" for i in range(n_rows)))
+        (folder / "gate.py").write_text(f"""\
+import pathlib, sys, time
+for line in sys.stdin:
+    while not pathlib.Path({str(self.path)!r}).exists():
+        pathlib.Path({str(self.waiting)!r}).touch()
+        time.sleep(0.01)
+    print(line, end="", flush=True)
+""")
+        self.stream = {"source": {"csv": {"paths": [str(folder / "n.csv")]}}, "block_bytes": 4096, "stages": [
+            {"cast": {"input": "id", "dtype": "int64"}},
+            {"exec": {"command": [sys.executable, "-u", str(folder / "gate.py")], "inputs": ["id"], "schema": {"id": "int64"},
+                      "processes": 1}},
+            {"select": {"fields": ["id"]}}, {"batch": {"batch_size": 8}}, {"prefetch": {"prefetch_size": 2}}]}
+
+    def close(self):
+        self.path.unlink()
+
+    def open(self):
+        self.path.touch()
 
 
 def yaml_text(streams, **settings):

@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 
 import data
 import leat_harness
@@ -185,30 +184,36 @@ def test_profiles(folder):
     assert "profile" not in json.loads(ctl("run", file, "--json").stdout)
 
 
+def stats(daemon):
+    return json.loads(daemon.ctl("stats", "s", "--json").stdout)[0]
+
+
 def test_who_is_slow(folder):
-    """A trainer that sleeps is the one; so is a stage that does."""
+    """A trainer that is stopped is the one; so is a program that waits until it is told."""
     with Daemon(folder, config(folder)) as daemon:
         trainer = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "0"], stdout=subprocess.DEVNULL,
                                    env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
         wait_until(lambda: daemon.status()["n_batches"] > 0, "it is served")
         trainer.send_signal(signal.SIGSTOP)
-        wait_until(lambda: json.loads(daemon.ctl("stats", "s", "--json").stdout)[0]["bound_by"] == "trainers",
-                   "its sleep is longer than all that it waited for before")
+        wait_until(lambda: stats(daemon)["bound_by"] == "trainers", "its sleep is longer than all that it waited for before")
         text = daemon.ctl("stats", "s").stdout.decode()
         trainer.kill()
         trainer.wait()
         assert "trainers are slower than the pipeline" in text, text
-    slow = {"source": {"csv": {"paths": ["n.csv"]}}, "stages": [
-        {"cast": {"input": "id", "dtype": "int64"}},
-        {"exec": {"command": [sys.executable, "-u", "-c", "import sys, time\nfor l in sys.stdin: time.sleep(0.02); print(l, end=\"\", flush=True)"],
-                  "inputs": ["id"], "schema": {"id": "int64"}, "processes": 1}},
-        {"select": {"fields": ["id"]}}, {"batch": {"batch_size": 30}}]}  # one: there is always a slot for it
-    (folder / "n.csv").write_text("id\n" + "".join(f"{i}\n" for i in range(30)))
-    (folder / "slow.yaml").write_text(data.yaml_text({"s": slow}))
-    what = profile(ctl("run", folder / "slow.yaml", "--stats", "--json").stdout)
-    assert what["bound_by"] == "pipeline" and what["verdict"].startswith("the pipeline is slower"), what
+    gate = data.Gate(folder, n_rows=30)
+    gate.close()
+    with Daemon(folder, data.yaml_text({"s": gate.stream})) as daemon:
+        trainer = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "1"], stdout=subprocess.DEVNULL,
+                                   env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+        wait_until(gate.waiting.exists, "the program waits")
+        before_ns = stats(daemon)["wait_ns"]
+        wait_until(lambda: stats(daemon)["bound_by"] == "pipeline", "it waits for longer than it took to begin")
+        waited_ns = wait_until(lambda: stats(daemon)["wait_ns"] - before_ns, "it waits")
+        gate.open()
+        assert trainer.wait(HANG_S) == 0
+        what = stats(daemon)
     busy = {stage["name"]: stage["busy_ns"] for stage in what["stages"]}
-    assert busy["exec"] >= 30 * 0.02e9, busy
+    assert busy["exec"] >= waited_ns > 0, (busy, waited_ns)
     slowest = max(busy, key=busy.get)  # if the machine has better things to do, that may be another one
     assert f"{slowest} takes {100 * busy[slowest] / sum(busy.values()):.0f} % of the busy time" in what["verdict"], what
 

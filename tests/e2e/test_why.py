@@ -1,21 +1,19 @@
 #!/usr/bin/env python3
-"""`leatctl why`: what it says of a stream that nobody reads, of one whose trainer is slow, of one whose source
-is; that what it predicts is there; and that asking changes no batch.
+"""`leatctl why`: what it says where it is certain what a stream waits for, however fast the machine is: nobody reads it;
+a trainer is stopped; a program waits until it is told; nothing is written into a FIFO. And that asking changes no batch.
 
     test_why.py BIN [PATTERN]
 """
 import json
 import os
-import pathlib
+import signal
+import socket
 import subprocess
 import threading
 
 import data
 import leat_harness
 from leat_harness import Daemon, run_digest, wait_until
-
-VERDICTS = {"trainer", "stage", "disk", "memory", "workers", "blocks", "order", "idle", "other_users"}
-
 
 def config(folder, n_rows=20000, **settings):
     return data.yaml_text({"t": data.titanic_stream(data.titanic(folder, n_rows))}, workers=1, **settings)
@@ -25,14 +23,31 @@ def why(daemon, *args):
     return json.loads(daemon.ctl("why", "t", "--json", *args).stdout)
 
 
-def puller(daemon):
-    return subprocess.Popen([leat_harness.BIN / "leatctl", "pull", "t", "--epochs", "0"], stdout=subprocess.DEVNULL,
-                            stderr=subprocess.DEVNULL, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+def trainer(daemon, rank=0, world_size=1):
+    return subprocess.Popen([leat_harness.BIN.parent / "tests" / "e2e" / "steady", "t", str(rank), str(world_size), "0", "0", "0"],
+                            stdout=subprocess.DEVNULL, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
 
 
-def end(process):
-    process.kill()
-    process.wait()
+def end(*processes):
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def wait_for(daemon, what, *facts):
+    """The verdict of the last second, once all of that holds."""
+    def ask():
+        answer = why(daemon, "--seconds", "1")
+        return answer if all(fact(answer) for fact in facts) else None
+    return wait_until(ask, what)
+
+
+def rank_of(answer, rank):
+    return next((it for it in answer["trainers"] if it["rank"] == rank), None)
+
+
+def is_bound_by(verdict):
+    return lambda answer: answer["verdict"] == verdict
 
 
 def test_idle(folder):
@@ -53,62 +68,94 @@ def test_refusals(folder):
     assert leat_harness.ctl("why", "t", env={"LEAT_SOCKET": str(folder / "none")}, check=False).returncode == 4
 
 
-def test_gains(folder):
-    """Numbers are there while it runs, and a cache is not promised to who has one."""
+def test_stopped_trainer(folder):
+    """All that it may hold it holds, and it wants no more."""
     with Daemon(folder, config(folder)) as daemon:
-        process = puller(daemon)
-        answer = wait_until(lambda: why(daemon)["n_batches"] > 100 and why(daemon), "batches")
+        process = trainer(daemon)
+        wait_until(lambda: why(daemon)["n_batches"] > 0, "batches")
+        process.send_signal(signal.SIGSTOP)
+        answer = wait_for(daemon, "it is stopped", is_bound_by("trainer"), lambda answer: answer["n_batches"] == 0)
+        [told] = answer["trainers"]
+        assert told["is_slow"] and told["pid"] == process.pid and told["waited"] == 0 and told["waits_for"] is None, told
+        assert answer["host"] == socket.gethostname() and set(answer["gains"].values()) == {None}, answer
+        text = daemon.ctl("why", "t", "--seconds", "1").stdout.decode()
+        assert f"t: bounded by the trainer (steady, pid {process.pid}" in text and "what it would give" not in text, text
+        end(process)
+
+
+def test_closed_program(folder):
+    gate = data.Gate(folder)
+    with Daemon(folder, data.yaml_text({"t": gate.stream}, workers=1)) as daemon:
+        gate.close()
+        process = trainer(daemon)
+        answer = wait_for(daemon, "it waits for its program", is_bound_by("stage"), lambda answer: answer["trainers"][0]["waited"] > 0.9)
+        assert answer["stage"] == "exec" and answer["n_batches"] == 0, answer
+        assert answer["trainers"][0]["waits_for"] == "stage" and not answer["trainers"][0]["is_slow"], answer
+        assert "t: bounded by exec.\n" in daemon.ctl("why", "t", "--seconds", "1").stdout.decode()
+        gate.open()
+        wait_until(lambda: why(daemon)["n_batches"] > 0, "it goes on")
+        end(process)
+
+
+def test_slow_rank(folder):
+    """Rank 1 of two is stopped; then rank 0 waits for the program all of its time."""
+    gate = data.Gate(folder)
+    with Daemon(folder, data.yaml_text({"t": gate.stream}, workers=1)) as daemon:
+        ranks = [trainer(daemon, rank, 2) for rank in range(2)]
+        wait_until(lambda: all(session["n_batches"] > 0 for session in daemon.sessions()) and len(daemon.sessions()) == 2, "batches")
+        ranks[1].send_signal(signal.SIGSTOP)
+        wait_for(daemon, "rank 1 is stopped", is_bound_by("trainer"), lambda answer: rank_of(answer, 1)["is_slow"],
+                 lambda answer: rank_of(answer, 1)["waited"] == 0 and rank_of(answer, 1)["n_batches"] == 0)
+        gate.close()
+        answer = wait_for(daemon, "rank 0 waits", is_bound_by("trainer"), lambda answer: rank_of(answer, 0)["waited"] > 0.9,
+                          lambda answer: rank_of(answer, 1)["is_slow"])
+        assert rank_of(answer, 0)["waits_for"] == "stage" and answer["stage"] == "exec", answer
+        assert [rank_of(answer, rank)["pid"] for rank in range(2)] == [process.pid for process in ranks], answer
+        text = daemon.ctl("why", "t", "--seconds", "1").stdout.decode()
+        assert f"t: bounded by rank 1 of 2 (steady, pid {ranks[1].pid}" in text, text
+        assert f"  rank 0 of 2 (steady, pid {ranks[0].pid}" in text and "of its time, for exec.\n" in text, text
+        gate.open()
+        end(*ranks)
+
+
+def test_silent_pipe(folder):
+    """A FIFO that nothing is written into: no file in memory would help."""
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    stream = {**data.numbers_stream([str(pipe)]), "source": {"csv": {"paths": [str(pipe)], "header": True}}}
+    with Daemon(folder, data.yaml_text({"t": stream}, workers=1)) as daemon:
+        with open(os.open(pipe, os.O_RDWR), "wb", buffering=0) as writer:
+            writer.write(b"id\n" + b"".join(b"%d\n" % i for i in range(8)))
+            process = trainer(daemon)
+            answer = wait_for(daemon, "it waits for the pipe", is_bound_by("disk"),
+                              lambda answer: answer["trainers"] and answer["trainers"][0]["waited"] > 0.9)
+            assert answer["trainers"][0]["waits_for"] == "disk" and answer["gains"]["disk"] is None, answer
+            text = daemon.ctl("why", "t", "--seconds", "1").stdout.decode()
+            assert "t: bounded by what writes into its source.\n" in text and "in memory" not in text, text
+            end(process)
+
+
+def test_gains(folder):
+    """They are ranges, there while batches flow; a cache is tried, and not promised to who has one."""
+    with Daemon(folder, config(folder)) as daemon:
+        process = trainer(daemon)
+        answer = wait_until(lambda: (lambda it: it["gains"]["cache"] and it)(why(daemon)), "batches")
         text = daemon.ctl("why", "t").stdout.decode()
         end(process)
-    assert answer["verdict"] in VERDICTS and answer["seconds"] > 0 and answer["n_sessions"] == 1
+    assert answer["seconds"] > 0 and answer["n_sessions"] == 1 and answer["n_batches"] >= 8 and answer["stage"]
     for gain in ("worker", "cpu", "cache", "disk", "trainer"):
-        assert answer["gains"][gain]["ratio"] > 0 and answer["gains"][gain]["next"] in VERDICTS
-    assert 0 <= answer["trainer"] <= 1 and 0 <= answer["workers"] <= 1 and answer["stage"]
+        it = answer["gains"][gain]
+        assert 1 <= it["low"] <= it["high"] and max(it["batch_us"].values()) > 0, (gain, it)
     assert "bounded by" in text and "one more worker" in text and "reading from a cache" in text
 
 
 def test_cached(folder):
     stream = data.titanic_stream(data.titanic(folder, 5000), cache={"path": str(folder / "cache")})
     with Daemon(folder, data.yaml_text({"t": stream})) as daemon:
-        process = puller(daemon)
-        answer = wait_until(lambda: why(daemon)["n_batches"] > 0 and why(daemon), "batches")
+        process = trainer(daemon)
+        answer = wait_until(lambda: (lambda it: it["gains"]["worker"] and it)(why(daemon)), "batches")
         end(process)
     assert answer["gains"]["cache"] is None
-
-
-def test_slow_trainer(folder):
-    with Daemon(folder, config(folder)) as daemon:
-        process = subprocess.Popen([leat_harness.BIN.parent / "tests" / "e2e" / "steady", "t", "0", "1", "0", "200000", "0"],
-                                   stdout=subprocess.DEVNULL, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
-        wait_until(lambda: why(daemon, "--seconds", "1")["verdict"] == "trainer", "its verdict")
-        end(process)
-
-
-def test_slow_source(folder):
-    """A pipe into which there comes a line now and then, of which there are blocks when it has rested."""
-    pipe = folder / "pipe"
-    os.mkfifo(pipe)
-    stream = {**data.titanic_stream(data.titanic(folder, 10), batch_size=1, shuffle=1),
-              "source": {"csv": {"paths": [str(pipe)], "header": True}}}
-    is_over = threading.Event()
-    lines = pathlib.Path(data.titanic(folder, 100)).read_text().splitlines(keepends=True)
-
-    def write():
-        with open(pipe, "w") as file:
-            file.writelines(lines[:20])
-            while not is_over.is_set():
-                file.writelines(lines[20:22])
-                file.flush()
-                is_over.wait(0.05)
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    with Daemon(folder, data.yaml_text({"t": stream})) as daemon:
-        process = puller(daemon)
-        wait_until(lambda: why(daemon, "--seconds", "1")["verdict"] == "disk", "its verdict")
-        is_over.set()
-        thread.join()
-        end(process)
 
 
 def test_same_batches(folder):

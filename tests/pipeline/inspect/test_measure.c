@@ -198,18 +198,18 @@ static void test_forecast(void **state) {
     write_data("data.csv", 0, 10, 0);
     plan = stream_plan(CSV, "", STAGES "- batch: {batch_size: 10}");
     leat_forecast_make(plan, &measured, 1, 16, &forecast);
-    assert_string_equal(forecast.bound, "workers"); /* 80 ns of one */
+    assert_int_equal(forecast.bound, LEAT_RESOURCE_WORKERS); /* 80 ns of one */
     assert_true(fabs(forecast.records_per_s - 1e9 / 80) < 1);
     assert_true(fabs(forecast.epoch_s - 0.08) < 1e-9);
     leat_forecast_make(plan, &measured, 16, 16, &forecast);
-    assert_string_equal(forecast.bound, "the loop"); /* 20 ns */
+    assert_int_equal(forecast.bound, LEAT_RESOURCE_LOOP); /* 20 ns */
     assert_true(fabs(forecast.records_per_s - 1e9 / 20) < 1);
     leat_forecast_make(plan, &measured, 2, 2, &forecast);
-    assert_string_equal(forecast.bound, "processors"); /* 100 ns of two */
+    assert_int_equal(forecast.bound, LEAT_RESOURCE_CPUS); /* 100 ns of two */
     assert_true(fabs(forecast.bytes_per_s - 2e9) < 1);
     measured.scan_ns = 6000;
     leat_forecast_make(plan, &measured, 16, 16, &forecast);
-    assert_string_equal(forecast.bound, "the scanner");
+    assert_int_equal(forecast.bound, LEAT_RESOURCE_SCAN);
     measured.n_records = 0;
     leat_forecast_make(plan, &measured, 2, 2, &forecast);
     assert_null(forecast.measurement);
