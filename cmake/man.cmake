@@ -17,7 +17,7 @@ endif()
 file(GLOB generators CONFIGURE_DEPENDS cmake/man/*.py)
 file(GLOB written CONFIGURE_DEPENDS client/man/*.scd daemon/man/*.scd)
 add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/man/made VERBATIM
-                   DEPENDS leatctl leatd ${generators} ${written} client/leat.h
+                   DEPENDS leatctl leatd ${generators} ${written} client/leat.h proto/leat.proto proto/control_verbs.def
                    COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/cmake/man/make.py --bin $<TARGET_FILE_DIR:leatctl>
                            --root ${CMAKE_SOURCE_DIR} --scdoc ${LEAT_SCDOC} --to ${CMAKE_BINARY_DIR}/man
                    COMMAND ${CMAKE_COMMAND} -E touch ${CMAKE_BINARY_DIR}/man/made)

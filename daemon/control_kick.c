@@ -45,7 +45,7 @@ static int check(const struct leat_daemon *daemon, const Leat__KickRequest *kick
     if (count(daemon, kick) == 0)
         return leat_error_set(err, -ENOENT,
                               "no session is the one that is meant: see "
-                              "`leatctl trainers`");
+                              "`leatctl streams --trainers`");
     return 0;
 }
 

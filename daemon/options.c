@@ -16,7 +16,6 @@ static const struct option long_options[] = {
     {"events", optional_argument, NULL, 'E'},
     {"reference", no_argument, NULL, 'R'},
     {"end-with", required_argument, NULL, 'e'},
-    {"foreground", no_argument, NULL, 'f'},
     {"version", no_argument, NULL, 'V'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -47,7 +46,6 @@ const char *leat_options_help(void) {
            "      --events[=FORM]    print what it may log and what is to be done then, and end;\n"
            "                         FORM: text, markdown, or catalog (of the journal)\n"
            "      --reference        print settings, events and metrics as JSON, and end\n"
-           "  -f, --foreground       accepted; leatd always stays in the foreground\n"
            "  -V, --version\n"
            "  -h, --help\n"
            "\n"
@@ -128,8 +126,6 @@ static int take(struct leat_options *options, int option, char **argv, struct le
     case 'F':
         options->daemon.is_unfused = true;
         return 0;
-    case 'f':
-        return 0;
     case 'V':
         options->wants_version = true;
         return 0;
@@ -151,7 +147,7 @@ int leat_options_parse(struct leat_options *options, int argc, char **argv,
     *options = (struct leat_options){.daemon = {.log_fd = STDERR_FILENO}};
     optind = 1;
     opterr = 0;
-    while (r == 0 && (option = getopt_long(argc, argv, ":c:s:w:fVh", long_options, NULL)) != -1)
+    while (r == 0 && (option = getopt_long(argc, argv, ":c:s:w:Vh", long_options, NULL)) != -1)
         r = take(options, option, argv, err);
     /* `--check-config FILE` reads as it is meant */
     if (r == 0 && options->checks_config && optind == argc - 1)

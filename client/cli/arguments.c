@@ -8,24 +8,28 @@
 #include <string.h>
 
 #include "client/cli/colour.h"
+#include "client/cli/stream_file.h"
 #include "pipeline/spec/bind.h"
 
 #define MAX_OPTIONS 32
 #define HELP_COLUMN 26
 
-const struct leat_cli_exit leat_cli_exits[] = {
-    {LEAT_CLI_OK, "ok"},
-    {LEAT_CLI_FAILURE, "failure"},
-    {LEAT_CLI_USAGE, "usage"},
-    {LEAT_CLI_DATA, "a file is wrong"},
-    {LEAT_CLI_UNREACHABLE, "no daemon was reached"},
-    {LEAT_CLI_INTERRUPTED, "interrupted"},
-    {0, NULL},
+const struct leat_cli_option leat_cli_global_options[] = {
+    {.name = "socket",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(socket),
+     .value = "DIR",
+     .help = "where the daemon's sockets are (default: $LEAT_SOCKET, $XDG_RUNTIME_DIR/leat, "
+             "/run/leat)"},
+    {.name = "json", .kind = LEAT_CLI_FLAG, .offset = LEAT_CLI_AT(json), .help = "print JSON"},
+    LEAT_CLI_OPTION_END,
 };
 
 struct parser {
     const struct leat_cli_command *command;
     struct leat_cli_arguments *arguments;
+    const struct leat_cli_option *of_file; /* one that was given and is_of_file; NULL: none */
+    const struct leat_cli_option *format;  /* --format, if it was given and may be json */
     int argc;
     char **argv;
     int at; /* the next word */
@@ -39,31 +43,67 @@ static int usage(struct parser *parser, const char *what, const char *word, cons
     return LEAT_CLI_USAGE;
 }
 
+bool leat_cli_has_option(const struct leat_cli_command *command,
+                         const struct leat_cli_option *global) {
+    return command->asks_daemon || strcmp(global->name, "socket") != 0;
+}
+
+static const struct leat_cli_option *find_in(const struct leat_cli_option *options,
+                                             const char *name, size_t n) {
+    for (; options->name; options++)
+        if (strlen(options->name) == n && memcmp(options->name, name, n) == 0)
+            return options;
+    return NULL;
+}
+
 static const struct leat_cli_option *find_name(const struct leat_cli_command *command,
                                                const char *name, size_t n) {
+    const struct leat_cli_option *option = find_in(command->options, name, n);
+
+    return option ? option : find_in(leat_cli_global_options, name, n);
+}
+
+const struct leat_cli_option *leat_cli_find_option(const struct leat_cli_command *command,
+                                                   const char *word, size_t n_bytes) {
+    if (n_bytes > 2 && word[0] == '-' && word[1] == '-')
+        return find_name(command, word + 2, n_bytes - 2);
     for (const struct leat_cli_option *option = command->options; option->name; option++)
-        if (strlen(option->name) == n && memcmp(option->name, name, n) == 0)
+        if (n_bytes == 2 && word[0] == '-' && option->letter && option->letter == word[1])
             return option;
     return NULL;
 }
 
-static const struct leat_cli_option *find_letter(const struct leat_cli_command *command,
-                                                 char letter) {
-    for (const struct leat_cli_option *option = command->options; option->name; option++)
-        if (option->letter && option->letter == letter)
-            return option;
-    return NULL;
+size_t leat_cli_count_leading(const char *const *words, size_t n_words) {
+    size_t n = 0;
+
+    while (n < n_words) {
+        if (strcmp(words[n], "--json") == 0 || strncmp(words[n], "--socket=", 9) == 0)
+            n++;
+        else if (strcmp(words[n], "--socket") == 0 && n + 1 < n_words)
+            n += 2;
+        else
+            break;
+    }
+    return n;
+}
+
+static bool takes_stream(const struct leat_cli_command *command) {
+    return command->more && strcmp(command->more, "[STREAM]") == 0;
 }
 
 static int unknown_option(struct parser *parser, const char *word) {
-    const char *names[MAX_OPTIONS];
+    const char *names[MAX_OPTIONS + 1];
     const char *nearest;
     char name[64], hint[80];
     size_t n = 0;
 
+    if (takes_stream(parser->command) && strncmp(word, "--stream", 8) == 0)
+        return usage(parser, "a stream stands behind its FILE, without", "--stream", NULL);
+
     for (const struct leat_cli_option *option = parser->command->options;
          option->name && n < MAX_OPTIONS; option++)
         names[n++] = option->name;
+    names[n++] = "json";
     (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
                    word + strspn(word, "-"));
     nearest = leat_nearest(name, names, n);
@@ -132,9 +172,20 @@ static int add_string(struct parser *parser, const struct leat_cli_option *optio
     return bad_value(parser, option, value, wanted);
 }
 
+static bool may_be_json(const struct leat_cli_option *option) {
+    for (size_t i = 0; strcmp(option->name, "format") == 0 && option->choices[i]; i++)
+        if (strcmp(option->choices[i], "json") == 0)
+            return true;
+    return false;
+}
+
 static int set(struct parser *parser, const struct leat_cli_option *option, const char *value) {
     char *member = (char *)parser->arguments + option->offset;
 
+    if (option->is_of_file)
+        parser->of_file = option;
+    if (option->kind == LEAT_CLI_CHOICE && may_be_json(option))
+        parser->format = option;
     switch (option->kind) {
     case LEAT_CLI_FLAG:
         *(bool *)member = true;
@@ -165,15 +216,17 @@ static int take_option(struct parser *parser, const struct leat_cli_option *opti
 
 static int take_long(struct parser *parser, const char *word) {
     size_t n = strcspn(word + 2, "=");
-    const struct leat_cli_option *option = find_name(parser->command, word + 2, n);
+    const struct leat_cli_option *option = leat_cli_find_option(parser->command, word, n + 2);
 
     if (!option)
         return unknown_option(parser, word);
+    if (!leat_cli_has_option(parser->command, option))
+        return usage(parser, "it asks no daemon, and takes no", "--socket", NULL);
     return take_option(parser, option, word[2 + n] ? word + 2 + n + 1 : NULL);
 }
 
 static int take_short(struct parser *parser, const char *word) {
-    const struct leat_cli_option *option = find_letter(parser->command, word[1]);
+    const struct leat_cli_option *option = leat_cli_find_option(parser->command, word, 2);
 
     if (!option)
         return unknown_option(parser, word);
@@ -185,10 +238,48 @@ static int take_operand(struct parser *parser, const char *word) {
 
     if (parser->command->operand && !arguments->operand)
         arguments->operand = word;
+    else if (takes_stream(parser->command) && !arguments->stream)
+        arguments->stream = word;
+    else if (takes_stream(parser->command))
+        return usage(parser, "unexpected argument", word, NULL);
     else if (parser->command->more && arguments->n_more < LEAT_CLI_MORE_MAX)
         arguments->more[arguments->n_more++] = word;
     else
         return usage(parser, "unexpected argument", word, NULL);
+    return 0;
+}
+
+/* --json is --format json, where there is that. */
+static int settle_format(struct parser *parser) {
+    const struct leat_cli_option *format = parser->format;
+    const unsigned *index;
+
+    if (!format)
+        return 0;
+    index = (const unsigned *)(const void *)((const char *)parser->arguments + format->offset);
+    if (strcmp(format->choices[*index], "json") == 0)
+        parser->arguments->json = true;
+    else if (parser->arguments->json)
+        return usage(parser, "--json stands in place of --format", format->choices[*index], NULL);
+    return 0;
+}
+
+/* Whether the operand is a FILE or a STREAM of the daemon; the latter takes less. */
+static int settle(struct parser *parser) {
+    const struct leat_cli_command *command = parser->command;
+    struct leat_cli_arguments *arguments = parser->arguments;
+
+    if (command->operand && command->operand[0] != '[' && !arguments->operand)
+        return usage(parser, "an argument is missing:", command->operand, NULL);
+    if (!command->operand || strcmp(command->operand, "FILE|STREAM") != 0)
+        return 0;
+    arguments->is_file = !arguments->socket && leat_cli_is_stream_file(arguments->operand);
+    if (!arguments->is_file && takes_stream(command) && arguments->stream)
+        return usage(parser,
+                     "unexpected argument behind a STREAM of the daemon:", arguments->stream, NULL);
+    if (!arguments->is_file && parser->of_file)
+        return usage(parser,
+                     "only of a FILE, not of a STREAM of the daemon:", parser->of_file->name, NULL);
     return 0;
 }
 
@@ -218,9 +309,9 @@ int leat_cli_parse(const struct leat_cli_command *command, int argc, char **argv
         else
             r = take_operand(&parser, word);
     }
-    if (r == 0 && command->operand && command->operand[0] != '[' && !ret_arguments->operand)
-        r = usage(&parser, "an argument is missing:", command->operand, NULL);
-    return r;
+    if (r == 0)
+        r = settle_format(&parser);
+    return r == 0 ? settle(&parser) : r;
 }
 
 static void help_option(const struct leat_cli_option *option, struct leat_text *text) {
@@ -251,13 +342,16 @@ void leat_cli_help(const struct leat_cli_command *command, bool is_coloured,
 
     leat_text_add(text, "%susage:%s leatctl %s%s%s%s%s%s\n\n%s\n", on, off, command->name,
                   command->operand ? " " : "", command->operand ? command->operand : "",
-                  command->more ? " " : "", command->more ? command->more : "",
-                  command->options[0].name ? " [OPTION...]" : "", command->summary);
+                  command->more ? " " : "", command->more ? command->more : "", " [OPTION...]",
+                  command->summary);
     if (command->description)
         leat_text_add(text, "\n%s\n", command->description);
     leat_text_add(text, "\n%soptions:%s\n", on, off);
     for (const struct leat_cli_option *option = command->options; option->name; option++)
         help_option(option, text);
+    for (const struct leat_cli_option *option = leat_cli_global_options; option->name; option++)
+        if (leat_cli_has_option(command, option))
+            help_option(option, text);
     leat_text_add(text, "%-*s this text\n", HELP_COLUMN, "  --help, -h");
     if (command->examples)
         leat_text_add(text, "\n%sexamples:%s\n%s", on, off, command->examples);

@@ -46,11 +46,8 @@ static int check_options(const struct leat_cli_arguments *arguments, struct leat
                           "enough");
     if (arguments->find && arguments->vary.n_items > 0)
         return usage(err, "leatctl bench: --find chooses the values itself; --vary is not for it");
-    if (arguments->compare && arguments->n_more == 0)
-        return usage(err, "leatctl bench: --compare: a second file is missing");
-    if (arguments->n_more > (arguments->compare ? 2U : 1U))
-        return usage(err, "leatctl bench: unexpected argument \"%.64s\"",
-                     arguments->more[arguments->n_more - 1]);
+    if (arguments->json && arguments->save)
+        return usage(err, "leatctl bench: --json prints what --save writes: give one of them");
     return LEAT_CLI_OK;
 }
 
@@ -157,10 +154,6 @@ static int add_combinations(struct leat_bench *bench, const struct leat_cli_argu
     return r;
 }
 
-static const char *stream_name(const struct leat_cli_arguments *arguments, size_t n_files) {
-    return arguments->n_more >= n_files ? arguments->more[n_files - 1] : arguments->stream;
-}
-
 static int run_file(struct leat_bench *bench, const struct leat_cli_arguments *arguments,
                     struct leat_error *err) {
     const struct leat_spec *spec = NULL;
@@ -169,7 +162,7 @@ static int run_file(struct leat_bench *bench, const struct leat_cli_arguments *a
 
     bench->file = arguments->operand;
     if (r == 0)
-        spec = leat_cli_streams_find(&streams, arguments->operand, stream_name(arguments, 1), err);
+        spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
     if (spec && arguments->find) {
         leat_cli_interrupt_watch();
         r = leat_bench_find(bench, spec, arguments->find, run_cases, err);
@@ -190,7 +183,7 @@ static int add_compared(struct leat_bench *bench, const struct leat_cli_argument
     struct leat_cli_streams streams;
 
     if (leat_cli_streams_load(file, &streams, err) == 0)
-        spec = leat_cli_streams_find(&streams, file, stream_name(arguments, 2), err);
+        spec = leat_cli_streams_find(&streams, file, arguments->stream, err);
     if (spec) {
         item = leat_bench_add_case(bench, file, spec->name);
         if (item)
@@ -207,7 +200,7 @@ static int run_compared(struct leat_bench *bench, const struct leat_cli_argument
     int r = add_compared(bench, arguments, arguments->operand, err);
 
     if (r == 0)
-        r = add_compared(bench, arguments, arguments->more[0], err);
+        r = add_compared(bench, arguments, arguments->compare, err);
     return r == 0 ? check_and_run(bench, err) : r;
 }
 
@@ -249,14 +242,14 @@ static void say(const struct leat_bench *bench, const struct leat_cli_arguments 
 
     if (!has_samples(bench))
         return;
-    if (arguments->save && strcmp(arguments->save, "-") == 0)
+    if (arguments->json)
         leat_bench_to_json(bench, &text);
     else if (arguments->compare)
         leat_bench_comparison(bench, bench->cases[0], bench->cases[1], true, &text);
     else
         leat_bench_table(bench, &text);
     print_text(&text, stdout);
-    if (arguments->save && strcmp(arguments->save, "-") != 0)
+    if (arguments->save)
         (void)save(bench, arguments->save, err);
 }
 
@@ -264,7 +257,7 @@ static void say(const struct leat_bench *bench, const struct leat_cli_arguments 
 static int check_save(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     FILE *file;
 
-    if (!arguments->save || strcmp(arguments->save, "-") == 0)
+    if (!arguments->save)
         return LEAT_CLI_OK;
     file = fopen(arguments->save, "ae");
     if (!file) {
@@ -327,7 +320,7 @@ static int compare_saved(const struct leat_cli_arguments *arguments, struct leat
     int r = a && b ? load(arguments->operand, a, err) : leat_error_oom(err);
 
     if (r == 0)
-        r = load(arguments->more[0], b, err);
+        r = load(arguments->compare, b, err);
     for (size_t i = 0; r == 0 && i < a->n_cases; i++) {
         const struct leat_bench_case *other = partner(a, i, b);
 
@@ -338,7 +331,7 @@ static int compare_saved(const struct leat_cli_arguments *arguments, struct leat
     }
     if (r == 0 && text.n_bytes == 0)
         r = leat_error_set(err, -EINVAL, "%s and %s have no configuration in common",
-                           arguments->operand, arguments->more[0]);
+                           arguments->operand, arguments->compare);
     print_text(&text, stdout);
     if (a)
         leat_bench_deinit(a);
@@ -353,8 +346,7 @@ int leat_cli_bench(const struct leat_cli_arguments *arguments, struct leat_error
     struct leat_bench *bench;
     int status;
 
-    if (arguments->compare && arguments->n_more > 0 && is_saved(arguments->operand) &&
-        is_saved(arguments->more[0]))
+    if (arguments->compare && is_saved(arguments->operand) && is_saved(arguments->compare))
         return compare_saved(arguments, err);
     bench = calloc(1, sizeof(*bench));
     if (!bench) {

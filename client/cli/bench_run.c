@@ -48,16 +48,10 @@ struct run {
 static Leat__ControlReply *ask(const struct run *run, Leat__ControlRequest *request,
                                Leat__ControlReply__VerbCase verb) {
     struct leat_error err = LEAT_ERROR_INIT;
-    Leat__ControlReply *reply = NULL;
-    bool is_unreachable;
+    int status;
 
-    if (leat_cli_control(run->address, request, LEAT_CLI_CONTROL_TIMEOUT_MS, &reply,
-                         &is_unreachable, &err) < 0)
-        return NULL;
-    if (reply->verb_case == verb)
-        return reply;
-    leat__control_reply__free_unpacked(reply, NULL);
-    return NULL;
+    return leat_cli_control(run->address, request, verb, LEAT_CLI_CONTROL_TIMEOUT_MS, &status,
+                            &err);
 }
 
 static void read_stream(const struct run *run, struct counters *counters) {

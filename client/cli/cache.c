@@ -330,8 +330,8 @@ int leat_cli_cache_rm(const struct leat_cli_arguments *arguments, struct leat_er
     struct leat_cli_caches caches;
     int status;
 
-    if ((arguments->n_more == 0) != arguments->all) {
-        leat_error_set(err, -EINVAL, "leatctl cache rm: name caches by their keys, or give --all");
+    if ((arguments->keys.n_items == 0) != arguments->all) {
+        leat_error_set(err, -EINVAL, "leatctl cache rm: name caches with --key, or give --all");
         return LEAT_CLI_USAGE;
     }
     status = leat_cli_caches_load(arguments, &caches, err);

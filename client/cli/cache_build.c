@@ -1,5 +1,5 @@
-/* cache_build.c: `leatctl cache warm`, `leatctl prepare`, `leatctl cache merge`: caches without
- * trainers. */
+/* cache_build.c: `leatctl cache warm`, `leatctl cache prepare`, `leatctl cache merge`: caches
+ * without trainers. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,10 +157,11 @@ static int parse_shard(const char *text, struct leat_run_options *options, struc
         options->n_shards = (uint32_t)n;
         return 0;
     }
-    return leat_error_set(err, -EINVAL,
-                          "leatctl prepare: --shard: \"%.32s\" is not i/n, with n in 2..%d and i "
-                          "in 0..n-1, as 0/8 to 7/8",
-                          text, LEAT_CACHE_SHARDS_MAX);
+    return leat_error_set(
+        err, -EINVAL,
+        "leatctl cache prepare: --shard: \"%.32s\" is not i/n, with n in 2..%d and i "
+        "in 0..n-1, as 0/8 to 7/8",
+        text, LEAT_CACHE_SHARDS_MAX);
 }
 
 static int prepare(const struct leat_cli_arguments *arguments, struct leat_run_options *options,
@@ -182,17 +183,19 @@ static int prepare(const struct leat_cli_arguments *arguments, struct leat_run_o
     return status;
 }
 
-int leat_cli_prepare(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+int leat_cli_cache_prepare(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_run_options options = {.only_builds = true};
 
     if (!arguments->output) {
-        leat_error_set(err, -EINVAL, "leatctl prepare: -o DIR is missing (leatctl prepare --help)");
+        leat_error_set(err, -EINVAL,
+                       "leatctl cache prepare: -o DIR is missing (leatctl cache prepare --help)");
         return LEAT_CLI_USAGE;
     }
     if (!arguments->shard) {
-        leat_error_set(err, -EINVAL,
-                       "leatctl prepare: --shard I/N is missing; `leatctl cache warm` builds a "
-                       "cache at once");
+        leat_error_set(
+            err, -EINVAL,
+            "leatctl cache prepare: --shard I/N is missing; `leatctl cache warm` builds a "
+            "cache at once");
         return LEAT_CLI_USAGE;
     }
     if (parse_shard(arguments->shard, &options, err) < 0)
@@ -236,17 +239,17 @@ int leat_cli_cache_merge(const struct leat_cli_arguments *arguments, struct leat
     struct leat_plan *plan;
     int r;
 
-    if (arguments->n_more == 0) {
+    if (arguments->shards.n_items == 0) {
         leat_error_set(err, -EINVAL,
-                       "leatctl cache merge: an argument is missing: the folder of the shards");
+                       "leatctl cache merge: --shards is missing: the folder of the shards");
         return LEAT_CLI_USAGE;
     }
     plan = open_plan(arguments, NULL, err);
     if (!plan)
         return leat_cli_error_status(err);
     leat_cli_progress_begin(&progress, LEAT_PROGRESS_BYTES, arguments->no_progress);
-    r = leat_cache_merge(plan, &leat_opener_operator, plan->cache_path, arguments->more,
-                         arguments->n_more, &watch, &merged, err);
+    r = leat_cache_merge(plan, &leat_opener_operator, plan->cache_path, arguments->shards.items,
+                         arguments->shards.n_items, &watch, &merged, err);
     leat_cli_progress_hide(&progress);
     if (r == 0)
         print_merged(&merged, plan->cache_path, arguments->json);

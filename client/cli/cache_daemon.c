@@ -47,8 +47,8 @@ int leat_cli_cache_daemon_ls(bool as_json, struct leat_error *err) {
 
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_CACHES;
     request.caches = &empty;
-    reply = leat_cli_control_expect(&request, LEAT__CONTROL_REPLY__VERB_CACHES,
-                                    LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
+    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_CACHES,
+                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
     if (!reply)
         return status;
     if (as_json)

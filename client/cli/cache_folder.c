@@ -90,12 +90,12 @@ static int add_caches(struct leat_cli_caches *caches, const char *folder, struct
 /* Keeps those whose names begin so. */
 static int select_named(struct leat_cli_caches *caches, const struct leat_cli_arguments *arguments,
                         struct leat_error *err) {
-    struct leat_cli_cache *items = calloc(arguments->n_more, sizeof(*items));
+    struct leat_cli_cache *items = calloc(arguments->keys.n_items, sizeof(*items));
 
     if (!items)
         return leat_error_oom(err);
-    for (size_t k = 0; k < arguments->n_more; k++) {
-        const char *key = arguments->more[k];
+    for (size_t k = 0; k < arguments->keys.n_items; k++) {
+        const char *key = arguments->keys.items[k];
         size_t n_found = 0;
 
         for (size_t i = 0; i < caches->n_items; i++) {
@@ -114,7 +114,7 @@ static int select_named(struct leat_cli_caches *caches, const struct leat_cli_ar
     }
     free(caches->items);
     caches->items = items;
-    caches->n_items = arguments->n_more;
+    caches->n_items = arguments->keys.n_items;
     return 0;
 }
 
@@ -124,13 +124,16 @@ int leat_cli_caches_load(const struct leat_cli_arguments *arguments,
     int r;
 
     *ret_caches = (struct leat_cli_caches){.n_items = 0};
-    if (stat(arguments->operand, &info) == 0 && S_ISDIR(info.st_mode))
+    if (stat(arguments->operand, &info) == 0 && S_ISDIR(info.st_mode) && arguments->stream)
+        r = leat_error_set(err, -EINVAL, "%s: a folder of caches has no streams",
+                           arguments->operand);
+    else if (stat(arguments->operand, &info) == 0 && S_ISDIR(info.st_mode))
         r = add_folder(ret_caches, strdup(arguments->operand), err);
     else
         r = add_folders_of_file(ret_caches, arguments, err);
     for (size_t i = 0; r == 0 && i < ret_caches->n_folders; i++)
         r = add_caches(ret_caches, ret_caches->folders[i], err);
-    if (r == 0 && arguments->n_more > 0)
+    if (r == 0 && arguments->keys.n_items > 0)
         r = select_named(ret_caches, arguments, err);
     if (r == 0)
         return LEAT_CLI_OK;

@@ -16,8 +16,8 @@ struct leat_cli_caches {
     size_t n_items;
 };
 
-/* The operand is a folder, or a FILE whose streams (--stream: that one) name folders; the further
- * operands are beginnings of keys, each of one cache; none: all. An exit status. */
+/* The operand is a folder, or a FILE whose streams (or the one that is named) name folders; --key
+ * gives the beginnings of keys, each of one cache; none: all. An exit status. */
 int leat_cli_caches_load(const struct leat_cli_arguments *arguments,
                          struct leat_cli_caches *ret_caches, struct leat_error *err);
 void leat_cli_caches_deinit(struct leat_cli_caches *caches);

@@ -137,11 +137,11 @@ static const struct {
     const char *word;
     void (*add)(struct completer *self);
 } kinds[] = {
-    {"FILE", add_files},       {"PATH", add_files},    {"SHARD", add_files},
-    {"A", add_files},          {"B", add_files},       {"DIR", add_folders},
-    {"USER", add_users},       {"STREAM", add_stream}, {"NAME", add_file_streams},
-    {"STAGE", add_stages},     {"LEVEL", add_levels},  {"ROOM", add_rooms},
-    {"SESSION", add_sessions}, {"SHELL", add_shells},  {"COMMAND", add_all_commands},
+    {"FILE", add_files},           {"PATH", add_files},       {"TOKENIZER", add_files},
+    {"DIR", add_folders},          {"USER", add_users},       {"STREAM", add_stream},
+    {"NAME", add_file_streams},    {"STAGE", add_stages},     {"LEVEL", add_levels},
+    {"ROOM", add_rooms},           {"SESSION", add_sessions}, {"SHELL", add_shells},
+    {"COMMAND", add_all_commands},
 };
 
 static void add_kind(struct completer *self, const char *word, size_t n) {
@@ -175,6 +175,11 @@ static void add_option_names(struct completer *self) {
         (void)snprintf(word, sizeof(word), "--%s", option->name);
         add(self, word, option->help);
     }
+    for (const struct leat_cli_option *option = leat_cli_global_options; option->name; option++) {
+        (void)snprintf(word, sizeof(word), "--%s", option->name);
+        if (leat_cli_has_option(self->command, option))
+            add(self, word, option->help);
+    }
     add(self, "--help", "tell what the command does");
 }
 
@@ -188,15 +193,9 @@ static void add_values(struct completer *self, const struct leat_cli_option *opt
 /* The option that a word names, if it is one with a value. */
 static const struct leat_cli_option *option_of(const struct leat_cli_command *command,
                                                const char *word, size_t n) {
-    for (const struct leat_cli_option *option = command->options; option->name; option++) {
-        bool is_long = n > 2 && strlen(option->name) == n - 2 && strncmp(word, "--", 2) == 0 &&
-                       memcmp(option->name, word + 2, n - 2) == 0;
-        bool is_short = n == 2 && option->letter && word[0] == '-' && word[1] == option->letter;
+    const struct leat_cli_option *option = leat_cli_find_option(command, word, n);
 
-        if ((is_long || is_short) && option->kind != LEAT_CLI_FLAG)
-            return option;
-    }
-    return NULL;
+    return option && option->kind != LEAT_CLI_FLAG ? option : NULL;
 }
 
 /* What precedes the last word: operands; the option, if any, whose value it is. */
@@ -249,16 +248,22 @@ void leat_cli_complete(const char *const *words, size_t n_words,
                        struct leat_cli_completion *ret_completion) {
     struct completer self = {.completion = ret_completion, .lead = ""};
     int n_name = 0;
+    size_t n_leading;
 
     *ret_completion = (struct leat_cli_completion){.with = LEAT_CLI_WITH_WORDS};
     if (n_words == 0)
         return;
+    n_leading = (size_t)leat_cli_count_leading(words, n_words - 1);
+    words += n_leading;
+    n_words -= n_leading;
     self.prefix = words[n_words - 1];
     if (n_words == 1) {
         add_commands(&self, NULL);
         if (self.prefix[0] == '-') {
             add(&self, "--help", "tell what commands there are");
             add(&self, "--version", "show versions");
+            add(&self, "--json", "print JSON");
+            add(&self, "--socket", "where the daemon's sockets are");
         }
         return;
     }

@@ -8,14 +8,12 @@
 
 #define TIMEOUT_MS 500 /* somebody waits for it at a prompt */
 
-static Leat__ControlReply *ask(Leat__ControlRequest *request) {
+static Leat__ControlReply *ask(Leat__ControlRequest *request,
+                               Leat__ControlReply__VerbCase expected) {
     struct leat_error ignored = LEAT_ERROR_INIT;
-    Leat__ControlReply *reply = NULL;
-    bool is_unreachable;
+    int status;
 
-    if (leat_cli_control(NULL, request, TIMEOUT_MS, &reply, &is_unreachable, &ignored) < 0)
-        return NULL;
-    return reply;
+    return leat_cli_control(NULL, request, expected, TIMEOUT_MS, &status, &ignored);
 }
 
 void leat_cli_daemon_streams(leat_cli_on_name *on_name, void *context) {
@@ -25,10 +23,9 @@ void leat_cli_daemon_streams(leat_cli_on_name *on_name, void *context) {
 
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_STREAMS;
     request.streams = &empty;
-    reply = ask(&request);
-    if (reply && reply->verb_case == LEAT__CONTROL_REPLY__VERB_STREAMS)
-        for (size_t i = 0; i < reply->streams->n_streams; i++)
-            on_name(context, reply->streams->streams[i]->name, "a stream of the daemon");
+    reply = ask(&request, LEAT__CONTROL_REPLY__VERB_STREAMS);
+    for (size_t i = 0; reply && i < reply->streams->n_streams; i++)
+        on_name(context, reply->streams->streams[i]->name, "a stream of the daemon");
     if (reply)
         leat__control_reply__free_unpacked(reply, NULL);
 }
@@ -40,10 +37,8 @@ void leat_cli_daemon_sessions(leat_cli_on_name *on_name, void *context) {
 
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_TRAINERS;
     request.trainers = &trainers;
-    reply = ask(&request);
-    for (size_t i = 0; reply && reply->verb_case == LEAT__CONTROL_REPLY__VERB_TRAINERS &&
-                       i < reply->trainers->n_trainers;
-         i++) {
+    reply = ask(&request, LEAT__CONTROL_REPLY__VERB_TRAINERS);
+    for (size_t i = 0; reply && i < reply->trainers->n_trainers; i++) {
         const Leat__Trainer *trainer = reply->trainers->trainers[i];
         char number[24];
 
@@ -63,10 +58,9 @@ void leat_cli_daemon_rooms(leat_cli_on_name *on_name, void *context) {
 
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_LOG_LEVEL;
     request.log_level = &log_level;
-    reply = ask(&request);
-    if (reply && reply->verb_case == LEAT__CONTROL_REPLY__VERB_LOG_LEVEL)
-        for (size_t i = 0; i < reply->log_level->n_rooms; i++)
-            on_name(context, reply->log_level->rooms[i]->room, reply->log_level->rooms[i]->level);
+    reply = ask(&request, LEAT__CONTROL_REPLY__VERB_LOG_LEVEL);
+    for (size_t i = 0; reply && i < reply->log_level->n_rooms; i++)
+        on_name(context, reply->log_level->rooms[i]->room, reply->log_level->rooms[i]->level);
     if (reply)
         leat__control_reply__free_unpacked(reply, NULL);
 }

@@ -101,6 +101,9 @@ static void add_words_json(struct leat_text *text, const struct leat_cli_complet
 static void add_words(struct leat_text *text, const struct leat_cli_arguments *arguments) {
     struct leat_cli_completion completion;
 
+    for (size_t i = 0; i + 1 < arguments->n_more; i++) /* whose names are asked for */
+        if (strcmp(arguments->more[i], "--socket") == 0)
+            (void)setenv("LEAT_SOCKET", arguments->more[i + 1], 1);
     leat_cli_complete(arguments->more, arguments->n_more, &completion);
     if (arguments->json) {
         add_words_json(text, &completion);

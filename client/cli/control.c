@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #include "client/address.h"
-#include "client/cli/arguments.h"
+#include "client/cli/error_json.h"
+#include "client/cli/exit_status.h"
 #include "proto/error_message.h"
 #include "proto/frame.h"
 
@@ -99,8 +100,16 @@ static int receive_reply(int fd, int timeout_ms, Leat__ControlReply **ret_reply,
 }
 
 int leat_cli_control_open(const char *address, int *ret_fd, struct leat_error *err) {
-    return leat_address_connect(address, LEAT_SOCKET_CONTROL, SOCK_STREAM,
-                                LEAT_CLI_CONTROL_TIMEOUT_MS, ret_fd, NULL, err);
+    int r = leat_address_connect(address, LEAT_SOCKET_CONTROL, SOCK_STREAM,
+                                 LEAT_CLI_CONTROL_TIMEOUT_MS, ret_fd, NULL, err);
+
+    return r == 0 ? LEAT_CLI_OK : r == -EACCES ? LEAT_CLI_NO_RIGHT : LEAT_CLI_NO_DAEMON;
+}
+
+int leat_cli_control_refusal(const struct leat_error *err) {
+    if (err->code == -EACCES && !err->file[0]) /* no right, rather than no file */
+        return LEAT_CLI_NO_RIGHT;
+    return leat_cli_error_status(err);
 }
 
 int leat_cli_control_ask(int fd, Leat__ControlRequest *request, int timeout_ms,
@@ -126,36 +135,22 @@ int leat_cli_control_ask(int fd, Leat__ControlRequest *request, int timeout_ms,
     return 0;
 }
 
-int leat_cli_control(const char *address, Leat__ControlRequest *request, int timeout_ms,
-                     Leat__ControlReply **ret_reply, bool *ret_is_unreachable,
-                     struct leat_error *err) {
-    int fd = -1;
-    int r = leat_cli_control_open(address, &fd, err);
-
-    *ret_is_unreachable = r < 0;
-    if (r < 0)
-        return r;
-    r = leat_cli_control_ask(fd, request, timeout_ms, ret_reply, err);
-    *ret_is_unreachable = r == -EACCES && !err->file[0]; /* no right, rather than no file */
-    (void)close(fd);
-    return r;
-}
-
-Leat__ControlReply *leat_cli_control_expect(Leat__ControlRequest *request,
-                                            Leat__ControlReply__VerbCase expected, int timeout_ms,
-                                            int *ret_status, struct leat_error *err) {
+Leat__ControlReply *leat_cli_control(const char *address, Leat__ControlRequest *request,
+                                     Leat__ControlReply__VerbCase expected, int timeout_ms,
+                                     int *ret_status, struct leat_error *err) {
     Leat__ControlReply *reply = NULL;
-    bool is_unreachable = false;
-    int r = leat_cli_control(NULL, request, timeout_ms, &reply, &is_unreachable, err);
+    int fd;
 
-    *ret_status = is_unreachable ? LEAT_CLI_UNREACHABLE : LEAT_CLI_FAILURE;
-    if (r < 0)
+    *ret_status = leat_cli_control_open(address, &fd, err);
+    if (*ret_status != LEAT_CLI_OK)
         return NULL;
-    if (reply->verb_case != expected) {
-        leat_error_set(err, -EPROTO, "the daemon answered something else");
-        leat__control_reply__free_unpacked(reply, NULL);
-        return NULL;
-    }
-    *ret_status = LEAT_CLI_OK;
-    return reply;
+    if (leat_cli_control_ask(fd, request, timeout_ms, &reply, err) < 0)
+        *ret_status = leat_cli_control_refusal(err);
+    (void)close(fd);
+    if (!reply || reply->verb_case == expected)
+        return reply;
+    leat_error_set(err, -EPROTO, "the daemon answered something else");
+    *ret_status = LEAT_CLI_FAILURE;
+    leat__control_reply__free_unpacked(reply, NULL);
+    return NULL;
 }

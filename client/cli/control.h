@@ -9,24 +9,20 @@
 
 #define LEAT_CLI_CONTROL_TIMEOUT_MS 10000
 
-/* address as for libleat (NULL: search). *ret_reply has no error set, and is to be freed with
- * leat__control_reply__free_unpacked(). 0; -ENOENT, -ECONNREFUSED, -EACCES if no daemon was
- * reached, or it gives no right to that; what the daemon answers; *ret_is_unreachable tells the two
- * apart. */
-int leat_cli_control(const char *address, Leat__ControlRequest *request, int timeout_ms,
-                     Leat__ControlReply **ret_reply, bool *ret_is_unreachable,
-                     struct leat_error *err);
+/* Asks once. address as for libleat (NULL: search). The reply is of the expected kind, has no error
+ * set, and is to be freed with leat__control_reply__free_unpacked(). NULL: an exit status in
+ * *ret_status, with err set. */
+Leat__ControlReply *leat_cli_control(const char *address, Leat__ControlRequest *request,
+                                     Leat__ControlReply__VerbCase expected, int timeout_ms,
+                                     int *ret_status, struct leat_error *err);
 
-/* The same for several questions on one connection: fd is to be closed. */
+/* The same for several questions on one connection: fd is to be closed. An exit status. */
 int leat_cli_control_open(const char *address, int *ret_fd, struct leat_error *err);
+/* 0 or -errno: what the daemon answers. */
 int leat_cli_control_ask(int fd, Leat__ControlRequest *request, int timeout_ms,
                          Leat__ControlReply **ret_reply, struct leat_error *err);
-
-/* As leat_cli_control() at the address that is searched for; the reply is of that kind. NULL: an
- * exit status in *ret_status. */
-Leat__ControlReply *leat_cli_control_expect(Leat__ControlRequest *request,
-                                            Leat__ControlReply__VerbCase expected, int timeout_ms,
-                                            int *ret_status, struct leat_error *err);
+/* The exit status that an error of the daemon means. */
+int leat_cli_control_refusal(const struct leat_error *err);
 
 /* The halves of a question, where there are several answers: a reply may have an error. */
 int leat_cli_control_send(int fd, const Leat__ControlRequest *request, struct leat_error *err);

@@ -69,8 +69,8 @@ static void ask_status(struct leat_doctor *doctor) {
 
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATUS;
     request.status = &empty;
-    doctor->reply = leat_cli_control_expect(&request, LEAT__CONTROL_REPLY__VERB_STATUS,
-                                            LEAT_CLI_CONTROL_TIMEOUT_MS, &status, &err);
+    doctor->reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_STATUS,
+                                     LEAT_CLI_CONTROL_TIMEOUT_MS, &status, &err);
     if (doctor->reply) {
         doctor->status = doctor->reply->status;
         return;

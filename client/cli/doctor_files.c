@@ -37,8 +37,8 @@ static void check_by_daemon(struct leat_doctor *doctor) {
     reload.only_checks = true;
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_RELOAD;
     request.reload = &reload;
-    reply = leat_cli_control_expect(&request, LEAT__CONTROL_REPLY__VERB_RELOAD, RELOAD_TIMEOUT_MS,
-                                    &status, &err);
+    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_RELOAD, RELOAD_TIMEOUT_MS,
+                             &status, &err);
     if (reply) {
         leat_doctor_add(doctor, LEAT_DOCTOR_OK, "configuration", "as it is read",
                         "the daemon would take it: %zu streams", reply->reload->n_streams);
@@ -235,8 +235,8 @@ static void look_at_daemons_caches(struct leat_doctor *doctor, struct folders *f
 
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_CACHES;
     request.caches = &empty;
-    reply = leat_cli_control_expect(&request, LEAT__CONTROL_REPLY__VERB_CACHES,
-                                    LEAT_CLI_CONTROL_TIMEOUT_MS, &status, &err);
+    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_CACHES,
+                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, &err);
     if (!reply) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "folders", "caches", "%s", err.message);
         return;

@@ -145,6 +145,5 @@ int leat_cli_dump(const struct leat_cli_arguments *arguments, struct leat_error 
         return status;
     leat_cli_interrupt_watch();
     (void)signal(SIGPIPE, SIG_IGN); /* so that a daemon of our own is put away */
-    return leat_cli_is_stream_file(arguments->operand) ? dump_file(&dump, err)
-                                                       : dump_stream(&dump, err);
+    return arguments->is_file ? dump_file(&dump, err) : dump_stream(&dump, err);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "client/cli/arguments.h"
+#include "client/cli/exit_status.h"
 
 static void add_member(struct leat_text *text, const char *name, const char *value) {
     leat_text_add(text, ", \"%s\": ", name);

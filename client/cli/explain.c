@@ -1,11 +1,9 @@
 /* explain.c: `leatctl explain`: the plan of a file's stream, made here, or of one that the running
  * daemon knows, made there. */
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,12 +15,6 @@
 #include "pipeline/inspect/measure.h"
 #include "pipeline/io/state_folder.h"
 #include "pipeline/work/steps.h"
-
-static bool is_file(const char *operand) {
-    struct stat status;
-
-    return strchr(operand, '/') || strchr(operand, '.') || stat(operand, &status) == 0;
-}
 
 static void print_plan(const char *text) {
     size_t n = strlen(text);
@@ -60,10 +52,7 @@ static uint32_t n_processors(void) {
 }
 
 static enum leat_explain_format format_of(const struct leat_cli_arguments *arguments) {
-    return arguments->svg    ? LEAT_EXPLAIN_SVG
-           : arguments->dot  ? LEAT_EXPLAIN_DOT
-           : arguments->json ? LEAT_EXPLAIN_JSON
-                             : (enum leat_explain_format)arguments->drawing;
+    return arguments->json ? LEAT_EXPLAIN_JSON : (enum leat_explain_format)arguments->drawing;
 }
 
 /* What cannot be tried is explained all the same. reason: where the text of an error goes. */
@@ -136,9 +125,7 @@ static int explain_file(const struct leat_cli_arguments *arguments, struct leat_
     int status;
 
     if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
-        spec = leat_cli_streams_find(&streams, arguments->operand,
-                                     arguments->n_more > 0 ? arguments->more[0] : arguments->stream,
-                                     err);
+        spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
     status = spec ? explain_spec(spec, arguments, err) : leat_cli_error_status(err);
     leat_cli_streams_deinit(&streams);
     return status;
@@ -147,8 +134,8 @@ static int explain_file(const struct leat_cli_arguments *arguments, struct leat_
 static int explain_stream(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__ExplainRequest explain = LEAT__EXPLAIN_REQUEST__INIT;
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
-    Leat__ControlReply *reply = NULL;
-    bool is_unreachable = false;
+    Leat__ControlReply *reply;
+    int status;
     enum leat_explain_format format = format_of(arguments);
     static const char *const drawings[] = {"", "", "dot", "svg"};
 
@@ -156,22 +143,15 @@ static int explain_stream(const struct leat_cli_arguments *arguments, struct lea
     explain.drawing = (char *)(uintptr_t)drawings[format];
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_EXPLAIN;
     request.explain = &explain;
-    if (leat_cli_control(NULL, &request, LEAT_CLI_CONTROL_TIMEOUT_MS, &reply, &is_unreachable,
-                         err) < 0)
-        return is_unreachable ? LEAT_CLI_UNREACHABLE : leat_cli_error_status(err);
-    if (reply->verb_case == LEAT__CONTROL_REPLY__VERB_EXPLAIN)
-        print_plan(format == LEAT_EXPLAIN_JSON ? reply->explain->json : reply->explain->text);
+    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_EXPLAIN,
+                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
+    if (!reply)
+        return status;
+    print_plan(format == LEAT_EXPLAIN_JSON ? reply->explain->json : reply->explain->text);
     leat__control_reply__free_unpacked(reply, NULL);
     return LEAT_CLI_OK;
 }
 
 int leat_cli_explain(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    if (arguments->n_more > 1 || (arguments->n_more > 0 && arguments->stream)) {
-        leat_error_set(err, -EINVAL, "leatctl explain: one stream at a time, not \"%.64s\" too",
-                       arguments->more[arguments->n_more - 1]);
-        return LEAT_CLI_USAGE;
-    }
-    if (is_file(arguments->operand))
-        return explain_file(arguments, err);
-    return explain_stream(arguments, err);
+    return arguments->is_file ? explain_file(arguments, err) : explain_stream(arguments, err);
 }

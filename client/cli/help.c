@@ -39,14 +39,62 @@ bool leat_cli_is_in_group(const struct leat_cli_command *command, const char *wo
     return n > 0 && strncmp(command->name, word, n) == 0 && command->name[n] == ' ';
 }
 
+static const struct {
+    const char *name;
+    const char *summary; /* of one whose commands all have two words; NULL: each has a line */
+} groups[] = {
+    [LEAT_CLI_GROUP_DATA] = {"data", NULL},
+    [LEAT_CLI_GROUP_RUN] = {"run", NULL},
+    [LEAT_CLI_GROUP_DAEMON] = {"daemon", NULL},
+    [LEAT_CLI_GROUP_CACHES] = {"caches", "what streams keep for the next time"},
+    [LEAT_CLI_GROUP_TOKENIZERS] = {"tokenizers", "texts to token ids, and back"},
+    [LEAT_CLI_GROUP_LEATCTL] = {"leatctl", NULL},
+};
+
+/* "cache        warm, prepare, ...", and the summary below. */
+static void add_two_words(struct leat_text *text, unsigned group, const char *on, const char *off) {
+    const struct leat_cli_command *command = leat_cli_commands;
+    const char *separator = "";
+
+    while (command->group != group)
+        command++;
+    leat_text_add(text, "%-11s%s%-12.*s%s ", groups[group].name, on,
+                  (int)strcspn(command->name, " "), command->name, off);
+    for (; command->name && command->group == group; command++, separator = ", ")
+        leat_text_add(text, "%s%s", separator, strchr(command->name, ' ') + 1);
+    leat_text_add(text, ": %s\n", groups[group].summary);
+}
+
+static void add_group(struct leat_text *text, unsigned group, const char *on, const char *off) {
+    const char *name = groups[group].name;
+
+    leat_text_add(text, "\n");
+    if (groups[group].summary) {
+        add_two_words(text, group, on, off);
+        return;
+    }
+    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++) {
+        if (command->group != group)
+            continue;
+        leat_text_add(text, "%-11s%s%-12s%s %s\n", name, on, command->name, off, command->summary);
+        name = "";
+    }
+}
+
 static void add_all(struct leat_text *text, bool is_coloured) {
     const char *on = leat_cli_colour(is_coloured, LEAT_CLI_BOLD);
     const char *off = leat_cli_colour(is_coloured, LEAT_CLI_PLAIN);
 
-    leat_text_add(text, "%susage:%s leatctl COMMAND [ARGUMENT...]\n\n", on, off);
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++)
-        leat_text_add(text, "  %s%-12s%s %s\n", on, command->name, off, command->summary);
-    leat_text_add(text, "\nleatctl COMMAND --help tells more.\n");
+    leat_text_add(
+        text,
+        "leat feeds training: a daemon, leatd, reads data sets and hands ready batches to "
+        "all trainers\nof a machine. leatctl tries out streams of a file, and asks and "
+        "steers the daemon.\n\n%susage:%s leatctl [--socket DIR] [--json] COMMAND "
+        "[ARGUMENT...]\n",
+        on, off);
+    for (unsigned group = 0; group < LEAT_CLI_N_GROUPS; group++)
+        add_group(text, group, on, off);
+    leat_text_add(text, "\n`leatctl COMMAND --help` and leatctl-COMMAND(1) tell more.\n");
 }
 
 void leat_cli_help_all(FILE *file) {
@@ -101,8 +149,14 @@ static void add_command(struct leat_text *text, const struct leat_cli_command *c
     leat_arg_json_text(text, "examples", command->examples);
     leat_text_add(text, ", \"options\": [");
     for (const struct leat_cli_option *option = command->options; option->name; option++) {
-        leat_text_add(text, option == command->options ? "" : ",\n  ");
         add_option(text, option);
+        leat_text_add(text, ",\n  ");
+    }
+    for (const struct leat_cli_option *option = leat_cli_global_options; option->name; option++) {
+        if (!leat_cli_has_option(command, option))
+            continue;
+        add_option(text, option);
+        leat_text_add(text, option[1].name ? ",\n  " : "");
     }
     leat_text_add(text, "]}");
 }

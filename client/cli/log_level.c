@@ -31,8 +31,8 @@ int leat_cli_log_level(const struct leat_cli_arguments *arguments, struct leat_e
         log_level.level = (char *)(uintptr_t)arguments->operand;
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_LOG_LEVEL;
     request.log_level = &log_level;
-    reply = leat_cli_control_expect(&request, LEAT__CONTROL_REPLY__VERB_LOG_LEVEL,
-                                    LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
+    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_LOG_LEVEL,
+                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
     if (!reply)
         return status;
     add_levels(&text, reply->log_level, arguments->json);

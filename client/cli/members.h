@@ -29,8 +29,6 @@ struct leat_cli_member {
 #define MEMBERS_END                                                                                \
     { .name = NULL }
 
-extern const struct leat_cli_member leat_cli_session_members[]; /* of Leat__Session */
-
 /* {"name": value, ... without the closing brace. */
 void leat_cli_members_json(struct leat_text *text, const struct leat_cli_member *members,
                            const void *message);

@@ -2,6 +2,7 @@
 #include "client/cli/options.h"
 
 static const char *const drawings[] = {"text", "json", "dot", "svg", NULL};
+static const char *const references[] = {"text", "json", "markdown", NULL};
 
 const struct leat_cli_option leat_cli_head_options[] = {
     {.name = "records",
@@ -18,8 +19,6 @@ const struct leat_cli_option leat_cli_head_options[] = {
      .value = "STAGE",
      .help = "`source`, a stage's name, `pad[2]` for the second of that name, or its index from 0 "
              "(default: the last)"},
-    LEAT_CLI_OPTION_STREAM,
-    LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_describe_options[] = {
@@ -36,63 +35,40 @@ const struct leat_cli_option leat_cli_describe_options[] = {
      .offset = LEAT_CLI_AT(after),
      .value = "STAGE",
      .help = "with what there is after that stage, as for `head` (default: the last)"},
-    LEAT_CLI_OPTION_STREAM,
     LEAT_CLI_OPTION_NO_PROGRESS,
-    LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
-const struct leat_cli_option leat_cli_check_options[] = {LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
 const struct leat_cli_option leat_cli_explain_options[] = {
-    LEAT_CLI_OPTION_STREAM,
     LEAT_CLI_OPTION_WORKERS,
     {.name = "format",
      .kind = LEAT_CLI_CHOICE,
      .offset = LEAT_CLI_AT(drawing),
      .value = "F",
      .choices = drawings,
-     .help = "what is printed"},
-    {.name = "json",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(json),
-     .help = "the same as --format json"},
-    {.name = "dot",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(dot),
-     .help = "the same as --format dot: for graphviz"},
-    {.name = "svg",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(svg),
-     .help = "the same as --format svg: a picture"},
-    {.name = "no-fuse",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(no_fuse),
-     .help = "as `run --no-fuse` would execute it"},
+     .help = "what is printed: dot is for graphviz, svg a picture"},
+    LEAT_CLI_OPTION_NO_FUSE,
     {.name = "measure",
      .kind = LEAT_CLI_FLAG,
      .offset = LEAT_CLI_AT(measure),
+     .is_of_file = true,
      .help = "try the stream even if it has an `exec`, which starts its programs"},
     {.name = "no-measure",
      .kind = LEAT_CLI_FLAG,
      .offset = LEAT_CLI_AT(no_measure),
+     .is_of_file = true,
      .help = "read no data but its head, and predict no times"},
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_stages_options[] = {
-    LEAT_CLI_OPTION_JSON,
-    {.name = "markdown",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(markdown),
-     .help = "print the reference page"},
+    {.name = "format",
+     .kind = LEAT_CLI_CHOICE,
+     .offset = LEAT_CLI_AT(reference),
+     .value = "F",
+     .choices = references,
+     .help = "what is printed: markdown is the reference page"},
     LEAT_CLI_OPTION_END,
 };
-#define TOKENIZER                                                                                  \
-    {                                                                                              \
-        .name = "tokenizer", .kind = LEAT_CLI_STRING, .offset = LEAT_CLI_AT(tokenizer),            \
-        .value = "FILE",                                                                           \
-        .help = "tokenizer.json, vocab.txt, vocab.json beside merges.txt, or their directory"      \
-    }
-const struct leat_cli_option leat_cli_tokenize_options[] = {
-    TOKENIZER,
+const struct leat_cli_option leat_cli_encode_options[] = {
     {.name = "special",
      .kind = LEAT_CLI_FLAG,
      .offset = LEAT_CLI_AT(special),
@@ -109,14 +85,9 @@ const struct leat_cli_option leat_cli_tokenize_options[] = {
      .kind = LEAT_CLI_FLAG,
      .offset = LEAT_CLI_AT(jsonl),
      .help = "a line is {\"t\": text}; \"pair\", \"special\", \"off\" and \"type_ids\" as wanted"},
-    {.name = "json",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(json),
-     .help = "what comes out is {\"ids\": [ids]}"},
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_decode_options[] = {
-    TOKENIZER,
     {.name = "skip-special",
      .kind = LEAT_CLI_FLAG,
      .offset = LEAT_CLI_AT(skip_special),
@@ -125,30 +96,37 @@ const struct leat_cli_option leat_cli_decode_options[] = {
      .kind = LEAT_CLI_FLAG,
      .offset = LEAT_CLI_AT(jsonl),
      .help = "a line is {\"ids\": [ids]}; \"skip_special\" as wanted"},
-    {.name = "json",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(json),
-     .help = "what comes out is {\"t\": text}"},
     LEAT_CLI_OPTION_END,
 };
-const struct leat_cli_option leat_cli_json_options[] = {LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
-const struct leat_cli_option leat_cli_cache_options[] = {LEAT_CLI_OPTION_STREAM,
-                                                         LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
-const struct leat_cli_option leat_cli_cache_long_options[] = {
-    LEAT_CLI_OPTION_STREAM, LEAT_CLI_OPTION_NO_PROGRESS, LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
+const struct leat_cli_option leat_cli_no_options[] = {LEAT_CLI_OPTION_END};
+#define KEY                                                                                        \
+    {                                                                                              \
+        .name = "key", .kind = LEAT_CLI_LIST, .offset = LEAT_CLI_AT(keys), .value = "KEY",         \
+        .help = "only the cache whose key begins so; may be given several times"                   \
+    }
+const struct leat_cli_option leat_cli_cache_options[] = {KEY, LEAT_CLI_OPTION_END};
+const struct leat_cli_option leat_cli_cache_verify_options[] = {KEY, LEAT_CLI_OPTION_NO_PROGRESS,
+                                                                LEAT_CLI_OPTION_END};
 const struct leat_cli_option leat_cli_cache_rm_options[] = {
-    LEAT_CLI_OPTION_STREAM,
+    KEY,
     {.name = "all",
      .kind = LEAT_CLI_FLAG,
      .offset = LEAT_CLI_AT(all),
      .help = "all that are not in use"},
-    LEAT_CLI_OPTION_JSON,
+    LEAT_CLI_OPTION_END,
+};
+const struct leat_cli_option leat_cli_cache_merge_options[] = {
+    {.name = "shards",
+     .kind = LEAT_CLI_LIST,
+     .offset = LEAT_CLI_AT(shards),
+     .value = "PATH",
+     .help = "a folder of shards, or one of them; may be given several times"},
+    LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_cache_warm_options[] = {
-    LEAT_CLI_OPTION_STREAM, LEAT_CLI_OPTION_WORKERS, LEAT_CLI_OPTION_NO_PROGRESS,
-    LEAT_CLI_OPTION_JSON, LEAT_CLI_OPTION_END};
-const struct leat_cli_option leat_cli_prepare_options[] = {
+    LEAT_CLI_OPTION_WORKERS, LEAT_CLI_OPTION_NO_PROGRESS, LEAT_CLI_OPTION_END};
+const struct leat_cli_option leat_cli_cache_prepare_options[] = {
     {.name = "shard",
      .kind = LEAT_CLI_STRING,
      .offset = LEAT_CLI_AT(shard),
@@ -160,10 +138,8 @@ const struct leat_cli_option leat_cli_prepare_options[] = {
      .offset = LEAT_CLI_AT(output),
      .value = "DIR",
      .help = "the folder that the shard goes to"},
-    LEAT_CLI_OPTION_STREAM,
     LEAT_CLI_OPTION_WORKERS,
     LEAT_CLI_OPTION_NO_PROGRESS,
-    LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_reload_options[] = {
@@ -171,11 +147,6 @@ const struct leat_cli_option leat_cli_reload_options[] = {
      .kind = LEAT_CLI_FLAG,
      .offset = LEAT_CLI_AT(check),
      .help = "only say what would happen, or what is wrong"},
-    {.name = "wait",
-     .kind = LEAT_CLI_FLAG,
-     .offset = LEAT_CLI_AT(wait),
-     .help = "until it is done, which it does in any case"},
-    LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_why_options[] = {
@@ -186,7 +157,6 @@ const struct leat_cli_option leat_cli_why_options[] = {
      .min = 1,
      .max = 30,
      .help = "how long to look back (default 10)"},
-    LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_drain_options[] = {
@@ -196,7 +166,6 @@ const struct leat_cli_option leat_cli_drain_options[] = {
      .value = "S",
      .max = 86400,
      .help = "seconds after which the daemon stops all the same (default 30)"},
-    LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
 static const char *const metrics_formats[] = {"openmetrics", "prometheus", NULL};
@@ -207,17 +176,5 @@ const struct leat_cli_option leat_cli_metrics_options[] = {
      .value = "F",
      .choices = metrics_formats,
      .help = "OpenMetrics 1.0, or Prometheus' text format 0.0.4 (default: openmetrics)"},
-    LEAT_CLI_OPTION_JSON,
-    LEAT_CLI_OPTION_END,
-};
-const struct leat_cli_option leat_cli_history_options[] = {
-    {.name = "seconds",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(seconds),
-     .value = "S",
-     .min = 1,
-     .max = 86400,
-     .help = "only the last S seconds (default: all there is)"},
-    LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };

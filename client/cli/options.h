@@ -3,20 +3,14 @@
 
 #include "client/cli/arguments.h"
 
-#define LEAT_CLI_AT(member) offsetof(struct leat_cli_arguments, member)
-#define LEAT_CLI_OPTION_END                                                                        \
-    { .name = NULL }
-#define LEAT_CLI_OPTION_JSON                                                                       \
-    { .name = "json", .kind = LEAT_CLI_FLAG, .offset = LEAT_CLI_AT(json), .help = "print JSON" }
-#define LEAT_CLI_OPTION_STREAM                                                                     \
-    {                                                                                              \
-        .name = "stream", .kind = LEAT_CLI_STRING, .offset = LEAT_CLI_AT(stream), .value = "NAME", \
-        .help = "which stream of the file (default: the only one)"                                 \
-    }
+/* of `stages --format` */
+#define LEAT_CLI_REFERENCE_MARKDOWN 2
+
 #define LEAT_CLI_OPTION_WORKERS                                                                    \
     {                                                                                              \
         .name = "workers", .kind = LEAT_CLI_NUMBER, .offset = LEAT_CLI_AT(workers), .value = "N",  \
-        .min = 1, .max = 1024, .help = "worker threads (default: as the file says)"                \
+        .min = 1, .max = 1024, .is_of_file = true,                                                 \
+        .help = "worker threads (default: as the file says)"                                       \
     }
 #define LEAT_CLI_OPTION_NO_PROGRESS                                                                \
     {                                                                                              \
@@ -26,6 +20,7 @@
 #define LEAT_CLI_OPTION_NO_FUSE                                                                    \
     {                                                                                              \
         .name = "no-fuse", .kind = LEAT_CLI_FLAG, .offset = LEAT_CLI_AT(no_fuse),                  \
+        .is_of_file = true,                                                                        \
         .help = "each per-record stage is a job of its own: slower, with the same batches"         \
     }
 /* Each ends with a NULL name. */
@@ -35,17 +30,17 @@ extern const struct leat_cli_option leat_cli_dump_options[];
 extern const struct leat_cli_option leat_cli_bench_options[];
 extern const struct leat_cli_option leat_cli_head_options[];
 extern const struct leat_cli_option leat_cli_describe_options[];
-extern const struct leat_cli_option leat_cli_check_options[];
 extern const struct leat_cli_option leat_cli_explain_options[];
 extern const struct leat_cli_option leat_cli_stages_options[];
-extern const struct leat_cli_option leat_cli_tokenize_options[];
+extern const struct leat_cli_option leat_cli_encode_options[];
 extern const struct leat_cli_option leat_cli_decode_options[];
-extern const struct leat_cli_option leat_cli_json_options[];
 extern const struct leat_cli_option leat_cli_cache_options[];
-extern const struct leat_cli_option leat_cli_cache_long_options[]; /* verify, merge */
+extern const struct leat_cli_option leat_cli_cache_verify_options[];
+extern const struct leat_cli_option leat_cli_cache_merge_options[];
 extern const struct leat_cli_option leat_cli_cache_rm_options[];
+extern const struct leat_cli_option leat_cli_no_options[];
 extern const struct leat_cli_option leat_cli_cache_warm_options[];
-extern const struct leat_cli_option leat_cli_prepare_options[];
+extern const struct leat_cli_option leat_cli_cache_prepare_options[];
 extern const struct leat_cli_option leat_cli_trace_options[];
 extern const struct leat_cli_option leat_cli_drain_options[];
 extern const struct leat_cli_option leat_cli_reload_options[];
@@ -56,4 +51,4 @@ extern const struct leat_cli_option leat_cli_top_options[];
 extern const struct leat_cli_option leat_cli_kick_options[];
 extern const struct leat_cli_option leat_cli_log_level_options[];
 extern const struct leat_cli_option leat_cli_metrics_options[];
-extern const struct leat_cli_option leat_cli_history_options[];
+extern const struct leat_cli_option leat_cli_streams_options[];

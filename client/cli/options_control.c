@@ -22,7 +22,22 @@ const struct leat_cli_option leat_cli_stats_options[] = {
      .min = 1,
      .max = UINT64_MAX,
      .help = "with --watch: only so many (default: until it is interrupted)"},
-    LEAT_CLI_OPTION_JSON,
+    {.name = "since",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(since),
+     .value = "TIME",
+     .help = "a line for each second, or ten, of so long ago until now: 60, 90s, 10m, 6h"},
+    LEAT_CLI_OPTION_END,
+};
+const struct leat_cli_option leat_cli_streams_options[] = {
+    {.name = "users",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(users),
+     .help = "what each user has of the daemon, and may have"},
+    {.name = "trainers",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(trainers),
+     .help = "who pulls batches, and what they wait for"},
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_top_options[] = {
@@ -37,7 +52,6 @@ const struct leat_cli_option leat_cli_top_options[] = {
      .kind = LEAT_CLI_FLAG,
      .offset = LEAT_CLI_AT(once),
      .help = "print all of it after one interval, and end"},
-    LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_kick_options[] = {
@@ -63,7 +77,6 @@ const struct leat_cli_option leat_cli_kick_options[] = {
      .offset = LEAT_CLI_AT(reason),
      .value = "TEXT",
      .help = "for the trainer and the log"},
-    LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_log_level_options[] = {
@@ -72,6 +85,5 @@ const struct leat_cli_option leat_cli_log_level_options[] = {
      .offset = LEAT_CLI_AT(room),
      .value = "ROOM",
      .help = "only of that room (default: of all)"},
-    LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };

@@ -76,20 +76,12 @@ static const char *const save_formats[] = {"auto", "safetensors", "npz", "jsonl"
          .kind = LEAT_CLI_FLAG,                                                                    \
          .offset = LEAT_CLI_AT(digest),                                                            \
          .help = "hash names, dtypes, shapes, bytes and order of all batches (BLAKE2b-256)"},      \
-        {.name = "format",                                                                         \
-         .kind = LEAT_CLI_CHOICE,                                                                  \
-         .offset = LEAT_CLI_AT(format),                                                            \
-         .value = "F",                                                                             \
-         .choices = formats,                                                                       \
-         .help = "what is printed"},                                                               \
     {                                                                                              \
-        .name = "json", .kind = LEAT_CLI_FLAG, .offset = LEAT_CLI_AT(json),                        \
-        .help = "the same as --format "                                                            \
-                "json"                                                                             \
+        .name = "format", .kind = LEAT_CLI_CHOICE, .offset = LEAT_CLI_AT(format), .value = "F",    \
+        .choices = formats, .help = "what is printed"                                              \
     }
 
 const struct leat_cli_option leat_cli_run_options[] = {
-    LEAT_CLI_OPTION_STREAM,
     LEAT_CLI_OPTION_WORKERS,
     PULLING,
     {.name = "no-daemon",
@@ -146,9 +138,7 @@ const struct leat_cli_option leat_cli_dump_options[] = {
      .help = "begin there, from 0, over all ranks (default 0)"},
     CHOOSING,
     DELIVERY,
-    LEAT_CLI_OPTION_STREAM,
     LEAT_CLI_OPTION_WORKERS,
-    LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_END,
 };
 const struct leat_cli_option leat_cli_bench_options[] = {
@@ -158,9 +148,10 @@ const struct leat_cli_option leat_cli_bench_options[] = {
      .value = "PATH=V1,V2,..",
      .help = "run with each of these values; several times: with all combinations"},
     {.name = "compare",
-     .kind = LEAT_CLI_FLAG,
+     .kind = LEAT_CLI_STRING,
      .offset = LEAT_CLI_AT(compare),
-     .help = "compare two files, or two saved results (.json)"},
+     .value = "FILE",
+     .help = "compare it with that file, or a saved result (.json) with another"},
     {.name = "goal",
      .kind = LEAT_CLI_STRING,
      .offset = LEAT_CLI_AT(goal),
@@ -200,12 +191,11 @@ const struct leat_cli_option leat_cli_bench_options[] = {
      .min = 1,
      .max = LEAT_BENCH_REPEAT_MAX,
      .help = "runs of each configuration, in turns (default 3)"},
-    {.name = "json",
+    {.name = "save",
      .kind = LEAT_CLI_STRING,
      .offset = LEAT_CLI_AT(save),
      .value = "FILE",
-     .help = "save all figures of all runs, with machine and options; -: print that instead"},
-    LEAT_CLI_OPTION_STREAM,
+     .help = "save all figures of all runs, with machine and options, as --json prints them"},
     LEAT_CLI_OPTION_WORKERS,
     {.name = "window",
      .kind = LEAT_CLI_NUMBER,
@@ -244,15 +234,9 @@ const struct leat_cli_option leat_cli_trace_options[] = {
      .offset = LEAT_CLI_AT(epochs),
      .value = "N",
      .max = UINT64_MAX,
-     .help = "of FILE: epochs to pull at most (default 1; 0: without end)"},
-    {.name = "socket",
-     .kind = LEAT_CLI_STRING,
-     .offset = LEAT_CLI_AT(socket),
-     .value = "DIR",
-     .help = "where the daemon's sockets are"},
-    LEAT_CLI_OPTION_STREAM,
+     .is_of_file = true,
+     .help = "epochs to pull at most (default 1; 0: without end)"},
     LEAT_CLI_OPTION_WORKERS,
-    LEAT_CLI_OPTION_JSON,
     LEAT_CLI_OPTION_NO_FUSE,
     LEAT_CLI_OPTION_END,
 };

@@ -15,10 +15,27 @@
 
 #define MAX_COMMANDS 64
 
+/* What is looked for under other names. */
+static const struct {
+    const char *name, *place;
+} places[] = {
+    {"decode", "leatctl tokenizer decode"},     {"history", "leatctl stats --since"},
+    {"prepare", "leatctl cache prepare"},       {"protocol", "the manual page leat-control(7)"},
+    {"quota", "leatctl streams --users"},       {"tokenize", "leatctl tokenizer encode"},
+    {"trainers", "leatctl streams --trainers"},
+};
+
 static int unknown_command(const char *word) {
     const char *names[MAX_COMMANDS];
     const char *nearest;
     size_t n = 0;
+
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        if (strcmp(places[i].name, word) != 0)
+            continue;
+        fprintf(stderr, "leatctl: unknown command \"%s\": see %s\n", word, places[i].place);
+        return LEAT_CLI_USAGE;
+    }
 
     while (n < MAX_COMMANDS && leat_cli_commands[n].name) {
         names[n] = leat_cli_commands[n].name;
@@ -59,6 +76,9 @@ static int run_command(const struct leat_cli_command *command, int argc, char **
         leat_cli_print(&text);
         return LEAT_CLI_OK;
     }
+    if (status == LEAT_CLI_OK && arguments.socket &&
+        setenv("LEAT_SOCKET", arguments.socket, 1) < 0) /* for libleat, too */
+        status = leat_error_oom(&err) < 0 ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
     if (status == LEAT_CLI_OK)
         status = command->run(&arguments, &err);
     if (err.code && !leat_cli_interrupt_was_pipe())
@@ -71,23 +91,33 @@ static int run_command(const struct leat_cli_command *command, int argc, char **
     return status;
 }
 
-int leat_cli_main(int argc, char **argv) {
+static int run_words(const char *const *words, size_t n_words, int argc, char **argv) {
     const struct leat_cli_command *command;
-    const char *word = argc > 1 ? argv[1] : NULL;
-    bool wants_help = argc > 2 && strcmp(argv[2], "--help") == 0;
-    int n_words;
+    bool wants_help = n_words > 1 && strcmp(words[1], "--help") == 0;
+    int n_name;
 
-    if (!word) {
+    command = leat_cli_find_command(words, n_words, &n_name);
+    if (!command && leat_cli_help_group(words[0], wants_help ? stdout : stderr))
+        return wants_help ? LEAT_CLI_OK : LEAT_CLI_USAGE;
+    if (!command)
+        return unknown_command(words[0]);
+    /* options before the command are parsed with those behind it */
+    memmove(argv + n_name, argv, sizeof(*argv) * (size_t)(argc - (int)n_words));
+    return run_command(command, argc - n_name, argv + n_name);
+}
+
+int leat_cli_main(int argc, char **argv) {
+    size_t n_all = argc > 1 ? (size_t)argc - 1 : 0;
+    size_t n_leading = leat_cli_count_leading((const char *const *)argv + 1, n_all);
+    char **words = argv + 1 + n_leading;
+
+    if (n_leading == n_all) {
         leat_cli_help_all(stderr);
         return LEAT_CLI_USAGE;
     }
-    if (strcmp(word, "--version") == 0)
-        argv[1] = (char *)(uintptr_t) "version";
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-        argv[1] = (char *)(uintptr_t) "help";
-    command = leat_cli_find_command((const char *const *)argv + 1, (size_t)(argc - 1), &n_words);
-    if (!command && leat_cli_help_group(word, wants_help ? stdout : stderr))
-        return wants_help ? LEAT_CLI_OK : LEAT_CLI_USAGE;
-    return command ? run_command(command, argc - 1 - n_words, argv + 1 + n_words)
-                   : unknown_command(word);
+    if (strcmp(words[0], "--version") == 0)
+        words[0] = (char *)(uintptr_t) "version";
+    if (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)
+        words[0] = (char *)(uintptr_t) "help";
+    return run_words((const char *const *)words, n_all - n_leading, (int)n_all, argv + 1);
 }

@@ -36,17 +36,19 @@ static bool read_counters(const struct pull *pull, struct leat_cli_report *repor
                           struct counters *ret_counters) {
     Leat__StatsRequest stats = LEAT__STATS_REQUEST__INIT;
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
-    Leat__ControlReply *reply = NULL;
+    Leat__ControlReply *reply;
     struct leat_error err = LEAT_ERROR_INIT;
-    bool is_unreachable, is_found = false;
+    bool is_found = false;
+    int status;
 
     stats.stream = (char *)(uintptr_t)pull->pulling.stream;
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATS;
     request.stats = &stats;
-    if (leat_cli_control(pull->pulling.address, &request, LEAT_CLI_CONTROL_TIMEOUT_MS, &reply,
-                         &is_unreachable, &err) < 0)
+    reply = leat_cli_control(pull->pulling.address, &request, LEAT__CONTROL_REPLY__VERB_STATS,
+                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, &err);
+    if (!reply)
         return false;
-    if (reply->verb_case == LEAT__CONTROL_REPLY__VERB_STATS && reply->stats->n_streams == 1) {
+    if (reply->stats->n_streams == 1) {
         const Leat__StreamStats *stream = reply->stats->streams[0];
 
         is_found = true;

@@ -115,6 +115,6 @@ int leat_cli_pulling_status(int r, const struct leat_error *err, bool was_opened
     if (leat_cli_interrupt_seen())
         return leat_cli_interrupt_was_pipe() ? LEAT_CLI_OK : LEAT_CLI_INTERRUPTED;
     if (!was_opened && (r == -ECONNREFUSED || r == -EACCES) && !err->file[0])
-        return LEAT_CLI_UNREACHABLE;
+        return r == -EACCES ? LEAT_CLI_NO_RIGHT : LEAT_CLI_NO_DAEMON;
     return leat_cli_error_status(err);
 }

@@ -1,6 +1,5 @@
 /* reload.c: `leatctl reload`: the daemon reads its configuration anew, or only says what it thinks
  * of it. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,27 +84,21 @@ int leat_cli_reload(const struct leat_cli_arguments *arguments, struct leat_erro
     Leat__ReloadRequest reload = LEAT__RELOAD_REQUEST__INIT;
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     struct leat_text text = {.data = NULL};
-    Leat__ControlReply *reply = NULL;
-    bool is_unreachable = false;
+    Leat__ControlReply *reply;
     int status;
 
     reload.only_checks = arguments->check;
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_RELOAD;
     request.reload = &reload;
-    if (leat_cli_control(NULL, &request, 1000 * TIMEOUT_S, &reply, &is_unreachable, err) < 0)
-        return is_unreachable  ? LEAT_CLI_UNREACHABLE
-               : err->line > 0 ? LEAT_CLI_DATA
-                               : LEAT_CLI_FAILURE;
-    if (reply->verb_case != LEAT__CONTROL_REPLY__VERB_RELOAD) {
-        leat_error_set(err, -EPROTO, "the daemon answered something else");
-        status = LEAT_CLI_FAILURE;
-    } else {
-        if (arguments->json)
-            add_json(&text, reply->reload);
-        else
-            add_text(&text, reply->reload, arguments->check);
-        status = print_text(&text, err);
-    }
+    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_RELOAD, 1000 * TIMEOUT_S,
+                             &status, err);
+    if (!reply)
+        return status;
+    if (arguments->json)
+        add_json(&text, reply->reload);
+    else
+        add_text(&text, reply->reload, arguments->check);
+    status = print_text(&text, err);
     leat__control_reply__free_unpacked(reply, NULL);
     return status;
 }

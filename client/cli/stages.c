@@ -7,6 +7,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/error_json.h"
+#include "client/cli/options.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/spec/arg_json.h"
 
@@ -165,20 +166,24 @@ static void add_entry_json(struct leat_text *text, const struct entry *entry) {
     leat_text_add(text, "}");
 }
 
+static bool is_markdown(const struct leat_cli_arguments *arguments) {
+    return arguments->reference == LEAT_CLI_REFERENCE_MARKDOWN;
+}
+
 static void add_all(struct leat_text *text, const struct entry *entries, size_t n,
                     const struct leat_cli_arguments *arguments) {
     if (arguments->json)
         leat_text_add(text, "[");
-    else if (arguments->markdown)
+    else if (is_markdown(arguments))
         leat_text_add(text, "# Sources, stages and stream options\n\n"
                             "From the tables of leat " LEAT_VERSION
-                            " (`leatctl stages --markdown`).\n\n");
+                            " (`leatctl stages --format markdown`).\n\n");
     for (size_t i = 0; i < n; i++) {
         if (arguments->json && i > 0)
             leat_text_add(text, ",\n ");
         if (arguments->json)
             add_entry_json(text, &entries[i]);
-        else if (arguments->markdown)
+        else if (is_markdown(arguments))
             add_entry_markdown(text, &entries[i]);
         else
             leat_text_add(text, "  %-13s %-8s %s\n", entries[i].name, entries[i].kind,
@@ -186,7 +191,7 @@ static void add_all(struct leat_text *text, const struct entry *entries, size_t 
     }
     if (arguments->json)
         leat_text_add(text, "]\n");
-    else if (!arguments->markdown)
+    else if (!is_markdown(arguments))
         leat_text_add(text, "\nleatctl stages NAME tells the arguments of one, or of an option of "
                             "a stream (`options`: of all).\n");
 }
@@ -195,7 +200,7 @@ static void add_entry(struct leat_text *text, const struct entry *entry,
                       const struct leat_cli_arguments *arguments) {
     if (arguments->json)
         add_entry_json(text, entry);
-    else if (arguments->markdown)
+    else if (is_markdown(arguments))
         add_entry_markdown(text, entry);
     else
         add_entry_text(text, entry);

@@ -1,4 +1,5 @@
 /* stats.c: `leatctl stats`: the counters of streams, once or as a subscription tells them. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,13 +7,16 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/control.h"
+#include "client/cli/history.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/members.h"
 #include "client/cli/profile.h"
 #include "client/cli/subscription.h"
 #include "client/cli/tuner_report.h"
+#include "pipeline/spec/bind.h"
 
-#define INTERVAL_S 2
+#define INTERVAL_S  2
+#define SINCE_MAX_S 1000000
 
 static const struct leat_cli_member stats_members[] = {
     MEMBER(Leat__StreamStats, name, MEMBER_TEXT, NULL),
@@ -91,8 +95,8 @@ static int show_once(const struct leat_cli_arguments *arguments, struct leat_err
         stats.stream = (char *)(uintptr_t)arguments->operand;
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATS;
     request.stats = &stats;
-    reply = leat_cli_control_expect(&request, LEAT__CONTROL_REPLY__VERB_STATS,
-                                    LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
+    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_STATS,
+                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
     if (!reply)
         return status;
     add_all(&text, reply->stats, arguments->json);
@@ -139,6 +143,40 @@ static int watch(const struct leat_cli_arguments *arguments, struct leat_error *
     return status;
 }
 
+/* "90", "90s", "10m", "6h". */
+static int read_since(const char *text, uint64_t *ret_seconds, struct leat_error *err) {
+    size_t n = strspn(text, "0123456789");
+    uint64_t unit = text[n] == 'h' ? 3600 : text[n] == 'm' ? 60 : 1;
+    bool has_unit = text[n] != '\0' && strchr("smh", text[n]) != NULL;
+    int64_t number;
+
+    if (n > 0 && text[n + has_unit] == '\0' && leat_parse_int(text, n, &number) == 0 &&
+        number > 0 && number <= SINCE_MAX_S) {
+        *ret_seconds = (uint64_t)number * unit;
+        return 0;
+    }
+    return leat_error_set(err, -EINVAL,
+                          "leatctl stats: --since: \"%.32s\" is not so long ago as 60, 90s, 10m "
+                          "or 6h",
+                          text);
+}
+
+static int check(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    if (arguments->watch && arguments->since)
+        leat_error_set(err, -EINVAL, "leatctl stats: --watch, --since: give one of them");
+    else if (!arguments->watch && (arguments->interval.is_given || arguments->updates.is_given))
+        leat_error_set(err, -EINVAL, "leatctl stats: --interval and --updates are of --watch");
+    return err->code ? LEAT_CLI_USAGE : LEAT_CLI_OK;
+}
+
 int leat_cli_stats(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    return arguments->watch ? watch(arguments, err) : show_once(arguments, err);
+    uint64_t seconds = 0;
+
+    if (check(arguments, err) != LEAT_CLI_OK)
+        return LEAT_CLI_USAGE;
+    if (!arguments->since)
+        return arguments->watch ? watch(arguments, err) : show_once(arguments, err);
+    return read_since(arguments->since, &seconds, err) == 0
+               ? leat_cli_history(arguments, seconds, err)
+               : LEAT_CLI_USAGE;
 }

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
-#include "client/cli/arguments.h"
+#include "client/cli/exit_status.h"
 #include "pipeline/io/opener.h"
 #include "pipeline/spec/bind.h"
 #include "pipeline/spec/override.h"
@@ -72,7 +72,7 @@ const struct leat_spec *leat_cli_streams_find(const struct leat_cli_streams *str
     else if (name)
         leat_error_set(err, -ENOENT, "there is no stream \"%.64s\"; there are: %s", name, names);
     else
-        leat_error_set(err, -EINVAL, "%zu streams; name one with --stream: %s", streams->n_specs,
+        leat_error_set(err, -EINVAL, "%zu streams; name one behind the file: %s", streams->n_specs,
                        names);
     leat_error_locate(err, file, 0, 0);
     return NULL;
@@ -80,11 +80,12 @@ const struct leat_spec *leat_cli_streams_find(const struct leat_cli_streams *str
 
 bool leat_cli_is_stream_file(const char *operand) {
     const char *point = strrchr(operand, '.');
+    struct stat status;
 
     if (strchr(operand, '/') || (point && strcmp(point, ".yaml") == 0) ||
         (point && strcmp(point, ".yml") == 0))
         return true;
-    return access(operand, F_OK) == 0;
+    return stat(operand, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
 /* ---- stages ---- */

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "client/cli/arguments.h"
 #include "client/cli/control.h"
+#include "client/cli/exit_status.h"
 #include "client/cli/interrupt.h"
 #include "proto/error_message.h"
 
@@ -13,12 +13,13 @@ int leat_cli_subscription_begin(struct leat_cli_subscription *subscription, cons
                                 uint32_t interval_ms, struct leat_error *err) {
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     Leat__SubscribeRequest subscribe = LEAT__SUBSCRIBE_REQUEST__INIT;
-    int r;
+    int r, status;
 
     *subscription = (struct leat_cli_subscription){
         .fd = -1, .timeout_ms = (int)interval_ms + LEAT_CLI_CONTROL_TIMEOUT_MS};
-    if (leat_cli_control_open(NULL, &subscription->fd, err) < 0)
-        return LEAT_CLI_UNREACHABLE;
+    status = leat_cli_control_open(NULL, &subscription->fd, err);
+    if (status != LEAT_CLI_OK)
+        return status;
     if (stream)
         subscribe.stream = (char *)(uintptr_t)stream;
     subscribe.interval_ms = interval_ms;
@@ -54,8 +55,7 @@ Leat__ControlReply *leat_cli_subscription_next(struct leat_cli_subscription *sub
     else
         leat_error_set(err, -EPROTO, "the daemon answered something else");
     leat__control_reply__free_unpacked(reply, NULL);
-    if (err->code == -EACCES)
-        *ret_status = LEAT_CLI_UNREACHABLE;
+    *ret_status = leat_cli_control_refusal(err);
     return NULL;
 }
 

@@ -19,8 +19,9 @@ int leat_top_source_open(struct leat_top_source *source, uint32_t interval_ms,
 
     *source = (struct leat_top_source){
         .subscription.fd = -1, .questions = -1, .interval_ms = interval_ms};
-    if (leat_cli_control_open(NULL, &source->questions, err) < 0)
-        return LEAT_CLI_UNREACHABLE;
+    status = leat_cli_control_open(NULL, &source->questions, err);
+    if (status != LEAT_CLI_OK)
+        return status;
     status = leat_cli_subscription_begin(&source->subscription, NULL, interval_ms, err);
     source->subscription.timeout_ms = (int)interval_ms + ANSWER_MS;
     return status;

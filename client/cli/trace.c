@@ -37,7 +37,7 @@ struct tracer {
     struct leat_cli_trace_json json;
     uint64_t start_ns, end_ns, polled_ns; /* end: of tracing */
     uint64_t n_pulled;
-    bool is_unreachable;
+    int status; /* of the connection */
 };
 
 static const char *output_of(const struct tracer *tracer) {
@@ -117,10 +117,10 @@ static int poll_events(struct tracer *tracer, bool ends, struct leat_error *err)
 
 static int connect_control(struct tracer *tracer, struct leat_error *err) {
     uint32_t n_left;
-    int r = leat_cli_control_open(tracer->address, &tracer->control, err);
 
-    tracer->is_unreachable = r < 0;
-    return r < 0 ? r : ask(tracer, tracer->stream, false, &n_left, err);
+    tracer->status = leat_cli_control_open(tracer->address, &tracer->control, err);
+    return tracer->status == LEAT_CLI_OK ? ask(tracer, tracer->stream, false, &n_left, err)
+                                         : err->code;
 }
 
 /* ---- while it goes on ---- */
@@ -249,7 +249,7 @@ static int exit_status(const struct tracer *tracer, int r, const struct leat_err
         return LEAT_CLI_INTERRUPTED;
     if (r == 0)
         return LEAT_CLI_OK;
-    return tracer->is_unreachable ? LEAT_CLI_UNREACHABLE : leat_cli_error_status(err);
+    return tracer->status != LEAT_CLI_OK ? tracer->status : leat_cli_control_refusal(err);
 }
 
 static int trace_spec(struct tracer *tracer, struct leat_error *err) {
@@ -268,13 +268,12 @@ static int trace_spec(struct tracer *tracer, struct leat_error *err) {
 
 static int trace_file(struct tracer *tracer, struct leat_error *err) {
     const struct leat_cli_arguments *arguments = tracer->arguments;
-    const char *name = arguments->n_more > 0 ? arguments->more[0] : arguments->stream;
     struct leat_cli_streams streams;
     const struct leat_spec *spec = NULL;
     int status;
 
     if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
-        spec = leat_cli_streams_find(&streams, arguments->operand, name, err);
+        spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
     if (spec) {
         tracer->stream = spec->name;
         status = trace_spec(tracer, err);
@@ -286,20 +285,13 @@ static int trace_file(struct tracer *tracer, struct leat_error *err) {
 }
 
 static int trace_stream(struct tracer *tracer, struct leat_error *err) {
-    tracer->address = tracer->arguments->socket;
     tracer->stream = tracer->arguments->operand;
     return exit_status(tracer, trace(tracer, watch, err), err);
 }
 
 int leat_cli_trace(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct tracer tracer = {.arguments = arguments, .control = -1};
-    bool is_file = !arguments->socket && access(arguments->operand, F_OK) == 0;
 
-    if (arguments->n_more > (is_file ? 1 : 0)) {
-        leat_error_set(err, -EINVAL, "leatctl trace: unexpected argument \"%s\"",
-                       arguments->more[is_file ? 1 : 0]);
-        return LEAT_CLI_USAGE;
-    }
     leat_cli_interrupt_watch();
-    return is_file ? trace_file(&tracer, err) : trace_stream(&tracer, err);
+    return arguments->is_file ? trace_file(&tracer, err) : trace_stream(&tracer, err);
 }

@@ -45,13 +45,7 @@ const struct leat_cli_option leat_cli_where_options[] = {
      .min = 1,
      .max = 1048576,
      .help = "for a step that `uneven: pad` adds (default 1)"},
-    {.name = "stream",
-     .kind = LEAT_CLI_STRING,
-     .offset = LEAT_CLI_AT(stream),
-     .value = "NAME",
-     .help = "which stream of the file (default: the only one)"},
-    {.name = "json", .kind = LEAT_CLI_FLAG, .offset = LEAT_CLI_AT(json), .help = "print JSON"},
-    {.name = NULL},
+    LEAT_CLI_OPTION_END,
 };
 
 /* ---- printing ---- */
@@ -178,21 +172,19 @@ static int where_of_file(const struct leat_cli_arguments *arguments, struct leat
 static int where_of_stream(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__SpecRequest wanted = LEAT__SPEC_REQUEST__INIT;
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
-    Leat__ControlReply *reply = NULL;
+    Leat__ControlReply *reply;
     struct leat_spec *spec = NULL;
-    bool is_unreachable = false;
-    int status = LEAT_CLI_FAILURE;
+    int status;
 
     wanted.stream = (char *)(uintptr_t)arguments->operand;
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_SPEC;
     request.spec = &wanted;
-    if (leat_cli_control(NULL, &request, LEAT_CLI_CONTROL_TIMEOUT_MS, &reply, &is_unreachable,
-                         err) < 0)
-        return is_unreachable ? LEAT_CLI_UNREACHABLE : leat_cli_error_status(err);
-    if (reply->verb_case != LEAT__CONTROL_REPLY__VERB_SPEC)
-        leat_error_set(err, -EPROTO, "the daemon did not answer with a spec");
-    else if (leat_spec_unpack(reply->spec, &spec, err) == 0)
-        status = where(spec, arguments, err);
+    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_SPEC,
+                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
+    if (!reply)
+        return status;
+    status = leat_spec_unpack(reply->spec, &spec, err) == 0 ? where(spec, arguments, err)
+                                                            : LEAT_CLI_FAILURE;
     leat_spec_free(spec);
     leat__control_reply__free_unpacked(reply, NULL);
     return status;
@@ -203,6 +195,5 @@ int leat_cli_where(const struct leat_cli_arguments *arguments, struct leat_error
         leat_error_set(err, -EINVAL, "leatctl where: which step? --epoch E --step S");
         return LEAT_CLI_USAGE;
     }
-    return leat_cli_is_stream_file(arguments->operand) ? where_of_file(arguments, err)
-                                                       : where_of_stream(arguments, err);
+    return arguments->is_file ? where_of_file(arguments, err) : where_of_stream(arguments, err);
 }

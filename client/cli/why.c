@@ -15,8 +15,8 @@ int leat_cli_why(const struct leat_cli_arguments *arguments, struct leat_error *
     why.interval_ms = arguments->seconds.is_given ? (uint32_t)(arguments->seconds.value * 1000) : 0;
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_WHY;
     request.why = &why;
-    reply = leat_cli_control_expect(&request, LEAT__CONTROL_REPLY__VERB_WHY,
-                                    LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
+    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_WHY,
+                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
     if (reply)
         printf(arguments->json ? "%s\n" : "%s",
                arguments->json ? reply->why->json : reply->why->text);

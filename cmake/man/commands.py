@@ -7,7 +7,8 @@ EXITS = {
        "something is wrong with what was looked at.",
     2: "The command line makes no sense.",
     3: "A configuration or data file is wrong, at a place that is told.",
-    4: "No daemon was reached, or it gives no right to ask for that.",
+    4: "No daemon was reached: none runs, or it is elsewhere (see *LEAT_SOCKET* and *--socket*).",
+    5: "The daemon was reached, or its socket is there, but this user has no right to ask it for that.",
     130: "It was interrupted by SIGINT or SIGTERM.",
 }
 

@@ -58,7 +58,7 @@ def metrics_page(reference):
                      for item in reference["metrics"])
     return page("leat-metrics", 7, reference["version"], "the figures of leatd, as Prometheus has them",
                 section("DESCRIPTION", paragraphs(text)), section("METRICS", body),
-                also="leatctl-metrics(1) leatctl-history(1) leatd.yaml(5)")
+                also="leatctl-metrics(1) leatctl-stats(1) leatd.yaml(5)")
 
 
 def pages(reference):

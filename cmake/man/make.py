@@ -51,7 +51,7 @@ def all_pages(binaries, root):
     library, links = header.pages((root / "client" / "leat.h").read_text(encoding="utf-8"), version)
     made = {**written(root, version, blocks), **commands.pages(reference), **arguments.pages(stages, version),
             **daemon.pages(settings), **library,
-            **protocol.pages(ask(leatctl, "protocol"), json.loads(ask(leatctl, "protocol", "--json")), version)}
+            **protocol.pages(root, version)}
     return made, links
 
 

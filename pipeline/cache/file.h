@@ -22,7 +22,7 @@ struct leat_cache_identity {
     uint8_t key[LEAT_DIGEST_BYTES];  /* all of it: the name of the file */
     uint8_t spec[LEAT_DIGEST_BYTES]; /* what is done to a record */
     uint8_t data[LEAT_DIGEST_BYTES]; /* the contents of the source, wherever it lies */
-    uint32_t shard, n_shards;        /* of `leatctl prepare`; 0 and 1: all of the source */
+    uint32_t shard, n_shards;        /* of `leatctl cache prepare`; 0 and 1: all of the source */
 };
 
 struct leat_cache_file {

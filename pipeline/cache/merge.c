@@ -151,7 +151,8 @@ static int check_all(const struct merge *merge) {
         if (i >= merge->n_shards || merge->shards[i].file->identity.shard != i)
             return leat_error_set(
                 merge->err, -EINVAL,
-                "shard %u/%u is missing: `leatctl prepare --shard %u/%u` makes it", i, n, i, n);
+                "shard %u/%u is missing: `leatctl cache prepare --shard %u/%u` makes it", i, n, i,
+                n);
     return 0;
 }
 

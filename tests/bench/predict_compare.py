@@ -34,7 +34,7 @@ def processor_s(binary, *arguments):
 
 def compare(binary, name, workers, rounds, batches):
     file, _, stream = name.partition(":")
-    where = [file, *(["--stream", stream] if stream else []), "--workers", workers]
+    where = [file, *([stream] if stream else []), "--workers", workers]
     limit = ["--batches", batches] if batches else []
     found = {key: [] for key in ("predicted", "real", "unfused", "predicted_ns", "real_ns", "unfused_ns")}
     digests = set()

@@ -76,7 +76,7 @@ CIRCLES = {
 MAX_FILES = 40
 CROWDED = {
     "client": 46,
-    "client/cli": 137,
+    "client/cli": 143,
     "client/python/src": 41,
     "daemon": 165,
 }

@@ -58,10 +58,30 @@ def check_commands(report):
         shown = ask("leatctl", *command["name"].split(), "--help")
         if "exit status:" not in shown or "examples:" not in shown:
             report.lines.append(f"leatctl {command['name']} --help: no example, or no exit status")
-    header = (ROOT / "client/cli/arguments.h").read_text()
+    header = (ROOT / "client/cli/exit_status.h").read_text()
     statuses = set(re.findall(r"^    LEAT_CLI_\w+ = (\d+),", header, re.M))
     if statuses != {str(item["status"]) for item in reference["exits"]}:
-        report.lines.append(f"client/cli/arguments.h: exit statuses {statuses} are not those that are told of")
+        report.lines.append(f"client/cli/exit_status.h: exit statuses {statuses} are not those that are told of")
+
+
+def texts():
+    """Files that may name commands: texts for people, sources, scripts."""
+    yield ROOT / "README.md"
+    for folder in ("client", "cmake", "config", "daemon", "pipeline", "proto", "systemd", "tests"):
+        yield from (path for path in (ROOT / folder).rglob("*") if path.suffix in
+                    (".c", ".h", ".def", ".py", ".md", ".scd", ".yaml", ".in", ".txt", ".proto", ".js", ".html"))
+
+
+def check_mentions(report):
+    """Commands that texts tell people to call are there."""
+    names = {command["name"] for command in json.loads(ask("leatctl", "help", "--json"))["commands"]}
+    groups = {name.split()[0] for name in names if " " in name}
+    for path in texts():
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+            for first, second in re.findall(r"(?:`|^|^[#$ ]+|\| |; |&& )leatctl ([a-z][\w-]*)(?: ([a-z][\w-]*))?", line):
+                name = f"{first} {second}" if first in groups else first
+                if name.strip() not in names | (groups if not second else set()):
+                    report.lines.append(f"{path.relative_to(ROOT)}:{number}: there is no `leatctl {name}`")
 
 
 def names_of(arguments, group=""):
@@ -100,10 +120,10 @@ def check_daemon(report):
 
 
 def check_interfaces(report):
-    protocol = json.loads(ask("leatctl", "protocol", "--json"))
-    report.want("leat-control.7", [verb["name"] for verb in protocol["verbs"]], "the verb")
-    report.want("leat-control.7", [field["name"] for message in protocol["messages"] for field in message["fields"]],
-                "the field")
+    protocol = (ROOT / "proto/leat.proto").read_text().partition("message ControlRequest")[2]
+    verbs = re.findall(r"LEAT_CONTROL_VERB\(\w+, (\w+)", (ROOT / "proto/control_verbs.def").read_text())
+    report.want("leat-control.7", verbs, "the verb")
+    report.want("leat-control.7", re.findall(r"\b(\w+) = \d+;", protocol), "the field")
     for symbol in re.findall(r"^\s+(leat_\w+);", (ROOT / "client/leat.map").read_text(), re.M):
         if not any(PAGES.glob(f"*/man3/{symbol}.3")):
             report.lines.append(f"{symbol}.3: there is no such page")
@@ -134,7 +154,7 @@ def main():
         print("there is no groff to format pages with")
         return 77
     report = Report()
-    for check in (check_commands, check_stages, check_daemon, check_interfaces, check_form):
+    for check in (check_commands, check_mentions, check_stages, check_daemon, check_interfaces, check_form):
         check(report)
     print("\n".join(report.lines) or "all is there")
     return 1 if report.lines else 0

@@ -46,7 +46,7 @@ static void test_run(void **state) {
     assert_int_equal(parse("run",
                            "--epochs 2 a.yaml --batches=10 --workers 4 --rank 1 --world-size 8 "
                            "--seed 18446744073709551615 --delivery copy --digest --format jsonl "
-                           "--stream s --no-daemon",
+                           "s --no-daemon",
                            &arguments, &err),
                      LEAT_CLI_OK);
     assert_string_equal(arguments.operand, "a.yaml");
@@ -70,16 +70,16 @@ static void test_tokenize(void **state) {
     struct leat_error err;
 
     (void)state;
-    assert_int_equal(parse("tokenize", "--tokenizer a/ --special --offsets --type-ids --jsonl",
-                           &arguments, &err),
-                     LEAT_CLI_OK);
-    assert_string_equal(arguments.tokenizer, "a/");
+    assert_int_equal(
+        parse("tokenizer encode", "a/ --special --offsets --type-ids --jsonl", &arguments, &err),
+        LEAT_CLI_OK);
+    assert_string_equal(arguments.operand, "a/");
     assert_true(arguments.special && arguments.offsets && arguments.type_ids && arguments.jsonl);
-    assert_int_equal(parse("decode", "--tokenizer=b.json --skip-special", &arguments, &err),
+    assert_int_equal(parse("tokenizer decode", "--skip-special b.json", &arguments, &err),
                      LEAT_CLI_OK);
-    assert_string_equal(arguments.tokenizer, "b.json");
+    assert_string_equal(arguments.operand, "b.json");
     assert_true(arguments.skip_special && !arguments.special);
-    assert_int_equal(parse("tokenizer", "c.json --json", &arguments, &err), LEAT_CLI_OK);
+    assert_int_equal(parse("tokenizer show", "c.json --json", &arguments, &err), LEAT_CLI_OK);
     assert_string_equal(arguments.operand, "c.json");
 }
 
@@ -103,7 +103,14 @@ static void test_refusals(void **state) {
         const char *command, *line, *message;
     } cases[] = {
         {"run", "", "FILE"},
-        {"run", "a b", "\"b\""},
+        {"run", "a b c", "\"c\""},
+        {"run", "a --stream b", "behind its FILE"},
+        {"run", "a --socket b", "asks no daemon"},
+        {"explain", "a.yaml --json --format dot", "in place of --format \"dot\""},
+        {"explain", "titanic b", "a STREAM of the daemon: \"b\""},
+        {"explain", "titanic --workers 3", "only of a FILE"},
+        {"trace", "a.yaml --socket b --no-fuse", "only of a FILE"},
+        {"reload", "--wait", "--wait"},
         {"run", "a --epoch 1", "--epochs"},
         {"run", "a --epochs", "value is missing"},
         {"run", "a --epochs -1", "whole number"},
@@ -129,6 +136,48 @@ static void test_refusals(void **state) {
     }
 }
 
+static void test_global(void **state) {
+    static const char *const words[] = {"--json",     "--socket", "d",
+                                        "--socket=e", "status",   "--json"};
+    struct leat_cli_arguments arguments;
+    struct leat_error err;
+
+    (void)state;
+    assert_int_equal(leat_cli_count_leading(words, 6), 4);
+    assert_int_equal(leat_cli_count_leading(words, 2), 1); /* without its value */
+    assert_int_equal(leat_cli_count_leading(words + 4, 2), 0);
+    assert_int_equal(parse("status", "--json --socket d", &arguments, &err), LEAT_CLI_OK);
+    assert_true(arguments.json);
+    assert_string_equal(arguments.socket, "d");
+    assert_int_equal(parse("explain", "a.yaml --format json", &arguments, &err), LEAT_CLI_OK);
+    assert_true(arguments.json && arguments.is_file);
+}
+
+/* FILE [STREAM] is the same for all that look at a file; where it may be a STREAM of the daemon,
+ * too,
+ * --socket tells. */
+static void test_operands(void **state) {
+    static const char *const commands[] = {
+        "run",         "head",     "describe",     "spec",       "bench",
+        "dump",        "where",    "trace",        "cache warm", "cache prepare",
+        "cache merge", "cache ls", "cache verify", "cache rm",   "explain"};
+    struct leat_cli_arguments arguments;
+    struct leat_error err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        assert_int_equal(parse(commands[i], "a.yaml s", &arguments, &err), LEAT_CLI_OK);
+        assert_string_equal(arguments.operand, "a.yaml");
+        assert_string_equal(arguments.stream, "s");
+    }
+    assert_int_equal(parse("where", "titanic", &arguments, &err), LEAT_CLI_OK);
+    assert_false(arguments.is_file);
+    assert_int_equal(parse("where", "./titanic", &arguments, &err), LEAT_CLI_OK);
+    assert_true(arguments.is_file);
+    assert_int_equal(parse("where", "./titanic --socket d", &arguments, &err), LEAT_CLI_OK);
+    assert_false(arguments.is_file);
+}
+
 /* Every option of every command stands in its help, and parses. */
 static void test_tables(void **state) {
     (void)state;
@@ -145,7 +194,7 @@ static void test_tables(void **state) {
             struct leat_error err;
             char line[128];
 
-            (void)snprintf(line, sizeof(line), "%s --%s %s", command->operand ? "x" : "",
+            (void)snprintf(line, sizeof(line), "%s --%s %s", command->operand ? "x.yaml" : "",
                            option->name, option->kind == LEAT_CLI_FLAG ? "" : value);
             assert_int_equal(parse(command->name, line, &arguments, &err), LEAT_CLI_OK);
             (void)snprintf(line, sizeof(line), "  --%s", option->name);
@@ -175,6 +224,7 @@ int main(void) {
         cmocka_unit_test(test_run),      cmocka_unit_test(test_forms),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_tables),
         cmocka_unit_test(test_units),    cmocka_unit_test(test_tokenize),
+        cmocka_unit_test(test_global),   cmocka_unit_test(test_operands),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

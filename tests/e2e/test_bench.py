@@ -21,7 +21,7 @@ def write(folder, name="s.yaml", **keywords):
 
 
 def bench(*args, **keywords):
-    return json.loads(ctl("bench", *args, "--json", "-", **keywords).stdout)
+    return json.loads(ctl("bench", *args, "--json", **keywords).stdout)
 
 
 def wrong(*args):
@@ -50,7 +50,7 @@ def test_vary(folder):
     file = write(folder)
     saved = folder / "r.json"
     done = ctl("bench", file, "s", "--vary", "batch_size=8..32*2", "--vary", "workers=1,2", "--batches", 20,
-               "--repeat", 1, "--json", saved)
+               "--repeat", 1, "--save", saved)
     result = json.loads(saved.read_text())
     names = [case["name"] for case in result["configurations"]]
     assert names == [f"batch_size={b}, workers={w}" for b in (8, 16, 32) for w in (1, 2)], names
@@ -62,19 +62,19 @@ def test_vary(folder):
         digests.setdefault(case["name"].split(",")[0], set()).add(case["spec_digest"])
     assert all(len(found) == 1 for found in digests.values()), "workers change no stream"
     assert len(set.union(*digests.values())) == 3, digests
-    again = ctl("bench", "--compare", saved, saved).stdout.decode()
+    again = ctl("bench", saved, "--compare", saved).stdout.decode()
     assert again.count("B/A") == 6 and "1.000" in again and "no difference seen" in again, again
 
 
 def test_compare(folder):
     a, b = write(folder, "a.yaml", batch_size=16), write(folder, "b.yaml", batch_size=16)
-    done = ctl("bench", "--compare", a, b, "--batches", 20, "--repeat", 2).stdout.decode()
+    done = ctl("bench", a, "--compare", b, "--batches", 20, "--repeat", 2).stdout.decode()
     assert f"A: {a}, 2 runs" in done and f"B: {b}, 2 runs" in done and "records/s" in done, done
     cached = folder / "c.yaml"
     stream = data.titanic_stream(data.titanic(folder, 40000), batch_size=16)
     cached.write_text(data.yaml_text({"s": {**stream, "cache": {"path": str(folder / "caches")}}}))
     ctl("cache", "warm", cached)
-    done = ctl("bench", "--compare", a, cached, "--batches", 400, "--repeat", 2).stdout.decode()  # so that it reads on
+    done = ctl("bench", a, "--compare", cached, "--batches", 400, "--repeat", 2).stdout.decode()  # so that it reads on
     source, = [line for line in done.splitlines() if line.startswith("  source")]
     assert "better" not in source and " 0.000 " in source, done  # who reads a cache is not worse for that
 
@@ -99,8 +99,8 @@ def test_refused(folder):
     assert "there is no stream \"t\"" in wrong(file, "t")
     assert "give one of them" in wrong(file, "--seconds", 1, "--epochs", 1)
     (folder / "x.json").write_text("{}")
-    assert "x.json" in wrong("--compare", folder / "x.json", folder / "x.json")
-    assert "no-such" in wrong(file, "--json", "/no-such/r.json")
+    assert "x.json" in wrong(folder / "x.json", "--compare", folder / "x.json")
+    assert "no-such" in wrong(file, "--save", "/no-such/r.json")
     fifo = folder / "fifo.csv"
     os.mkfifo(fifo)
     with subprocess.Popen(["sh", "-c", 'exec cat "$1" > "$2"', "sh", folder / "titanic-2000.csv", fifo]) as writer:

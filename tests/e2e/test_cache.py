@@ -299,17 +299,17 @@ def test_commands(folder):
     assert b"titanic-5000.csv" in ctl("cache", "ls", cached).stdout
     assert verify(caches)[0]["is_good"]
     key = entry["file"][:10]
-    assert len(json.loads(ctl("cache", "ls", cached, key, "--json").stdout)) == 1
-    assert ctl("cache", "ls", cached, "ffff", "eeee", check=False).returncode == 1
+    assert len(json.loads(ctl("cache", "ls", cached, "--key", key, "--json").stdout)) == 1
+    assert ctl("cache", "ls", cached, "--key", "ffff", "--key", "eeee", check=False).returncode == 1
     assert ctl("cache", "rm", cached, check=False).returncode == 2
     with Daemon(folder, cached) as daemon:
         trainer = subprocess.Popen([BIN / "leatctl", "pull", "s", "--epochs", "0"], stdout=subprocess.DEVNULL,
                                    env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
         leat_harness.wait_until(lambda: listed(cached)[0]["state"] == "in use", "the cache is in use")
-        assert ctl("cache", "rm", cached, key, check=False).returncode == 1
+        assert ctl("cache", "rm", cached, "--key", key, check=False).returncode == 1
         trainer.kill()
         trainer.wait()
-    ctl("cache", "rm", cached, key)
+    ctl("cache", "rm", cached, "--key", key)
     assert listed(cached) == []
     for what in (["ls"], ["verify"], ["rm", "--all"]):  # an answer, and none that could be taken for a good one
         assert ctl("cache", what[0], cached, *what[1:]).stdout.decode().endswith("caches: no caches\n")
@@ -322,13 +322,14 @@ def test_shards(folder):
     built = next(caches.iterdir())
     whole = built.read_bytes()
     ctl("cache", "rm", cached, "--all")
-    shards = [subprocess.Popen([BIN / "leatctl", "prepare", plain, "--shard", f"{i}/5", "-o", folder / "shards"],
+    shards = [subprocess.Popen([BIN / "leatctl", "cache", "prepare", plain, "--shard", f"{i}/5", "-o", folder / "shards"],
                                stdout=subprocess.DEVNULL) for i in range(5)]
     assert [shard.wait(leat_harness.HANG_S) for shard in shards] == [0] * 5
-    refused = ctl("cache", "merge", cached, *sorted((folder / "shards").iterdir())[1:], check=False)
-    assert refused.returncode == 1 and b"shard 0/5 is missing: `leatctl prepare --shard 0/5` makes it" in refused.stderr
+    refused = ctl("cache", "merge", cached, *(word for shard in sorted((folder / "shards").iterdir())[1:] for word in ("--shards", shard)),
+                  check=False)
+    assert refused.returncode == 1 and b"shard 0/5 is missing: `leatctl cache prepare --shard 0/5` makes it" in refused.stderr
     assert b": no caches, but 5 shards, which `leatctl cache merge` joins\n" in ctl("cache", "ls", folder / "shards").stdout
-    ctl("cache", "merge", cached, folder / "shards")
+    ctl("cache", "merge", cached, "--shards", folder / "shards")
     assert built.read_bytes() == whole
     assert leat_harness.run_digest(cached) == leat_harness.run_digest(plain)
 

@@ -14,13 +14,13 @@ CONFIG = ROOT / "config" / "chat.yaml"
 
 def decode(ids):
     line = " ".join(map(str, ids)).encode() + b"\n"
-    done = subprocess.run([BIN / "leatctl", "decode", "--tokenizer", ROOT / "config" / "chat"], input=line,
+    done = subprocess.run([BIN / "leatctl", "tokenizer", "decode", ROOT / "config" / "chat"], input=line,
                           capture_output=True, timeout=leat_harness.HANG_S, check=True)
     return done.stdout.decode().removesuffix("\n")
 
 
 def head(stream, *args):
-    return [json.loads(line) for line in ctl("head", CONFIG, "--stream", stream, "-n", 100, "--json", *args).stdout.splitlines()]
+    return [json.loads(line) for line in ctl("head", CONFIG, stream, "-n", 100, "--json", *args).stdout.splitlines()]
 
 
 def labelled(row):
@@ -49,7 +49,7 @@ def test_tasks(_folder):
 def test_digests(folder):
     with Daemon(folder, CONFIG) as daemon:
         for stream in ("talks", "tasks"):
-            alone = find_digest(ctl("run", CONFIG, "--stream", stream, "--digest", "--no-daemon", "--epochs", 2).stdout)
+            alone = find_digest(ctl("run", CONFIG, stream, "--digest", "--no-daemon", "--epochs", 2).stdout)
             assert daemon.digest(stream, "--epochs", 2) == alone
 
 

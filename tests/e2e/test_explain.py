@@ -52,7 +52,7 @@ def boxes(picture):
 def test_drawings(folder):
     file = write(folder)
     for more in ([], ["--no-fuse"]):
-        picture = ElementTree.fromstring(ctl("explain", file, "--svg", *more).stdout)
+        picture = ElementTree.fromstring(ctl("explain", file, "--format", "svg", *more).stdout)
         found = boxes(picture)
         assert len(found) > 10
         for i, (x, y, width, height) in enumerate(found):

@@ -85,7 +85,7 @@ def test_names(folder):
                 assert not bad.search(text), (words, text)
                 text.decode()
         assert b"a\\x1b[2Jb\\x07\\x0afake" in daemon.ctl("streams").stdout, daemon.ctl("streams").stdout
-        assert b"\\xc2\\x9bc\\x9bd\xc3\xa4" in daemon.ctl("trainers").stdout, daemon.ctl("trainers").stdout
+        assert b"\\xc2\\x9bc\\x9bd\xc3\xa4" in daemon.ctl("streams", "--trainers").stdout, daemon.ctl("streams", "--trainers").stdout
         assert "event=opened" in daemon.log and not bad.search(daemon.log.encode()), daemon.log
         client.close()
 

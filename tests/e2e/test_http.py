@@ -167,23 +167,23 @@ def check_openmetrics(text):
 
 
 def test_history(folder):
-    """`leatctl history`: what came is what was made."""
+    """`leatctl stats --since`: what came is what was made."""
     with Daemon(folder, configuration(folder)) as daemon:
         daemon.pull("titanic", "--epochs", 3)
         n = json.loads(daemon.ctl("stats", "titanic", "--json").stdout)[0]["n_batches"]
 
         def told():
-            samples = json.loads(daemon.ctl("history", "titanic", "--json").stdout)
+            samples = json.loads(daemon.ctl("stats", "titanic", "--since", "6h", "--json").stdout)
             return sum(stream["n_batches"] for sample in samples for stream in sample["streams"])
         wait_until(lambda: told() == n, "the history is not complete")
-        lines = daemon.ctl("history", "--seconds", 60).stdout.decode().splitlines()
+        lines = daemon.ctl("stats", "--since", 60).stdout.decode().splitlines()
         assert lines[0].split()[:3] == ["until", "over", "batches/s"] and len(lines) > 1
-        for sample in json.loads(daemon.ctl("history", "--json").stdout):
+        for sample in json.loads(daemon.ctl("stats", "--since", "6h", "--json").stdout):
             assert sample["worker_busy_ns"] <= sample["n_workers"] * sample["duration_ns"], sample
-        for args in ((), ("--json",), ("--seconds", 1)):
-            done = daemon.ctl("history", "titani", *args, check=False)
+        for args in ((), ("--json",)):
+            done = daemon.ctl("stats", "titani", "--since", 60, *args, check=False)
             assert done.returncode == 1 and b'did you mean' in done.stderr and b"titanic" in done.stderr, done
-        assert not json.loads(daemon.ctl("history", NASTY, "--json").stdout)[-1]["streams"], "nobody pulled it"
+        assert not json.loads(daemon.ctl("stats", NASTY, "--since", "6h", "--json").stdout)[-1]["streams"], "nobody pulled it"
         assert daemon.ctl("metrics", "--format", "xml", check=False).returncode == 2
         assert json.loads(daemon.ctl("metrics", "--json").stdout)["text"].endswith("# EOF\n")
 
@@ -206,10 +206,10 @@ def test_other_streams(folder):
         assert sample(text, "leat_stage_records_total", stream="other", owner="other", stage="cast", role="map") == n_others
 
         def told():
-            samples = json.loads(daemon.ctl("history", "--json").stdout)
+            samples = json.loads(daemon.ctl("stats", "--since", "6h", "--json").stdout)
             return sum(stream["n_rows"] for one in samples for stream in one["streams"] if stream["is_other"])
         wait_until(lambda: told() == n_others, "the history does not have them")
-        assert any(one["streams"] for one in json.loads(daemon.ctl("history", "other", "--json").stdout))
+        assert any(one["streams"] for one in json.loads(daemon.ctl("stats", "other", "--since", "6h", "--json").stdout))
 
 
 # ---- Prometheus and Grafana ----
@@ -463,7 +463,7 @@ def test_memory_is_claimed(folder):
 def test_private_daemons_do_not_listen(folder):
     """leatctl starts one of the same file while the machine's daemon has the port."""
     with Daemon(folder, configuration(folder, 50, http_listen=f"127.0.0.1:{free_port()}")) as daemon:
-        assert run_digest(daemon.config, "--stream", "titanic", "--epochs", 1) == daemon.digest("titanic", "--epochs", 1)
+        assert run_digest(daemon.config, "titanic", "--epochs", 1) == daemon.digest("titanic", "--epochs", 1)
 
 
 def test_cannot_listen(folder):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What operators see and change with leatctl, and who may: trainers, kick, log-level, stats --watch, cache ls.
+"""What operators see and change with leatctl, and who may: streams --trainers, kick, log-level, stats --watch, cache ls.
 
     test_operators.py BIN [PATTERN]
 """
@@ -33,7 +33,7 @@ def puller(daemon, stream="plain"):
 
 
 def trainers(daemon):
-    return json.loads(daemon.ctl("trainers", "--json").stdout)
+    return json.loads(daemon.ctl("streams", "--trainers", "--json").stdout)
 
 
 def n_batches_of(daemon, pid):
@@ -44,7 +44,7 @@ def test_kick(folder):
     """Who is kicked is told why, and does not come back; the other one does not notice."""
     with Daemon(folder, config(folder)) as daemon:
         kept, kicked = puller(daemon, "cached"), puller(daemon)
-        table = daemon.ctl("trainers").stdout.decode()
+        table = daemon.ctl("streams", "--trainers").stdout.decode()
         assert str(kept.pid) in table and "waits" in table, table
         said = json.loads(daemon.ctl("kick", "--pid", kicked.pid, "--reason", "a 'test'", "--json").stdout)
         assert len(said["sessions"]) == 1
@@ -121,13 +121,13 @@ def test_rights(folder):
     with Daemon(folder, config(folder, control_groups=[READERS], admin_groups=[OPERATORS])) as daemon:
         os.chmod(daemon.sockets, 0o755)
         status, said = as_user(folder, daemon, [], "status")
-        assert status == 4 and f"in the group {READERS}" in said and str(OPERATORS) in said, (status, said)
-        for args in (["status"], ["streams"], ["stats"], ["trainers"], ["cache", "ls"], ["explain", "plain"]):
+        assert status == 5 and f"in the group {READERS}" in said and str(OPERATORS) in said, (status, said)
+        for args in (["status"], ["streams"], ["stats"], ["streams", "--trainers"], ["cache", "ls"], ["explain", "plain"]):
             for groups in ([READERS], [1, 2, 3, OPERATORS]):
                 assert as_user(folder, daemon, groups, *args) == (0, ""), (args, groups)
         for args in (["drain"], ["kick", "1"], ["log-level", "debug"]):
             status, said = as_user(folder, daemon, [READERS], *args)
-            assert status == 4 and f"usermod -aG {OPERATORS}" in said, (args, said)
+            assert status == 5 and f"usermod -aG {OPERATORS}" in said, (args, said)
         assert as_user(folder, daemon, [OPERATORS], "log-level", "debug") == (0, "")
         assert as_user(folder, daemon, [OPERATORS] + list(range(1000, 1300)), "status") == (0, "")
 
@@ -141,7 +141,7 @@ def test_nobody_else(folder):
     with Daemon(folder, config(folder, control_groups=[], admin_groups=[])) as daemon:
         os.chmod(daemon.sockets, 0o755)
         status, said = as_user(folder, daemon, [READERS, OPERATORS], "status")
-        assert status == 4 and "only root and the daemon's own user" in said, said
+        assert status == 5 and "only root and the daemon's own user" in said, said
 
 
 if __name__ == "__main__":

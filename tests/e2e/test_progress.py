@@ -31,8 +31,8 @@ def test_commands(folder):
     """Each says how much is done, of how much."""
     file = write_stream(folder, 200000)
     for shard in "01":
-        assert b" MiB\x1b" not in on_terminal("prepare", file, "--shard", f"{shard}/2", "-o", folder / "shards", "-q")
-    for args, word in [(["cache", "merge", file, folder / "shards"], b" of "), (["cache", "verify", file], b" of "),
+        assert b" MiB\x1b" not in on_terminal("cache", "prepare", file, "--shard", f"{shard}/2", "-o", folder / "shards", "-q")
+    for args, word in [(["cache", "merge", file, "--shards", folder / "shards"], b" of "), (["cache", "verify", file], b" of "),
                        (["describe", file], b"] "), (["describe", file, "-n", "150000"], b"of 150,000 records"),
                        (["bench", file, "--repeat", "2", "--batches", "20"], b"of 2 runs")]:
         raw = on_terminal(*args)

@@ -75,7 +75,7 @@ def heavy_config(folder, n_streams, **settings):
 
 
 def quota(daemon):
-    found = json.loads(daemon.ctl("quota", "--json").stdout)
+    found = json.loads(daemon.ctl("streams", "--users", "--json").stdout)
     return {user["uid"]: user for user in found["users"]}
 
 
@@ -144,8 +144,8 @@ def test_programs_hold_nobody_up(folder):
             (folder / "go").touch()
             output = held.communicate(timeout=HANG_S)[0]
             assert held.returncode == 0
-    assert digest == run_digest(folder / "leatd.yaml", "--stream", "numbers", "--no-daemon")
-    assert leat_harness.find_digest(output) == run_digest(folder / "leatd.yaml", "--stream", "held", "--no-daemon")
+    assert digest == run_digest(folder / "leatd.yaml", "numbers", "--no-daemon")
+    assert leat_harness.find_digest(output) == run_digest(folder / "leatd.yaml", "held", "--no-daemon")
 
 
 # ---- containers ----

@@ -132,7 +132,7 @@ def test_stopped(folder):
     """One that is stopped holds nobody up, and goes on where it was."""
     file = folder / "leatd.yaml"
     file.write_text(config(folder))
-    expected = run_digest(file, "--stream", "s", "--epochs", 2)
+    expected = run_digest(file, "s", "--epochs", 2)
     with Daemon(folder, file) as daemon:
         slow = Puller(daemon, "--epochs", 2)
         wait_until(lambda: daemon.sessions(), "it opens the stream")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A stream with the tokenizer of a model has the ids that `leatctl tokenize` gives, whatever runs it.
+"""A stream with the tokenizer of a model has the ids that `leatctl tokenizer encode` gives, whatever runs it.
 
     test_tokenizer.py BIN [PATTERN]
 """
@@ -19,8 +19,8 @@ LENGTH = 64
 
 
 def tokenize(lines, *args):
-    """What `leatctl tokenize` answers to these lines of bytes."""
-    done = subprocess.run([BIN / "leatctl", "tokenize", "--tokenizer", MODEL, *args], input=b"".join(line + b"\n" for line in lines),
+    """What `leatctl tokenizer encode` answers to these lines of bytes."""
+    done = subprocess.run([BIN / "leatctl", "tokenizer", "encode", MODEL, *args], input=b"".join(line + b"\n" for line in lines),
                           capture_output=True, timeout=leat_harness.HANG_S)
     assert done.returncode == 0, done.stderr
     answers = done.stdout.decode().split("\n")[:-1]
@@ -95,7 +95,7 @@ def test_example(folder):
     rows = [json.loads(line) for line in ctl("head", ROOT / "config" / "sentences.yaml", "-n", 3, "--json").stdout.splitlines()]
     assert rows and all(row["input_ids"][0] == 2 and len(row["offset_mapping"]) == 2 * len(row["input_ids"]) for row in rows), rows
     find_digest(ctl("run", ROOT / "config" / "sentences.yaml", "--digest").stdout)
-    described = json.loads(ctl("tokenizer", MODEL, "--json").stdout)
+    described = json.loads(ctl("tokenizer", "show", MODEL, "--json").stdout)
     assert "WordPiece" in described["model"], described
 
 
@@ -117,7 +117,7 @@ def test_lines(folder):
     answers = tokenize([b"the miller", b"", b"\xff\xfe\x80 the", b"the miller"])
     assert answers[0] == answers[3] != "" and answers[1] == "" and answers[2] != ""
     assert tokenize([b"the miller"], "--special")[0].split() == ["2", *answers[0].split(), "3"]
-    command = [BIN / "leatctl", "decode", "--tokenizer", MODEL]
+    command = [BIN / "leatctl", "tokenizer", "decode", MODEL]
     assert subprocess.run([*command, "--skip-special"], input=f"2 {answers[0]} 3".encode(), capture_output=True).stdout == b"the miller\n"
     wanted = {"ids": [2, *map(int, answers[0].split()), 3]}
     done = subprocess.run([*command, "--jsonl"], input=json.dumps({**wanted, "skip_special": True}).encode(), capture_output=True)
@@ -126,7 +126,7 @@ def test_lines(folder):
 
 def test_answers_at_once(folder):
     """A program at the other end of two pipes need not close its own to be answered."""
-    with subprocess.Popen([BIN / "leatctl", "tokenize", "--tokenizer", MODEL], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([BIN / "leatctl", "tokenizer", "encode", MODEL], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         for _ in range(3):
             process.stdin.write(b"the miller\n")
             process.stdin.flush()
@@ -143,18 +143,18 @@ def test_errors(folder):
     good = b'{"t": "a"}\n'
     for given, place in ((b'{"t": 5}\n', "stdin:2: t: "), (b"{}\n", "stdin:2: "), (b'{"t": "a\n', "stdin:2:7: "), (b"[1]\n", "stdin:2: "),
                          (b'{"t": "a", "pair": 1}\n', "stdin:2: pair: "), (b'{"t": "a", "special": 1}\n', "stdin:2: special: ")):
-        status, message = run("tokenize", "--tokenizer", MODEL, "--jsonl", given=good + given)
+        status, message = run("tokenizer", "encode", MODEL, "--jsonl", given=good + given)
         assert status == 3 and place in message, (given, status, message)
     for given in (b"1 2\n1 x\n", b"1\n-1\n", b"1\n99999999999\n"):
-        status, message = run("decode", "--tokenizer", MODEL, given=given)
+        status, message = run("tokenizer", "decode", MODEL, given=given)
         assert status == 3 and "stdin:2:" in message, (given, status, message)
-    status, message = run("decode", "--tokenizer", MODEL, "--jsonl", given=b'{"ids": [1, "2"]}\n')
+    status, message = run("tokenizer", "decode", MODEL, "--jsonl", given=b'{"ids": [1, "2"]}\n')
     assert status == 3 and "stdin:1: ids[1]: " in message, (status, message)
-    assert run("tokenize")[0] == 2 and run("decode")[0] == 2 and run("tokenizer")[0] == 2
-    assert run("tokenize", "--tokenizer", folder / "none")[0] in (1, 3)
+    assert run("tokenizer", "encode")[0] == run("tokenizer", "decode")[0] == run("tokenizer", "show")[0] == run("tokenizer")[0] == 2
+    assert run("tokenizer", "encode", folder / "none")[0] in (1, 3)
     broken = folder / "tokenizer.json"
     broken.write_text('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a"]}}')
-    status, message = run("tokenizer", broken)
+    status, message = run("tokenizer", "show", broken)
     assert status == 3 and f"{broken}:1:" in message and "merges" in message, (status, message)
 
 

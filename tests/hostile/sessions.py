@@ -230,7 +230,7 @@ def main():
             epochs = good.finish()
         status = daemon.status()
         forgets_them(daemon, n_fds)
-        expected = run_digest(folder / "leatd.yaml", "--stream", "good", "--no-daemon", "--epochs", len(epochs))
+        expected = run_digest(folder / "leatd.yaml", "good", "--no-daemon", "--epochs", len(epochs))
         assert expected == epochs[-1][1], "a wrong batch"
     assert not kinds.complaints(daemon.log), kinds.complaints(daemon.log)
     least, turn_s = tell_pace(alone, epochs[n_alone:], status)

@@ -441,7 +441,7 @@ class TestErrors:
             digest, n_rows = stream.native.digest, [batch.n_rows for batch in stream]
             assert (set(n_rows), stream.batch_size) == ({10}, 10)
             (tmp_path / "leatd.yaml").write_text(config.replace("batch_size: 10 }", "batch_size: 20 }"))
-            assert daemon.ctl("reload", "--wait").returncode == 0
+            assert daemon.ctl("reload").returncode == 0
             while 20 not in n_rows:
                 n_rows = [batch.n_rows for batch in stream]
             assert (stream.batch_size, stream.schema["m"]) == (20, ("float32", (-1,)))

@@ -66,18 +66,18 @@ def answers_of(done, n_wanted):
 def encode(file, cases, **keywords):
     """The answers to cases {"t", "pair"?, "special"?}: {"ids", "type_ids", "off"}."""
     asked = [{**{key: case[key] for key in ("t", "pair", "special") if key in case}, "type_ids": True, "off": True} for case in cases]
-    return answers_of(run(["tokenize", "--tokenizer", file, "--jsonl"], json_lines(asked), **keywords), len(cases))
+    return answers_of(run(["tokenizer", "encode", file, "--jsonl"], json_lines(asked), **keywords), len(cases))
 
 
 def encode_ids(file, texts, special=False, **keywords):
     """Only the ids of texts: the way that computes nothing else."""
     asked = [{"t": text, "special": True} if special else {"t": text} for text in texts]
-    return [answer["ids"] for answer in answers_of(run(["tokenize", "--tokenizer", file, "--jsonl"], json_lines(asked), **keywords), len(texts))]
+    return [answer["ids"] for answer in answers_of(run(["tokenizer", "encode", file, "--jsonl"], json_lines(asked), **keywords), len(texts))]
 
 
 def encode_lines(file, lines, special=False, **keywords):
     """The ids of lines of bytes, which need not be UTF-8."""
-    done = run(["tokenize", "--tokenizer", file, *(["--special"] if special else [])], b"".join(line + b"\n" for line in lines), **keywords)
+    done = run(["tokenizer", "encode", file, *(["--special"] if special else [])], b"".join(line + b"\n" for line in lines), **keywords)
     found = done.stdout.decode().split("\n")[:-1]
     if len(found) != len(lines):
         raise Failed(0, f"{len(found)} lines of ids for {len(lines)} lines of text")
@@ -87,7 +87,7 @@ def encode_lines(file, lines, special=False, **keywords):
 def decode(file, cases, **keywords):
     """The texts of cases {"ids", "skip_special"?}."""
     asked = [{key: case[key] for key in ("ids", "skip_special") if key in case} for case in cases]
-    return [answer["t"] for answer in answers_of(run(["decode", "--tokenizer", file, "--jsonl"], json_lines(asked), **keywords), len(cases))]
+    return [answer["t"] for answer in answers_of(run(["tokenizer", "decode", file, "--jsonl"], json_lines(asked), **keywords), len(cases))]
 
 
 def first_difference(found, wanted):

@@ -58,7 +58,7 @@ class Oracle:
             self.tokenizer = tokenizers.Tokenizer.from_str(text)
 
     def encode(self, case):
-        """The answer as `leatctl tokenize --jsonl` gives it."""
+        """The answer as `leatctl tokenizer encode --jsonl` gives it."""
         with judging():
             found = self.tokenizer.encode(case["t"], case.get("pair"), add_special_tokens=bool(case.get("special")))
         return {"ids": found.ids, "type_ids": found.type_ids, "off": [list(pair) for pair in found.offsets]}

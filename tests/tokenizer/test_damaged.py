@@ -24,7 +24,7 @@ def attempt(file, data):
     """None if it loads and encodes; else the message. A crash fails the test."""
     file.write_bytes(data)
     try:
-        leat_tokenize.run(["tokenize", "--tokenizer", file, "--special"], b"Hello <s> the  1234\nabc\n", cpu_s=20 * SLOW)
+        leat_tokenize.run(["tokenizer", "encode", file, "--special"], b"Hello <s> the  1234\nabc\n", cpu_s=20 * SLOW)
         return None
     except Failed as failed:
         assert not failed.is_crash, f"crash: {failed}"
@@ -234,7 +234,7 @@ def test_other_files(folder):
         must_refuse(file, data, f"{data[:12]!r}")
     for path in (folder / "nowhere.json", folder):
         try:
-            leat_tokenize.run(["tokenize", "--tokenizer", path])
+            leat_tokenize.run(["tokenizer", "encode", path])
         except Failed as failed:
             assert not failed.is_crash and str(path) in failed.message, failed
         else:

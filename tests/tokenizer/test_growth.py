@@ -34,7 +34,7 @@ def charsmap(byte, content):
 
 def check(file, command, asked):
     """leatctl refuses it, and did not have much memory."""
-    done = subprocess.Popen([str(BIN / "leatctl"), command, "--tokenizer", str(file), "--jsonl"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    done = subprocess.Popen([str(BIN / "leatctl"), "tokenizer", command, str(file), "--jsonl"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         done.stdin.write(json.dumps(asked).encode() + b"\n")
         done.stdin.close()
@@ -64,12 +64,12 @@ def test_normalizers(folder):
     for normalizer in normalizers():
         file = write(folder, normalizer=normalizer)
         for asked in ({"t": text}, {"t": text, "off": True}):
-            check(file, "tokenize", asked)
+            check(file, "encode", asked)
 
 
 def test_a_form_of_unicode(folder):
     """U+FDFA becomes 18 characters."""
-    check(write(folder, normalizer={"type": "NFKD"}), "tokenize", {"t": "\ufdfa" * 34_000_000})
+    check(write(folder, normalizer={"type": "NFKD"}), "encode", {"t": "\ufdfa" * 34_000_000})
 
 
 def test_decoders(folder):

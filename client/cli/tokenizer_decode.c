@@ -1,4 +1,5 @@
-/* decode.c: `leatctl decode`: a line of token ids in, the text that they stand for out. */
+/* tokenizer_decode.c: `leatctl tokenizer decode`: a line of token ids in, the text that they stand
+ * for out. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +10,9 @@
 #include "client/cli/error_json.h"
 #include "client/cli/json_request.h"
 #include "client/cli/line_input.h"
-#include "client/cli/tokenizer.h"
 #include "pipeline/tokenizer/tokenizer.h"
 
-struct decode {
+struct decoder {
     const struct leat_cli_arguments *arguments;
     struct leat_tokenizer *tokenizer;
     struct leat_json *json;
@@ -23,7 +23,7 @@ struct decode {
     struct leat_text out;
 };
 
-static int add_id(struct decode *self, int32_t id, struct leat_error *err) {
+static int add_id(struct decoder *self, int32_t id, struct leat_error *err) {
     if (self->n_ids == self->capacity) {
         size_t capacity = self->capacity ? 2 * self->capacity : 1024;
         int32_t *ids = reallocarray(self->ids, capacity, sizeof(*ids));
@@ -54,7 +54,7 @@ static int bad_id(const char *line, const char *word, const char *end, struct le
     return -EINVAL;
 }
 
-static int read_ids(struct decode *self, const char *line, size_t n, struct leat_error *err) {
+static int read_ids(struct decoder *self, const char *line, size_t n, struct leat_error *err) {
     const char *at = line, *end = line + n;
     int r = 0;
 
@@ -78,7 +78,7 @@ static int read_ids(struct decode *self, const char *line, size_t n, struct leat
 
 /* ---- JSON */
 
-static int read_array(struct decode *self, struct leat_json_node array, struct leat_error *err) {
+static int read_array(struct decoder *self, struct leat_json_node array, struct leat_error *err) {
     struct leat_json_iterator iterator;
     struct leat_json_node item;
     size_t index = 0;
@@ -98,7 +98,7 @@ static int read_array(struct decode *self, struct leat_json_node array, struct l
     return r;
 }
 
-static int read_request(struct decode *self, const char *line, size_t n, struct leat_error *err) {
+static int read_request(struct decoder *self, const char *line, size_t n, struct leat_error *err) {
     struct leat_json_node object, ids;
     int r = leat_cli_request_parse(self->json, line, n, &object, err);
 
@@ -111,7 +111,7 @@ static int read_request(struct decode *self, const char *line, size_t n, struct 
 
 /* ---- lines */
 
-static int print(struct decode *self, const char *text, size_t n, struct leat_error *err) {
+static int print(struct decoder *self, const char *text, size_t n, struct leat_error *err) {
     struct leat_text *out = &self->out;
 
     out->n_bytes = 0;
@@ -130,7 +130,7 @@ static int print(struct decode *self, const char *text, size_t n, struct leat_er
     return 0;
 }
 
-static int answer(struct decode *self, const char *line, size_t n_line, struct leat_error *err) {
+static int answer(struct decoder *self, const char *line, size_t n_line, struct leat_error *err) {
     char *text = NULL;
     size_t n_text;
     int r;
@@ -151,15 +151,13 @@ static int answer(struct decode *self, const char *line, size_t n_line, struct l
     return r;
 }
 
-int leat_cli_decode(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    struct decode self = {.arguments = arguments, .lines = {.fd = STDIN_FILENO}};
+int leat_cli_tokenizer_decode(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct decoder self = {.arguments = arguments, .lines = {.fd = STDIN_FILENO}};
     const char *line;
     size_t n_line;
     int r;
 
-    if (!arguments->tokenizer)
-        return leat_cli_tokenizer_missing("decode", err);
-    r = leat_cli_tokenizer_open(arguments, &self.tokenizer, err);
+    r = leat_tokenizer_open(arguments->operand, NULL, &self.tokenizer, err);
     if (r == 0 && leat_json_new(1 << 16, &self.json) < 0)
         r = leat_error_oom(err);
     while (r == 0 && (r = leat_cli_lines_next(&self.lines, &line, &n_line, err)) > 0)

@@ -1,14 +1,14 @@
-/* quota.c: `leatctl quota`: what each user has taken of the daemon, a row for each. */
-#include <errno.h>
+/* users.c: `leatctl streams --users`: what each user has taken of the daemon, a row for each. */
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/commands.h"
 #include "client/cli/control.h"
 #include "client/cli/grid.h"
+#include "client/cli/members.h"
+#include "client/cli/streams.h"
 #include "client/cli/units.h"
 
 /* Columns of the table; what a charge is called comes from the daemon. */
@@ -113,28 +113,24 @@ static void add_json(struct leat_text *text, const Leat__QuotaReply *quota) {
     leat_text_add(text, "]}\n");
 }
 
-int leat_cli_quota(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+int leat_cli_streams_users(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__Empty empty = LEAT__EMPTY__INIT;
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     struct leat_text text = {.data = NULL};
-    Leat__ControlReply *reply = NULL;
-    bool is_unreachable = false;
-    int r;
+    Leat__ControlReply *reply;
+    int status;
 
     request.verb_case = LEAT__CONTROL_REQUEST__VERB_QUOTA;
     request.quota = &empty;
-    r = leat_cli_control(NULL, &request, LEAT_CLI_CONTROL_TIMEOUT_MS, &reply, &is_unreachable, err);
-    if (r < 0)
-        return is_unreachable ? LEAT_CLI_UNREACHABLE : LEAT_CLI_FAILURE;
-    if (reply->verb_case == LEAT__CONTROL_REPLY__VERB_QUOTA && arguments->json)
+    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_QUOTA,
+                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
+    if (!reply)
+        return status;
+    if (arguments->json)
         add_json(&text, reply->quota);
-    else if (reply->verb_case == LEAT__CONTROL_REPLY__VERB_QUOTA)
-        add_text(&text, reply->quota);
     else
-        leat_error_set(err, -EPROTO, "the daemon answered something else");
-    if (text.data)
-        (void)fwrite(text.data, 1, text.n_bytes, stdout);
-    free(text.data);
+        add_text(&text, reply->quota);
+    leat_cli_print(&text);
     leat__control_reply__free_unpacked(reply, NULL);
-    return err->code ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
+    return LEAT_CLI_OK;
 }

@@ -1,7 +1,4 @@
-/* tokenizer.c: `leatctl tokenizer`: what a tokenizer is made of; and opening one by an option. */
-#include "client/cli/tokenizer.h"
-
-#include <errno.h>
+/* tokenizer_show.c: `leatctl tokenizer show`: what a tokenizer is made of. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,18 +6,6 @@
 #include "client/cli/commands.h"
 #include "client/cli/error_json.h"
 #include "pipeline/tokenizer/tokenizer.h"
-
-int leat_cli_tokenizer_open(const struct leat_cli_arguments *arguments,
-                            struct leat_tokenizer **ret_tokenizer, struct leat_error *err) {
-    return leat_tokenizer_open(arguments->tokenizer, NULL, ret_tokenizer, err);
-}
-
-int leat_cli_tokenizer_missing(const char *command, struct leat_error *err) {
-    leat_error_set(err, -EINVAL,
-                   "leatctl %s: --tokenizer is missing: say which tokenizer (leatctl %s --help)",
-                   command, command);
-    return LEAT_CLI_USAGE;
-}
 
 /* "load time" as a key: load_time. */
 static void add_key(struct leat_text *text, const char *name, size_t n) {
@@ -66,7 +51,7 @@ static int describe(const struct leat_tokenizer *tokenizer, bool as_json, struct
     return 0;
 }
 
-int leat_cli_tokenizer(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+int leat_cli_tokenizer_show(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_tokenizer *tokenizer = NULL;
     int r = leat_tokenizer_open(arguments->operand, NULL, &tokenizer, err);
 

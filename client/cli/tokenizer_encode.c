@@ -1,5 +1,5 @@
-/* tokenize.c: `leatctl tokenize`: a line in, its token ids out. One text is in memory at a time,
- * and what was printed goes out before the next read waits.
+/* tokenizer_encode.c: `leatctl tokenizer encode`: a line in, its token ids out. One text is in
+ * memory at a time, and what was printed goes out before the next read waits.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,13 +11,12 @@
 #include "client/cli/error_json.h"
 #include "client/cli/json_request.h"
 #include "client/cli/line_input.h"
-#include "client/cli/tokenizer.h"
 #include "pipeline/tokenizer/tokenizer.h"
 
 #define NUMBER_BYTES 12 /* of a number and what stands around it, at most */
 #define RANGE_BYTES  26
 
-struct tokenize {
+struct encoder {
     const struct leat_cli_arguments *arguments;
     struct leat_tokenizer *tokenizer;
     struct leat_tokenizer_context *context;
@@ -96,7 +95,7 @@ static void add_json(struct leat_text *out, const struct request *request,
     leat_text_add(out, "]}\n");
 }
 
-static int print(struct tokenize *self, const struct request *request,
+static int print(struct encoder *self, const struct request *request,
                  const struct leat_encoding *encoding, struct leat_error *err) {
     struct leat_text *out = &self->out;
 
@@ -116,7 +115,7 @@ static int print(struct tokenize *self, const struct request *request,
 
 /* ---- in */
 
-static int read_request(struct tokenize *self, const char *line, size_t n_line,
+static int read_request(struct encoder *self, const char *line, size_t n_line,
                         struct request *request, struct leat_error *err) {
     struct leat_json_node object, text, pair;
     int r = leat_cli_request_parse(self->json, line, n_line, &object, err);
@@ -139,7 +138,7 @@ static int read_request(struct tokenize *self, const char *line, size_t n_line,
     return 0;
 }
 
-static int encode(struct tokenize *self, const struct request *request,
+static int encode(struct encoder *self, const struct request *request,
                   const struct leat_encoding **ret_encoding, struct leat_error *err) {
     const struct leat_encode_options options = {
         .adds_special_tokens = request->special,
@@ -155,7 +154,7 @@ static int encode(struct tokenize *self, const struct request *request,
                                  &n_encodings, err);
 }
 
-static int answer(struct tokenize *self, const char *line, size_t n_line, struct leat_error *err) {
+static int answer(struct encoder *self, const char *line, size_t n_line, struct leat_error *err) {
     const struct leat_cli_arguments *arguments = self->arguments;
     struct request request = {.text = line,
                               .n_text = n_line,
@@ -174,7 +173,7 @@ static int answer(struct tokenize *self, const char *line, size_t n_line, struct
     return print(self, &request, encoding, err);
 }
 
-static int answer_all(struct tokenize *self, struct leat_error *err) {
+static int answer_all(struct encoder *self, struct leat_error *err) {
     const char *line;
     size_t n_line;
     int r = 0;
@@ -184,8 +183,8 @@ static int answer_all(struct tokenize *self, struct leat_error *err) {
     return r;
 }
 
-static int open_all(struct tokenize *self, struct leat_error *err) {
-    int r = leat_cli_tokenizer_open(self->arguments, &self->tokenizer, err);
+static int open_all(struct encoder *self, struct leat_error *err) {
+    int r = leat_tokenizer_open(self->arguments->operand, NULL, &self->tokenizer, err);
 
     if (r == 0 && (leat_tokenizer_context_new(self->tokenizer, &self->context) < 0 ||
                    leat_json_new(1 << 16, &self->json) < 0))
@@ -193,12 +192,10 @@ static int open_all(struct tokenize *self, struct leat_error *err) {
     return r;
 }
 
-int leat_cli_tokenize(const struct leat_cli_arguments *arguments, struct leat_error *err) {
-    struct tokenize self = {.arguments = arguments, .lines = {.fd = STDIN_FILENO}};
+int leat_cli_tokenizer_encode(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct encoder self = {.arguments = arguments, .lines = {.fd = STDIN_FILENO}};
     int r;
 
-    if (!arguments->tokenizer)
-        return leat_cli_tokenizer_missing("tokenize", err);
     r = open_all(&self, err);
     if (r == 0)
         r = answer_all(&self, err);

@@ -1,0 +1,81 @@
+/* kick.c: `leatctl kick`: ends sessions of trainers. */
+#include <errno.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/commands.h"
+#include "client/cli/control.h"
+#include "client/cli/members.h"
+#include "pipeline/spec/bind.h"
+
+static int take_number(const char *text, const char *what, int64_t max, uint64_t *ret_number,
+                       struct leat_error *err) {
+    int64_t number;
+
+    if (leat_parse_int(text, strlen(text), &number) < 0 || number < 0 || number > max)
+        return leat_error_set(err, -EINVAL, "leatctl kick: \"%.64s\" is no %s", text, what);
+    *ret_number = (uint64_t)number;
+    return 0;
+}
+
+static int take_user(const char *name, Leat__KickRequest *kick, struct leat_error *err) {
+    const struct passwd *entry = getpwnam(name);
+    uint64_t uid = entry ? entry->pw_uid : 0;
+
+    if (!entry && take_number(name, "user, nor the number of one", UINT32_MAX - 1, &uid, err) < 0)
+        return err->code;
+    kick->has_uid = true;
+    kick->uid = (uint32_t)uid;
+    return 0;
+}
+
+static int fill_request(const struct leat_cli_arguments *arguments, Leat__KickRequest *kick,
+                        struct leat_error *err) {
+    if (arguments->operand &&
+        take_number(arguments->operand, "number of a session", INT64_MAX, &kick->session, err) < 0)
+        return LEAT_CLI_USAGE;
+    if (arguments->user && take_user(arguments->user, kick, err) < 0)
+        return LEAT_CLI_USAGE;
+    kick->pid = (uint32_t)arguments->pid.value;
+    if (arguments->stream)
+        kick->stream = (char *)(uintptr_t)arguments->stream;
+    if (arguments->reason)
+        kick->reason = (char *)(uintptr_t)arguments->reason;
+    if (kick->session || kick->has_uid || kick->pid || kick->stream[0])
+        return LEAT_CLI_OK;
+    leat_error_set(err, -EINVAL,
+                   "leatctl kick: whom? Give SESSION, --pid, --user or --stream (leatctl kick "
+                   "--help)");
+    return LEAT_CLI_USAGE;
+}
+
+static void add_kicked(struct leat_text *text, const Leat__KickReply *kick, bool as_json) {
+    leat_text_add(text, as_json ? "{\"sessions\": [" : "");
+    for (size_t i = 0; i < kick->n_sessions; i++)
+        leat_text_add(text, as_json ? "%s%" PRIu64 : "%ssession %" PRIu64 " ended\n",
+                      as_json && i ? ", " : "", kick->sessions[i]);
+    leat_text_add(text, as_json ? "]}\n" : "");
+}
+
+int leat_cli_kick(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    Leat__KickRequest kick = LEAT__KICK_REQUEST__INIT;
+    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+    struct leat_text text = {.data = NULL};
+    Leat__ControlReply *reply;
+    int status = fill_request(arguments, &kick, err);
+
+    if (status != LEAT_CLI_OK)
+        return status;
+    request.verb_case = LEAT__CONTROL_REQUEST__VERB_KICK;
+    request.kick = &kick;
+    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_KICK,
+                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
+    if (!reply)
+        return status;
+    add_kicked(&text, reply->kick, arguments->json);
+    leat_cli_print(&text);
+    leat__control_reply__free_unpacked(reply, NULL);
+    return LEAT_CLI_OK;
+}
