@@ -70,7 +70,7 @@ static int adopt_all(struct leat_daemon *daemon, struct leat_error *err) {
     return r < 0 ? r : n;
 }
 
-static int default_directory(char *buffer, size_t size, struct leat_error *err) {
+int leat_endpoints_directory(char *buffer, size_t size, struct leat_error *err) {
     const char *runtime = getenv("RUNTIME_DIRECTORY"), *user = getenv("XDG_RUNTIME_DIR");
 
     if (runtime && runtime[0])
@@ -118,7 +118,7 @@ static int bind_one(struct leat_daemon *daemon, int i, struct leat_error *err) {
         leat_configuration_blame(daemon->settings, name, err);
         return r;
     }
-    if (!directory && default_directory(fallback, sizeof(fallback), err) < 0)
+    if (!directory && leat_endpoints_directory(fallback, sizeof(fallback), err) < 0)
         return err->code;
     (void)snprintf(path, sizeof(path), "%s/%s.sock", directory ? directory : fallback,
                    endpoints[i].name);

@@ -4,6 +4,9 @@
 
 #include "daemon/daemon.h"
 
+/* Where sockets are made if nobody says where: $RUNTIME_DIRECTORY, /run/leat or
+ * $XDG_RUNTIME_DIR/leat. */
+int leat_endpoints_directory(char *buffer, size_t size, struct leat_error *err);
 /* Makes all listeners, without accepting yet. May block. */
 int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err);
 /* Accepts from here on. */

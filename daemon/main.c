@@ -13,6 +13,7 @@
 #include "daemon/options.h"
 #include "daemon/process.h"
 #include "daemon/reference.h"
+#include "daemon/start/reload_ask.h"
 #include "daemon/start/retry.h"
 
 #define EXIT_STUCK EXIT_SUCCESS /* a job hangs on its storage: that is no reason to fail a stop */
@@ -82,6 +83,15 @@ static int check_config(const struct leat_daemon_options *options) {
     return EXIT_SUCCESS;
 }
 
+/* The daemon logs it itself. */
+static int complain_reload(const struct leat_error *err) {
+    char text[LEAT_ERROR_PRINT_MAX];
+
+    (void)leat_error_print(err, text, sizeof(text));
+    (void)fprintf(stderr, "leatd: %s\n", text);
+    return err->file[0] ? EX_CONFIG : EXIT_FAILURE;
+}
+
 static int print_reference(void) {
     struct leat_text text = {.data = NULL};
     bool is_whole;
@@ -133,5 +143,8 @@ int main(int argc, char **argv) {
     }
     if (options.wants_reference)
         return print_reference();
+    if (options.asks_reload)
+        return leat_reload_ask(options.daemon.socket_dir, &err) < 0 ? complain_reload(&err)
+                                                                    : EXIT_SUCCESS;
     return options.checks_config ? check_config(&options.daemon) : serve(&options.daemon);
 }

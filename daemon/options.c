@@ -15,6 +15,7 @@ static const struct option long_options[] = {
     {"no-fuse", no_argument, NULL, 'F'},
     {"events", optional_argument, NULL, 'E'},
     {"reference", no_argument, NULL, 'R'},
+    {"reload", no_argument, NULL, 'r'},
     {"end-with", required_argument, NULL, 'e'},
     {"version", no_argument, NULL, 'V'},
     {"help", no_argument, NULL, 'h'},
@@ -45,6 +46,9 @@ const char *leat_options_help(void) {
            "                         be left out: streams are those that trainers describe\n"
            "      --events[=FORM]    print what it may log and what is to be done then, and end;\n"
            "                         FORM: text, markdown, or catalog (of the journal)\n"
+           "      --reload           have the daemon whose sockets are in DIR read its "
+           "configuration\n"
+           "                         anew, wait for it, and end: 0, or 78 if that is refused\n"
            "      --reference        print settings, events and metrics as JSON, and end\n"
            "  -V, --version\n"
            "  -h, --help\n"
@@ -123,6 +127,9 @@ static int take(struct leat_options *options, int option, char **argv, struct le
     case 'R':
         options->wants_reference = true;
         return 0;
+    case 'r':
+        options->asks_reload = true;
+        return 0;
     case 'F':
         options->daemon.is_unfused = true;
         return 0;
@@ -159,7 +166,7 @@ int leat_options_parse(struct leat_options *options, int argc, char **argv,
         r = leat_error_set(err, -EINVAL, "--end-with wants a --socket-dir of its own");
     if (r == 0 && !options->daemon.config_file && !options->daemon.end_with &&
         !options->wants_help && !options->wants_version && !options->wants_events &&
-        !options->wants_reference)
+        !options->wants_reference && !options->asks_reload)
         r = leat_error_set(err, -EINVAL, "which settings? Give --config FILE");
     return r;
 }

@@ -8,7 +8,7 @@
 
 struct leat_options {
     struct leat_daemon_options daemon;
-    bool checks_config, wants_help, wants_version, wants_events, wants_reference;
+    bool checks_config, asks_reload, wants_help, wants_version, wants_events, wants_reference;
     enum leat_reference_form form; /* of events */
 };
 

@@ -200,6 +200,25 @@ def test_install(folder):
     machine.write("/etc/leat/leatd.yaml", CONFIG)
     machine.run("systemctl", "restart", "leatd")
     assert machine.run(*machine.train(0, 1)).startswith("epoch 0 28 ")
+    machine.run("sh", "-c", "! command -v leatctl")
+    expect_reload(machine)
+
+
+def expect_reload(machine):
+    """By systemctl, which waits: of a file that is wrong it fails, and all stays."""
+    pid = machine.main_pid()
+    machine.write("/etc/leat/leatd.yaml", CONFIG.replace("titanic:", "second:", 1))
+    machine.run("systemctl", "reload", "leatd")
+    assert "no stream" in machine.run(*machine.train(0, 1), check=False)
+    machine.write("/etc/leat/leatd.yaml", CONFIG)
+    machine.run("systemctl", "reload", "leatd")
+    for wrong in (CONFIG.replace("workers", "worker"), ""):
+        machine.write("/etc/leat/leatd.yaml", wrong)
+        machine.run("sh", "-c", "! systemctl reload leatd")
+        assert machine.states() == ["active"] * 4 and machine.main_pid() == pid
+        assert machine.run(*machine.train(0, 1)).startswith("epoch 0 28 ")
+    machine.write("/etc/leat/leatd.yaml", CONFIG)
+    machine.run("systemctl", "reload", "leatd")
 
 
 def test_companions(folder):
@@ -234,6 +253,33 @@ def test_trainer(folder):
     assert len(lines) > 2 and lines[:-1] == undisturbed[:len(lines) - 1], (lines[-3:], len(undisturbed))
     found = re.fullmatch(r"longest_ms \d+ lost (\d+) back \1", lines[-1])
     assert found and int(found[1]) >= 5, lines[-1]
+
+
+def expect_refused(machine, pid, release, package, *words):
+    said = machine.apt("install", package)
+    assert all(word in said for word in (*words, "leatd.service was NOT restarted")), said
+    assert machine.version() == f"ii  0.1.0-{release}", machine.version()
+    assert machine.main_pid() == pid and machine.states() == ["active"] * 4
+
+
+def test_refused(folder):
+    """An upgrade whose daemon would refuse the configuration keeps the one that runs, and says why."""
+    machine = booted()
+    pid = machine.main_pid()
+    trainer = machine.start(*machine.train(PACE_US, 0))
+    wait_until(lambda: machine.n_sessions() == 1, "a session")
+    machine.write("/etc/leat/leatd.yaml", CONFIG.replace("workers", "worker"))
+    expect_refused(machine, pid, 2, packages.other, '/etc/leat/leatd.yaml:1:1: unknown key "worker"',
+                   "then: systemctl restart leatd.socket ")
+    machine.write("/etc/leat/leatd.yaml", CONFIG)
+    machine.run("chmod", "600", "/etc/leat/leatd.yaml")  # the daemon's user may not read it
+    expect_refused(machine, pid, 1, packages.first["leatd"], "/etc/leat/leatd.yaml: Permission denied")
+    machine.run("chmod", "644", "/etc/leat/leatd.yaml")
+    assert trainer.poll() is None
+    machine.around(trainer, lambda: machine.apt("install", packages.next["leatd"]))
+    machine.apt("install", packages.first["leatd"])
+    os.kill(list(children(trainer.pid))[-1], signal.SIGTERM)
+    assert trainer.wait(HANG_S) == 0
 
 
 def test_choices(folder):
