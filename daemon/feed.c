@@ -315,12 +315,8 @@ static bool is_starved(const struct leat_feed *feed) {
 
 /* What is ready goes to those who wait for it. Only then does it show if a slot is missing. */
 static void serve(struct leat_feed *feed) {
-    bool is_hungry = feed->hub_run.n_hungry > 0;
-
     while (feed->hub_run.n_hungry > 0 && leat_feed_pull(feed))
         ;
-    if (is_hungry && feed->hub_run.n_hungry == 0)
-        leat_feed_tuner_set_starved(feed, false, leat_daemon_now_ns());
     leat_hub_set_starved(&feed->hub_run, is_starved(feed));
     leat_share_act(feed->share);
 }

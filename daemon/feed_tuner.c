@@ -8,6 +8,7 @@
 #include "daemon/daemon.h"
 #include "daemon/feed.h"
 #include "daemon/process.h"
+#include "daemon/session.h"
 
 #define BLOCKS_OF_INTERVAL 8 /* at least, or: */
 #define INTERVALS_MAX      20
@@ -192,8 +193,17 @@ void leat_feed_tuner_start(struct leat_feed *feed, const struct leat_feed_kept *
 
 /* ---- measuring ---- */
 
-void leat_feed_tuner_set_starved(struct leat_feed *feed, bool is_starved, uint64_t now_ns) {
+static bool is_waited_for(const struct leat_feed *feed) {
+    const struct leat_hub_session *hub = feed->hub_run.sessions;
+
+    while (hub && !leat_session_of(hub)->wait_start_ns)
+        hub = hub->next_session;
+    return hub != NULL;
+}
+
+void leat_feed_tuner_note_waits(struct leat_feed *feed, uint64_t now_ns) {
     struct leat_feed_tuner *self = &feed->tuner;
+    bool is_starved = is_waited_for(feed);
 
     if (self->is_starved == is_starved)
         return;
@@ -271,6 +281,7 @@ void leat_feed_tuner_step(struct leat_feed *feed) {
             BLOCKS_OF_INTERVAL &&
         now_ns - self->start_ns < UINT64_C(1) * INTERVALS_MAX * LEAT_TUNER_INTERVAL_NS)
         return;
+    leat_feed_tuner_note_waits(feed, now_ns); /* trainers may have come and gone */
     measure(feed, &stats, now_ns, &sample);
     begin_interval(self, &stats, now_ns);
     n_decisions = self->tuner.n_decisions;

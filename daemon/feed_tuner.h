@@ -41,7 +41,8 @@ void leat_feed_tuner_look(const struct leat_tuner_store *store, const struct lea
 void leat_feed_tuner_start(struct leat_feed *feed, const struct leat_feed_kept *kept);
 /* Often. */
 void leat_feed_tuner_step(struct leat_feed *feed);
-/* The trainer waits, and nothing is ready; or not any more. */
-void leat_feed_tuner_set_starved(struct leat_feed *feed, bool is_starved, uint64_t now_ns);
+/* A trainer of its began to wait for a batch, or does not any more. One that is at the end of an
+ * epoch, and has not begun the next, wants none. */
+void leat_feed_tuner_note_waits(struct leat_feed *feed, uint64_t now_ns);
 /* The run ends. */
 void leat_feed_tuner_end(struct leat_feed *feed);

@@ -67,20 +67,19 @@ static void end_hold(struct leat_session *session, uint64_t now_ns) {
 }
 
 static void count_wait(struct leat_session *session, bool is_waiting) {
-    struct leat_hub_run *run = session->hub.run;
     uint64_t now_ns;
 
     if (is_waiting == (session->wait_start_ns != 0))
         return;
     now_ns = leat_daemon_now_ns();
-    if (run)
-        leat_feed_tuner_set_starved(leat_feed_of(run), run->n_hungry > 0, now_ns);
     if (is_waiting) {
         session->stream->totals.n_waits++;
         session->wait_start_ns = now_ns;
     } else {
         end_wait(session, now_ns);
     }
+    if (session->hub.run)
+        leat_feed_tuner_note_waits(leat_feed_of(session->hub.run), now_ns);
 }
 
 static void end_idle(struct leat_session *session, uint64_t now_ns) {
