@@ -34,6 +34,9 @@ static void add_reading(struct leat_text *text, const struct leat_reading *readi
         leat_text_add(text, ",\"is_own\":%s,\"is_other\":%s,",
                       stream->owner == LEAT_OWNER_TRAINER ? "true" : "false",
                       stream->owner == LEAT_OWNER_OTHER ? "true" : "false");
+        leat_text_add(text, "\"verdict\":");
+        leat_text_add_json(text, stream->verdict, strlen(stream->verdict));
+        leat_text_add(text, ",");
         add_figures(text, LEAT_METER_STREAM, &stream->figures);
         leat_text_add(text, "}");
     }

@@ -371,7 +371,8 @@ bool leat_looks_facts(const struct leat_daemon *daemon, const struct leat_daemon
     ret_facts->host[sizeof(ret_facts->host) - 1] = '\0';
     *facts =
         (struct leat_verdict_facts){.stages = ret_facts->stages, .trainers = ret_facts->trainers};
-    if (!looks || looks->n == 0)
+    if (!looks || looks->n == 0 ||
+        (!is_fresh && minus(now.at_ns, look_back(looks, 0)->at_ns) > 3 * LEAT_LOOK_NS))
         return false;
     if (is_fresh) {
         look_at_all(daemon, &now);

@@ -48,6 +48,7 @@ struct leat_looks_facts {
 };
 
 /* What happened in about the last so many nanoseconds, or since its run began; is_fresh: up to now,
- * else up to the latest look, which costs less. False: nothing was looked at yet. */
+ * else up to the latest look, which costs less. False: nothing was looked at yet,
+ * or not lately. */
 bool leat_looks_facts(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
                       uint64_t interval_ns, bool is_fresh, struct leat_looks_facts *ret_facts);

@@ -15,7 +15,8 @@
 
 #define LEAT_READING_MAX_STREAMS 24 /* that are told by their names; the others as one: */
 #define LEAT_READING_OTHER       "other"
-#define LEAT_READING_MAX_STAGES  20 /* of a stream; the last has what there is besides */
+#define LEAT_READING_MAX_STAGES  20  /* of a stream; the last has what there is besides */
+#define LEAT_READING_VERDICT     512 /* of the line that says what bounds a stream */
 #define LEAT_READING_STAGE_NAME  (LEAT_NAME_MAX + 8)
 
 enum leat_stream_owner {
@@ -44,6 +45,7 @@ struct leat_stage_reading {
 struct leat_stream_reading {
     char name[LEAT_NAME_MAX + 1];
     enum leat_stream_owner owner;
+    char verdict[LEAT_READING_VERDICT + 1]; /* what bounds it, see verdict_text.h; "": nothing */
     struct leat_stream_figures {
 #define LEAT_METER_IN_DAEMON(member)
 #define LEAT_METER_IN_STREAM(member) uint64_t member;

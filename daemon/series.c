@@ -11,11 +11,14 @@
 
 #include "daemon/daemon.h"
 #include "daemon/feed.h"
+#include "daemon/look.h"
 #include "daemon/process.h"
 #include "daemon/session.h"
 #include "daemon/stats.h"
+#include "daemon/verdict_text.h"
 
-#define OTHERS "others"
+#define OTHERS     "others"
+#define VERDICT_NS UINT64_C(10000000000) /* that the verdict on a stream is of */
 
 struct leat_one_series {
     struct leat_one_series *next;
@@ -182,6 +185,7 @@ static void grow(enum leat_meter_scope scope, void *told, const void *last, cons
 }
 
 static void clear_gauges(struct leat_stream_reading *told) {
+    told->verdict[0] = '\0';
     for (const struct leat_meter *meter = leat_meters; meter->name; meter++)
         if (meter->scope == LEAT_METER_STREAM && meter->kind == LEAT_METER_GAUGE)
             *leat_meter_at(meter, &told->figures) = 0;
@@ -289,6 +293,26 @@ static bool sum_up(const struct leat_daemon *daemon, const struct leat_daemon_st
     return true;
 }
 
+/* Of several streams of that name, of one that is being read. */
+static void add_verdict(const struct leat_daemon *daemon, const struct leat_daemon_stream *first,
+                        struct leat_stream_reading *told) {
+    struct leat_looks_facts facts;
+    struct leat_text line = {.data = NULL};
+    struct leat_verdict verdict;
+
+    for (const struct leat_daemon_stream *stream = first; stream && line.n_bytes == 0;
+         stream = stream->next) {
+        if (stream->is_own != first->is_own || strcmp(stream->name, first->name) != 0 ||
+            !leat_looks_facts(daemon, stream, VERDICT_NS, false, &facts))
+            continue;
+        leat_verdict_make(&facts.facts, &verdict);
+        leat_verdict_line(&facts.facts, &verdict, &line);
+    }
+    if (line.n_bytes > 0 && !line.failed)
+        (void)snprintf(told->verdict, sizeof(told->verdict), "%s", line.data);
+    free(line.data);
+}
+
 /* Before any place is given away. */
 static void mark_used(struct leat_series *series, const struct leat_daemon *daemon) {
     for (struct leat_one_series *one = series->first; one; one = one->next)
@@ -349,6 +373,8 @@ static uint64_t look(struct leat_series *series, const struct leat_daemon *daemo
             continue;
         n_other += told == series->other;
         tell(told, one->last, now);
+        if (told != series->other)
+            add_verdict(daemon, stream, told);
         free(one->last);
         one->last = now;
     }

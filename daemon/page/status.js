@@ -270,6 +270,12 @@ function stageBar(name, busy, most, colour) {
   return row;
 }
 
+function drawBounds() {
+  const read = state.latest.streams.filter((stream) => stream.verdict);
+  const lines = read.map((stream) => make("li", {}, `${stream.name}: ${stream.verdict}`));
+  byId("bounds").replaceChildren(...(lines.length ? lines : [make("li", { class: "hint" }, "No stream is being read.")]));
+}
+
 function drawStages() {
   const streams = new Map();
   let ns = 0;
@@ -340,6 +346,7 @@ function draw() {
   drawSummary();
   drawTiles();
   for (const chart of CHARTS) drawChart(chart, view);
+  drawBounds();
   drawStages();
   drawTable();
   document.documentElement.dataset.drawn = String(state.samples.length);

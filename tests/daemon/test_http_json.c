@@ -25,6 +25,7 @@ static struct leat_reading *read_at(uint64_t second, size_t n_streams) {
         struct leat_stream_reading *stream = &reading->streams[i];
 
         memset(stream->name, 'a' + (int)(i % 26), 40);
+        (void)snprintf(stream->verdict, sizeof(stream->verdict), "bounded by \"%zu\"", i);
         stream->figures.n_batches = second * (i + 1);
         stream->n_stages = 1;
         (void)snprintf(stream->stages[0].name, sizeof(stream->stages[0].name), "tokenize");
@@ -58,6 +59,8 @@ static size_t read_all(const struct leat_history *history, const struct leat_rea
 
         leat_http_json(&text, history, reading, LEAT_HISTORY_SECONDS, after, reading->at_ns, false);
         assert_int_equal(text.failed, 0);
+        assert_true(reading->n_streams == 0 ||
+                    strstr(text.data, "\"verdict\":\"bounded by \\\"0\\\"\","));
         assert_in_range(text.n_bytes, 1, LEAT_HTTP_JSON_MAX + HEAD_MAX);
         leat_text_add_bytes(&text, "", 1);
         n_here = read_samples(text.data, &after);

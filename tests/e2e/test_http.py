@@ -330,6 +330,7 @@ def test_page(folder):
             legend = page.run("document.querySelector('#chart-batches .legend').textContent")
             assert legend.startswith("titanic") and re.search(r"[1-9]", legend), legend
             assert "tokenize" in page.run("document.querySelector('#stages').textContent")
+            page.wait("document.getElementById('bounds').textContent.startsWith('titanic: bounded by ')")
             names = page.run("[...document.querySelectorAll('#streams tbody td:first-child')].map(cell => cell.textContent)")
             assert set(names) == {"titanic", NASTY}, names
             assert page.run("document.getElementById('nasty') === null"), "a stream's name was taken for markup"

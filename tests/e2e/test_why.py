@@ -14,6 +14,7 @@ import threading
 import data
 import leat_harness
 from leat_harness import Daemon, run_digest, wait_until
+from test_http import get
 
 def config(folder, n_rows=20000, **settings):
     return data.yaml_text({"t": data.titanic_stream(data.titanic(folder, n_rows))}, workers=1, **settings)
@@ -100,7 +101,8 @@ def test_closed_program(folder):
 def test_slow_rank(folder):
     """Rank 1 of two is stopped; then rank 0 waits for the program all of its time."""
     gate = data.Gate(folder)
-    with Daemon(folder, data.yaml_text({"t": gate.stream}, workers=1)) as daemon:
+    listen = {"http_listen": f"unix:{folder / 'http.sock'}"}
+    with Daemon(folder, data.yaml_text({"t": gate.stream}, workers=1, **listen)) as daemon:
         ranks = [trainer(daemon, rank, 2) for rank in range(2)]
         wait_until(lambda: all(session["n_batches"] > 0 for session in daemon.sessions()) and len(daemon.sessions()) == 2, "batches")
         ranks[1].send_signal(signal.SIGSTOP)
@@ -114,6 +116,12 @@ def test_slow_rank(folder):
         text = daemon.ctl("why", "t", "--seconds", "1").stdout.decode()
         assert f"t: bounded by rank 1 of 2 (steady, pid {ranks[1].pid}" in text, text
         assert f"  rank 0 of 2 (steady, pid {ranks[0].pid}" in text and "of its time, for exec.\n" in text, text
+
+        def page_line():
+            return next((it["verdict"] for it in json.loads(get(folder / "http.sock", "/history.json")[2])["streams"]), "")
+        wait_until(lambda: page_line().startswith(f"bounded by rank 1 of 2 (steady, pid {ranks[1].pid}")
+                   and f"; rank 0 of 2 (steady, pid {ranks[0].pid}" in page_line() and page_line().endswith("for exec"),
+                   "the status page says so too")
         gate.open()
         end(*ranks)
 
