@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "proto/base/elsewhere.h"
+
 #define OPEN_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define STEP_FLAGS (O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC)
 
@@ -175,7 +177,7 @@ static int refuse(struct leat_error *err, const char *path, int r) {
     if (r == -ELOOP)
         return leat_error_set(
             err, -EACCES, "%s: leads through a symbolic link, which trainers may not follow", path);
-    return leat_error_set(err, r, "%s: %s", path, strerror(-r));
+    return leat_elsewhere_fail(path, r, err);
 }
 
 static int open_checked(const struct leat_opener *opener, const char *path, int flags,

@@ -53,6 +53,14 @@ static enum leat_cli_dump_kind choose(struct leat_cli_dump_target *target) {
     return LEAT_CLI_DUMP_FOLDER;
 }
 
+/* The ending of a name that is none of a folder: "x.parquet", not "x.d/" or "../x". NULL: none. */
+static const char *unknown_ending(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *point = strrchr(name, '.');
+
+    return point && point > name && point[1] && !is_folder(path) ? point : NULL;
+}
+
 int leat_cli_dump_target_init(struct leat_cli_dump_target *target,
                               const struct leat_cli_arguments *arguments, struct leat_error *err) {
     *target = (struct leat_cli_dump_target){.path = arguments->output};
@@ -60,6 +68,13 @@ int leat_cli_dump_target_init(struct leat_cli_dump_target *target,
     target->options.format = (int32_t)arguments->save_format;
     target->options.compression = arguments->compress ? COMPRESSION : 0;
     target->kind = choose(target);
+    if (target->kind == LEAT_CLI_DUMP_FOLDER && unknown_ending(target->path)) {
+        leat_error_set(err, -EINVAL,
+                       "leatctl dump: leat writes no \"%.32s\": NAME.jsonl gets all batches, "
+                       "NAME.safetensors or NAME.npz one, a folder (%.200s/) a file for each",
+                       unknown_ending(target->path), target->path);
+        return LEAT_CLI_USAGE;
+    }
     if (target->kind == LEAT_CLI_DUMP_PRINTED && target->options.format != LEAT_SAVE_JSONL) {
         leat_error_set(err, -EINVAL,
                        "leatctl dump: only JSONL is printed; say with -o where files go");

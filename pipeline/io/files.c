@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proto/base/elsewhere.h"
+
 #define COMPONENT_MAX 256
 #define DEPTH_MAX     64 /* of directories in directories */
 #define DIGITS_MAX    9  /* of a range */
@@ -366,8 +368,10 @@ static int expand_glob(struct walk *walk, const char *entry) {
         rest++;
     r = descend(walk, is_absolute ? "/" : walk->base, rest);
     if (r == 0 && walk->n_matches == 0)
-        r = leat_error_set(walk->err, -ENOENT, "%s%s%s: no file matches", walk->base,
-                           walk->base[0] ? "/" : "", entry);
+        r = leat_elsewhere_tell(entry, walk->err)
+                ? -ENOENT
+                : leat_error_set(walk->err, -ENOENT, "%s%s%s: no file matches", walk->base,
+                                 walk->base[0] ? "/" : "", entry);
     return r;
 }
 

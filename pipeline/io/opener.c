@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/base/elsewhere.h"
+
 /* Opened anew, so that it is ours alone: O_NONBLOCK is of the open file, not of the descriptor. */
 #define STDIN "/proc/self/fd/0"
 
@@ -20,7 +22,7 @@ static int open_of_type(const char *path, bool may_be_fifo, struct leat_error *e
                   O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
     if (fd < 0)
-        return leat_error_set(err, -errno, "%s: %s", path, strerror(errno));
+        return leat_elsewhere_fail(path, -errno, err);
     if (fstat(fd, &info) < 0 ||
         (!S_ISREG(info.st_mode) && !(may_be_fifo && S_ISFIFO(info.st_mode)))) {
         (void)close(fd);
@@ -45,7 +47,7 @@ static int open_directory(const struct leat_opener *opener, const char *path,
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     (void)opener;
-    return fd < 0 ? leat_error_set(err, -errno, "%s: %s", path, strerror(errno)) : fd;
+    return fd < 0 ? leat_elsewhere_fail(path, -errno, err) : fd;
 }
 
 const struct leat_opener leat_opener_any = {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "pipeline/tokenizer/files_vocab.h"
+#include "proto/base/elsewhere.h"
 
 #define CONFIG_BYTES_MAX (16U << 20)
 
@@ -46,7 +47,35 @@ static int read_path(const struct reading *reading, char *take_path, size_t max_
     return r;
 }
 
+/* Whether it may be the name of a model: "gpt2", "org/name"; not "../gpt2" or "model/vocab.txt". */
+static bool is_model_name(const char *name) {
+    static const char *const ends[] = {".json", ".txt", ".model"};
+    const char *slash = strchr(name, '/');
+    size_t n = strlen(name);
+
+    if (n == 0 || name[0] == '.' || name[0] == '/' || name[n - 1] == '/' ||
+        (slash && strchr(slash + 1, '/')))
+        return false;
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        if (n > strlen(ends[i]) && strcmp(name + n - strlen(ends[i]), ends[i]) == 0)
+            return false;
+    return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/") == n;
+}
+
 static int not_there(const struct reading *reading, const char *path) {
+    const char *name = reading->reader->name ? reading->reader->name : path;
+
+    if (leat_elsewhere_tell(name, reading->err))
+        return -ENOENT;
+    if (is_model_name(name)) {
+        leat_error_set(
+            reading->err, -ENOENT,
+            "there is no such file or folder: \"%.128s\". If it is a model of the Hugging "
+            "Face hub, leat downloads nothing: hf download %.128s tokenizer.json "
+            "--local-dir DIR, and name DIR",
+            name, name);
+        return -ENOENT;
+    }
     leat_error_set(reading->err, -ENOENT, "there is no such file");
     leat_error_locate(reading->err, path, 0, 0);
     return -ENOENT;

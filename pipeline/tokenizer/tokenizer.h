@@ -40,6 +40,7 @@ struct leat_tokenizer_context;
  * set. is_directory tells whether a path names a directory. */
 struct leat_tokenizer_reader {
     void *context;
+    const char *name; /* of the tokenizer as it is written, for errors; NULL: its path */
     int (*read)(void *context, const char *path, size_t max_bytes, char **ret_data, size_t *ret_n,
                 struct leat_error *err);
     bool (*is_directory)(void *context, const char *path);

@@ -112,5 +112,37 @@ def test_moved_commands(_folder):
     assert 'did you mean "status"' in message("statuss", status=2)
 
 
+def told_of(folder, paths, tokenizer="t.json"):
+    """What `check` says of a stream of these."""
+    file = folder / "elsewhere.yaml"
+    stages = [{"tokenize": {"input": "text", "output": "ids", "tokenizer": tokenizer}}, {"batch": {"batch_size": 2}}]
+    file.write_text(data.yaml_text({"s": {"source": {"text": {"paths": paths}}, "stages": stages}}))
+    text = ctl("check", file, check=False).stdout.decode().splitlines()[0]
+    assert str(folder) not in text.partition("elsewhere.yaml:")[2], text
+    return text
+
+
+def test_names_of_what_is_elsewhere(folder):
+    """A name that is no path gets an answer about what it is; what is there is read, whatever it is called."""
+    for name, what in (("s3://b/a.txt", "an object in S3"), ("s3://b/*.txt", "an object in S3"), ("S3://b/{0..3}.txt", "an object in S3"),
+                       ("gs://b/a.txt", "Google Cloud Storage"), ("https://x.org/a.txt", "an address of the web"),
+                       ("hf://datasets/o/n/a.txt", "Hugging Face hub"), ("file:///tmp/a.txt", "a URL"), ("r2://b/a.txt", "an address")):
+        text = told_of(folder, [name])
+        assert what in text and "leat reads files" in text, text
+        assert what in message("head", name + ".yaml", status=1), name
+    (folder / "a.txt").write_text("a text\n")
+    for name in ("gpt2", "openai-community/gpt2"):
+        text = told_of(folder, ["a.txt"], name)
+        assert f'"{name}". If it is a model' in text and f"hf download {name} tokenizer.json" in text, text
+        for verb in ("show", "encode", "decode"):
+            assert f"hf download {name} " in message("tokenizer", verb, name, status=1)
+    assert "an object in S3" in told_of(folder, ["a.txt"], "s3://b/tokenizer.json")
+    for name in ("./gpt2", "a/b/c", "x/tokenizer.json"):
+        assert "there is no such file" in message("tokenizer", "show", name, status=3, cwd=folder)
+    (folder / "s3:" / "b").mkdir(parents=True)
+    (folder / "s3:" / "b" / "a.txt").write_text("a text\n")
+    assert "s3:" not in told_of(folder, ["s3://b/a.txt"]), "that is there"
+
+
 if __name__ == "__main__":
     leat_harness.main(globals())

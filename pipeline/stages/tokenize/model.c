@@ -88,8 +88,10 @@ static int open_tokenizer(struct leat_tokenize *self, const struct leat_opener *
     const struct leat_value *value =
         config->values ? leat_value_get(config->values, "tokenizer") : NULL;
     struct reading reading = {.opener = opener, .contents = &self->contents, .files = &self->files};
-    const struct leat_tokenizer_reader reader = {
-        .context = &reading, .read = read_file, .is_directory = is_directory};
+    const struct leat_tokenizer_reader reader = {.context = &reading,
+                                                 .name = self->tokenizer_path,
+                                                 .read = read_file,
+                                                 .is_directory = is_directory};
     char *path = leat_config_path(config, self->tokenizer_path);
     int r;
 
