@@ -6,7 +6,7 @@
 
 #include "client/builder.h"
 #include "client/launcher.h"
-#include "client/stream.h"
+#include "client/stream/stream.h"
 #include "proto/leat.pb-c.h"
 
 #define OPEN_TIMEOUT_MS 120000
@@ -176,10 +176,7 @@ static int open_request(struct leat_client *client, Leat__OpenRequest *message,
         return r;
     fill_start(&start, &options, &position);
     fill_request(message, &start, &options, &ranks);
-    r = leat_stream_open(client->address, message, &options, ret_stream, &client->error);
-    if (r == 0)
-        (*ret_stream)->rank_source = ranks.source;
-    return r;
+    return leat_stream_open(client->address, message, &options, ret_stream, &client->error);
 }
 
 int leat_client_open(struct leat_client *client, const char *stream,

@@ -1,4 +1,6 @@
 /* error_text.c: the public face of the error value, and the library's version. See leat.h. */
+#include <stdlib.h>
+
 #include "client/leat.h"
 #include "proto/base/error.h"
 
@@ -28,6 +30,19 @@ uint32_t leat_error_column(const struct leat_error *error) {
 
 const char *leat_error_path(const struct leat_error *error) {
     return error->path;
+}
+
+struct leat_error *leat_error_copy(const struct leat_error *error) {
+    struct leat_error *copy = malloc(sizeof(*copy));
+
+    if (copy)
+        *copy = *error;
+    return copy;
+}
+
+struct leat_error *leat_error_free(struct leat_error *error) {
+    free(error);
+    return NULL;
 }
 
 const char *leat_error_text(const struct leat_error *error) {

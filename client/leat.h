@@ -77,6 +77,11 @@ LEAT_API const char *leat_error_path(const struct leat_error *error);
  * thread's next call of this function. */
 LEAT_API const char *leat_error_text(const struct leat_error *error);
 
+/* A copy that outlives the object it was asked of. NULL: no memory. To be freed. */
+LEAT_API struct leat_error *leat_error_copy(const struct leat_error *error);
+/* Frees a copy. Accepts NULL, returns NULL. */
+LEAT_API struct leat_error *leat_error_free(struct leat_error *error);
+
 /* ---- The client: where the daemon is ---- */
 
 /* Makes a client. `address` is the daemon's socket directory, or a socket in it. NULL searches, at
@@ -278,6 +283,9 @@ struct leat_tensor_info {
  * leat_stream_next(). */
 LEAT_API const char *leat_stream_name(const struct leat_stream *stream);
 LEAT_API size_t leat_stream_n_tensors(const struct leat_stream *stream);
+/* Another number whenever a daemon has described the stream anew, after a reconnection or at the
+ * change of an operator: who keeps what these functions return asks again then. */
+LEAT_API uint64_t leat_stream_version(const struct leat_stream *stream);
 /* NULL if index is not below leat_stream_n_tensors(). */
 LEAT_API const struct leat_tensor_info *leat_stream_tensor(const struct leat_stream *stream,
                                                            size_t index);
@@ -317,6 +325,15 @@ LEAT_API int leat_position_parse(const char *text, uint64_t *ret_epoch, uint64_t
  * tells what it says. Batches that are held stay valid. 0; -EBUSY: batches of two sessions are held
  * already; -EPERM; or what ended the stream. */
 LEAT_API int leat_stream_seek(struct leat_stream *stream, uint64_t epoch, uint64_t step);
+
+/* Gives the session up, and what the daemon made ahead with it: the next leat_stream_next() opens
+ * another one in the same place. Does nothing if none is open. Results as of leat_stream_seek(). */
+LEAT_API int leat_stream_pause(struct leat_stream *stream);
+
+/* Leaves out the rest of the epoch, as if it had been read: the next batch is the first one of the
+ * next epoch. n_epochs and n_steps count on, and a stream that its operator changed is the new one
+ * from there. Does nothing at the stream's end. Results as of leat_stream_seek(). */
+LEAT_API int leat_stream_skip_epoch(struct leat_stream *stream);
 
 /* The number of steps of a whole epoch, over all ranks. 0; or -ENODATA: it is not known, for the
  * reason that leat_stream_steps_reason() tells ("" if it is known). Where all epochs have as many,
@@ -370,6 +387,15 @@ LEAT_API void leat_stream_wake(const struct leat_stream *stream);
  * lost and made meanwhile (an epoll instance of the socket and of a timer). Belongs to the stream;
  * only to be watched. -errno if it cannot be made. */
 LEAT_API int leat_stream_fd(struct leat_stream *stream);
+
+/* True while a session is open. If none is, the next leat_stream_next() will try to connect. */
+LEAT_API bool leat_stream_is_connected(const struct leat_stream *stream);
+
+/* In a forked child, whatever another thread of the parent is doing with the stream: closes the
+ * descriptors that the child has inherited. Otherwise they keep the session, and the memory that
+ * the daemon holds for it, until the child ends too. Async-signal-safe: for pthread_atfork().
+ * Afterwards the stream may only be closed. */
+LEAT_API void leat_stream_forget(struct leat_stream *stream);
 
 struct leat_tensor {
     const char *name;

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "client/batch.h"
 #include "client/cli/clock.h"
 #include "client/cli/consumer.h"
 #include "client/cli/control.h"
 #include "client/cli/private_daemon.h"
+#include "client/stream/batch.h"
 
 #define SECOND_NS   UINT64_C(1000000000)
 #define MAX_WARM_NS SECOND_NS
@@ -116,7 +116,7 @@ static uint64_t read_bytes(const void *data, size_t n_bytes) {
 }
 
 static void read_batch(struct run *run, const struct leat_batch *batch) {
-    const struct leat_view *view = &batch->view;
+    const struct leat_view *view = leat_batch_view(batch);
 
     for (size_t i = 0; i < view->header.n_tensors; i++) {
         run->sum += read_bytes(view->tensors[i].data, view->tensors[i].size_bytes);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "client/batch.h"
 #include "client/cli/clock.h"
 #include "client/cli/interrupt.h"
 

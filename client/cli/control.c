@@ -9,9 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/address.h"
 #include "client/cli/error_json.h"
 #include "client/cli/exit_status.h"
+#include "client/transport/address.h"
 #include "proto/error_message.h"
 #include "proto/frame.h"
 

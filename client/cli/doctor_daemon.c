@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/address.h"
 #include "client/cli/control.h"
 #include "client/cli/doctor.h"
 #include "client/cli/units.h"
 #include "client/leat.h"
+#include "client/transport/address.h"
 
 #define SHOW                                                                                       \
     "systemctl show leatd.service --no-pager --property=LoadState,ActiveState,Result,NRestarts,"   \

@@ -9,9 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/batch.h"
-#include "client/stream.h"
-
 #define COMPRESSION 6 /* of --compress: zlib's own default */
 
 /* ---- what the command line says ---- */
@@ -120,7 +117,7 @@ int leat_cli_dump_target_open(struct leat_cli_dump_target *target, struct leat_e
 
 static int put_lines(struct leat_cli_dump_target *target, const struct leat_batch *batch,
                      struct leat_error *err) {
-    struct leat_saving saving = {.view = &batch->view, .batch_size = batch->stream->batch_size};
+    struct leat_saving saving = leat_saving_of(batch);
     int r = leat_save_write(&saving, LEAT_SAVE_JSONL, target->file, err);
 
     if (r == 0)

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "client/cli/arguments.h"
-#include "client/save.h"
+#include "client/save/save.h"
 
 enum leat_cli_dump_kind {
     LEAT_CLI_DUMP_PRINTED, /* JSONL, as it comes */

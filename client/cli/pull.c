@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/batch.h"
 #include "client/cli/checkpoint.h"
 #include "client/cli/commands.h"
 #include "client/cli/consumer.h"
@@ -16,6 +15,7 @@
 #include "client/cli/private_daemon.h"
 #include "client/cli/pulling.h"
 #include "client/cli/stream_file.h"
+#include "client/stream/batch.h"
 
 struct pull {
     struct leat_cli_pulling pulling;
@@ -92,7 +92,7 @@ struct puller {
 };
 
 static bool report_batch(struct leat_cli_consumer *consumer, struct leat_batch *batch) {
-    leat_cli_report_batch(((struct puller *)consumer)->report, &batch->view);
+    leat_cli_report_batch(((struct puller *)consumer)->report, leat_batch_view(batch));
     return true;
 }
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "client/cli/arguments.h"
-#include "client/view.h"
+#include "client/transport/view.h"
 #include "proto/base/blake2b.h"
 #include "proto/base/error.h"
 #include "proto/leat.pb-c.h"

@@ -12,7 +12,8 @@ import re
 import sys
 
 # The rooms, and which of the others each may include from and call: those that are named, and all that these may. A file
-# is in the most particular room that its path names. A room's folders have no rules of their own.
+# is in the most particular room that its path names. A room's folders have no rules of their own. client/leat.h is a room
+# for itself, in which all of its functions are, wherever they are defined.
 ROOMS = {
     "proto/base": [],
     "proto": ["proto/base"],
@@ -32,9 +33,14 @@ ROOMS = {
     "pipeline/run": ["pipeline/work"],
     "pipeline/inspect": ["pipeline/run"],
     "daemon": ["pipeline/inspect"],
-    "client": ["proto"],
+    "client/leat.h": [],
+    "client/transport": ["client/leat.h", "proto"],
+    "client/connection": ["client/transport"],
+    "client/stream": ["client/connection"],
+    "client/save": ["client/stream"],
+    "client": ["client/save"],
     "client/cli": ["client", "pipeline/inspect"],
-    "client/python": ["client", "pipeline/tokenizer"],
+    "client/python": ["client/leat.h", "pipeline/tokenizer"],
 }
 # What is still against it: from which room to which, and how many pairs of files. Numbers may only fall, and fall here too.
 KNOTS = {
@@ -55,7 +61,6 @@ KNOTS = {
 }
 # Modules (a header and its source) that include one another in a circle, by room; these may only fall as well.
 CIRCLES = {
-    "client": 4,
     "client/cli": 6,
     "client/python": 4,
     "daemon": 30,
@@ -75,7 +80,6 @@ CIRCLES = {
 # Folders that are fuller than that, and how full: they may only become emptier.
 MAX_FILES = 40
 CROWDED = {
-    "client": 46,
     "client/cli": 143,
     "client/python/src": 41,
     "daemon": 165,
@@ -96,7 +100,7 @@ SOURCES = {".c", ".h", ".cc"}
 
 def room_of(path):
     """The room of an include path or file, the most particular one; None for what is in no room."""
-    rooms = [room for room in ROOMS if path.startswith(room + "/")]
+    rooms = [room for room in ROOMS if (path + "/").startswith(room + "/")]
     return max(rooms, key=len, default=None)
 
 
@@ -138,6 +142,8 @@ def check_rooms(includes, texts):
             for found in re.finditer(r"^\w[^;{}()=]*?\b(leat_\w+)\([^;{}]*\)\s*\{", text, re.MULTILINE):
                 if not text.startswith("static", found.start()):
                     defined[found.group(1)] = name
+    public = texts.get("client/leat.h", "")
+    defined.update(dict.fromkeys(re.findall(r"\bLEAT_API\b[^;()]*?\b(leat_\w+)\(", public), "client/leat.h"))
     knots = collections.defaultdict(set)
     for name, text in texts.items():
         room = room_of(name)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "client/leat.h"
-#include "client/stream.h"
+#include "client/stream/stream.h"
 
 #define MAX_PACKETS  64
 #define MAX_HELD     8

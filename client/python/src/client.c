@@ -113,7 +113,8 @@ struct opening {
     const struct leat_builder *builder;
     struct leat_open_options options;
     struct leat_stream *stream;
-    struct leat_error error;
+    bool is_address_wrong;
+    struct leat_error *error; /* of another failure; NULL: no memory */
 };
 
 /* Without the GIL. */
@@ -121,13 +122,15 @@ static int open_once(struct opening *opening) {
     struct leat_client *client = NULL;
     int r = leat_client_new(opening->address, &client);
 
+    opening->is_address_wrong = r == -EINVAL;
     if (r < 0)
-        return leat_error_set(&opening->error, r, "the daemon's address: %s", strerror(-r));
+        return r;
     if (opening->builder)
         r = leat_client_open_built(client, opening->builder, &opening->options, &opening->stream);
     else
         r = leat_client_open(client, opening->name, &opening->options, &opening->stream);
-    opening->error = *leat_client_error(client);
+    if (r < 0)
+        opening->error = leat_error_copy(leat_client_error(client));
     leat_client_free(client);
     return r;
 }
@@ -149,8 +152,12 @@ static int open_stream(struct opening *opening) {
     opening->options.on_interrupt = on_interrupt;
     r = open_once(opening);
     PyEval_RestoreThread(thread);
-    if (r < 0 && !PyErr_Occurred())
-        leat_py_raise(&opening->error);
+    if (PyErr_Occurred())
+        leat_error_free(opening->error);
+    else if (opening->is_address_wrong)
+        leat_py_raise_text(r, "the daemon's address: %s", strerror(-r));
+    else if (r < 0)
+        leat_py_raise_copy(opening->error);
     return r < 0 ? -1 : 0;
 }
 
@@ -159,7 +166,6 @@ static PyObject *open_link(struct opening *opening, PyObject *reconnect, PyObjec
 
     if (!link)
         return PyErr_NoMemory();
-    opening->error = LEAT_ERROR_INIT;
     if (opening->options.delivery == LEAT_DELIVERY_COPY)
         opening->options.private_writes = false;
     opening->options.on_unmap = leat_py_ring_unmapped;
@@ -173,7 +179,8 @@ static PyObject *open_link(struct opening *opening, PyObject *reconnect, PyObjec
     }
     Py_XINCREF(reconnect);
     link->reconnect = reconnect;
-    return leat_py_stream_new(link, opening->stream, batch_type);
+    return leat_py_stream_new(link, opening->stream,
+                              opening->options.delivery == LEAT_DELIVERY_COPY, batch_type);
 }
 
 static PyObject *client_open(PyObject *object, PyObject *args, PyObject *kwargs) {

@@ -4,8 +4,6 @@
  */
 #include "client/python/src/fork.h"
 
-#include "client/stream.h"
-
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct leat_py_link *links;
 

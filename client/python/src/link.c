@@ -127,6 +127,7 @@ static void lease_unref(struct leat_py_lease *lease) {
 
     if (atomic_fetch_sub(&lease->n_refs, 1) > 1)
         return;
+    (void)pthread_mutex_destroy(&lease->saving);
     free(lease);
     leat_py_link_unref(link);
 }
@@ -193,6 +194,7 @@ void leat_py_lease_begin(struct leat_py_lease *lease, struct leat_py_link *link,
     lease->link = link;
     lease->batch = take_batch;
     lease->n_owners = 1;
+    (void)pthread_mutex_init(&lease->saving, NULL);
     atomic_init(&lease->n_refs, 1);
     atomic_init(&lease->n_holds, 1);
     atomic_fetch_add(&link->n_refs, 1);

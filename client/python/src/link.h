@@ -71,6 +71,7 @@ struct leat_py_lease {
     struct leat_py_lease *next; /* among those left behind */
     atomic_uint n_refs;         /* owners and holds, of this struct */
     atomic_uint n_holds;        /* arrays, and one for all owners */
+    pthread_mutex_t saving;     /* of who saves the batch */
     uint32_t n_owners;          /* Python objects; with the GIL */
     bool is_ended;              /* the owners' hold was let go of; with the GIL */
     bool is_lingering;

@@ -2,6 +2,7 @@
 #include "client/python/src/raise.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A function of leat.errors, NULL with an exception. */
@@ -26,16 +27,16 @@ static PyObject *number_or_none(uint32_t number) {
     return PyLong_FromUnsignedLong(number);
 }
 
-static PyObject *raise_by(const char *name, const struct leat_error *error) {
+static PyObject *raise_by(const char *name, int code, const char *message, const char *file,
+                          uint32_t line, uint32_t column, const char *path) {
     PyObject *function = find(name), *exception;
 
     if (!function)
         return NULL;
     exception = PyObject_CallFunction(
-        function, "iNNNNN", error->code,
-        PyUnicode_DecodeUTF8(error->message, (Py_ssize_t)strlen(error->message), "replace"),
-        text_or_none(error->file), number_or_none(error->line), number_or_none(error->column),
-        text_or_none(error->path));
+        function, "iNNNNN", code,
+        PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace"), text_or_none(file),
+        number_or_none(line), number_or_none(column), text_or_none(path));
     if (exception)
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     Py_XDECREF(exception);
@@ -43,20 +44,41 @@ static PyObject *raise_by(const char *name, const struct leat_error *error) {
     return NULL;
 }
 
-PyObject *leat_py_raise(const struct leat_error *error) {
-    return raise_by("from_code", error);
+static PyObject *raise_error(const char *name, const struct leat_error *error) {
+    return raise_by(name, leat_error_code(error), leat_error_message(error), leat_error_file(error),
+                    leat_error_line(error), leat_error_column(error), leat_error_path(error));
 }
 
-PyObject *leat_py_raise_run(const struct leat_error *error) {
-    return raise_by("from_run", error);
+PyObject *leat_py_raise(const struct leat_error *error) {
+    return raise_error("from_code", error);
+}
+
+static PyObject *raise_copy(const char *name, struct leat_error *take_error) {
+    if (!take_error)
+        return PyErr_NoMemory();
+    (void)raise_error(name, take_error);
+    leat_error_free(take_error);
+    return NULL;
+}
+
+PyObject *leat_py_raise_copy(struct leat_error *take_error) {
+    return raise_copy("from_code", take_error);
+}
+
+PyObject *leat_py_raise_run(struct leat_error *take_error) {
+    return raise_copy("from_run", take_error);
 }
 
 PyObject *leat_py_raise_text(int code, const char *format, ...) {
-    struct leat_error error = LEAT_ERROR_INIT;
+    char message[512];
     va_list ap;
 
     va_start(ap, format);
-    (void)leat_error_setv(&error, code, format, ap);
+    (void)vsnprintf(message, sizeof(message), format, ap);
     va_end(ap);
-    return leat_py_raise(&error);
+    return raise_by("from_code", code, message, "", 0, 0, "");
+}
+
+PyObject *leat_py_raise_at(int code, const char *path, const char *message) {
+    return raise_by("from_code", code, message, "", 0, 0, path);
 }

@@ -1,14 +1,14 @@
 /* save.c: `_leat.save_batch`: libleat's leat_batch_save(), without the GIL.
  *
- * The slot is held meanwhile, as by an array: another thread may release the batch. What the disk
- * says becomes an OSError, as of any file that Python writes.
+ * The slot is held meanwhile, as by an array: another thread may release the batch. libleat keeps
+ * one error for each batch, so threads save the same one in turn. What the disk says becomes an
+ * OSError, as of any file that Python writes.
  */
 #include <Python.h>
 #include <errno.h>
 
 #include "client/python/src/raise.h"
 #include "client/python/src/types.h"
-#include "client/save.h"
 
 /* What is wrong with the batch, or with what is asked for; that it is of another process was found
  * before. */
@@ -16,22 +16,25 @@ static bool is_of_leat(int r) {
     return r == -EINVAL || r == -EILSEQ || r == -E2BIG || r == -ENOMEM;
 }
 
-static PyObject *failed(int r, const struct leat_error *error, PyObject *path) {
-    if (r == -ENOMEM)
-        return PyErr_NoMemory();
+static PyObject *failed(int r, struct leat_error *take_error, PyObject *path) {
     if (is_of_leat(r))
-        return leat_py_raise(error);
+        return r == -ENOMEM ? PyErr_NoMemory() : leat_py_raise_copy(take_error);
+    leat_error_free(take_error);
     errno = -r;
     return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
 }
 
 static int save(struct leat_py_lease *lease, const char *path,
-                const struct leat_save_options *options, struct leat_error *err) {
+                const struct leat_save_options *options, struct leat_error **ret_error) {
     int r;
 
     leat_py_lease_hold(lease);
     Py_BEGIN_ALLOW_THREADS;
-    r = leat_save_batch(lease->batch, path, options, err);
+    (void)pthread_mutex_lock(&lease->saving);
+    r = leat_batch_save(lease->batch, path, options);
+    if (r < 0 && r != -ENOMEM)
+        *ret_error = leat_error_copy(leat_batch_error(lease->batch));
+    (void)pthread_mutex_unlock(&lease->saving);
     leat_py_lease_unhold(lease);
     Py_END_ALLOW_THREADS;
     return r;
@@ -39,7 +42,7 @@ static int save(struct leat_py_lease *lease, const char *path,
 
 static PyObject *save_batch(PyObject *module, PyObject *args) {
     struct leat_save_options options;
-    struct leat_error error = LEAT_ERROR_INIT;
+    struct leat_error *error = NULL;
     struct leat_py_lease *lease;
     PyObject *batch, *path, *bytes = NULL;
     int r;
@@ -54,7 +57,7 @@ static PyObject *save_batch(PyObject *module, PyObject *args) {
     r = save(lease, PyBytes_AsString(bytes), &options, &error);
     Py_DECREF(bytes);
     if (r < 0)
-        return failed(r, &error, path);
+        return failed(r, error, path);
     Py_RETURN_NONE;
 }
 

@@ -4,6 +4,7 @@
 #include "client/python/src/spec.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "client/python/src/raise.h"
 
@@ -15,17 +16,14 @@ struct place {
 };
 
 static int wrong(const struct place *place, const char *what) {
-    struct leat_error error = LEAT_ERROR_INIT;
+    char index[32] = "", path[192];
 
     PyErr_Clear();
-    (void)leat_error_set(&error, -EINVAL, "%s", what);
-    if (place->kind)
-        leat_error_prefix(&error, "%s", place->kind);
     if (place->index >= 0)
-        leat_error_prefix(&error, "%s[%zd]", place->part, place->index);
-    else
-        leat_error_prefix(&error, "%s", place->part);
-    leat_py_raise(&error);
+        (void)snprintf(index, sizeof(index), "[%zd]", place->index);
+    (void)snprintf(path, sizeof(path), "%s%s%s%s", place->part, index, place->kind ? "." : "",
+                   place->kind ? place->kind : "");
+    leat_py_raise_at(-EINVAL, path, what);
     return -1;
 }
 

@@ -14,7 +14,6 @@
 
 #include "client/python/src/raise.h"
 #include "client/python/src/types.h"
-#include "client/stream.h"
 
 #define LOOK_MS 500 /* how often who waits looks for signals */
 
@@ -27,7 +26,8 @@ struct stream {
     PyObject *name, *tensors, *batch_size, *window, *rank, *world_size, *rank_source, *digest,
         *n_steps, *steps_reason, *left_out;
     PyObject *last_position, *last_numbers; /* once it is closed */
-    uint64_t session;                       /* number of the one that is described */
+    uint64_t version;                       /* of the description that these were made of */
+    bool is_copy;                           /* delivery: a look may decompress */
     unsigned long long waited_ns, n_batches;
     _Atomic unsigned long long n_ends; /* of epochs that were told; written by who has the link */
 };
@@ -92,7 +92,7 @@ static int describe(struct stream *self, const struct leat_stream *stream) {
     uint64_t n_steps;
     bool is_known = leat_stream_n_steps(stream, &n_steps) == 0;
 
-    self->session = stream->number;
+    self->version = leat_stream_version(stream);
     describe_tensors(self, stream);
     put(&self->name, PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace"));
     put(&self->batch_size, PyLong_FromUnsignedLongLong(leat_stream_batch_size(stream)));
@@ -107,9 +107,9 @@ static int describe(struct stream *self, const struct leat_stream *stream) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Behind a loss or a reload of the daemon's settings the stream may be another one. */
+/* After a reconnection or a reload of the daemon's settings the stream may have changed. */
 static bool is_other(const struct stream *self, const struct leat_stream *stream) {
-    return stream->number != self->session && stream->phase == LEAT_PHASE_OPEN;
+    return leat_stream_version(stream) != self->version;
 }
 
 /* As describe(); without memory it stays as it was, since a batch may be on its way. */
@@ -119,7 +119,7 @@ static void describe_again(struct stream *self, const struct leat_stream *stream
 }
 
 PyObject *leat_py_stream_new(struct leat_py_link *take_link, struct leat_stream *take_stream,
-                             PyObject *batch_type) {
+                             bool is_copy, PyObject *batch_type) {
     struct stream *self = (struct stream *)PyType_GenericAlloc(stream_type, 0);
 
     if (!self) {
@@ -131,6 +131,7 @@ PyObject *leat_py_stream_new(struct leat_py_link *take_link, struct leat_stream 
     self->link = take_link;
     self->link->owner = (PyObject *)self;
     self->batch_type = Py_NewRef(batch_type);
+    self->is_copy = is_copy;
     if (describe(self, take_stream) < 0) {
         Py_DECREF(self);
         return NULL;
@@ -185,7 +186,7 @@ static PyObject *stream_position_numbers(PyObject *object, void *closure) {
 struct pull {
     struct leat_stream *stream;
     struct leat_batch *batch;
-    struct leat_error error;
+    struct leat_error *error; /* of a failure; NULL: no memory */
     int r;
     bool has_n_steps; /* at the end of an epoch */
     uint64_t n_steps;
@@ -198,10 +199,13 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
+/* A timeout or a signal ends a piece of the wait only: as if nothing were there yet. */
 static void pull(struct pull *pull, int timeout_ms) {
     pull->r = leat_stream_next(pull->stream, timeout_ms, &pull->batch);
-    if (pull->r < 0 && pull->r != -EAGAIN && pull->r != -EINTR)
-        pull->error = *leat_stream_error(pull->stream);
+    if (pull->r == -ETIMEDOUT || pull->r == -EINTR)
+        pull->r = -EAGAIN;
+    if (pull->r < 0 && pull->r != -EAGAIN && pull->r != -ENOBUFS)
+        pull->error = leat_error_copy(leat_stream_error(pull->stream));
 }
 
 /* Milliseconds to wait, a piece of the time that is left. */
@@ -212,20 +216,17 @@ static int piece_ms(uint64_t deadline_ns) {
     return left_ms < LOOK_MS ? (int)left_ms : LOOK_MS;
 }
 
-/* A look that neither connects nor decompresses. */
-static bool is_quick(const struct leat_stream *stream) {
-    return stream->phase == LEAT_PHASE_OPEN && !stream->wire.is_stream;
+/* True if a look neither connects nor decompresses. */
+static bool is_quick(const struct stream *self, const struct leat_stream *stream) {
+    return leat_stream_is_connected(stream) && !self->is_copy;
 }
 
 /* Without the GIL: looks, unless that was done, and waits. */
 static void wait_for(struct pull *ret, bool has_looked, bool may_wait, uint64_t deadline_ns) {
     if (!has_looked)
         pull(ret, 0);
-    if (ret->r != -EAGAIN || !may_wait)
-        return;
-    pull(ret, piece_ms(deadline_ns));
-    if (ret->r == -ETIMEDOUT || ret->r == -EINTR)
-        ret->r = -EAGAIN;
+    if (ret->r == -EAGAIN && may_wait)
+        pull(ret, piece_ms(deadline_ns));
 }
 
 /* Before the link is left: an end of an epoch is told to one. */
@@ -253,7 +254,7 @@ static int look(struct stream *self, struct pull *ret, uint64_t deadline_ns, boo
         leat_py_link_leave(link);
         return 0;
     }
-    has_looked = is_quick(link->stream);
+    has_looked = is_quick(self, link->stream);
     if (has_looked)
         pull(ret, 0);
     if (!has_looked || (ret->r == -EAGAIN && may_wait)) {
@@ -289,18 +290,14 @@ static PyObject *all_held(const struct stream *self) {
         n_held, n_lingering);
 }
 
-static PyObject *failed(const struct stream *self, const struct pull *pull) {
-    return pull->r == -ENOBUFS ? all_held(self) : leat_py_raise_run(&pull->error);
+static PyObject *failed(const struct stream *self, struct pull *take_pull) {
+    return take_pull->r == -ENOBUFS ? all_held(self) : leat_py_raise_run(take_pull->error);
 }
 
 static PyObject *too_late(double timeout) {
-    struct leat_error error = LEAT_ERROR_INIT;
-
     if (timeout > 0)
-        (void)leat_error_set(&error, -ETIMEDOUT, "no batch came within %g s", timeout);
-    else
-        (void)leat_error_set(&error, -EAGAIN, "no batch is there yet");
-    return leat_py_raise(&error);
+        return leat_py_raise_text(-ETIMEDOUT, "no batch came within %g s", timeout);
+    return leat_py_raise_text(-EAGAIN, "no batch is there yet");
 }
 
 /* Batches in dead cycles, as tracebacks make them, hold slots until they are collected: now, also
@@ -431,15 +428,15 @@ static int read_number(const char *name, PyObject *given, unsigned long long *re
 /* Leaves the link behind a call that returned r. is_end: who waits for a batch of the epoch before
  * gets none of where the stream is now. */
 static PyObject *leave_moved(struct stream *self, int r, bool is_end) {
-    struct leat_error error = LEAT_ERROR_INIT;
+    struct leat_error *error = NULL;
 
     if (r < 0)
-        error = *leat_stream_error(self->link->stream);
+        error = leat_error_copy(leat_stream_error(self->link->stream));
     else if (is_end)
         atomic_fetch_add(&self->n_ends, 1);
     leat_py_link_leave(self->link);
     if (r < 0)
-        return leat_py_raise(&error);
+        return leat_py_raise_copy(error);
     Py_RETURN_NONE;
 }
 

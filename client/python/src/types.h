@@ -21,7 +21,7 @@ void leat_py_object_free(PyObject *self);
 /* The Stream of an open one, which it takes, also on failure. batch_type: Batch, or a class of it.
  */
 PyObject *leat_py_stream_new(struct leat_py_link *take_link, struct leat_stream *take_stream,
-                             PyObject *batch_type);
+                             bool is_copy, PyObject *batch_type);
 
 /* Batch or a class of it. NULL or None: Batch. Borrowed. NULL with TypeError: it is none. */
 PyObject *leat_py_batch_type(PyObject *type);

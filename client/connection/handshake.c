@@ -1,0 +1,126 @@
+/* handshake.c: see handshake.h. */
+#include "client/connection/handshake.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "proto/packet.h"
+
+const char *leat_handshake_place(const struct leat_handshake *handshake) {
+    return handshake->phase == LEAT_PHASE_GREETING ? "at the greeting"
+                                                   : "when asked for the stream";
+}
+
+static int explain_failure(const struct leat_handshake *handshake, int code,
+                           struct leat_error *err) {
+    const char *place = leat_handshake_place(handshake);
+
+    switch (code) {
+    case 0:
+    case -ECONNRESET:
+    case -EPIPE:
+        return leat_error_set(err, -ECONNRESET, "the daemon closed the connection %s", place);
+    case -EPROTO:
+        return leat_error_set(err, code, "the daemon sent a packet of a wrong size %s", place);
+    default:
+        return leat_error_set(err, code, "%s: %s", place, strerror(-code));
+    }
+}
+
+/* A broken pipe is no failure yet: what the daemon sent before it closed says more, and is received
+ * next. */
+static int send_packet(const struct leat_handshake *handshake, struct leat_wire *wire,
+                       const struct leat_packet *packet, const void *payload,
+                       struct leat_error *err) {
+    int r = leat_wire_send(wire, packet, payload);
+
+    return r == 0 || r == -EPIPE || r == -ECONNRESET ? 0 : explain_failure(handshake, r, err);
+}
+
+int leat_handshake_begin(struct leat_handshake *handshake, struct leat_wire *wire,
+                         struct leat_error *err) {
+    struct leat_packet hello = {
+        .kind = LEAT_PACKET_HELLO,
+        .hello = {.magic = LEAT_PACKET_MAGIC,
+                  .major = LEAT_PROTOCOL_MAJOR,
+                  .minor = LEAT_PROTOCOL_MINOR,
+                  .features = LEAT_FEATURE_REACHED},
+    };
+
+    handshake->phase = LEAT_PHASE_GREETING;
+    return send_packet(handshake, wire, &hello, NULL, err);
+}
+
+static int take_welcome(struct leat_handshake *handshake, struct leat_wire *wire,
+                        const struct leat_request *request, struct leat_error *err) {
+    const struct leat_packet *welcome = &wire->packet;
+    uint8_t payload[LEAT_PACKET_PAYLOAD_MAX];
+    struct leat_packet packet = {.kind = LEAT_PACKET_OPEN};
+
+    if (welcome->hello.magic != LEAT_PACKET_MAGIC)
+        return leat_error_set(err, -EPROTO, "what answers there is not leatd");
+    if (welcome->hello.major != LEAT_PROTOCOL_MAJOR)
+        return leat_error_set(err, -EPROTONOSUPPORT,
+                              "leatd speaks protocol %u.%u and this libleat %d.%d: update the "
+                              "older of them",
+                              welcome->hello.major, welcome->hello.minor, LEAT_PROTOCOL_MAJOR,
+                              LEAT_PROTOCOL_MINOR);
+    packet.payload_bytes = (uint32_t)leat_request_pack(request, payload);
+    handshake->phase = LEAT_PHASE_OPENING;
+    return send_packet(handshake, wire, &packet, payload, err);
+}
+
+static int take_opened(struct leat_handshake *handshake, const struct leat_wire *wire,
+                       struct leat_request *request, struct leat_opened *opened,
+                       struct leat_error *err) {
+    Leat__Opened *message = leat__opened__unpack(NULL, wire->packet.payload_bytes, wire->payload);
+    int r;
+
+    if (!message)
+        return leat_error_set(err, -EPROTO,
+                              "the daemon's description of the stream cannot be read");
+    r = leat_opened_take(opened, message, &request->message->start->spec_digest, err);
+    if (r == 0 && leat_request_fix(request, message) < 0)
+        r = leat_error_oom(err);
+    leat__opened__free_unpacked(message, NULL);
+    if (r < 0)
+        return r;
+    leat_opened_accept(opened);
+    handshake->phase = LEAT_PHASE_OPEN;
+    return 0;
+}
+
+static int take_answer(struct leat_handshake *handshake, struct leat_wire *wire,
+                       struct leat_request *request, struct leat_opened *opened,
+                       struct leat_error *err) {
+    uint16_t kind = wire->packet.kind;
+
+    if (kind == LEAT_PACKET_REFUSE || kind == LEAT_PACKET_GOAWAY)
+        return leat_wire_read_error(wire, err);
+    if (kind == LEAT_PACKET_WELCOME && handshake->phase == LEAT_PHASE_GREETING)
+        return take_welcome(handshake, wire, request, err);
+    if (kind == LEAT_PACKET_OPENED && handshake->phase == LEAT_PHASE_OPENING)
+        return take_opened(handshake, wire, request, opened, err);
+    return leat_error_set(err, -EPROTO, "the daemon sent packet kind %u %s", kind,
+                          leat_handshake_place(handshake));
+}
+
+int leat_handshake_advance(struct leat_handshake *handshake, struct leat_wire *wire,
+                           struct leat_request *request, struct leat_opened *opened,
+                           struct leat_error *err) {
+    while (handshake->phase != LEAT_PHASE_OPEN) {
+        int r = leat_wire_receive(wire);
+
+        if (r == -EAGAIN)
+            return 0;
+        r = r <= 0 ? explain_failure(handshake, r, err)
+                   : take_answer(handshake, wire, request, opened, err);
+        if (r < 0)
+            return r;
+    }
+    return 1;
+}
+
+void leat_handshake_reset(struct leat_handshake *handshake) {
+    handshake->phase = LEAT_PHASE_CLOSED;
+}
