@@ -200,6 +200,20 @@ static void test_idle_trainer(void **state) {
     expect_range(&verdict.trainers, 1, 1);
 }
 
+/* A trainer that has room for more and holds a batch may be at work on it, and then bound it. */
+static void test_holding_trainer(void **state) {
+    const struct situation few = {.wait = .99, .map = .99, .n_workers = 1, .n_blocks = 100};
+    struct leat_verdict_facts facts = facts_of(&few);
+    struct leat_verdict verdict;
+
+    (void)state;
+    trainer.idle_ns = 0;
+    leat_verdict_make(&facts, &verdict);
+    assert_int_equal(verdict.bound, LEAT_BOUND_WORKERS);
+    expect_range(&verdict.worker, 1, 1.98);
+    expect_range(&verdict.trainers, 1, 1.01);
+}
+
 /* What the model cannot know is not told: of what comes once there is no file, of a cache that was
  * not tried no time, of what lacks memory no thread, of few batches no rate. */
 static void test_unknown(void **state) {
@@ -508,13 +522,13 @@ static void test_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds),        cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_gains),         cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_idle_trainer),  cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_program),       cmocka_unit_test(test_slow_rank),
-        cmocka_unit_test(test_many_trainers), cmocka_unit_test(test_kept_trainer),
-        cmocka_unit_test(test_properties),    cmocka_unit_test(test_nonsense),
-        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_bounds),       cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_gains),        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_idle_trainer), cmocka_unit_test(test_holding_trainer),
+        cmocka_unit_test(test_unknown),      cmocka_unit_test(test_program),
+        cmocka_unit_test(test_slow_rank),    cmocka_unit_test(test_many_trainers),
+        cmocka_unit_test(test_kept_trainer), cmocka_unit_test(test_properties),
+        cmocka_unit_test(test_nonsense),     cmocka_unit_test(test_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
