@@ -330,6 +330,7 @@ static int describe_counts(const struct leat_stats *stats, Leat__StreamStats *me
     message->n_blocks = stats->n_blocks;
     message->n_waits = stats->totals.n_waits;
     message->wait_ns = stats->totals.wait_ns;
+    message->trainer_ns = stats->totals.trainer_ns;
     message->lifetime_ns = stats->totals.lifetime_ns;
     message->no_slot_ns = stats->totals.no_slot_ns;
     message->last_error = memcpy(last_error, stats->totals.last_error, n_error);

@@ -278,8 +278,8 @@ static const char *program_of(const struct leat_plan *plan) {
 
 /* A trainer that came a moment ago has no part of the interval yet. */
 static bool is_there(const struct leat_session *session, uint64_t wall_ns, uint64_t now_ns) {
-    return leat_session_is_serving(session) && !session->is_finished && session->hub.run &&
-           now_ns - session->serve_ns >= wall_ns / 10;
+    return leat_session_is_serving(session) && session->serve_ns && !session->is_finished &&
+           session->hub.run && now_ns - session->serve_ns >= wall_ns / 10;
 }
 
 /* Of a control group the last part is what people know. */

@@ -86,7 +86,7 @@ struct leat_session {
     uint64_t hold_start_ns;             /* it holds all that it may, since; 0: not so */
     uint64_t idle_start_ns;             /* it waits and holds nothing, since; 0: not so */
     uint64_t wait_ns, hold_ns, idle_ns; /* of these so far, but for what goes on */
-    uint64_t serve_ns;                  /* when it began to be served */
+    uint64_t serve_ns;                  /* since when it is served; 0: it is not */
     struct leat_session_look looks[LEAT_LOOKS_MAX];
     char *unit; /* see leat_process_unit(); NULL: not known */
     char client_name[LEAT_SESSION_CLIENT_NAME + 1];

@@ -52,6 +52,12 @@ void leat_session_keep_holds(struct leat_session *session) {
 
 /* ---- waiting ---- */
 
+static void end_serving(struct leat_session *session, uint64_t now_ns) {
+    if (session->stream && session->serve_ns)
+        session->stream->totals.trainer_ns += now_ns - session->serve_ns;
+    session->serve_ns = 0;
+}
+
 static void end_wait(struct leat_session *session, uint64_t now_ns) {
     uint64_t waited_ns = session->wait_start_ns ? now_ns - session->wait_start_ns : 0;
 
@@ -112,6 +118,7 @@ void leat_session_stop(struct leat_session *session) {
     uint64_t now_ns = leat_daemon_now_ns();
 
     session->n_outbox = 0;
+    end_serving(session, now_ns);
     end_wait(session, now_ns);
     end_hold(session, now_ns);
     end_idle(session, now_ns);

@@ -34,6 +34,8 @@ static void add_feed(struct leat_stats *stats, const struct leat_feed *feed) {
 
 void leat_stats_stream(const struct leat_daemon *daemon, const struct leat_daemon_stream *stream,
                        struct leat_stats *ret_stats) {
+    uint64_t now_ns = leat_daemon_now_ns();
+
     *ret_stats = (struct leat_stats){.n_slots = 0};
     leat_stream_totals_copy(&ret_stats->totals, &stream->totals);
     for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
@@ -44,7 +46,9 @@ void leat_stats_stream(const struct leat_daemon *daemon, const struct leat_daemo
             continue;
         leat_pool_stats_add(ret_stats->totals.pools, session->copies.pools);
         if (session->wait_start_ns)
-            ret_stats->totals.wait_ns += leat_daemon_now_ns() - session->wait_start_ns;
+            ret_stats->totals.wait_ns += now_ns - session->wait_start_ns;
+        if (session->serve_ns)
+            ret_stats->totals.trainer_ns += now_ns - session->serve_ns;
     }
 }
 

@@ -20,6 +20,7 @@ struct leat_stream_totals {
     uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
     uint64_t n_changed_files;
     uint64_t n_waits, wait_ns;                  /* a trainer had credit, and nothing was ready */
+    uint64_t trainer_ns;                        /* that trainers were served, of all together */
     uint64_t lifetime_ns, no_slot_ns, short_ns; /* of its runs together */
     uint64_t n_batch_bytes;
     struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS];

@@ -26,8 +26,9 @@ static double share_of(uint64_t part, uint64_t whole) {
 
 /* ---- in words ---- */
 
+/* Of several trainers on average. A daemon of before says nothing of how long they were there. */
 static double waited_of(const Leat__StreamStats *stats) {
-    return share_of(stats->wait_ns, stats->lifetime_ns);
+    return share_of(stats->wait_ns, stats->trainer_ns ? stats->trainer_ns : stats->lifetime_ns);
 }
 
 static double no_slot_of(const Leat__StreamStats *stats) {

@@ -32,6 +32,7 @@ static const struct leat_cli_member stats_members[] = {
     MEMBER(Leat__StreamStats, n_blocks, MEMBER_U32, "blocks"),
     MEMBER(Leat__StreamStats, n_waits, MEMBER_U64, "trainer waits"),
     MEMBER(Leat__StreamStats, wait_ns, MEMBER_NS, "waited"),
+    MEMBER(Leat__StreamStats, trainer_ns, MEMBER_NS, "trainers served"),
     MEMBER(Leat__StreamStats, lifetime_ns, MEMBER_NS, "running"),
     MEMBER(Leat__StreamStats, no_slot_ns, MEMBER_NS, "no slot free"),
     MEMBER(Leat__StreamStats, last_error, MEMBER_TEXT, "last error"),

@@ -86,6 +86,17 @@ static void test_verdicts(void **state) {
     }
 }
 
+/* Eight trainers that wait a fifth of their time have not waited for longer than there was. */
+static void test_many_trainers(void **state) {
+    Leat__StreamStats stats = make(1000000000, 500000000, 1600000000);
+
+    (void)state;
+    stats.trainer_ns = 8000000000;
+    check_json(&stats, "\"bound_by\": \"trainers\"");
+    stats.no_slot_ns = 0;
+    check_text(&stats, "the pipeline is slower than its trainers: 20 % of the time");
+}
+
 static void test_stages(void **state) {
     Leat__StreamStats stats = make(1000000000, 0, 500000000);
     struct leat_text text = {.data = NULL};
@@ -116,6 +127,7 @@ static void test_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_many_trainers),
         cmocka_unit_test(test_stages),
         cmocka_unit_test(test_nothing),
     };
