@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/history.h"
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 #define LEAT_HTTP_JSON_MAX (UINT32_C(64) << 10) /* of samples, and one; the rest is asked for */
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "daemon/reading.h"
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 enum leat_metrics_format { LEAT_METRICS_OPENMETRICS, LEAT_METRICS_PROMETHEUS };
 

@@ -2,6 +2,6 @@
  * its log, metrics. As JSON: the manual pages are made of it. */
 #pragma once
 
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 void leat_reference_json(struct leat_text *text);

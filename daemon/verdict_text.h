@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/verdict.h"
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 /* One line, without an end: what bounds it, and who waits for whom. */
 void leat_verdict_line(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,

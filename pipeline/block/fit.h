@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pipeline/block/block.h"
-#include "pipeline/stage/stage.h"
+#include "pipeline/block/field.h"
 
 #define LEAT_BLOCK_FIT_COLUMN 72 /* bytes of scratch memory for a column */
 

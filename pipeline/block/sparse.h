@@ -8,7 +8,7 @@
 #pragma once
 
 #include "pipeline/block/block.h"
-#include "pipeline/stage/stage.h"
+#include "pipeline/block/field.h"
 
 /* The row is in no batch any more, and was in one. Not for a block of which a row may be referred
  * to more than once. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 #define DESCRIBED_PATHS  16 /* the others are counted */
 #define DESCRIPTION_ROOM (48U << 10)

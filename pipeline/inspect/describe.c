@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "pipeline/inspect/row_reader.h"
-#include "pipeline/stages/tokenize/tokenize.h"
 
 struct describe {
     struct leat_description *description;
@@ -71,19 +70,9 @@ static int add_columns(struct leat_description *description, size_t n,
         }
         column->column = columns[i];
         column->field = &fields[columns[i]];
+        column->is_tokens = fields[columns[i]].tokenizer != NULL;
     }
     return 0;
-}
-
-static void mark_tokens(struct leat_description *description, const struct leat_plan_stage *stage) {
-    const struct leat_tokenize *tokenize = (const struct leat_tokenize *)stage->config;
-    struct leat_described_column *column;
-
-    if (strcmp(stage->ops->name, "tokenize") != 0)
-        return;
-    column = find(description, tokenize->output);
-    if (column && column->column == tokenize->output_column)
-        column->is_tokens = true;
 }
 
 static int list_columns(struct leat_description *description, int after_stage,
@@ -102,7 +91,6 @@ static int list_columns(struct leat_description *description, int after_stage,
         r = add_columns(description, stage->n_fields_after,
                         (const char(*)[LEAT_NAME_MAX + 1]) stage->names_after,
                         stage->columns_after);
-        mark_tokens(description, stage);
     }
     return r < 0 ? leat_error_oom(err) : 0;
 }

@@ -4,7 +4,8 @@
 #pragma once
 
 #include "pipeline/inspect/column_stats.h"
-#include "pipeline/plan/render.h"
+#include "pipeline/plan/plan.h"
+#include "proto/base/text.h"
 
 struct leat_described_column {
     char name[LEAT_NAME_MAX + 1];

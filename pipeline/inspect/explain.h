@@ -20,3 +20,6 @@ struct leat_explain_options {
 
 /* malloc'ed; NULL when memory is out. */
 char *leat_explain(const struct leat_plan *plan, const struct leat_explain_options *options);
+
+/* The short form of leat_explain: text or JSON, without a forecast. */
+char *leat_plan_explain(const struct leat_plan *plan, uint32_t n_workers, bool as_json);

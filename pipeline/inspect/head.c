@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "pipeline/inspect/row_reader.h"
+#include "pipeline/plan/render.h"
 
 struct head {
     const uint32_t *columns;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pipeline/plan/plan.h"
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 struct leat_head_bad {
     uint64_t n_skipped;      /* before the last record that is given */

@@ -12,6 +12,7 @@
 
 #include "pipeline/block/fit.h"
 #include "pipeline/order/order.h"
+#include "pipeline/work/job.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -414,7 +415,7 @@ static int try_batches(struct trial *trial, uint64_t end_ns, struct leat_error *
 /* ---- */
 
 static int begin(struct trial *trial, struct leat_error *err) {
-    static const struct leat_run_options whole = {.n_epochs = 1, .world_size = 1};
+    struct leat_sequence whole = {.seed = (uint64_t)trial->plan.options.seed, .world_size = 1};
     int r;
 
     leat_arena_init(&trial->scratch);

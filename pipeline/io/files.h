@@ -12,7 +12,8 @@
 #pragma once
 
 #include "pipeline/io/opener.h"
-#include "pipeline/spec/bind.h"
+#include "proto/base/error.h"
+#include "proto/base/texts.h"
 
 #define LEAT_FILES_MAX 1000000
 

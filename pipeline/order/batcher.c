@@ -7,24 +7,6 @@
 
 #include "pipeline/order/batcher_internal.h"
 
-void leat_ref_drop(struct leat_ref ref) {
-    if (ref.row != LEAT_REF_BUNDLE) {
-        leat_block_unref(ref.block, 1);
-        return;
-    }
-    if (ref.bundle->refs[0].block->pool)
-        ref.bundle->refs[0].block->pool->n_bundle_bytes -= leat_bundle_bytes(ref.bundle);
-    for (uint32_t i = 0; i < ref.bundle->n_refs; i++)
-        leat_block_unref(ref.bundle->refs[i].block, 1);
-    free(ref.bundle);
-}
-
-void leat_batch_refs_free(struct leat_batch_refs *batch) {
-    for (uint32_t i = 0; batch && i < batch->n_refs; i++)
-        leat_ref_drop(batch->refs[i]);
-    free(batch);
-}
-
 /* ---- open batches ---- */
 
 /* Tokens of the row, padded as if it were the longest. */
@@ -149,20 +131,20 @@ int leat_batcher_flush(struct leat_batcher *batcher, struct leat_error *err) {
 /* ---- life ---- */
 
 int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan,
-                      const struct leat_run_options *options, struct leat_error *err) {
+                      const struct leat_sequence *wanted, struct leat_error *err) {
     *batcher = (struct leat_batcher){
         .sink.push = push_batch,
         .plan = plan,
-        .first_rank = options->first_rank,
-        .n_ranks = options->n_ranks ? options->n_ranks : 1,
-        .world_size = options->world_size ? options->world_size : 1,
-        .first_epoch = options->first_epoch,
-        .first_step = options->first_step,
-        .n_left = options->n_steps ? options->n_steps : UINT64_MAX,
+        .first_rank = wanted->first_rank,
+        .n_ranks = wanted->n_ranks ? wanted->n_ranks : 1,
+        .world_size = wanted->world_size ? wanted->world_size : 1,
+        .first_epoch = wanted->first_epoch,
+        .first_step = wanted->first_step,
+        .n_left = wanted->n_steps ? wanted->n_steps : UINT64_MAX,
         .n_open = 1 + (plan->bucketing ? plan->bucketing->n_boundaries : 0),
     };
     if (batcher->world_size > 1)
-        batcher->round_phase = options->round_phase % batcher->world_size;
+        batcher->round_phase = wanted->round_phase % batcher->world_size;
     leat_batcher_init_line(batcher);
     batcher->open = calloc(batcher->n_open, sizeof(*batcher->open));
     return batcher->open ? 0 : leat_error_oom(err);

@@ -12,7 +12,8 @@
  */
 #pragma once
 
-#include "pipeline/work/job.h"
+#include "pipeline/order/batch_refs.h"
+#include "pipeline/plan/plan.h"
 
 /* A batch that is being filled. */
 struct leat_open_batch {
@@ -58,8 +59,17 @@ struct leat_batcher {
     uint64_t ready_bytes; /* of those */
 };
 
+/* Which batches are wanted, and how they are numbered; as in struct leat_run_options (run.h). */
+struct leat_sequence {
+    uint64_t seed;
+    uint64_t first_epoch, first_step;
+    uint64_t n_steps; /* 0: all */
+    uint64_t first_rank, n_ranks, world_size;
+    uint64_t round_phase;
+};
+
 int leat_batcher_init(struct leat_batcher *batcher, const struct leat_plan *plan,
-                      const struct leat_run_options *options, struct leat_error *err);
+                      const struct leat_sequence *wanted, struct leat_error *err);
 void leat_batcher_deinit(struct leat_batcher *batcher);
 void leat_batcher_start_epoch(struct leat_batcher *batcher, uint64_t seed, uint64_t epoch);
 /* Closes what is open, or lets go of it if the plan drops last batches. */
@@ -77,7 +87,6 @@ bool leat_batcher_is_before_first(const struct leat_batcher *batcher);
 struct leat_batch_refs *leat_batcher_pop(struct leat_batcher *batcher);
 /* Lets go of that batch in the line, and of all behind it. */
 void leat_batcher_cut(struct leat_batcher *batcher, struct leat_batch_refs *first);
-void leat_batch_refs_free(struct leat_batch_refs *batch);
 
 /* Rows that wait in open batches and windows, at most. */
 uint64_t leat_batcher_holds(const struct leat_plan *plan);

@@ -188,7 +188,7 @@ int leat_batcher_close(struct leat_batcher *batcher, struct leat_batch_refs *tak
     bool is_skipped;
     int r;
 
-    leat_skips_take_rows(skips, batcher->plan, take_batch);
+    leat_batch_refs_skip(skips, batcher->plan, take_batch);
     is_skipped = take_batch->n_refs == 0 || leat_skips_has_step(skips, batcher->epoch, step);
     take_batch->epoch = batcher->epoch;
     take_batch->step = step;

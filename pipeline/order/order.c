@@ -118,14 +118,14 @@ static int finish_nodes(struct leat_order *order, size_t from, size_t end, struc
 /* ---- the chain ---- */
 
 int leat_order_init(struct leat_order *order, const struct leat_plan *plan,
-                    const struct leat_run_options *options, struct leat_error *err) {
+                    const struct leat_sequence *wanted, struct leat_error *err) {
     int r;
 
     *order = (struct leat_order){
         .plan = plan,
-        .seed = options->has_seed ? options->seed : (uint64_t)plan->options.seed,
+        .seed = wanted->seed,
     };
-    r = leat_batcher_init(&order->batcher, plan, options, err);
+    r = leat_batcher_init(&order->batcher, plan, wanted, err);
     order->nodes = calloc(plan->n_order ? plan->n_order : 1, sizeof(*order->nodes));
     if (!order->nodes)
         r = leat_error_oom(err);

@@ -22,7 +22,7 @@ struct leat_order {
 };
 
 int leat_order_init(struct leat_order *order, const struct leat_plan *plan,
-                    const struct leat_run_options *options, struct leat_error *err);
+                    const struct leat_sequence *wanted, struct leat_error *err);
 void leat_order_deinit(struct leat_order *order);
 
 /* Bytes of what its stages remember, and of batches. */

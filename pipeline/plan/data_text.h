@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pipeline/plan/data_digest.h"
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 #define LEAT_DATA_TEXT_MAX (4U << 20) /* bytes; files that find no room are counted */
 

@@ -1,37 +1,13 @@
 /* render.h: a row of a block as JSON, for `leatctl head` and error texts. */
 #pragma once
 
+#include "pipeline/block/render.h"
 #include "pipeline/plan/plan.h"
-
-/* A growing text. Owner: the caller; free(text.data). */
-struct leat_text {
-    char *data; /* terminated, or NULL while empty */
-    size_t n_bytes, capacity;
-    int failed; /* 1: memory ran out; what is there is cut */
-};
-__attribute__((format(printf, 2, 3))) void leat_text_add(struct leat_text *text, const char *format,
-                                                         ...);
-void leat_text_add_bytes(struct leat_text *text, const void *bytes, size_t n_bytes);
-/* Room for n_more bytes at text->data + text->n_bytes, to be written there and counted by the
- * caller. False: memory ran out. */
-bool leat_text_reserve(struct leat_text *text, size_t n_more);
-/* As it is shown to people: see proto/base/shown.h. */
-void leat_text_add_shown(struct leat_text *text, const char *value);
-/* One line: all that the format makes as it is shown, and a line end. */
-__attribute__((format(printf, 2, 3))) void leat_text_add_line(struct leat_text *text,
-                                                              const char *format, ...);
-/* As a JSON string with quotes: control characters and invalid UTF-8 are escaped (bytes as U+FFFD).
- */
-void leat_text_add_json(struct leat_text *text, const void *bytes, size_t n_bytes);
-
-bool leat_text_is_utf8(const uint8_t *bytes, size_t n_bytes);
+#include "proto/base/text.h"
 
 /* "mask of", "parts of": in words, before the name of what the column is made of. */
 const char *leat_making_text(enum leat_making made);
 
-/* One value as JSON; numbers that JSON does not have are null. */
-void leat_render_value(struct leat_text *text, const struct leat_field *field,
-                       const struct leat_column *column, uint32_t row);
 /* {"name": value, ...} of the given fields. */
 void leat_render_row(struct leat_text *text, const struct leat_plan *plan,
                      const struct leat_block *block, uint32_t row, const uint32_t *columns,

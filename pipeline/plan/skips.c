@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/plan/plan.h"
 #include "pipeline/plan/skips_internal.h"
-#include "pipeline/work/job.h"
 
 /* ---- as written ---- */
 
@@ -203,66 +203,6 @@ int leat_skips_bind(struct leat_skips *skips, const struct leat_config *base,
                                  err);
     }
     return r;
-}
-
-/* ---- rows ---- */
-
-static bool is_skipped(const struct leat_skips *skips, const struct leat_plan *plan,
-                       const struct leat_ref *ref) {
-    uint64_t lane = plan->mixing ? leat_plan_source_of(plan, ref->block->file)->lane : 0;
-
-    return has(&skips->records, lane, leat_block_record(ref->block, ref->row));
-}
-
-/* The parts of a packed row that stay; false: none does. */
-static bool take_parts(const struct leat_skips *skips, const struct leat_plan *plan,
-                       struct leat_bundle *bundle) {
-    struct leat_block_pool *pool = bundle->refs[0].block->pool;
-    uint64_t n_bytes = leat_bundle_bytes(bundle);
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < bundle->n_refs; i++)
-        if (!is_skipped(skips, plan, &bundle->refs[i]))
-            n++;
-    if (n == 0 || n == bundle->n_refs)
-        return n > 0;
-    if (pool)
-        pool->n_bundle_bytes -= n_bytes;
-    n = 0;
-    for (uint32_t i = 0; i < bundle->n_refs; i++) {
-        struct leat_ref ref = bundle->refs[i];
-
-        if (is_skipped(skips, plan, &ref)) {
-            bundle->n_elements -= ref.length;
-            leat_block_unref(ref.block, 1);
-        } else {
-            bundle->refs[n++] = ref;
-        }
-    }
-    bundle->n_refs = n;
-    pool = bundle->refs[0].block->pool;
-    if (pool)
-        pool->n_bundle_bytes += leat_bundle_bytes(bundle);
-    return true;
-}
-
-void leat_skips_take_rows(const struct leat_skips *skips, const struct leat_plan *plan,
-                          struct leat_batch_refs *batch) {
-    uint32_t n = 0;
-
-    if (skips->records.n_ranges == 0)
-        return;
-    for (uint32_t i = 0; i < batch->n_refs; i++) {
-        struct leat_ref ref = batch->refs[i];
-        bool stays = ref.row == LEAT_REF_BUNDLE ? take_parts(skips, plan, ref.bundle)
-                                                : !is_skipped(skips, plan, &ref);
-
-        if (stays)
-            batch->refs[n++] = ref;
-        else
-            leat_ref_drop(ref);
-    }
-    batch->n_refs = n;
 }
 
 /* ---- rounds ---- */

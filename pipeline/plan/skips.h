@@ -18,7 +18,6 @@
 #include "proto/base/blake2b.h"
 #include "proto/base/error.h"
 
-#define LEAT_SKIPS_MAX        4096 /* as written, of each kind */
 #define LEAT_SKIPS_NUMBER_MAX UINT64_C(1000000000000000)
 #define LEAT_SKIPS_EVERY      UINT64_MAX /* epoch: each */
 
@@ -38,7 +37,6 @@ struct leat_skips {
 
 struct leat_plan;
 struct leat_opener;
-struct leat_batch_refs;
 struct leat_value;
 struct leat_config;
 
@@ -60,11 +58,6 @@ void leat_skips_digest(const struct leat_skips *skips, uint8_t ret_digest[LEAT_D
 
 bool leat_skips_has_step(const struct leat_skips *skips, uint64_t epoch, uint64_t step);
 bool leat_skips_has_record(const struct leat_skips *skips, uint64_t lane, uint64_t record);
-/* Takes the rows of such records, and parts of packed rows, out of a batch; it may have none left.
- */
-void leat_skips_take_rows(const struct leat_skips *skips, const struct leat_plan *plan,
-                          struct leat_batch_refs *batch);
-
 /* Of several ranks, whether all of them are left out of the same number of steps: of a round all,
  * or none. phase: of the rounds of that epoch (run.h). The message has what would be right. */
 int leat_skips_check_rounds(const struct leat_skips *skips, uint64_t world_size, uint64_t epoch,

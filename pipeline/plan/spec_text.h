@@ -15,7 +15,7 @@
 #pragma once
 
 #include "pipeline/plan/plan.h"
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 #define LEAT_SPEC_TEXT_MAX      (4U << 20) /* bytes of a text that is read back */
 #define LEAT_SPEC_TEXT_CONTENTS "contents" /* KEY contents: the digest of what its files say */

@@ -12,6 +12,7 @@
 #include "pipeline/work/job.h"
 
 struct leat_queue_entry;
+struct leat_run_stats;
 
 enum leat_run_cache_state {
     LEAT_RUN_CACHE_CLOSED,  /* to be looked for */

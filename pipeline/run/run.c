@@ -83,6 +83,16 @@ static int check_ranks(const struct leat_run_options *options, struct leat_error
 
 int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
                  struct leat_run **ret_run, struct leat_error *err) {
+    struct leat_sequence wanted = {
+        .seed = options->has_seed ? options->seed : (uint64_t)plan->options.seed,
+        .first_epoch = options->first_epoch,
+        .first_step = options->first_step,
+        .n_steps = options->n_steps,
+        .first_rank = options->first_rank,
+        .n_ranks = options->n_ranks,
+        .world_size = options->world_size,
+        .round_phase = options->round_phase,
+    };
     struct leat_run *run;
     int r;
 
@@ -100,7 +110,7 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
     start(run, plan, options, options->first_epoch == 0 && options->first_step == 0);
     if (options->only_builds)
         run->options.n_epochs = 1;
-    r = leat_order_init(&run->order, plan, options, err);
+    r = leat_order_init(&run->order, plan, &wanted, err);
     run->order.may_evict = run->residents.max_bytes > 0;
     if (r == 0)
         r = leat_order_start_epoch(&run->order, run->epoch, err);

@@ -17,8 +17,10 @@
  */
 #pragma once
 
+#include "pipeline/order/output.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/histogram.h"
+#include "pipeline/work/job_kind.h"
 #include "pipeline/work/knobs.h"
 
 enum {
@@ -26,17 +28,6 @@ enum {
     LEAT_RUN_NEEDS_SLOT = 2,
     LEAT_RUN_WAITING = 3,
     LEAT_RUN_ENDED = 4,
-};
-
-enum leat_job_kind {
-    LEAT_JOB_SCAN,
-    LEAT_JOB_DECODE,
-    LEAT_JOB_MAP,
-    LEAT_JOB_COLLATE,
-    LEAT_JOB_QUARANTINE,
-    LEAT_JOB_CACHE,
-    LEAT_JOB_REST,
-    LEAT_N_JOB_KINDS
 };
 
 struct leat_run;
@@ -74,28 +65,6 @@ struct leat_run_options {
     bool is_unfused; /* each per-record stage is a job of its own; same batches */
 };
 
-/* Memory for one batch. The run writes header, descriptors and tensors from `memory` on. */
-struct leat_slot {
-    void *memory;
-    size_t size_bytes;
-    uint32_t index;      /* the driver's; comes back in the output */
-    uint64_t generation; /* the driver's */
-};
-
-enum leat_output_kind {
-    LEAT_OUTPUT_BATCH,
-    LEAT_OUTPUT_EPOCH_END,
-};
-
-struct leat_output {
-    enum leat_output_kind kind;
-    struct leat_slot slot; /* BATCH */
-    uint64_t epoch, step;  /* EPOCH_END: step is the number of steps of the epoch, over all ranks */
-    uint32_t n_rows;
-    uint64_t used_bytes;
-    bool is_last; /* EPOCH_END: nothing follows */
-};
-
 /* What a line of the profile is about. Busy times do not overlap: their sum is the time that all
  * threads and the loop were busy with the run, but for what lies between stages. */
 enum leat_role {
@@ -126,10 +95,6 @@ struct leat_run_job_stats {
     uint64_t n_jobs, busy_ns;
     uint64_t cpu_ns, delay_ns;
     uint64_t queue_ns; /* from being handed out to being executed */
-};
-
-struct leat_job_usage {
-    uint64_t cpu_ns, delay_ns, queue_ns;
 };
 
 struct leat_run_stats {

@@ -6,14 +6,15 @@
 #include "pipeline/order/mixer.h"
 #include "pipeline/order/order.h"
 #include "pipeline/plan/data_watch.h"
-#include "pipeline/plan/render.h"
 #include "pipeline/run/bare.h"
 #include "pipeline/run/cache.h"
 #include "pipeline/run/pools.h"
 #include "pipeline/run/resident.h"
+#include "pipeline/run/run.h"
 #include "pipeline/run/spans.h"
 #include "pipeline/run/trace.h"
 #include "pipeline/work/job.h"
+#include "proto/base/text.h"
 
 #define LEAT_RUN_NOTES_MAX 64
 

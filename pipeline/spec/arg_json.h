@@ -1,8 +1,8 @@
 /* arg_json.h: tables of arguments as JSON, for references, completion and other languages. */
 #pragma once
 
-#include "pipeline/plan/render.h"
 #include "pipeline/spec/bind.h"
+#include "proto/base/text.h"
 
 /* "int", "list of texts". */
 const char *leat_arg_type_name(enum leat_arg_type type);

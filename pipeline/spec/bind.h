@@ -22,6 +22,7 @@
 
 #include "proto/base/dtype.h"
 #include "proto/base/error.h"
+#include "proto/base/texts.h"
 #include "proto/slot.h"
 #include "proto/spec.h"
 
@@ -63,11 +64,6 @@ struct leat_arg {
 #define LEAT_ARG_MAX 32
 #define LEAT_ARGS_END                                                                              \
     { .name = NULL }
-
-struct leat_texts {
-    char **items;
-    size_t n_items;
-};
 
 struct leat_text_map {
     char **keys;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/plan/plan.h"
+#include "pipeline/spec/stream_options.h"
 #include "pipeline/spec/yaml.h"
 
 #define MAX_CANDIDATES 256

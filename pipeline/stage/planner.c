@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 #define UNREAD_TOLD 8
 

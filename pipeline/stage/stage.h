@@ -15,6 +15,7 @@
 #pragma once
 
 #include "pipeline/block/block.h"
+#include "pipeline/block/ref.h"
 #include "pipeline/cut/cutter.h"
 #include "pipeline/io/contents.h"
 #include "pipeline/io/files.h"
@@ -30,60 +31,6 @@ enum leat_stage_kind {
     LEAT_STAGE_ORDER,
     LEAT_STAGE_COLLATE,
 };
-
-/* A column that is not read or computed but made with the batch has no values of its own. What it
- * is made of stands in the column `of`. */
-enum leat_making {
-    LEAT_MADE_OF_RECORDS, /* none of these: its values stand in the block */
-    LEAT_MADE_AS_MASK,    /* int32: 1 for elements of `of`, 0 for padding */
-    LEAT_MADE_OF_PARTS,   /* of the elements of `of` that the reference means (chunk, pack) */
-    LEAT_MADE_AS_LABELS,  /* the same, of a wider dtype if need be; pad_value in place of the first
-                             element of each document */
-    LEAT_MADE_AS_START,   /* int32: where in the list `of` the part starts */
-    /* these have the shape of `of`, a column of parts */
-    LEAT_MADE_AS_POSITIONS, /* int32, of a row of `of`: 0, 1, .. in each document */
-    LEAT_MADE_AS_SEGMENTS,  /* int32, of a row of `of`: 1 in its first document, 2, ..; padding 0 */
-    LEAT_MADE_AS_CU_SEQLENS, /* int32, of a batch of `of`: where documents start, rows end to end */
-};
-
-/* What is known of a field at plan time. */
-struct leat_field {
-    char name[LEAT_NAME_MAX + 1];
-    enum leat_dtype dtype;
-    bool is_list;        /* text or a list: a view a row; else a scalar */
-    uint64_t max_length; /* elements a row at most; 0: unknown */
-    uint64_t width;      /* of a list: elements of every row; 0: they differ */
-    bool has_pad_value;  /* the stage that made it knows what it is padded with (a tokenizer) */
-    double pad_value;
-    bool is_annotation; /* of a list: says something of each token of another one (labels, types) */
-    bool is_labels; /* and is what a model is to say; it is padded with what is not to be said */
-    /* Of a text or of token ids: the hidden column that says on what there may be loss, see
-     * stages/shared_loss.h; -1: none */
-    int32_t loss_column;
-    /* Of token ids: the stage tokenize that made them, which knows the names of tokens; NULL: none
-     */
-    const struct leat_config *tokenizer;
-    bool has_special_tokens; /* of a text: the stage that made it put in those that it needs */
-    const char *bos;         /* and this one in front; NULL: none */
-    /* set by `pad`, used by collation */
-    bool is_padded;
-    uint64_t pad_length;   /* exactly; 0: to the longest of the batch */
-    uint64_t pad_multiple; /* of the longest; 0 or 1: none */
-    bool pad_left;
-    enum leat_making made;
-    uint32_t of;
-};
-
-#define LEAT_FIELDS_MAX 4096
-
-/* Elements that a row of n takes in a batch, if no other row is longer. */
-static inline uint64_t leat_field_padded(const struct leat_field *field, uint64_t n) {
-    uint64_t multiple = field->pad_multiple > 1 ? field->pad_multiple : 1;
-
-    if (!field->is_padded)
-        return n;
-    return field->pad_length > 0 ? field->pad_length : (n + multiple - 1) / multiple * multiple;
-}
 
 /* How `bucket` puts rows of like lengths together. */
 struct leat_bucketing {
@@ -220,52 +167,6 @@ uint64_t leat_map_row_key(const struct leat_map *map, uint32_t row, uint64_t sta
 uint64_t leat_map_place_key(const struct leat_map *map, uint32_t row, uint64_t stream_seed,
                             uint64_t stage_seed, uint64_t epoch, enum leat_rng_purpose purpose);
 
-/* A row on its way through the ORDER stages: a row of a block, a part of one (`length` elements of
- * its lists from `start` on), or a bundle of such, which becomes one row of a batch (pack). */
-struct leat_ref {
-    union {
-        struct leat_block *block;
-        struct leat_bundle *bundle;
-    };
-    uint32_t row; /* LEAT_REF_BUNDLE: of a bundle */
-    uint32_t start, length;
-};
-#define LEAT_REF_BUNDLE UINT32_MAX
-#define LEAT_REF_WHOLE  UINT32_MAX /* in `length`: all of its lists */
-
-struct leat_bundle {
-    uint32_t n_refs, n_elements;
-    struct leat_ref refs[]; /* of blocks; each has a length */
-};
-
-static inline uint64_t leat_bundle_bytes(const struct leat_bundle *bundle) {
-    return sizeof(*bundle) + bundle->n_refs * sizeof(bundle->refs[0]);
-}
-
-static inline struct leat_ref leat_ref_row(struct leat_block *block, uint32_t row) {
-    return (struct leat_ref){.block = block, .row = row, .length = LEAT_REF_WHOLE};
-}
-/* Elements that are meant of the row's list in that column of its block. */
-static inline uint32_t leat_ref_length(struct leat_ref ref, uint32_t column) {
-    return ref.length == LEAT_REF_WHOLE ? ref.block->columns[column].lengths[ref.row] : ref.length;
-}
-/* Elements of the row in a list column of the schema, as it is here. */
-static inline uint32_t leat_ref_elements(struct leat_ref ref, const struct leat_field *fields,
-                                         uint32_t column) {
-    if (ref.row == LEAT_REF_BUNDLE)
-        return ref.bundle->n_elements;
-    if (fields[column].made == LEAT_MADE_OF_PARTS)
-        return leat_ref_length(ref, fields[column].of);
-    return ref.block->columns[column].lengths[ref.row];
-}
-/* One more reference to its block, for another part of the same row. */
-static inline struct leat_ref leat_ref_part(struct leat_ref ref, uint32_t start, uint32_t length) {
-    ref.block->n_refs++;
-    ref.block->is_shared = true;
-    return (struct leat_ref){
-        .block = ref.block, .row = ref.row, .start = ref.start + start, .length = length};
-}
-
 #define LEAT_ORDER_DONE     1 /* from push: nothing more is wanted in this epoch */
 #define LEAT_ORDER_LEFT_OUT 3 /* from push of a stage: the row was dropped */
 
@@ -277,9 +178,6 @@ static inline int leat_order_push(struct leat_order_sink *sink, struct leat_ref 
                                   struct leat_error *err) {
     return sink->push(sink, ref, err);
 }
-/* Lets go of a reference that goes no further. */
-void leat_ref_drop(struct leat_ref ref);
-
 struct leat_order_key {
     uint64_t seed; /* of the stream */
     uint64_t epoch;

@@ -11,8 +11,10 @@
 #include "pipeline/cache/key.h"
 #include "pipeline/cache/store.h"
 #include "pipeline/io/input.h"
+#include "pipeline/order/batch_refs.h"
 #include "pipeline/plan/data_watch.h"
-#include "pipeline/run/run.h"
+#include "pipeline/work/job_kind.h"
+#include "pipeline/work/knobs.h"
 #include "pipeline/work/span_table.h"
 #include "pipeline/work/workspace.h"
 
@@ -264,19 +266,6 @@ int leat_load_encode(const struct leat_map_job *job, struct leat_cache_bytes *by
                      struct leat_error *err);
 
 /* ---- COLLATE: batches into slots ---- */
-
-struct leat_batch_refs {
-    struct leat_batch_refs *next;
-    enum leat_output_kind kind; /* EPOCH_END waits in the same line */
-    uint64_t epoch, step;
-    bool is_last;
-    bool is_wanted;  /* in the line, once its round is whole */
-    bool is_planned; /* its blocks are here and pinned, but for: */
-    uint32_t n_refs;
-    uint64_t n_absent; /* rows that are being fetched */
-    uint64_t n_bytes;  /* of itself, once it is closed */
-    struct leat_ref refs[];
-};
 
 struct leat_collate_item {
     struct leat_batch_refs *batch;

@@ -9,6 +9,8 @@
 
 #include "pipeline/io/files.h"
 #include "pipeline/order/batcher.h"
+#include "pipeline/plan/data_digest.h"
+#include "pipeline/work/job.h"
 
 #define KEPT_FACTOR      2  /* columns of a block, in units of its source */
 #define SCRATCH_FACTOR   3  /* what is made on the way to them, besides those themselves */

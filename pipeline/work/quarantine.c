@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pipeline/plan/render.h"
 #include "pipeline/work/job.h"
+#include "proto/base/text.h"
 
 static void add_base64(struct leat_text *text, const uint8_t *bytes, size_t n) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

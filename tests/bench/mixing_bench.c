@@ -28,9 +28,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "pipeline/plan/render.h"
 #include "pipeline/run/run.h"
 #include "pipeline/spec/yaml.h"
+#include "proto/base/text.h"
 
 #define N_LABELS 100
 

@@ -20,10 +20,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "pipeline/plan/render.h"
 #include "pipeline/run/run.h"
 #include "pipeline/spec/yaml.h"
 #include "pipeline/tokenizer/tokenizer.h"
+#include "proto/base/text.h"
 
 #define ROUNDS_MAX 99
 

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "pipeline/plan/render.h"
 #include "pipeline/stage/planner.h"
+#include "proto/base/text.h"
 
 struct source {
     const struct leat_stage_ops *ops;

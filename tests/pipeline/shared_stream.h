@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "pipeline/plan/plan.h"
-#include "pipeline/plan/render.h"
 #include "pipeline/run/run.h"
+#include "proto/base/text.h"
 
 /* ---- files ---- */
 

@@ -7,7 +7,7 @@
 
 #include "pipeline/inspect/forecast.h"
 #include "pipeline/inspect/graph/graph.h"
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 /* "int32[<=128]", "text", "int32[mask of ids]" */
 void leat_graph_add_type(struct leat_text *text, const struct leat_plan *plan, uint32_t column);

@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include "pipeline/plan/render.h"
 #include "pipeline/sources/arrow/dictionary.h"
 #include "pipeline/sources/arrow/layout.h"
+#include "proto/base/text.h"
 
 /* A column by its path: names with dots between, \. for a dot within one. */
 struct leat_arrow_wish {

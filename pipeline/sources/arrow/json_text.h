@@ -1,8 +1,8 @@
 /* json_text.h: values of Arrow arrays as JSON text. Pure; any thread. */
 #pragma once
 
-#include "pipeline/plan/render.h"
 #include "pipeline/sources/arrow/array.h"
+#include "proto/base/text.h"
 
 /* The name of a struct's child as it stands in front of its value; malloc'ed; NULL when memory is
  * out. */

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "pipeline/plan/render.h"
 #include "proto/base/error.h"
+#include "proto/base/text.h"
 
 #define LEAT_HELPER_SAID_MAX 200 /* bytes kept of a line on stderr */
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "pipeline/plan/render.h"
+#include "pipeline/block/render.h"
 #include "pipeline/spec/field_type.h"
 #include "pipeline/stage/stage.h"
 #include "pipeline/stages/exec/asked.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/inspect/explain.h"
 #include "pipeline/tokenizer/json.h"
 #include "tests/pipeline/shared_stream.h"
 

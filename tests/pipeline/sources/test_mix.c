@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pipeline/inspect/explain.h"
 #include "tests/pipeline/shared_documents.h"
 #include "tests/pipeline/shared_records.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/inspect/explain.h"
 #include "pipeline/stages/dedup/hash_set.h"
 #include "tests/pipeline/shared_documents.h"
 #include "tests/pipeline/shared_records.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/inspect/explain.h"
 #include "pipeline/stages/pack/fit.h"
 #include "tests/pipeline/shared_documents.h"
 #include "tests/pipeline/shared_records.h"

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pipeline/inspect/explain.h"
 #include "tests/pipeline/shared_stream.h"
 
 #define SOURCE "jsonl: {paths: [a.jsonl]}"

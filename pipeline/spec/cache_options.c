@@ -1,5 +1,5 @@
 /* cache_options.c: see cache_options.h. */
-#include "pipeline/plan/cache_options.h"
+#include "pipeline/spec/cache_options.h"
 
 static const char *const compressions[] = {"auto", "raw", "lz4", NULL};
 static const char *const verifies[] = {"sample", "full", NULL};
