@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "client/cli/exit_status.h"
-#include "pipeline/plan/render.h"
 #include "proto/base/error.h"
+#include "proto/base/text.h"
 
 enum leat_cli_format { LEAT_CLI_TEXT, LEAT_CLI_JSON, LEAT_CLI_JSONL };
 

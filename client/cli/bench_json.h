@@ -2,7 +2,7 @@
 #pragma once
 
 #include "client/cli/bench.h"
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 #define LEAT_BENCH_JSON_FORMAT 1
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "client/cli/bench.h"
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 /* Of one case: each figure with its range. Of several: a row each, and which is best. */
 void leat_bench_table(const struct leat_bench *bench, struct leat_text *text);

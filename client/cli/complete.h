@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 /* What the shell itself knows, and adds. */
 enum leat_cli_complete_with {

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 #include "proto/leat.pb-c.h"
 
 #define LEAT_DOCTOR_FINDINGS_MAX 64

@@ -1,8 +1,8 @@
 /* error_json.h: the error value for programs, and the exit status that it means. */
 #pragma once
 
-#include "pipeline/plan/render.h"
 #include "proto/base/error.h"
+#include "proto/base/text.h"
 
 /* {"code": -2, "file": ..., "line": ..., "column": ..., "path": ..., "message": ..., "text": ...}
  */

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 #define LEAT_CLI_GRID_CELL_MAX    160
 #define LEAT_CLI_GRID_COLUMNS_MAX 24

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 enum leat_cli_member_kind {
     MEMBER_TEXT,

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "pipeline/plan/render.h"
 #include "pipeline/run/run.h"
+#include "proto/base/text.h"
 #include "proto/leat.pb-c.h"
 
 /* A line that says what bounds it, and a row a stage that did something. */

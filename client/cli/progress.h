@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 enum leat_progress_unit { LEAT_PROGRESS_BYTES, LEAT_PROGRESS_RECORDS, LEAT_PROGRESS_RUNS };
 

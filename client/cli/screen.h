@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pipeline/plan/render.h"
 #include "proto/base/error.h"
+#include "proto/base/text.h"
 
 struct leat_screen {
     int signals; /* a signalfd: SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 #include "proto/leat.pb-c.h"
 
 struct leat_top_stage {

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 #include "proto/leat.pb-c.h"
 
 #define LEAT_CLI_TRACE_THREADS_MAX 4096

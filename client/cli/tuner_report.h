@@ -1,7 +1,7 @@
 /* tuner_report.h: what the tuners of a stream chose, and why: as text, and as JSON. */
 #pragma once
 
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 #include "proto/leat.pb-c.h"
 
 void leat_cli_tuner_text(struct leat_text *text, const Leat__StreamStats *stats);

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "pipeline/plan/render.h"
+#include "proto/base/text.h"
 
 #define LEAT_CLI_UNIT_MAX 40
 

@@ -32,7 +32,17 @@ ROOMS = {
     "pipeline/work": ["pipeline/cache", "pipeline/order"],
     "pipeline/run": ["pipeline/work"],
     "pipeline/inspect": ["pipeline/run"],
-    "daemon": ["pipeline/inspect"],
+    "daemon/log": ["pipeline/inspect"],
+    "daemon/system": ["pipeline/inspect"],
+    "daemon/schedule": ["daemon/system"],
+    "daemon/users": ["daemon/log", "daemon/schedule"],
+    "daemon/net": ["daemon/users"],
+    "daemon/config": ["daemon/net"],
+    "daemon/stream": ["daemon/config"],
+    "daemon/trainer": ["daemon/stream"],
+    "daemon/metrics": ["daemon/trainer"],
+    "daemon/control": ["daemon/metrics"],
+    "daemon/core": ["daemon/control"],
     "client/leat.h": [],
     "client/transport": ["client/leat.h", "proto"],
     "client/connection": ["client/transport"],
@@ -44,13 +54,27 @@ ROOMS = {
 }
 # What is still against it: from which room to which, and how many pairs of files. Numbers may only fall, and fall here too.
 KNOTS = {
+    "daemon/control -> daemon/core": 26,
+    "daemon/metrics -> daemon/core": 8,
+    "daemon/net -> daemon/core": 2,
+    "daemon/stream -> daemon/core": 9,
+    "daemon/stream -> daemon/metrics": 2,
+    "daemon/stream -> daemon/trainer": 8,
+    "daemon/trainer -> daemon/core": 12,
     "pipeline/plan -> pipeline/work": 2,
 }
 # Modules (a header and its source) that include one another in a circle, by room; these may only fall as well.
 CIRCLES = {
     "client/cli": 6,
     "client/python": 4,
-    "daemon": 30,
+    "daemon/config": 3,
+    "daemon/control": 3,
+    "daemon/core": 4,
+    "daemon/log": 2,
+    "daemon/metrics": 6,
+    "daemon/net": 1,
+    "daemon/stream": 7,
+    "daemon/trainer": 4,
     "pipeline/cut": 5,
     "pipeline/inspect": 3,
     "pipeline/io": 2,
@@ -66,7 +90,6 @@ MAX_FILES = 40
 CROWDED = {
     "client/cli": 143,
     "client/python/src": 41,
-    "daemon": 165,
 }
 NOT_CROWDED = ("pipeline/sources", "pipeline/stages", "pipeline/tokenizer")  # one thing a file, however many
 INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')

@@ -103,18 +103,18 @@ def check_stages(report):
 
 
 def check_daemon(report):
-    settings = (ROOT / "daemon/settings.c").read_text().split("leat_settings_args[]")[1].split("LEAT_ARGS_END")[0]
+    settings = (ROOT / "daemon/config/settings.c").read_text().split("leat_settings_args[]")[1].split("LEAT_ARGS_END")[0]
     report.want("leatd.yaml.5", re.findall(r'\.name = "(\w+)"', settings), "the setting")
-    events = (ROOT / "daemon/log_events.def").read_text()
+    events = (ROOT / "daemon/log/log_events.def").read_text()
     ids = re.findall(r'"([0-9a-f]{32})"', events)
     report.want("leat-events.7", ids, "the message id")
     if len(ids) != len(re.findall(r"^LEAT_EVENT\(", events, re.M)) or len(ids) != len(set(ids)):
-        report.lines.append("daemon/log_events.def: not each event has an id of its own")
-    meters = re.findall(r'^LEAT_METER\((\w+), (\w+), (\w+), \w+, "(\w+)"', (ROOT / "daemon/meters.def").read_text(), re.M)
+        report.lines.append("daemon/log/log_events.def: not each event has an id of its own")
+    meters = re.findall(r'^LEAT_METER\((\w+), (\w+), (\w+), \w+, "(\w+)"', (ROOT / "daemon/metrics/meters.def").read_text(), re.M)
     units = {"NONE": "", "NS": "_seconds", "BYTES": "_bytes"}
     report.want("leat-metrics.7", [name + units[unit] + ("_total" if kind == "COUNTER" else "")
                                    for _, kind, unit, name in meters] + ["leat_build_info"], "the metric")
-    options = re.findall(r'^    \{"([\w-]+)", \w+_argument', (ROOT / "daemon/options.c").read_text(), re.M)
+    options = re.findall(r'^    \{"([\w-]+)", \w+_argument', (ROOT / "daemon/core/options.c").read_text(), re.M)
     report.want("leatd.8", ["--" + option for option in options], "the option")
     report.want("leatd.8", ["SIGTERM", "SIGHUP", "EXIT STATUS"], "")
 

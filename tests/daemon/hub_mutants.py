@@ -3,7 +3,7 @@
 
     hub_mutants.py ROOT FOLDER [NUMBER]
 
-Each mutant is an edit of daemon/hub.c or daemon/hub_run.c. It is compiled with the model test and
+Each mutant is an edit of daemon/stream/hub.c or daemon/stream/hub_run.c. It is compiled with the model test and
 run; the mutant is caught if the test fails (or does not end). Status 1 if any is not, if the test
 fails without one, or if the text that a mutant changes is not there once. LEAT_CC: the compiler (cc).
 """
@@ -14,7 +14,7 @@ import resource
 import subprocess
 import sys
 
-TAKE, RUN = "daemon/hub.c", "daemon/hub_run.c"
+TAKE, RUN = "daemon/stream/hub.c", "daemon/stream/hub_run.c"
 FEWER = "-DMAX_STATES=(1<<15)"  # of each case: a quarter of what the test itself looks at is enough to find them
 MUTANTS = [
     ("a slot is free although it is held", TAKE,
@@ -139,7 +139,7 @@ def main():
     numbers = [int(sys.argv[3])] if len(sys.argv) > 3 else range(len(MUTANTS))
     folder.mkdir(parents=True, exist_ok=True)
     for source in (TAKE, RUN, "tests/daemon/shared_world.c", "tests/daemon/shared_world_check.c",
-                   "tests/daemon/test_hub_model.c"):
+                   "tests/daemon/stream/test_hub_model.c"):
         compile_object(root, root / source, folder / f"{pathlib.Path(source).stem}.o")
     cpu_s = cpu_limit_s(root, folder)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:

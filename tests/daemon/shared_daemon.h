@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/daemon.h"
+#include "daemon/core/daemon.h"
 #include "proto/leat.pb-c.h"
 
 struct test_daemon {

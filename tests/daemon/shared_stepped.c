@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/control.h"
-#include "daemon/session.h"
+#include "daemon/control/control.h"
+#include "daemon/trainer/session.h"
 
 #define QUIET_TURNS 3
 

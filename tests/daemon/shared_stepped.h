@@ -2,8 +2,8 @@
  * ends of socketpairs. For fuzzing: what a run does follows from its input alone. */
 #pragma once
 
-#include "daemon/daemon.h"
-#include "daemon/delivery.h"
+#include "daemon/core/daemon.h"
+#include "daemon/trainer/delivery.h"
 
 /* Made at the first call and kept; made anew if the last input ended it. Its streams: "numbers", 4
  * batches of one int64 column, and "lists", padded to the longest. Aborts if that fails. */

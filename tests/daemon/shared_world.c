@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "daemon/hub_internal.h"
+#include "daemon/stream/hub_internal.h"
 
 struct world_counts world_counts;
 

@@ -1,7 +1,7 @@
-/* shared_world.h: a small world around the hub (daemon/hub.h), in which everything may happen at
- * any time: trainers that come, read, release, lose their connection, die; runs that make batches;
- * rings without room; a daemon that crashes. One struct without pointers to the outside, so that a
- * state can be kept and gone back to by copying it to the same place.
+/* shared_world.h: a small world around the hub (daemon/stream/hub.h), in which everything may
+ * happen at any time: trainers that come, read, release, lose their connection, die; runs that make
+ * batches; rings without room; a daemon that crashes. One struct without pointers to the outside,
+ * so that a state can be kept and gone back to by copying it to the same place.
  *
  * A slot's memory is what was written into it last. A trainer checks what it is told against the
  * sequence that it must see, and whatever it holds against the memory, after each event.
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/hub.h"
+#include "daemon/stream/hub.h"
 
 #define WORLD_MAX_TRAINERS 3
 #define WORLD_MAX_RUNS     8

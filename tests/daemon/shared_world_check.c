@@ -2,7 +2,7 @@
  */
 #include <string.h>
 
-#include "daemon/hub_internal.h"
+#include "daemon/stream/hub_internal.h"
 #include "tests/daemon/shared_world.h"
 
 #define ALONE_MAX 400

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/control.h"
+#include "daemon/control/control.h"
 #include "proto/frame.h"
 #include "tests/daemon/shared_stepped.h"
 #include "tests/proto/shared_unpack.h"

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/session.h"
+#include "daemon/trainer/session.h"
 #include "proto/leat.pb-c.h"
 #include "tests/daemon/shared_stepped.h"
 #include "tests/proto/shared_unpack.h"

@@ -2,7 +2,7 @@
  * reason. */
 #include <assert.h>
 
-#include "daemon/settings.h"
+#include "daemon/config/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 

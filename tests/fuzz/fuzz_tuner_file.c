@@ -2,7 +2,7 @@
  * is within the ranges. */
 #include <stdlib.h>
 
-#include "daemon/tuner_file.h"
+#include "daemon/stream/tuner_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

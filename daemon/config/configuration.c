@@ -1,0 +1,105 @@
+/* configuration.c: see configuration.h. */
+#include "daemon/config/configuration.h"
+
+#include <errno.h>
+
+#include "daemon/system/process.h"
+
+#define SPARE_FDS     64 /* of the process itself */
+#define FDS_A_SESSION 5  /* socket, pidfd, two rings, a data file */
+
+/* ---- limits ----
+ *
+ * Rings are charged to us page by page: what cannot be had must not be promised. So a limit that
+ * was written and is too high is an error at its place, and a default gives way. */
+
+static int fit_memory(const struct leat_settings *settings, struct leat_limits *limits,
+                      bool *ret_is_lowered, struct leat_error *err) {
+    uint64_t memory = leat_process_memory_limit(), most = memory / 20 * 17;
+    uint64_t *total = &limits->total[LEAT_CHARGE_RING_BYTES];
+    uint64_t *user = &limits->user[LEAT_CHARGE_RING_BYTES];
+
+    *ret_is_lowered = memory > 0 && *total > most;
+    if (!*ret_is_lowered)
+        return 0;
+    if (leat_config_given(&settings->base, "max_ring_bytes"))
+        return leat_config_error(&settings->base, "max_ring_bytes", err,
+                                 "%llu is more than 85 %% of the %llu bytes of memory that the "
+                                 "daemon can have",
+                                 (unsigned long long)*total, (unsigned long long)memory);
+    *total = memory / 2;
+    if (*user > *total)
+        *user = *total;
+    return 0;
+}
+
+/* Raises the number of descriptors that the process may have. */
+static int fit_limits(const struct leat_settings *settings, struct leat_limits *ret_limits,
+                      bool *ret_is_lowered, struct leat_error *err) {
+    uint64_t n_fds = leat_process_raise_descriptors();
+    uint64_t n_sessions = n_fds > 2 * SPARE_FDS ? (n_fds - SPARE_FDS) / FDS_A_SESSION : 8;
+
+    leat_settings_limits(settings, ret_limits);
+    if (ret_limits->total[LEAT_CHARGE_SESSIONS] > n_sessions)
+        ret_limits->total[LEAT_CHARGE_SESSIONS] = n_sessions;
+    return fit_memory(settings, ret_limits, ret_is_lowered, err);
+}
+
+static int check_memory(const struct leat_settings *settings, struct leat_error *err) {
+    uint64_t memory = leat_process_memory_limit(), limit = (uint64_t)settings->memory_limit;
+
+    if (memory == 0 || limit <= memory)
+        return 0;
+    return leat_config_error(&settings->base, "memory_limit", err,
+                             "%llu is more than the %llu bytes of memory that the daemon can have",
+                             (unsigned long long)limit, (unsigned long long)memory);
+}
+
+/* ---- all of it ---- */
+
+void leat_configuration_blame(const struct leat_settings *settings, const char *name,
+                              struct leat_error *err) {
+    const struct leat_value *value = leat_value_get(&settings->values, name);
+
+    if (!err->code || !value)
+        return;
+    leat_error_prefix(err, "%s", name);
+    leat_error_locate(err, settings->file, value->line, value->column);
+}
+
+static int judge(struct leat_configuration *configuration, struct leat_error *err) {
+    const struct leat_settings *settings = configuration->settings;
+    int r = leat_settings_check_streams(settings, err);
+
+    if (r == 0)
+        r = fit_limits(settings, &configuration->limits, &configuration->is_lowered, err);
+    if (r == 0)
+        r = check_memory(settings, err);
+    if (r < 0)
+        return r;
+    r = leat_roots_new((const char *const *)settings->roots.items, settings->roots.n_items,
+                       &configuration->roots, err);
+    if (r < 0 && r != -ENOMEM)
+        leat_configuration_blame(settings, "roots", err);
+    return r;
+}
+
+int leat_configuration_read(const char *file, const struct leat_settings_overrides *overrides,
+                            struct leat_configuration *ret_configuration, struct leat_error *err) {
+    struct leat_configuration configuration = {.settings = NULL};
+    int r = leat_settings_load(file, overrides, &configuration.settings, err);
+
+    if (r == 0)
+        r = judge(&configuration, err);
+    if (r < 0)
+        leat_configuration_deinit(&configuration);
+    else
+        *ret_configuration = configuration;
+    return r;
+}
+
+void leat_configuration_deinit(struct leat_configuration *configuration) {
+    leat_roots_unref(configuration->roots);
+    leat_settings_free(configuration->settings);
+    *configuration = (struct leat_configuration){.settings = NULL};
+}

@@ -1,0 +1,26 @@
+/* configuration.h: the configuration, read and judged: all that a start, a reload and
+ * --check-config refuse of it.
+ *
+ * Whatever is its fault is an error with a file, and with a line where there is one; an error
+ * without a file (memory, descriptors) is the machine's.
+ */
+#pragma once
+
+#include "daemon/config/roots.h"
+#include "daemon/config/settings.h"
+
+struct leat_configuration {
+    struct leat_settings *settings;
+    struct leat_limits limits;
+    bool is_lowered; /* max_ring_bytes, which nobody gave, is less than its default */
+    struct leat_roots *roots;
+};
+
+/* Nothing of it is left on failure. May block. */
+int leat_configuration_read(const char *file, const struct leat_settings_overrides *overrides,
+                            struct leat_configuration *ret_configuration, struct leat_error *err);
+void leat_configuration_deinit(struct leat_configuration *configuration);
+
+/* Says that the error, if there is one, is of that setting, where it was written. */
+void leat_configuration_blame(const struct leat_settings *settings, const char *name,
+                              struct leat_error *err);

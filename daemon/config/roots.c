@@ -1,0 +1,302 @@
+/* roots.c: see roots.h and openat2(2). */
+#include "daemon/config/roots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "proto/base/elsewhere.h"
+
+#define OPEN_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+#define STEP_FLAGS (O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC)
+
+static int open_beneath(int root, const char *path, int flags) {
+    struct open_how how = {
+        .flags = (uint64_t)(unsigned)(OPEN_FLAGS | flags),
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    long fd;
+
+    /* EAGAIN: something was renamed meanwhile and ".." could not be decided; see openat2(2) */
+    for (int i = 0; i < 16; i++) {
+        fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+        if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+            break;
+    }
+    return fd < 0 ? -errno : (int)fd;
+}
+
+/* ---- without openat2 ---- */
+
+/* A walk from `root`: one directory is opened after the other, each by its bare name in the one
+ * before, so that neither a link nor a rename leads out. */
+struct walk {
+    int root, fd;         /* fd: the directory that was reached; the root's own at first */
+    char names[PATH_MAX]; /* of the directories from the root to it: "a\0b\0" */
+    size_t n_names;       /* bytes */
+};
+
+static void move_to(struct walk *walk, int fd) {
+    if (walk->fd != walk->root)
+        (void)close(walk->fd);
+    walk->fd = fd;
+}
+
+/* O_DIRECTORY says ENOTDIR of a link, too. */
+static int step_error(int directory, const char *name, int code) {
+    struct stat status;
+
+    if (code == ENOTDIR && fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISLNK(status.st_mode))
+        return -ELOOP;
+    return -code;
+}
+
+static int step(struct walk *walk, const char *name) {
+    int fd = openat(walk->fd, name, STEP_FLAGS);
+
+    if (fd < 0)
+        return step_error(walk->fd, name, errno);
+    move_to(walk, fd);
+    return 0;
+}
+
+static int step_down(struct walk *walk, const char *name) {
+    int r = step(walk, name);
+
+    if (r < 0 || strcmp(name, ".") == 0)
+        return r;
+    walk->n_names +=
+        (size_t)snprintf(walk->names + walk->n_names, PATH_MAX - walk->n_names, "%s", name) + 1;
+    return 0;
+}
+
+/* To the directory that the walk came through. The kernel is not asked for "..": the directory
+ * may have been moved out of the root since. */
+static int step_up(struct walk *walk) {
+    int r = step(walk, "."); /* fails as ".." would where this directory may not be searched */
+
+    if (r < 0)
+        return r;
+    if (walk->n_names == 0)
+        return -EXDEV;
+    do
+        walk->n_names--;
+    while (walk->n_names > 0 && walk->names[walk->n_names - 1]);
+    move_to(walk, walk->root);
+    for (size_t i = 0; r == 0 && i < walk->n_names; i += strlen(walk->names + i) + 1)
+        r = step(walk, walk->names + i);
+    return r;
+}
+
+/* `path` is shorter than PATH_MAX. */
+static int walk_beneath(int root, const char *path, int flags) {
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    struct walk walk = {.root = root, .fd = root};
+    char names[PATH_MAX], *place = NULL;
+    int r = 0;
+
+    if (strcmp(last, "..") == 0)
+        last += 2;
+    (void)snprintf(names, sizeof(names), "%.*s", (int)(last - path), path);
+    for (char *name = strtok_r(names, "/", &place); r == 0 && name;
+         name = strtok_r(NULL, "/", &place))
+        r = strcmp(name, "..") == 0 ? step_up(&walk) : step_down(&walk, name);
+    if (r == 0) {
+        r = openat(walk.fd, last[0] ? last : ".", OPEN_FLAGS | flags);
+        r = r < 0 ? -errno : r;
+    }
+    move_to(&walk, root);
+    return r;
+}
+
+/* A filter of system calls answers ENOSYS (RestrictSUIDSGID= of systemd, which cannot look into
+ * the arguments of openat2) or EPERM (containers). The walk is as strict, and finds an EPERM that
+ * is the file's own again. */
+static int open_without_detours(int root, const char *path, int flags) {
+    int r = open_beneath(root, path, flags);
+
+    return r == -ENOSYS || r == -EPERM ? walk_beneath(root, path, flags) : r;
+}
+
+/* What of `path` lies below `root`: "" for the root itself, NULL if it does not. */
+static const char *below(const char *root, const char *path) {
+    size_t n = strlen(root);
+
+    if (strncmp(root, path, n) != 0 || (path[n] != '/' && path[n] != '\0'))
+        return NULL;
+    while (path[n] == '/')
+        n++;
+    return path + n;
+}
+
+static int open_in_root(const struct leat_root *root, const char *path, int flags) {
+    const char *rest = path;
+
+    if (path[0] == '/') {
+        rest = below(root->path, path);
+        if (!rest)
+            rest = below(root->real, path);
+        if (!rest)
+            return -EXDEV;
+    }
+    return open_without_detours(root->fd, rest[0] ? rest : ".", flags);
+}
+
+/* A root in which the path does exist tells more than one in which it does not. */
+static int choose_error(int before, int r) {
+    return before == -EXDEV || (before == -ENOENT && r != -EXDEV) ? r : before;
+}
+
+static int open_in_roots(const struct leat_roots *roots, const char *path, int flags) {
+    int error = -EXDEV;
+
+    for (size_t i = 0; i < roots->n_items; i++) {
+        int r = open_in_root(&roots->items[i], path, flags);
+
+        if (r >= 0)
+            return r;
+        error = choose_error(error, r);
+    }
+    return error;
+}
+
+static int refuse(struct leat_error *err, const char *path, int r) {
+    if (r == -EXDEV)
+        return leat_error_set(err, -EACCES,
+                              "%s: is not below a directory that trainers may name files in "
+                              "(`roots` of the daemon's settings)",
+                              path);
+    if (r == -ELOOP)
+        return leat_error_set(
+            err, -EACCES, "%s: leads through a symbolic link, which trainers may not follow", path);
+    return leat_elsewhere_fail(path, r, err);
+}
+
+static int open_checked(const struct leat_opener *opener, const char *path, int flags,
+                        mode_t wanted, const char *what, struct leat_error *err) {
+    const struct leat_roots *roots = (const struct leat_roots *)(const void *)opener;
+    struct stat status;
+    int fd;
+
+    if (!path[0] || strlen(path) >= PATH_MAX)
+        return leat_error_set(err, -EINVAL, "a path of %zu bytes is outside 1..%d", strlen(path),
+                              PATH_MAX - 1);
+    fd = open_in_roots(roots, path, flags);
+    if (fd < 0)
+        return refuse(err, path, fd);
+    if (fstat(fd, &status) < 0 || (status.st_mode & S_IFMT) != wanted) {
+        (void)close(fd);
+        return leat_error_set(err, -EACCES, "%s: is no %s", path, what);
+    }
+    return fd;
+}
+
+static int open_file(const struct leat_opener *opener, const char *path, struct leat_error *err) {
+    return open_checked(opener, path, 0, S_IFREG, "regular file", err);
+}
+
+static int open_directory(const struct leat_opener *opener, const char *path,
+                          struct leat_error *err) {
+    return open_checked(opener, path, O_DIRECTORY, S_IFDIR, "directory", err);
+}
+
+static char *absolute(const char *path) {
+    char *directory, *joined = NULL;
+    size_t n;
+
+    if (path[0] == '/') {
+        joined = strdup(path);
+    } else {
+        directory = getcwd(NULL, 0);
+        if (directory && asprintf(&joined, "%s/%s", directory, path) < 0)
+            joined = NULL;
+        free(directory);
+    }
+    for (n = joined ? strlen(joined) : 0; n > 0 && joined[n - 1] == '/'; n--)
+        joined[n - 1] = '\0';
+    return joined;
+}
+
+static int open_root(struct leat_root *root, const char *path, struct leat_error *err) {
+    root->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root->fd < 0)
+        return leat_error_set(err, -errno, "the root %s cannot be opened: %s", path,
+                              strerror(errno));
+    root->path = absolute(path);
+    root->real = realpath(path, NULL);
+    if (!root->path || !root->real)
+        return leat_error_oom(err);
+    if (strcmp(root->real, "/") == 0)
+        root->real[0] = '\0';
+    return 0;
+}
+
+int leat_roots_init(struct leat_roots *roots, const char *const *paths, size_t n_paths,
+                    struct leat_error *err) {
+    *roots =
+        (struct leat_roots){.opener = {.open_file = open_file, .open_directory = open_directory}};
+    if (n_paths == 0)
+        return 0;
+    roots->items = calloc(n_paths, sizeof(*roots->items));
+    if (!roots->items)
+        return leat_error_oom(err);
+    for (size_t i = 0; i < n_paths; i++) {
+        int r;
+
+        roots->items[i].fd = -1;
+        roots->n_items = i + 1;
+        r = open_root(&roots->items[i], paths[i], err);
+        if (r < 0) {
+            leat_roots_deinit(roots);
+            return r;
+        }
+    }
+    return 0;
+}
+
+void leat_roots_deinit(struct leat_roots *roots) {
+    for (size_t i = 0; i < roots->n_items; i++) {
+        if (roots->items[i].fd >= 0)
+            (void)close(roots->items[i].fd);
+        free(roots->items[i].path);
+        free(roots->items[i].real);
+    }
+    free(roots->items);
+    roots->items = NULL;
+    roots->n_items = 0;
+}
+
+int leat_roots_new(const char *const *paths, size_t n_paths, struct leat_roots **ret_roots,
+                   struct leat_error *err) {
+    struct leat_roots *roots = malloc(sizeof(*roots));
+    int r = roots ? leat_roots_init(roots, paths, n_paths, err) : leat_error_oom(err);
+
+    if (r < 0) {
+        free(roots);
+        return r;
+    }
+    *ret_roots = leat_roots_ref(roots);
+    return 0;
+}
+
+struct leat_roots *leat_roots_ref(struct leat_roots *roots) {
+    if (roots)
+        roots->n_refs++;
+    return roots;
+}
+
+struct leat_roots *leat_roots_unref(struct leat_roots *roots) {
+    if (!roots || --roots->n_refs > 0)
+        return NULL;
+    leat_roots_deinit(roots);
+    free(roots);
+    return NULL;
+}

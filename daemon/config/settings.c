@@ -1,0 +1,632 @@
+/* settings.c: the table, and what cannot be said in a table. */
+#include "daemon/config/settings.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/config/rights.h"
+#include "daemon/net/http_address.h"
+#include "pipeline/io/opener.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/spec/yaml.h"
+
+#define STREAMS_KEY  "streams"
+#define INCLUDE      "streams.d" /* beside the file */
+#define MAX_CONTROLS 160
+#define MAX_WEIGHTS  256
+#define WEIGHTS_KEY  "user_weights"
+
+static const char *const log_formats[] = {"auto", "text", "json", "journal", NULL};
+static const char *const log_levels[] = {"error", "warning", "notice", "info", "debug", NULL};
+
+static const char *const exec_choices[] = {"never", "settings", "trainers", NULL};
+
+static const char *const tuner_choices[] = {"off", "on", NULL};
+
+#define MEMBER(name) offsetof(struct leat_settings, name)
+
+const struct leat_arg leat_settings_args[] = {
+    {.name = "workers",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(workers),
+     .min = 1,
+     .max = LEAT_SETTINGS_MAX_WORKERS,
+     .help = "Threads that read, parse and collate; as many as there are CPUs if not given."},
+    {.name = "trainer_socket",
+     .type = LEAT_ARG_PATH,
+     .offset = MEMBER(trainer_socket),
+     .help = "Where trainers connect that map batches; trainer.sock in the socket directory."},
+    {.name = "copy_socket",
+     .type = LEAT_ARG_PATH,
+     .offset = MEMBER(copy_socket),
+     .help = "Where trainers connect that get copies; copy.sock in the socket directory."},
+    {.name = "control_socket",
+     .type = LEAT_ARG_PATH,
+     .offset = MEMBER(control_socket),
+     .help = "Where leatctl connects; control.sock in the socket directory."},
+    {.name = "control_groups",
+     .type = LEAT_ARG_TEXTS,
+     .offset = MEMBER(control_groups),
+     .fallback = "leat-clients",
+     .min = 0,
+     .max = LEAT_SETTINGS_MAX_GROUPS,
+     .help = "Groups (names or numbers) whose members may look at all on the control socket: "
+             "status, streams, trainers, stats and their like. A group that does not exist is an "
+             "error."},
+    {.name = "admin_groups",
+     .type = LEAT_ARG_TEXTS,
+     .offset = MEMBER(admin_groups),
+     .fallback = "leat-admin",
+     .min = 0,
+     .max = LEAT_SETTINGS_MAX_GROUPS,
+     .help = "Groups whose members may also change things: drain, reload, kick, log level, trace. "
+             "The daemon's own user and root may do all."},
+    {.name = "http_listen",
+     .type = LEAT_ARG_TEXT,
+     .offset = MEMBER(http_listen),
+     .help =
+         "Where metrics and a status page are to be had over HTTP: 127.0.0.1:PORT, [::1]:PORT, "
+         "or unix:PATH. If not given, nowhere. A private daemon (leatctl run, Python) has none."},
+    {.name = "roots",
+     .type = LEAT_ARG_PATHS,
+     .offset = MEMBER(roots),
+     .min = 0,
+     .max = 64,
+     .help = "Directories below which streams of trainers may name files. If not given, only "
+             "trainers of the daemon's own user may describe streams, and may name any file."},
+    {.name = "max_sessions",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_sessions),
+     .fallback = "1024",
+     .min = 1,
+     .max = LEAT_SETTINGS_MAX_SESSIONS,
+     .help = "Trainers connected at once."},
+    {.name = "max_user_sessions",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_user_sessions),
+     .fallback = "256",
+     .min = 1,
+     .max = LEAT_SETTINGS_MAX_SESSIONS,
+     .help = "Trainers of one user connected at once."},
+    {.name = "memory_limit",
+     .type = LEAT_ARG_BYTES,
+     .offset = MEMBER(memory_limit),
+     .min = 32 << 20,
+     .max = 1e15,
+     .help =
+         "Memory of the daemon: rings, blocks, tokenizers, workspaces and caches of all streams. "
+         "A stream for whose least needs there is no room is refused. If not given, any."},
+    {.name = "max_ring_bytes",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_ring_bytes),
+     .fallback = "8589934592",
+     .min = 1 << 20,
+     .max = 1e15,
+     .help = "Memory of all batches together: shared, and of copies under way."},
+    {.name = "max_user_ring_bytes",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_user_ring_bytes),
+     .fallback = "4294967296",
+     .min = 1 << 20,
+     .max = 1e15,
+     .help = "The same of one user's trainers."},
+    {.name = "max_streams",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_streams),
+     .fallback = "256",
+     .min = 0,
+     .max = LEAT_SETTINGS_MAX_SESSIONS,
+     .help = "Open streams that trainers described themselves."},
+    {.name = "max_user_streams",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_user_streams),
+     .fallback = "64",
+     .min = 0,
+     .max = LEAT_SETTINGS_MAX_SESSIONS,
+     .help = "Open streams that the trainers of one user described themselves."},
+    {.name = WEIGHTS_KEY,
+     .type = LEAT_ARG_MAP,
+     .offset = MEMBER(user_weights),
+     .min = 0,
+     .max = MAX_WEIGHTS,
+     .help = "Shares of the workers: names or uids of users, each with a weight of 1 to 1000. Of "
+             "who is not named it is 1."},
+    {.name = "window",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(window),
+     .fallback = "4",
+     .min = 1,
+     .max = LEAT_SETTINGS_MAX_WINDOW,
+     .help = "Batches that a trainer holds at once unless it asks for another number; more if "
+             "they are small."},
+    {.name = "max_window",
+     .type = LEAT_ARG_INT,
+     .offset = MEMBER(max_window),
+     .fallback = "128",
+     .min = 1,
+     .max = LEAT_SETTINGS_MAX_WINDOW,
+     .help = "The most batches that a trainer may ask to hold at once."},
+    {.name = "worker_timeout",
+     .type = LEAT_ARG_SECONDS,
+     .offset = MEMBER(worker_timeout),
+     .fallback = "60s",
+     .min = 0,
+     .max = 30 * 86400,
+     .help = "How long a worker may be at one task before its stream counts as stalled, which is "
+             "logged; one that then is stopped, dead or waits for a lock for good makes the "
+             "service manager start the daemon again. 0: never."},
+    {.name = "exec",
+     .type = LEAT_ARG_CHOICE,
+     .offset = MEMBER(exec),
+     .fallback = "settings",
+     .choices = exec_choices,
+     .help = "Whose streams may start programs, which run as the daemon's user: nobody's, those of "
+             "this file, or also those that trainers of the daemon's own user describe."},
+    {.name = "tuner",
+     .type = LEAT_ARG_CHOICE,
+     .offset = MEMBER(tuner),
+     .fallback = "on",
+     .choices = tuner_choices,
+     .help = "Whether block size, blocks in flight, batches ahead and batches of a job are turned "
+             "while streams run, where these do not say otherwise. Never changes the batches."},
+    {.name = "state_directory",
+     .type = LEAT_ARG_PATH,
+     .offset = MEMBER(state_directory),
+     .help = "Where the tuner keeps what it found, for the next run, and descriptions of what was "
+             "served, for positions that do not fit any more; if not given, "
+             "$STATE_DIRECTORY (systemd), $XDG_STATE_HOME/leat or ~/.local/state/leat."},
+    {.name = "log",
+     .type = LEAT_ARG_CHOICE,
+     .offset = MEMBER(log),
+     .fallback = "auto",
+     .choices = log_formats,
+     .help = "Form of the log: text or JSON lines on stderr, or the journal; auto: the journal if "
+             "stderr leads there, else text."},
+    {.name = "log_level",
+     .type = LEAT_ARG_CHOICE,
+     .offset = MEMBER(log_level),
+     .fallback = "notice",
+     .choices = log_levels,
+     .help = "The least important events that are logged."},
+    {.name = "include",
+     .type = LEAT_ARG_PATH,
+     .offset = MEMBER(include),
+     .help = "A folder whose files *.yaml hold more streams, in the order of their names; if not "
+             "given, streams.d beside this file, if that is there."},
+    LEAT_ARGS_END,
+};
+
+/* Sockets are bound and threads made once; tuner and positions write into the folder from any
+ * thread; and where there was no limit of memory nobody was guaranteed any. */
+const char *const leat_settings_at_start[] = {
+    "workers",     "trainer_socket",  "copy_socket", "control_socket",
+    "http_listen", "state_directory", "log",         NULL};
+
+static int check_keys(const struct leat_settings *settings, struct leat_error *err) {
+    const struct leat_value *document = &settings->document;
+    const char *names[LEAT_ARG_MAX];
+    size_t n_names = 0;
+
+    if (document->kind != LEAT_VALUE_MAP && document->kind != LEAT_VALUE_NULL) {
+        leat_error_set(err, -EINVAL, "expected a map of settings and `" STREAMS_KEY "`");
+        leat_error_locate(err, settings->file, document->line, document->column);
+        return -EINVAL;
+    }
+    names[n_names++] = STREAMS_KEY;
+    for (const struct leat_arg *arg = leat_settings_args; arg->name; arg++)
+        names[n_names++] = arg->name;
+    for (size_t i = 0; i < document->n_items; i++) {
+        const struct leat_value_key *key = &document->keys[i];
+        const char *nearest;
+        size_t j = 0;
+
+        while (j < n_names && strcmp(names[j], key->name) != 0)
+            j++;
+        if (j < n_names)
+            continue;
+        nearest = leat_nearest(key->name, names, n_names);
+        leat_error_set(err, -EINVAL, "unknown key \"%.64s\"; %s \"%s\"%s", key->name,
+                       nearest ? "did you mean" : "the settings begin with",
+                       nearest ? nearest : names[1], nearest ? "?" : "");
+        leat_error_locate(err, settings->file, key->line, key->column);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+/* A shallow copy of the document's map without `streams`, for the binder. */
+static int split_document(struct leat_settings *settings, struct leat_error *err) {
+    const struct leat_value *document = &settings->document;
+    struct leat_value *values = &settings->values;
+    size_t n = 0, at = document->n_items; /* of `streams` */
+
+    *values = *document;
+    values->n_items = 0;
+    values->items = calloc(document->n_items + 1, sizeof(*values->items));
+    values->keys = calloc(document->n_items + 1, sizeof(*values->keys));
+    values->sorted = calloc(document->n_items + 1, sizeof(*values->sorted));
+    if (!values->items || !values->keys || !values->sorted)
+        return leat_error_oom(err);
+    for (size_t i = 0; i < document->n_items; i++) {
+        if (strcmp(document->keys[i].name, STREAMS_KEY) == 0) {
+            at = i;
+            continue;
+        }
+        values->keys[values->n_items] = document->keys[i];
+        values->items[values->n_items++] = document->items[i];
+    }
+    for (size_t i = 0; i < document->n_items; i++)
+        if (document->sorted[i] != at)
+            values->sorted[n++] = document->sorted[i] - (document->sorted[i] > at);
+    return 0;
+}
+
+static int64_t count_cpus(void) {
+    cpu_set_t cpus;
+
+    if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || CPU_COUNT(&cpus) < 1)
+        return 1;
+    return CPU_COUNT(&cpus);
+}
+
+static int resolve_path(const struct leat_settings *settings, const char **path,
+                        struct leat_error *err) {
+    char *resolved;
+
+    if (!*path)
+        return 0;
+    resolved = leat_config_path(&settings->base, *path);
+    if (!resolved)
+        return leat_error_oom(err);
+    free((char *)(uintptr_t)*path);
+    *path = resolved;
+    return 0;
+}
+
+/* Beside the path, "unix:" is kept. */
+static int resolve_http(struct leat_settings *settings, struct leat_error *err) {
+    struct leat_error why = LEAT_ERROR_INIT;
+    struct leat_http_address address;
+    char *path, *text;
+    int n;
+
+    if (!settings->http_listen)
+        return 0;
+    if (leat_http_address_parse(settings->http_listen, &address, &why) < 0)
+        return leat_config_error(&settings->base, "http_listen", err, "%s", why.message);
+    if (!address.path)
+        return 0;
+    path = leat_config_path(&settings->base, address.path);
+    n = path ? asprintf(&text, "unix:%s", path) : -1;
+    free(path);
+    if (n < 0)
+        return leat_error_oom(err);
+    free((char *)(uintptr_t)settings->http_listen);
+    settings->http_listen = text;
+    return 0;
+}
+
+static int resolve_paths(struct leat_settings *settings, struct leat_error *err) {
+    const char **sockets[] = {&settings->trainer_socket, &settings->copy_socket,
+                              &settings->control_socket, &settings->state_directory,
+                              &settings->include};
+
+    for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++)
+        if (resolve_path(settings, sockets[i], err) < 0)
+            return -ENOMEM;
+    for (size_t i = 0; i < settings->roots.n_items; i++) {
+        const char *path = settings->roots.items[i];
+        int r = resolve_path(settings, &path, err);
+
+        if (r < 0)
+            return r;
+        settings->roots.items[i] = (char *)(uintptr_t)path;
+    }
+    return resolve_http(settings, err);
+}
+
+static int check_pair(const struct leat_settings *settings, const char *lower_name, int64_t *lower,
+                      const char *upper_name, int64_t upper, struct leat_error *err) {
+    if (*lower <= upper)
+        return 0;
+    if (leat_config_given(&settings->base, lower_name))
+        return leat_config_error(&settings->base, lower_name, err, "%lld is more than %s, %lld",
+                                 (long long)*lower, upper_name, (long long)upper);
+    *lower = upper; /* a default gives way */
+    return 0;
+}
+
+static int check_values(struct leat_settings *settings, struct leat_error *err) {
+    int r =
+        check_pair(settings, "window", &settings->window, "max_window", settings->max_window, err);
+
+    if (r == 0)
+        r = check_pair(settings, "max_user_sessions", &settings->max_user_sessions, "max_sessions",
+                       settings->max_sessions, err);
+    if (r == 0)
+        r = check_pair(settings, "max_user_ring_bytes", &settings->max_user_ring_bytes,
+                       "max_ring_bytes", settings->max_ring_bytes, err);
+    if (r == 0)
+        r = check_pair(settings, "max_user_streams", &settings->max_user_streams, "max_streams",
+                       settings->max_streams, err);
+    return r;
+}
+
+/* ---- weights ---- */
+
+static int weight_error(const struct leat_settings *settings, size_t i, bool is_key,
+                        const char *text, const char *what, struct leat_error *err) {
+    const struct leat_value *map = leat_value_get(&settings->values, WEIGHTS_KEY);
+
+    leat_error_set(err, -EINVAL, "\"%.64s\" %s", text, what);
+    leat_error_locate(err, settings->file, is_key ? map->keys[i].line : map->items[i].line,
+                      is_key ? map->keys[i].column : map->items[i].column);
+    leat_error_prefix(err, WEIGHTS_KEY);
+    return -EINVAL;
+}
+
+/* A number is a uid, all else a name: 0 or -ENOENT. */
+static int find_user(const char *name, uid_t *ret_uid) {
+    struct passwd passwd, *found = NULL;
+    char buffer[4096];
+    int64_t number;
+
+    if (leat_parse_int(name, strlen(name), &number) == 0) {
+        *ret_uid = (uid_t)number;
+        return number >= 0 && number < UINT32_MAX ? 0 : -ENOENT; /* (uid_t)-1 is nobody at all */
+    }
+    if (getpwnam_r(name, &passwd, buffer, sizeof(buffer), &found) != 0 || !found)
+        return -ENOENT;
+    *ret_uid = found->pw_uid;
+    return 0;
+}
+
+static int take_weight(struct leat_settings *settings, size_t i, struct leat_error *err) {
+    const char *name = settings->user_weights.keys[i], *text = settings->user_weights.values[i];
+    struct leat_weight *weight = &settings->weights[i];
+    int64_t number;
+
+    if (find_user(name, &weight->uid) < 0)
+        return weight_error(settings, i, true, name,
+                            "is no user of this machine; expected a name or a uid", err);
+    for (size_t j = 0; j < i; j++)
+        if (settings->weights[j].uid == weight->uid)
+            return weight_error(settings, i, true, name, "has a weight already", err);
+    if (leat_parse_int(text, strlen(text), &number) < 0 || number < 1 ||
+        number > LEAT_FAIR_WEIGHT_MAX)
+        return weight_error(settings, i, false, text,
+                            "is no weight; expected a whole number from 1 to 1000", err);
+    weight->weight = (uint32_t)number;
+    return 0;
+}
+
+static int take_weights(struct leat_settings *settings, struct leat_error *err) {
+    size_t n = settings->user_weights.n_items;
+    int r = 0;
+
+    settings->weights = calloc(n + 1, sizeof(*settings->weights));
+    if (!settings->weights)
+        return leat_error_oom(err);
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = take_weight(settings, i, err);
+    settings->n_weights = n;
+    return r;
+}
+
+/* ---- groups ---- */
+
+static int group_error(const struct leat_settings *settings, const char *key, size_t i,
+                       const char *name, struct leat_error *err) {
+    const struct leat_value *value = leat_value_get(&settings->values, key);
+    const struct leat_value *item = value->kind == LEAT_VALUE_LIST ? &value->items[i] : value;
+
+    leat_error_set(err, -EINVAL, "\"%.64s\" is no group of this machine; expected a name or a gid",
+                   name);
+    leat_error_locate(err, settings->file, item->line, item->column);
+    if (item == value)
+        leat_error_prefix(err, "%s", key);
+    else
+        leat_error_prefix(err, "%s[%zu]", key, i);
+    return -EINVAL;
+}
+
+/* Groups that are named must exist; those of the package, which are the default, need not. */
+static int check_groups(const struct leat_settings *settings, const char *key,
+                        const struct leat_texts *names, struct leat_error *err) {
+    gid_t gid;
+
+    if (!leat_config_given(&settings->base, key))
+        return 0;
+    for (size_t i = 0; i < names->n_items; i++)
+        if (leat_rights_find_group(names->items[i], &gid) < 0)
+            return group_error(settings, key, i, names->items[i], err);
+    return 0;
+}
+
+/* ---- streams ---- */
+
+static bool is_of_stream(const char *override) {
+    return strncmp(override, STREAMS_KEY ".", strlen(STREAMS_KEY ".")) == 0;
+}
+
+/* Those of settings before anything is looked at; those of streams once all files are there. */
+static int override(struct leat_settings *settings, const struct leat_settings_overrides *overrides,
+                    bool of_streams, struct leat_error *err) {
+    int r = 0;
+
+    for (size_t i = 0; overrides && r == 0 && i < overrides->n_items; i++) {
+        const char *text = overrides->items[i];
+
+        if (is_of_stream(text) == of_streams)
+            r = leat_override_apply(
+                of_streams ? leat_settings_files_find(&settings->files, &settings->document, text)
+                           : &settings->document,
+                text, err);
+    }
+    return r;
+}
+
+/* The folder that the file names must be there. */
+static int read_files(struct leat_settings *settings, bool has_folder, struct leat_error *err) {
+    char *folder;
+    int r;
+
+    if (settings->include) {
+        r = leat_settings_files_read(&settings->files, settings->include, err);
+        return r < 0 && !err->code ? leat_config_error(&settings->base, "include", err, "%s: %s",
+                                                       settings->include, strerror(-r))
+                                   : r;
+    }
+    if (!has_folder)
+        return 0;
+    folder = leat_config_path(&settings->base, INCLUDE);
+    if (!folder)
+        return leat_error_oom(err);
+    r = leat_settings_files_read(&settings->files, folder, err);
+    if (r < 0 && r != -ENOENT && !err->code)
+        leat_error_set(err, r, "%s: %s", folder, strerror(-r));
+    free(folder);
+    return err->code;
+}
+
+static int read_streams(struct leat_settings *settings,
+                        const struct leat_settings_overrides *overrides, bool has_folder,
+                        struct leat_error *err) {
+    struct leat_settings_streams streams = {.n = 0};
+    int r = read_files(settings, has_folder, err);
+
+    if (r == 0)
+        r = override(settings, overrides, true, err);
+    if (r == 0)
+        r = leat_settings_streams_add(&streams, &settings->document, settings->file, err);
+    for (size_t i = 0; r == 0 && i < settings->files.n; i++)
+        r = leat_settings_streams_add(&streams, &settings->files.items[i].document,
+                                      settings->files.items[i].path, err);
+    if (r == 0)
+        r = leat_settings_streams_check(&streams, err);
+    settings->streams = streams.specs;
+    settings->n_streams = streams.n;
+    return r;
+}
+
+static int read_values(struct leat_settings *settings, struct leat_error *err) {
+    int r = check_keys(settings, err);
+
+    if (r == 0)
+        r = split_document(settings, err);
+    if (r == 0)
+        r = leat_config_bind(&settings->base, leat_settings_args, &settings->values, settings->file,
+                             0, 0, err);
+    if (r == 0 && settings->workers == 0)
+        settings->workers = count_cpus();
+    if (r == 0)
+        r = check_values(settings, err);
+    if (r == 0)
+        r = take_weights(settings, err);
+    if (r == 0)
+        r = check_groups(settings, "control_groups", &settings->control_groups, err);
+    if (r == 0)
+        r = check_groups(settings, "admin_groups", &settings->admin_groups, err);
+    return r == 0 ? resolve_paths(settings, err) : r;
+}
+
+static int parse(struct leat_settings *settings, const char *text, size_t n_bytes,
+                 const struct leat_settings_overrides *overrides, bool has_folder,
+                 struct leat_error *err) {
+    int r = leat_yaml_parse(text, n_bytes, settings->file, &settings->document, err);
+
+    if (r == 0)
+        r = override(settings, overrides, false, err);
+    if (r == 0)
+        r = read_values(settings, err);
+    return r == 0 ? read_streams(settings, overrides, has_folder, err) : r;
+}
+
+static int settings_new(const char *text, size_t n_bytes, const char *file,
+                        const struct leat_settings_overrides *overrides, bool has_folder,
+                        struct leat_settings **ret_settings, struct leat_error *err) {
+    struct leat_settings *settings = calloc(1, sizeof(*settings));
+    int r;
+
+    if (!settings)
+        return leat_error_oom(err);
+    settings->file = strdup(file);
+    r = settings->file ? parse(settings, text, n_bytes, overrides, has_folder, err)
+                       : leat_error_oom(err);
+    if (r < 0) {
+        leat_settings_free(settings);
+        return r;
+    }
+    *ret_settings = settings;
+    return 0;
+}
+
+int leat_settings_parse(const char *text, size_t n_bytes, const char *file,
+                        const struct leat_settings_overrides *overrides,
+                        struct leat_settings **ret_settings, struct leat_error *err) {
+    return settings_new(text, n_bytes, file, overrides, false, ret_settings, err);
+}
+
+int leat_settings_load(const char *file, const struct leat_settings_overrides *overrides,
+                       struct leat_settings **ret_settings, struct leat_error *err) {
+    char *text;
+    size_t n_bytes;
+    int r;
+
+    if (!file)
+        return leat_settings_parse("", 0, "(defaults)", overrides, ret_settings, err);
+    r = leat_settings_read_text(file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, err);
+    if (r < 0)
+        return r;
+    r = settings_new(text, n_bytes, file, overrides, !overrides || !overrides->is_alone,
+                     ret_settings, err);
+    free(text);
+    return r;
+}
+
+struct leat_settings *leat_settings_free(struct leat_settings *settings) {
+    if (!settings)
+        return NULL;
+    leat_config_deinit(&settings->base);
+    for (size_t i = 0; i < settings->n_streams; i++)
+        leat_spec_free(settings->streams[i]);
+    free(settings->streams);
+    free(settings->weights);
+    free(settings->values.items);
+    free(settings->values.keys);
+    free(settings->values.sorted);
+    leat_settings_files_deinit(&settings->files);
+    leat_value_deinit(&settings->document);
+    free(settings->file);
+    free(settings);
+    return NULL;
+}
+
+int leat_settings_check_streams(const struct leat_settings *settings, struct leat_error *err) {
+    for (size_t i = 0; i < settings->n_streams; i++) {
+        int r = leat_plan_check(settings->streams[i], err);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+void leat_settings_limits(const struct leat_settings *settings, struct leat_limits *ret_limits) {
+    *ret_limits = (struct leat_limits){
+        .user = {[LEAT_CHARGE_SESSIONS] = (uint64_t)settings->max_user_sessions,
+                 [LEAT_CHARGE_RING_BYTES] = (uint64_t)settings->max_user_ring_bytes,
+                 [LEAT_CHARGE_STREAMS] = (uint64_t)settings->max_user_streams,
+                 [LEAT_CHARGE_CONTROLS] = MAX_CONTROLS / 2},
+        .total = {[LEAT_CHARGE_SESSIONS] = (uint64_t)settings->max_sessions,
+                  [LEAT_CHARGE_RING_BYTES] = (uint64_t)settings->max_ring_bytes,
+                  [LEAT_CHARGE_STREAMS] = (uint64_t)settings->max_streams,
+                  [LEAT_CHARGE_CONTROLS] = MAX_CONTROLS},
+    };
+    for (int i = 0; i < LEAT_N_CHARGES; i++)
+        ret_limits->is_shared[i] = ret_limits->user[i] < ret_limits->total[i];
+}

@@ -1,0 +1,260 @@
+/* control/caches.c: the verb that tells what is in the folders that streams of the settings name
+ * for their caches. The folders are the daemon's, so that often nobody else may look into them.
+ *
+ * Owner: loop; while the task is on the pool only what stands under `task` is touched by the
+ * worker.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/control/control.h"
+#include "daemon/core/daemon.h"
+#include "pipeline/cache/store.h"
+#include "pipeline/io/files.h"
+#include "pipeline/tokenizer/json.h"
+
+#define CACHES_MAX 1000 /* of a reply */
+
+struct folder {
+    char *path;
+    char *stream; /* that names it */
+    struct leat_cache_entry *entries;
+    size_t n_entries;
+    struct leat_error error;
+};
+
+/* One file, as it is told. */
+struct row {
+    const struct folder *folder;
+    const struct leat_cache_entry *entry; /* NULL: there is none */
+    char stream[LEAT_NAME_MAX + 1];
+    uint64_t n_records;
+    bool is_damaged;
+};
+
+struct leat_control_caches {
+    struct leat_task task;
+    struct folder *folders;
+    size_t n_folders;
+    struct row rows[CACHES_MAX];
+    size_t n_rows, n_left;
+
+    struct leat_daemon *daemon;
+    struct leat_user *user;
+    struct leat_control *control; /* NULL: it has gone */
+};
+
+static void caches_free(struct leat_control_caches *caches) {
+    for (size_t i = 0; i < caches->n_folders; i++) {
+        free(caches->folders[i].path);
+        free(caches->folders[i].stream);
+        free(caches->folders[i].entries);
+    }
+    free(caches->folders);
+    leat_user_unref(caches->user);
+    free(caches);
+}
+
+void leat_control_caches_abandon(struct leat_control_caches *caches) {
+    caches->control = NULL;
+}
+
+/* ---- on the pool ---- */
+
+/* For which stream it was made is told by the file, which is believed no more than that. */
+static void read_stream(struct row *row, const char *description) {
+    size_t n = strlen(description), n_text;
+    struct leat_json *json;
+    struct leat_json_node root, node;
+    const char *text;
+
+    if (n == 0 || leat_json_new(n, &json) < 0)
+        return;
+    if (leat_json_parse(json, description, n, n, &root, LEAT_ERROR_IGNORED) == 0 &&
+        leat_json_find(root, "stream", 6, &node) && leat_json_kind(node) == LEAT_JSON_STRING) {
+        text = leat_json_string(node, &n_text);
+        memcpy(row->stream, text, n_text < LEAT_NAME_MAX ? n_text : LEAT_NAME_MAX);
+    }
+    leat_json_free(json);
+}
+
+static void add_row(struct leat_control_caches *caches, const struct folder *folder,
+                    const struct leat_cache_entry *entry) {
+    struct leat_cache_file *file = NULL;
+    struct row *row;
+
+    if (caches->n_rows == CACHES_MAX) {
+        caches->n_left++;
+        return;
+    }
+    row = &caches->rows[caches->n_rows++];
+    *row = (struct row){.folder = folder, .entry = entry};
+    if (!entry)
+        return;
+    row->is_damaged =
+        leat_cache_store_peek(folder->path, entry->name, &file, LEAT_ERROR_IGNORED) < 0;
+    if (file) {
+        row->n_records = file->n_records;
+        read_stream(row, file->description);
+    }
+    leat_cache_file_unref(file);
+}
+
+static void caches_work(struct leat_task *task) {
+    struct leat_control_caches *caches = (struct leat_control_caches *)task;
+
+    for (size_t i = 0; i < caches->n_folders; i++) {
+        struct folder *folder = &caches->folders[i];
+        int r = leat_cache_store_list(folder->path, true, &folder->entries, &folder->n_entries,
+                                      &folder->error);
+
+        if (r == -ENOENT)
+            folder->error = LEAT_ERROR_INIT; /* nothing was cached yet */
+        if (r < 0 || folder->n_entries == 0)
+            add_row(caches, folder, NULL);
+        for (size_t j = folder->n_entries; r == 0 && j > 0; j--) /* the last used ones first */
+            add_row(caches, folder, &folder->entries[j - 1]);
+    }
+}
+
+/* ---- on the loop ---- */
+
+static const char *state_of(const struct row *row) {
+    const struct leat_cache_entry *entry = row->entry;
+
+    if (!entry)
+        return row->folder->error.code ? row->folder->error.message : "none";
+    if (row->is_damaged)
+        return "damaged";
+    if (entry->is_complete)
+        return entry->is_in_use ? "in use" : "complete";
+    return entry->is_in_use ? "being built" : "left";
+}
+
+static uint64_t idle_ns(const struct leat_cache_entry *entry) {
+    struct timespec now;
+    int64_t now_ns;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return now_ns > entry->used_ns ? (uint64_t)(now_ns - entry->used_ns) : 0;
+}
+
+static void describe(const struct row *row, Leat__Cache *message) {
+    leat__cache__init(message);
+    message->folder = row->folder->path;
+    message->state = (char *)(uintptr_t)state_of(row);
+    message->stream = row->stream[0] ? (char *)(uintptr_t)row->stream : row->folder->stream;
+    if (!row->entry)
+        return;
+    message->file = (char *)(uintptr_t)row->entry->name;
+    message->n_bytes = row->entry->n_bytes;
+    message->n_records = row->n_records;
+    message->idle_ns = idle_ns(row->entry);
+}
+
+static void answer(const struct leat_control_caches *caches) {
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__CachesReply message = LEAT__CACHES_REPLY__INIT;
+    Leat__Cache *rows = calloc(caches->n_rows + 1, sizeof(*rows));
+
+    message.caches = calloc(caches->n_rows + 1, sizeof(*message.caches));
+    for (size_t i = 0; rows && message.caches && i < caches->n_rows; i++) {
+        describe(&caches->rows[i], &rows[i]);
+        message.caches[message.n_caches++] = &rows[i];
+    }
+    message.n_left = (uint32_t)caches->n_left;
+    reply.verb_case = LEAT__CONTROL_REPLY__VERB_CACHES;
+    reply.caches = &message;
+    if (rows && message.caches)
+        leat_control_reply(caches->control, &reply);
+    else
+        leat_control_fail_memory(caches->control);
+    free(rows);
+    free(message.caches);
+}
+
+static void caches_done(struct leat_task *task) {
+    struct leat_control_caches *caches = (struct leat_control_caches *)task;
+    struct leat_control *control = caches->control;
+
+    if (control) {
+        control->caches = NULL;
+        leat_control_pace_begin(control);
+        leat_control_pace_worked(control, caches->task.taken_ns);
+        answer(caches);
+        leat_control_pace_end(control);
+        if (!control->is_closed)
+            leat_channel_pause(&control->channel, false);
+    }
+    leat_daemon_on_ended(caches->daemon);
+    caches_free(caches);
+}
+
+static int add_folder(struct leat_control_caches *caches, const struct leat_spec *spec) {
+    const struct leat_value *cache = leat_value_get(&spec->options, "cache");
+    const struct leat_value *path = cache ? leat_value_get(cache, "path") : NULL;
+    struct folder *folder = &caches->folders[caches->n_folders];
+    char *directory;
+
+    if (!path || path->kind != LEAT_VALUE_SCALAR)
+        return 0;
+    *folder = (struct folder){.stream = strdup(spec->name)};
+    directory = leat_files_directory(spec->file ? spec->file : ".");
+    folder->path = directory ? leat_files_join(directory, path->text) : NULL;
+    free(directory);
+    caches->n_folders++; /* with what it has: it is freed */
+    if (!folder->path || !folder->stream)
+        return -ENOMEM;
+    for (size_t i = 0; i + 1 < caches->n_folders; i++) {
+        if (strcmp(caches->folders[i].path, folder->path) != 0)
+            continue;
+        caches->n_folders--;
+        free(folder->path);
+        free(folder->stream);
+        return 0;
+    }
+    return 0;
+}
+
+static int add_folders(struct leat_control_caches *caches) {
+    const struct leat_streams *streams = &caches->daemon->streams;
+    size_t n = 0;
+
+    for (const struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)
+        n++;
+    caches->folders = calloc(n + 1, sizeof(*caches->folders));
+    if (!caches->folders)
+        return -ENOMEM;
+    for (const struct leat_daemon_stream *stream = streams->first; stream; stream = stream->next)
+        if (!stream->is_own && !stream->is_removed && add_folder(caches, stream->spec) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+void leat_control_caches(struct leat_control *control, const Leat__ControlRequest *request,
+                         struct leat_arena *arena) {
+    struct leat_control_caches *caches = calloc(1, sizeof(*caches));
+
+    (void)request;
+    (void)arena;
+    if (caches) {
+        caches->daemon = control->daemon;
+        caches->control = control;
+        caches->user = leat_user_ref(control->user);
+    }
+    if (!caches || add_folders(caches) < 0) {
+        if (caches)
+            caches_free(caches);
+        leat_control_fail_memory(control);
+        return;
+    }
+    control->caches = caches;
+    leat_channel_pause(&control->channel, true);
+    caches->task.class = LEAT_TASK_SLOW;
+    caches->task.work = caches_work;
+    caches->task.done = caches_done;
+    leat_scheduler_add(&control->daemon->scheduler, &caches->user->queue, &caches->task);
+}

@@ -1,0 +1,345 @@
+/* control.c: connections and the table of verbs. */
+#include "daemon/control/control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/control/packed.h"
+#include "daemon/core/daemon.h"
+#include "daemon/core/reload.h"
+#include "daemon/stream/tracing.h"
+#include "daemon/trainer/delivery.h"
+#include "daemon/trainer/session.h"
+#include "proto/error_message.h"
+#include "proto/message.h"
+
+static const struct {
+    Leat__ControlRequest__VerbCase verb;
+    const char *name;
+    enum leat_right right;
+    leat_control_verb *handle;
+} verbs[] = {
+#define LEAT_CONTROL_VERB(upper, name, right)                                                      \
+    {LEAT__CONTROL_REQUEST__VERB_##upper, #name, LEAT_RIGHT_##right, leat_control_##name},
+#include "proto/control_verbs.def"
+#undef LEAT_CONTROL_VERB
+};
+#define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
+/* ---- out ---- */
+
+/* NULL: there is no memory for it. */
+static void send_packed(struct leat_control *control, struct leat_packed *packed) {
+    if (!packed || control->channel.queued_bytes > LEAT_CONTROL_QUEUE_MAX ||
+        !leat_packed_send(packed, control))
+        leat_control_close(control);
+}
+
+void leat_control_reply(struct leat_control *control, const Leat__ControlReply *reply) {
+    size_t n_bytes = leat__control_reply__get_packed_size(reply);
+    struct leat_packed *packed;
+
+    if (n_bytes == 0 || n_bytes > LEAT_CONTROL_FRAME_MAX) {
+        struct leat_error err = LEAT_ERROR_INIT;
+
+        leat_error_set(&err, -EMSGSIZE, "the reply has %zu bytes, which is outside 1..%u", n_bytes,
+                       LEAT_CONTROL_FRAME_MAX);
+        leat_control_fail(control, &err);
+        return;
+    }
+    packed = leat_packed_new(reply);
+    if (packed && control->request && !reply->error)
+        leat_packed_remember(control->daemon, control->request, control->n_request, packed);
+    send_packed(control, packed);
+    leat_packed_unref(packed);
+}
+
+void leat_control_fail(struct leat_control *control, const struct leat_error *err) {
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__Error message;
+
+    leat_error_to_message(err, &message);
+    reply.error = &message;
+    leat_control_reply(control, &reply);
+}
+
+void leat_control_fail_memory(struct leat_control *control) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    leat_error_oom(&err);
+    leat_control_fail(control, &err);
+}
+
+void leat_control_log(const struct leat_control *control, const char *what) {
+    leat_log_write(&control->daemon->log, LEAT_EVENT_ASKED,
+                   (struct leat_log_field[]){
+                       LEAT_LOG_T("what", what),
+                       LEAT_LOG_N("uid", control->peer.uid),
+                       LEAT_LOG_N("pid", control->peer.pid),
+                       LEAT_LOG_FIELDS_END,
+                   });
+}
+
+static void reply_done(struct leat_control *control) {
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__Empty empty = LEAT__EMPTY__INIT;
+
+    reply.verb_case = LEAT__CONTROL_REPLY__VERB_DONE;
+    reply.done = &empty;
+    leat_control_reply(control, &reply);
+}
+
+/* ---- in ---- */
+
+/* Who asked, of a daemon before this one perhaps, and did not wait: its socket lay in line. */
+static bool has_gone(const struct leat_control *control) {
+    struct pollfd poll_fd = {.fd = control->channel.fd, .events = POLLRDHUP};
+
+    return poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+/* Answered when all is drained, just before the daemon ends. */
+void leat_control_drain(struct leat_control *control, const Leat__ControlRequest *request,
+                        struct leat_arena *arena) {
+    (void)arena;
+    if (has_gone(control)) {
+        leat_control_close(control);
+        return;
+    }
+    leat_control_log(control, "drain");
+    control->waits_for_drain = true;
+    leat_daemon_begin_drain(control->daemon, request->drain->timeout_ms);
+}
+
+static int check(const struct leat_control *control, const Leat__ControlRequest *request,
+                 size_t *ret_verb, struct leat_error *err) {
+    size_t i = 0;
+
+    if (request->version != 1)
+        return leat_error_set(err, -EPROTONOSUPPORT,
+                              "the control protocol has version 1, the request says %u",
+                              request->version);
+    while (i < N_VERBS && verbs[i].verb != request->verb_case)
+        i++;
+    if (i == N_VERBS)
+        return leat_error_set(err, -EOPNOTSUPP, "this daemon (%s) does not know that request",
+                              LEAT_VERSION);
+    *ret_verb = i;
+    if (control->right >= verbs[i].right)
+        return 0;
+    return leat_rights_refuse(&control->daemon->rights, verbs[i].right, control->peer.uid,
+                              verbs[i].name, err);
+}
+
+/* Whether the answer is the same for everybody, and given at once. */
+static bool is_for_all(Leat__ControlRequest__VerbCase verb) {
+    return verb == LEAT__CONTROL_REQUEST__VERB_STATUS ||
+           verb == LEAT__CONTROL_REQUEST__VERB_STREAMS ||
+           verb == LEAT__CONTROL_REQUEST__VERB_STATS ||
+           verb == LEAT__CONTROL_REQUEST__VERB_TRAINERS;
+}
+
+static void handle(struct leat_control *control, const Leat__ControlRequest *request,
+                   const uint8_t *frame, size_t n_bytes) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_arena arena;
+    uint64_t start_ns;
+    size_t verb = 0;
+
+    if (check(control, request, &verb, &err) < 0) {
+        leat_control_fail(control, &err);
+        return;
+    }
+    control->request = is_for_all(verbs[verb].verb) ? frame : NULL;
+    control->n_request = n_bytes;
+    start_ns = leat_control_pace_now_ns();
+    leat_arena_init(&arena);
+    verbs[verb].handle(control, request, &arena);
+    leat_arena_deinit(&arena);
+    control->request = NULL;
+    if (verbs[verb].right == LEAT_RIGHT_OPERATE)
+        leat_control_pace_waive(control, start_ns);
+}
+
+static struct leat_control *control_of(struct leat_channel *channel) {
+    return (struct leat_control *)((char *)channel - offsetof(struct leat_control, channel));
+}
+
+static void on_turn(struct leat_channel *channel, bool begins) {
+    if (begins)
+        leat_control_pace_begin(control_of(channel));
+    else
+        leat_control_pace_end(control_of(channel));
+}
+
+static void parse(struct leat_control *control, const uint8_t *frame, size_t n_bytes) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    Leat__ControlRequest *request = NULL;
+
+    if (leat_message_check(&leat__control_request__descriptor, frame, n_bytes, &err) == 0) {
+        request = leat__control_request__unpack(NULL, n_bytes, frame);
+        if (!request)
+            leat_error_set(&err, -EPROTO, "the request is no proper message");
+    }
+    if (request)
+        handle(control, request, frame, n_bytes);
+    else
+        leat_control_fail(control, &err);
+    leat__control_request__free_unpacked(request, NULL);
+}
+
+static void on_frame(struct leat_channel *channel, const uint8_t *frame, size_t n_bytes) {
+    struct leat_control *control = control_of(channel);
+    struct leat_packed *packed = leat_packed_find(control->daemon, frame, n_bytes);
+
+    if (packed)
+        send_packed(control, packed);
+    else
+        parse(control, frame, n_bytes);
+    leat_control_pace_served(control);
+}
+
+static void on_end(struct leat_channel *channel, const struct leat_error *err) {
+    struct leat_control *control = control_of(channel);
+
+    if (err->code == -EPROTO)
+        leat_control_fail(control, err);
+    leat_control_close(control);
+}
+
+static void on_drained(struct leat_channel *channel) {
+    struct leat_control *control = control_of(channel);
+
+    if (control->closes_when_sent)
+        leat_control_close(control);
+}
+
+/* ---- life ---- */
+
+static void on_closed(struct leat_channel *channel) {
+    struct leat_control *control = control_of(channel);
+    struct leat_daemon *daemon = control->daemon;
+
+    if (control->rest.since_ns > 0)
+        leat_control_pace_end(control);
+    *control->link = control->next;
+    if (control->next)
+        control->next->link = control->link;
+    leat_user_discharge(control->user, LEAT_CHARGE_CONTROLS, 1);
+    leat_user_unref(control->user);
+    free(control);
+    leat_daemon_on_ended(daemon);
+}
+
+static const struct leat_channel_ops channel_ops = {
+    .on_turn = on_turn,
+    .on_frame = on_frame,
+    .on_end = on_end,
+    .on_drained = on_drained,
+    .on_closed = on_closed,
+};
+
+void leat_control_close(struct leat_control *control) {
+    if (control->is_closed)
+        return;
+    control->is_closed = true;
+    leat_control_rest_end(control);
+    if (control->plan)
+        leat_control_plan_abandon(control->plan);
+    control->plan = NULL;
+    if (control->caches)
+        leat_control_caches_abandon(control->caches);
+    control->caches = NULL;
+    control->subscription = leat_subscription_free(control->subscription);
+    leat_reload_abandon(control);
+    if (control->why)
+        leat_control_why_abandon(control->why);
+    control->why = NULL;
+    control->tracing = leat_tracing_free(control->tracing);
+    leat_channel_close(&control->channel);
+}
+
+void leat_control_leave(struct leat_control *control) {
+    if (control->waits_for_drain && !control->is_closed)
+        reply_done(control);
+    control->closes_when_sent = true;
+    if (!control->channel.first)
+        leat_control_close(control);
+}
+
+static int start(struct leat_control *control, int take_fd, struct leat_error *err) {
+    struct leat_daemon *daemon = control->daemon;
+    int r = leat_peer_identify(&control->peer, take_fd);
+
+    if (r < 0)
+        return leat_error_set(err, r, "who is at the other end? %s", strerror(-r));
+    control->right = leat_rights_of(&daemon->rights, &control->peer, take_fd);
+    if (control->right == LEAT_RIGHT_NONE)
+        return leat_rights_refuse(&daemon->rights, LEAT_RIGHT_READ, control->peer.uid,
+                                  "the control socket", err);
+    control->user = leat_users_get(&daemon->users, control->peer.uid);
+    if (!control->user)
+        return leat_error_oom(err);
+    r = leat_user_charge(control->user, LEAT_CHARGE_CONTROLS, 1, err);
+    if (r < 0)
+        return r;
+    r = leat_channel_open(&control->channel, &daemon->loop, &daemon->reaper, take_fd,
+                          LEAT_CONTROL_FRAME_MAX, &channel_ops);
+    if (r < 0)
+        leat_user_discharge(control->user, LEAT_CHARGE_CONTROLS, 1);
+    return r;
+}
+
+static void say_why(int fd, const struct leat_error *err) {
+    uint8_t bytes[LEAT_FRAME_HEAD_BYTES + LEAT_DELIVERY_ERROR_MAX];
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__Error message;
+    size_t n_bytes;
+
+    leat_error_to_message(err, &message);
+    reply.error = &message;
+    n_bytes = leat__control_reply__get_packed_size(&reply);
+    if (n_bytes <= LEAT_DELIVERY_ERROR_MAX) {
+        leat_frame_head(bytes, (uint32_t)n_bytes);
+        (void)leat__control_reply__pack(&reply, bytes + LEAT_FRAME_HEAD_BYTES);
+        (void)send(fd, bytes, LEAT_FRAME_HEAD_BYTES + n_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+}
+
+void leat_control_turn_away(struct leat_daemon *daemon, int take_fd, const struct leat_error *err) {
+    if (err)
+        say_why(take_fd, err);
+    leat_reaper_dispose(&daemon->reaper, take_fd);
+}
+
+int leat_control_accept(struct leat_daemon *daemon, int take_fd) {
+    struct leat_control *control = calloc(1, sizeof(*control));
+    uint64_t start_ns = leat_control_pace_now_ns();
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    (void)leat_reaper_refuse_descriptors(take_fd);
+    if (control)
+        control->daemon = daemon;
+    else
+        leat_error_oom(&err);
+    if (!control || start(control, take_fd, &err) < 0) {
+        leat_control_turn_away(daemon, take_fd, &err);
+        if (control && control->user)
+            leat_control_pace_charge(control->user, leat_control_pace_now_ns() - start_ns);
+        if (control)
+            leat_user_unref(control->user);
+        free(control);
+        return 0;
+    }
+    control->next = daemon->controls;
+    control->link = &daemon->controls;
+    if (control->next)
+        control->next->link = &control->next;
+    daemon->controls = control;
+    leat_control_pace_accepted(control, start_ns);
+    return 0;
+}

@@ -1,0 +1,87 @@
+/* control/kick.c: the verb that ends sessions of trainers.
+ *
+ * A trainer that is kicked is told why with a code that libleat takes for the last word
+ * (-ECANCELED): it does not come back by itself, as it would to the next daemon. What it holds it
+ * may still read and give back, as when a daemon drains. Owner: loop.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/control/control.h"
+#include "daemon/core/daemon.h"
+#include "daemon/trainer/session.h"
+
+#define REASON_MAX 200
+
+static bool says_whom(const Leat__KickRequest *kick) {
+    return kick->session || kick->pid || kick->has_uid || kick->stream[0];
+}
+
+static bool fits(const struct leat_session *session, const Leat__KickRequest *kick) {
+    const char *stream = session->stream ? session->stream->name : "";
+
+    return session->state < LEAT_SESSION_LEAVING &&
+           (!kick->session || kick->session == session->id) &&
+           (!kick->pid || kick->pid == (uint32_t)session->peer.pid) &&
+           (!kick->has_uid || kick->uid == session->peer.uid) &&
+           (!kick->stream[0] || strcmp(kick->stream, stream) == 0);
+}
+
+static size_t count(const struct leat_daemon *daemon, const Leat__KickRequest *kick) {
+    size_t n = 0;
+
+    for (const struct leat_session *session = daemon->sessions; session; session = session->next)
+        n += fits(session, kick);
+    return n;
+}
+
+static int check(const struct leat_daemon *daemon, const Leat__KickRequest *kick,
+                 struct leat_error *err) {
+    if (!says_whom(kick))
+        return leat_error_set(err, -EINVAL, "whom? Name a session, a process, a user or a stream");
+    if (strlen(kick->reason) > REASON_MAX)
+        return leat_error_set(err, -EINVAL, "the reason has %zu bytes; at most %d are told",
+                              strlen(kick->reason), REASON_MAX);
+    if (count(daemon, kick) == 0)
+        return leat_error_set(err, -ENOENT,
+                              "no session is the one that is meant: see "
+                              "`leatctl streams --trainers`");
+    return 0;
+}
+
+static void set_reason(struct leat_error *why, const char *reason) {
+    leat_error_set(why, -ECANCELED, "an operator ended this session%s%s", reason[0] ? ": " : "",
+                   reason);
+}
+
+void leat_control_kick(struct leat_control *control, const Leat__ControlRequest *request,
+                       struct leat_arena *arena) {
+    const Leat__KickRequest *kick = request->kick;
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__KickReply kicked = LEAT__KICK_REPLY__INIT;
+    struct leat_error err = LEAT_ERROR_INIT, why = LEAT_ERROR_INIT;
+
+    if (check(control->daemon, kick, &err) < 0) {
+        leat_control_fail(control, &err);
+        return;
+    }
+    kicked.sessions =
+        leat_arena_alloc(arena, count(control->daemon, kick) * sizeof(*kicked.sessions));
+    if (!kicked.sessions) {
+        leat_control_fail_memory(control);
+        return;
+    }
+    leat_control_log(control, "kick");
+    set_reason(&why, kick->reason);
+    for (struct leat_session *session = control->daemon->sessions, *next; session; session = next) {
+        next = session->next;
+        if (!fits(session, kick))
+            continue;
+        kicked.sessions[kicked.n_sessions++] = session->id;
+        leat_session_log(session, LEAT_EVENT_KICKED, &why);
+        leat_session_leave(session, &why);
+    }
+    reply.verb_case = LEAT__CONTROL_REPLY__VERB_KICK;
+    reply.kick = &kicked;
+    leat_control_reply(control, &reply);
+}

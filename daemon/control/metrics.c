@@ -1,0 +1,78 @@
+/* control/metrics.c: the verbs history and metrics. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/control/control.h"
+#include "daemon/core/daemon.h"
+#include "daemon/metrics/metrics.h"
+#include "proto/frame.h"
+
+#define REPLY_MAX (LEAT_CONTROL_FRAME_MAX - 4096)
+
+void leat_control_history(struct leat_control *control, const Leat__ControlRequest *request,
+                          struct leat_arena *arena) {
+    const struct leat_history *samples = &control->daemon->monitor.history;
+    const char *name = request->history->stream[0] ? request->history->stream : NULL;
+    struct leat_error err = LEAT_ERROR_INIT;
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__HistoryReply history = LEAT__HISTORY_REPLY__INIT;
+
+    if (name && !leat_streams_look(&control->daemon->streams, name, &err) &&
+        !leat_history_has(samples, name)) { /* of one that was forgotten there may be some */
+        leat_control_fail(control, &err);
+        return;
+    }
+    if (leat_history_collect(samples, name, request->history->after_ns, REPLY_MAX, arena,
+                             &history) < 0) {
+        leat_control_fail_memory(control);
+        return;
+    }
+    reply.verb_case = LEAT__CONTROL_REPLY__VERB_HISTORY;
+    reply.history = &history;
+    leat_control_reply(control, &reply);
+}
+
+static int choose_format(const char *name, enum leat_metrics_format *ret_format,
+                         struct leat_error *err) {
+    *ret_format = LEAT_METRICS_OPENMETRICS;
+    if (!name[0] || strcmp(name, LEAT_METRICS_NAME_OPENMETRICS) == 0)
+        return 0;
+    *ret_format = LEAT_METRICS_PROMETHEUS;
+    if (strcmp(name, LEAT_METRICS_NAME_PROMETHEUS) == 0)
+        return 0;
+    return leat_error_set(err, -EINVAL,
+                          "there is no format \"%.32s\" of metrics; there are "
+                          "\"" LEAT_METRICS_NAME_OPENMETRICS
+                          "\" and \"" LEAT_METRICS_NAME_PROMETHEUS "\"",
+                          name);
+}
+
+void leat_control_metrics(struct leat_control *control, const Leat__ControlRequest *request,
+                          struct leat_arena *arena) {
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__MetricsReply metrics = LEAT__METRICS_REPLY__INIT;
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct leat_text text = {.data = NULL};
+    enum leat_metrics_format format;
+    struct leat_reading *reading;
+
+    (void)arena;
+    if (choose_format(request->metrics->format, &format, &err) < 0) {
+        leat_control_fail(control, &err);
+        return;
+    }
+    reading = leat_monitor_read(&control->daemon->monitor, control->daemon);
+    if (reading)
+        leat_metrics_render(&text, reading, format);
+    free(reading);
+    if (text.data && !text.failed) {
+        metrics.text = text.data;
+        reply.verb_case = LEAT__CONTROL_REPLY__VERB_METRICS;
+        reply.metrics = &metrics;
+        leat_control_reply(control, &reply);
+    } else {
+        leat_control_fail_memory(control);
+    }
+    free(text.data);
+}

@@ -1,0 +1,87 @@
+/* control/trace.c: the verb `trace`: what the runs of a stream do, in pieces that are asked for.
+ *
+ * The connection is the trace: it begins with the first request and ends, at the latest, with the
+ * connection. A reply has a bounded number of events, so that packing it does not keep the loop.
+ */
+#include <errno.h>
+
+#include "daemon/control/control.h"
+#include "daemon/stream/tracing.h"
+
+#define EVENTS_MAX 4096 /* of a reply: with all names it stays far below a frame's limit */
+
+static void fill_event(Leat__TraceEvent *message, const struct leat_trace_event *event) {
+    leat__trace_event__init(message);
+    message->kind = event->kind;
+    message->name = event->name;
+    message->thread = event->thread;
+    message->run = event->run;
+    message->file = event->file == LEAT_TRACE_NO_FILE ? 0 : event->file + 1;
+    message->n_rows = event->n_rows;
+    message->start_ns = event->start_ns;
+    message->duration_ns = event->duration_ns;
+    message->n_bytes = event->n_bytes;
+    message->epoch = event->epoch;
+    message->place = event->place;
+}
+
+static int fill_events(Leat__TraceReply *reply, struct leat_trace *trace,
+                       struct leat_arena *arena) {
+    size_t n = trace->n_events < EVENTS_MAX ? trace->n_events : EVENTS_MAX;
+    Leat__TraceEvent *messages = leat_arena_alloc(arena, n * sizeof(*messages));
+    struct leat_trace_event event;
+
+    reply->events = leat_arena_alloc(arena, n * sizeof(*reply->events));
+    if (!messages || !reply->events)
+        return -ENOMEM;
+    while (reply->n_events < n && leat_trace_take(trace, &event)) {
+        fill_event(&messages[reply->n_events], &event);
+        reply->events[reply->n_events] = &messages[reply->n_events];
+        reply->n_events++;
+    }
+    reply->n_left = (uint32_t)trace->n_events;
+    return 0;
+}
+
+static void answer(struct leat_control *control, struct leat_arena *arena) {
+    struct leat_trace *trace = control->tracing->trace;
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__TraceReply message = LEAT__TRACE_REPLY__INIT;
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (fill_events(&message, trace, arena) < 0) {
+        leat_error_oom(&err);
+        leat_control_fail(control, &err);
+        return;
+    }
+    message.names = (char **)(uintptr_t)trace->names;
+    message.n_names = trace->n_names;
+    message.files = trace->files;
+    message.n_files = trace->n_files;
+    message.n_dropped = trace->n_dropped;
+    reply.verb_case = LEAT__CONTROL_REPLY__VERB_TRACE;
+    reply.trace = &message;
+    leat_control_reply(control, &reply);
+}
+
+void leat_control_trace(struct leat_control *control, const Leat__ControlRequest *request,
+                        struct leat_arena *arena) {
+    const char *stream = request->trace->stream;
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (stream[0] && control->tracing)
+        leat_error_set(&err, -EBUSY, "this connection traces the stream \"%s\" already",
+                       control->tracing->stream->name);
+    else if (!stream[0] && !control->tracing)
+        leat_error_set(&err, -EINVAL,
+                       "this connection traces no stream: the first request names it");
+    else if (stream[0])
+        (void)leat_tracing_new(control->daemon, stream, &control->tracing, &err);
+    if (err.code) {
+        leat_control_fail(control, &err);
+        return;
+    }
+    if (request->trace->ends)
+        leat_tracing_end(control->tracing);
+    answer(control, arena);
+}

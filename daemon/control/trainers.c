@@ -1,0 +1,63 @@
+/* control/trainers.c: the verb that tells of every trainer, and what it waits for. Owner: loop. */
+#include <errno.h>
+
+#include "daemon/control/control.h"
+#include "daemon/control/describe.h"
+#include "daemon/core/daemon.h"
+#include "daemon/trainer/session.h"
+
+#define TRAINERS_MAX 4096 /* of a reply: about 600 KB */
+
+static uint64_t since(uint64_t start_ns, uint64_t now_ns) {
+    return start_ns ? now_ns - start_ns : 0;
+}
+
+static Leat__Trainer *describe(const struct leat_session *session, struct leat_arena *arena) {
+    Leat__Trainer *message = leat_arena_alloc(arena, sizeof(*message));
+    uint64_t now_ns = leat_daemon_now_ns();
+
+    if (!message)
+        return NULL;
+    leat__trainer__init(message);
+    if (session->stream)
+        message->stream = session->stream->name;
+    message->session = leat_control_describe_session(session, arena);
+    message->wait_ns = session->wait_ns + since(session->wait_start_ns, now_ns);
+    message->hold_ns = session->hold_ns + since(session->hold_start_ns, now_ns);
+    if (session->unit)
+        message->unit = session->unit;
+    message->is_foreign = session->peer.pid == 0;
+    return message->session ? message : NULL;
+}
+
+static int describe_all(const struct leat_daemon *daemon, struct leat_arena *arena,
+                        Leat__TrainersReply *reply) {
+    size_t n = daemon->n_sessions < TRAINERS_MAX ? daemon->n_sessions : TRAINERS_MAX;
+    const struct leat_session *session = daemon->sessions;
+
+    reply->trainers = leat_arena_alloc(arena, n * sizeof(*reply->trainers));
+    if (!reply->trainers)
+        return -ENOMEM;
+    for (; session && reply->n_trainers < n; session = session->next) {
+        reply->trainers[reply->n_trainers] = describe(session, arena);
+        if (!reply->trainers[reply->n_trainers++])
+            return -ENOMEM;
+    }
+    reply->n_left = daemon->n_sessions - (uint32_t)n;
+    return 0;
+}
+
+void leat_control_trainers(struct leat_control *control, const Leat__ControlRequest *request,
+                           struct leat_arena *arena) {
+    Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
+    Leat__TrainersReply trainers = LEAT__TRAINERS_REPLY__INIT;
+
+    (void)request;
+    if (describe_all(control->daemon, arena, &trainers) < 0) {
+        leat_control_fail_memory(control);
+        return;
+    }
+    reply.verb_case = LEAT__CONTROL_REPLY__VERB_TRAINERS;
+    reply.trainers = &trainers;
+    leat_control_reply(control, &reply);
+}

@@ -1,0 +1,463 @@
+/* verdict_text.c: see verdict_text.h. First what bounds and why, in sentences; then how much of
+ * what there is was used; then what changes would give. */
+#include "daemon/metrics/verdict_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static double percent(double share) {
+    return 100 * share;
+}
+
+static const char *plural(double n) {
+    return n == 1 ? "" : "s";
+}
+
+/* ---- what bounds ---- */
+
+static const char *stage_name(const struct leat_verdict *verdict) {
+    return verdict->stage && verdict->stage->name ? verdict->stage->name : "nothing";
+}
+
+/* In a sentence: "waits for ..". */
+static const char *behind_names(const struct leat_verdict *verdict) {
+    static const char *const names[LEAT_N_BOUNDS] = {
+        [LEAT_BOUND_IDLE] = "nothing",
+        [LEAT_BOUND_TRAINER] = "the trainers",
+        [LEAT_BOUND_DISK] = "its source",
+        [LEAT_BOUND_MEMORY] = "memory (memory_limit)",
+        [LEAT_BOUND_WORKERS] = "workers, which are too few",
+        [LEAT_BOUND_BLOCKS] = "jobs_in_flight",
+        [LEAT_BOUND_ORDER] = "the order",
+        [LEAT_BOUND_OTHER_USERS] = "others on this machine",
+    };
+
+    return verdict->behind == LEAT_BOUND_STAGE ? stage_name(verdict) : names[verdict->behind];
+}
+
+static void add_stage(const struct leat_verdict *verdict, struct leat_text *text) {
+    if (verdict->stage_share > 0)
+        leat_text_add_line(text, "  Of all work %s is %.0f %%.", stage_name(verdict),
+                           percent(verdict->stage_share));
+}
+
+static void say_idle(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                     struct leat_text *text) {
+    (void)verdict;
+    leat_text_add(text, facts->n_sessions == 0 ? "nobody reads it now.\n"
+                                               : "nothing was done for it in that time.\n");
+}
+
+/* ---- trainers ---- */
+
+/* "rank 1 of 2 (python, pid 4711, train.service, on gpu03)". */
+static void add_trainer(const struct leat_verdict_facts *facts,
+                        const struct leat_verdict_trainer *trainer, struct leat_text *text) {
+    if (trainer->world_size > 1)
+        leat_text_add(text, "rank %u of %u (", trainer->rank, trainer->world_size);
+    else
+        leat_text_add(text, "the trainer (");
+    leat_text_add_shown(text, trainer->client[0] ? trainer->client : "unnamed");
+    if (trainer->pid)
+        leat_text_add(text, ", pid %u", trainer->pid);
+    else
+        leat_text_add(text, ", in a container");
+    if (trainer->unit[0]) {
+        leat_text_add(text, ", ");
+        leat_text_add_shown(text, trainer->unit);
+    }
+    if (facts->host) {
+        leat_text_add(text, ", on ");
+        leat_text_add_shown(text, facts->host);
+    }
+    leat_text_add(text, ")");
+}
+
+/* What those wait for that are not slow. */
+static void add_awaited(const struct leat_verdict *verdict, struct leat_text *text) {
+    if (!verdict->waits_for_slow)
+        leat_text_add(text, "%s", behind_names(verdict));
+    else if (verdict->slow->world_size > 1)
+        leat_text_add(text, "the slots that rank %u holds", verdict->slow->rank);
+    else
+        leat_text_add(text, "the slots that session %" PRIu64 " holds", verdict->slow->session);
+}
+
+static bool is_waiting(const struct leat_verdict *verdict,
+                       const struct leat_verdict_trainer *trainer) {
+    return trainer != verdict->slow && leat_verdict_waited(trainer) >= LEAT_BOUND_SOME;
+}
+
+#define TOLD_MAX 4 /* trainers; there may be a hundred */
+
+static void say_waiting(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                        struct leat_text *text) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < facts->n_trainers; i++) {
+        const struct leat_verdict_trainer *trainer = &facts->trainers[i];
+
+        if (!is_waiting(verdict, trainer) || n++ >= TOLD_MAX)
+            continue;
+        leat_text_add(text, "  ");
+        add_trainer(facts, trainer, text);
+        leat_text_add(text, "\n  waited %.0f %% of its time, for ",
+                      percent(leat_verdict_waited(trainer)));
+        add_awaited(verdict, text);
+        leat_text_add(text, ".\n");
+    }
+    if (n > TOLD_MAX)
+        leat_text_add(text, "  %zu more waited too.\n", n - TOLD_MAX);
+}
+
+static void say_trainer(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                        struct leat_text *text) {
+    leat_text_add(text, "bounded by ");
+    add_trainer(facts, verdict->slow, text);
+    leat_text_add(
+        text,
+        ".\n  Its batches are there before it wants them: it waited %.0f %% of the time, "
+        "and held all that it may\n  for %.0f %%; for %.0f %% a batch could have been made "
+        "and had no slot.\n",
+        percent(leat_verdict_waited(verdict->slow)), percent(leat_verdict_held(verdict->slow)),
+        percent(verdict->no_slot));
+    say_waiting(facts, verdict, text);
+}
+
+static void say_stage(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                      struct leat_text *text) {
+    leat_text_add_line(text, "bounded by %s.", stage_name(verdict));
+    if (verdict->scan > verdict->workers)
+        leat_text_add(text,
+                      "  One thread reads and cuts at a time, and that does it %.0f %% of the time "
+                      "without waiting for files.\n",
+                      percent(verdict->scan));
+    else if (facts->program && verdict->map_blocked >= LEAT_BOUND_MOST)
+        leat_text_add(text,
+                      "  Workers wait for its programs %.0f %% of their time: more of them "
+                      "(`processes`), or faster ones.\n",
+                      percent(verdict->map_blocked));
+    else
+        leat_text_add(
+            text,
+            "  The workers are busy %.0f %% of the time, the processors %.0f %%: there is "
+            "none for one more worker.\n",
+            percent(verdict->workers), percent(verdict->cpus));
+    add_stage(verdict, text);
+}
+
+static void say_disk(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                     struct leat_text *text) {
+    leat_text_add(text, facts->comes_once ? "bounded by what writes into its source.\n"
+                                          : "bounded by the disk.\n");
+    leat_text_add(text,
+                  "  Reading is under way %.0f %% of the time, and waits for %s in %.0f %% of "
+                  "that.\n",
+                  percent(verdict->scan), facts->comes_once ? "the other end" : "files",
+                  percent(verdict->scan_blocked));
+    if (verdict->map_blocked > 0.5)
+        leat_text_add(text, "  Workers wait for files in %.0f %% of their time.\n",
+                      percent(verdict->map_blocked));
+}
+
+static void say_memory(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                       struct leat_text *text) {
+    (void)facts;
+    leat_text_add(
+        text,
+        "bounded by memory_limit.\n"
+        "  %.0f %% of the time less was read or worked on at once than could be, for want "
+        "of memory; the\n  workers are busy %.0f %% of the time.\n",
+        percent(verdict->is_short), percent(verdict->workers));
+}
+
+static void say_workers(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                        struct leat_text *text) {
+    leat_text_add(text,
+                  "bounded by too few workers (%u).\n"
+                  "  They are busy %.0f %% of the time, and %.1f jobs wait for one; the processors "
+                  "are used %.0f %%.\n",
+                  facts->n_workers, percent(verdict->workers), verdict->n_queued,
+                  percent(verdict->cpus));
+    add_stage(verdict, text);
+}
+
+static void say_blocks(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                       struct leat_text *text) {
+    leat_text_add(
+        text,
+        "bounded by jobs_in_flight.\n"
+        "  %llu block%s may be worked on at once, and the workers are busy %.0f %% of the "
+        "time.\n",
+        (unsigned long long)facts->n_blocks, plural((double)facts->n_blocks),
+        percent(verdict->workers));
+    add_stage(verdict, text);
+}
+
+static void say_order(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                      struct leat_text *text) {
+    (void)facts;
+    leat_text_add(
+        text,
+        "bounded by the order.\n"
+        "  The daemon's one loop, which puts rows in order and hands batches out, is busy "
+        "%.0f %% of the time:\n  larger batches have less of it.\n",
+        percent(verdict->loop));
+}
+
+static void say_others(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                       struct leat_text *text) {
+    (void)facts;
+    leat_text_add(text,
+                  "bounded by others on this machine.\n"
+                  "  Of what workers do %.0f %% is for other streams; other processes have %.0f %% "
+                  "of the processors.\n",
+                  percent(verdict->others), percent(verdict->foreign_cpus));
+    add_stage(verdict, text);
+}
+
+static void add_bound(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                      struct leat_text *text) {
+    static void (*const sayers[LEAT_N_BOUNDS])(const struct leat_verdict_facts *,
+                                               const struct leat_verdict *, struct leat_text *) = {
+        [LEAT_BOUND_IDLE] = say_idle,          [LEAT_BOUND_TRAINER] = say_trainer,
+        [LEAT_BOUND_STAGE] = say_stage,        [LEAT_BOUND_DISK] = say_disk,
+        [LEAT_BOUND_MEMORY] = say_memory,      [LEAT_BOUND_WORKERS] = say_workers,
+        [LEAT_BOUND_BLOCKS] = say_blocks,      [LEAT_BOUND_ORDER] = say_order,
+        [LEAT_BOUND_OTHER_USERS] = say_others,
+    };
+
+    sayers[verdict->bound](facts, verdict, text);
+}
+
+void leat_verdict_line(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                       struct leat_text *text) {
+    const struct leat_verdict_trainer *most = NULL;
+
+    if (verdict->bound == LEAT_BOUND_IDLE)
+        return;
+    leat_text_add(text, "bounded by ");
+    if (verdict->slow)
+        add_trainer(facts, verdict->slow, text);
+    else
+        leat_text_add(text, "%s", behind_names(verdict));
+    for (size_t i = 0; i < facts->n_trainers; i++)
+        if (is_waiting(verdict, &facts->trainers[i]) &&
+            (!most || leat_verdict_waited(&facts->trainers[i]) > leat_verdict_waited(most)))
+            most = &facts->trainers[i];
+    if (!most)
+        return;
+    leat_text_add(text, "; ");
+    add_trainer(facts, most, text);
+    leat_text_add(text, " waited %.0f %% of the time", percent(leat_verdict_waited(most)));
+    if (verdict->slow) {
+        leat_text_add(text, " for ");
+        add_awaited(verdict, text);
+    }
+}
+
+/* ---- how much of what there is was used ---- */
+
+static void add_use(struct leat_text *text, const char *what, double share, const char *of,
+                    double part) {
+    leat_text_add(text, "    %-16s %3.0f %%", what, percent(share));
+    if (of)
+        leat_text_add(text, "   %s %.0f %%", of, percent(part));
+    leat_text_add(text, "\n");
+}
+
+static void add_uses(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                     struct leat_text *text) {
+    char workers[32], cpus[32];
+
+    (void)snprintf(workers, sizeof(workers), "workers (%u)", facts->n_workers);
+    (void)snprintf(cpus, sizeof(cpus), "processors (%g)", facts->n_cpus);
+    leat_text_add(text, "  busy\n");
+    add_use(text, facts->n_sessions == 1 ? "the trainer" : "trainers", verdict->trainer,
+            "of the time a batch lacked a slot", verdict->no_slot);
+    add_use(text, workers, verdict->workers, "for other streams", verdict->others);
+    add_use(text, "reading", verdict->scan,
+            facts->comes_once ? "of that waiting for the other end" : "of that waiting for files",
+            verdict->scan_blocked);
+    add_use(text, "the loop", verdict->loop, NULL, 0);
+    add_use(text, cpus, verdict->cpus, "with other processes", verdict->foreign_cpus);
+    if (verdict->is_short > 0)
+        add_use(text, "short of memory", verdict->is_short, NULL, 0);
+}
+
+/* ---- what it would give ---- */
+
+/* Each gain: its name in JSON, and what people read. */
+static const struct gain_line {
+    const char *name, *label;
+    size_t offset;
+} gain_lines[] = {
+    {"worker", "one more worker", offsetof(struct leat_verdict, worker)},
+    {"cpu", "one more processor (and worker)", offsetof(struct leat_verdict, cpu)},
+    {"cache", "reading from a cache in memory", offsetof(struct leat_verdict, cache)},
+    {"disk", "files that are in memory", offsetof(struct leat_verdict, disk)},
+    {"trainer", "a trainer that takes no time", offsetof(struct leat_verdict, trainers)},
+};
+#define NO_GAIN 1.02
+#define N_GAINS (sizeof(gain_lines) / sizeof(gain_lines[0]))
+
+static const struct leat_gain *gain_of(const struct leat_verdict *verdict,
+                                       const struct gain_line *line) {
+    return (const struct leat_gain *)(const void *)((const char *)verdict + line->offset);
+}
+
+static void add_gain(const struct leat_gain *gain, const char *label, double batches_per_s,
+                     struct leat_text *text) {
+    const struct leat_gain_range *ratio = &gain->ratio;
+
+    leat_text_add(text, "    %-32s ", label);
+    if (ratio->high < NO_GAIN)
+        leat_text_add(text, "nothing\n");
+    else
+        leat_text_add(text, "%.2f to %.2f times as many: %.4g to %.4g batches/s\n", ratio->low,
+                      ratio->high, ratio->low * batches_per_s, ratio->high * batches_per_s);
+}
+
+static void add_gains(const struct leat_verdict *verdict, struct leat_text *text) {
+    const char *head = "  what it would give\n";
+
+    for (size_t i = 0; i < N_GAINS; i++) {
+        const struct leat_gain *gain = gain_of(verdict, &gain_lines[i]);
+
+        if (!gain->is_known)
+            continue;
+        leat_text_add(text, "%s", head);
+        add_gain(gain, gain_lines[i].label, verdict->batches_per_s, text);
+        head = "";
+    }
+}
+
+void leat_verdict_text(const char *stream, const struct leat_verdict_facts *facts,
+                       const struct leat_verdict *verdict, struct leat_text *text) {
+    leat_text_add_shown(text, stream);
+    leat_text_add(text, ": ");
+    add_bound(facts, verdict, text);
+    if (verdict->bound == LEAT_BOUND_IDLE)
+        return;
+    if (!verdict->slow && facts->n_sessions > 1)
+        say_waiting(facts, verdict, text);
+    leat_text_add(text, "  In the last %.1f s: %.4g batches/s, %.4g rows/s.\n",
+                  (double)facts->wall_ns / 1e9, verdict->batches_per_s, verdict->rows_per_s);
+    add_uses(facts, verdict, text);
+    add_gains(verdict, text);
+}
+
+/* ---- for programs ---- */
+
+static const struct number_line {
+    const char *name;
+    size_t offset;
+} number_lines[] = {
+    {"batches_per_s", offsetof(struct leat_verdict, batches_per_s)},
+    {"rows_per_s", offsetof(struct leat_verdict, rows_per_s)},
+    {"stage_share", offsetof(struct leat_verdict, stage_share)},
+    {"trainer", offsetof(struct leat_verdict, trainer)},
+    {"no_slot", offsetof(struct leat_verdict, no_slot)},
+    {"workers", offsetof(struct leat_verdict, workers)},
+    {"other_streams", offsetof(struct leat_verdict, others)},
+    {"scan", offsetof(struct leat_verdict, scan)},
+    {"scan_blocked", offsetof(struct leat_verdict, scan_blocked)},
+    {"map_blocked", offsetof(struct leat_verdict, map_blocked)},
+    {"loop", offsetof(struct leat_verdict, loop)},
+    {"cpus", offsetof(struct leat_verdict, cpus)},
+    {"other_processes", offsetof(struct leat_verdict, foreign_cpus)},
+    {"short_of_memory", offsetof(struct leat_verdict, is_short)},
+    {"n_queued", offsetof(struct leat_verdict, n_queued)},
+};
+
+static void add_numbers(const struct leat_verdict *verdict, struct leat_text *text) {
+    for (size_t i = 0; i < sizeof(number_lines) / sizeof(number_lines[0]); i++) {
+        double value;
+
+        memcpy(&value, (const char *)verdict + number_lines[i].offset, sizeof(value));
+        leat_text_add(text, ", \"%s\": %.6g", number_lines[i].name, value);
+    }
+}
+
+static void add_least_json(const double least_s[], struct leat_text *text) {
+    leat_text_add(text, ", \"batch_us\": {");
+    for (int i = 0; i < LEAT_N_RESOURCES; i++)
+        leat_text_add(text, "%s\"%s\": %.6g", i ? ", " : "",
+                      leat_resource_name((enum leat_resource)i), least_s[i] * 1e6);
+    leat_text_add(text, "}");
+}
+
+static void add_gain_json(const struct leat_verdict *verdict, const struct gain_line *line,
+                          struct leat_text *text) {
+    const struct leat_gain *gain = gain_of(verdict, line);
+
+    leat_text_add(text, "\"%s\": ", line->name);
+    if (!gain->is_known) {
+        leat_text_add(text, "null");
+        return;
+    }
+    leat_text_add(text, "{\"low\": %.6g, \"high\": %.6g, \"next\": \"%s\"", gain->ratio.low,
+                  gain->ratio.high, leat_bound_name(gain->next));
+    add_least_json(gain->least_s, text);
+    leat_text_add(text, "}");
+}
+
+static void add_trainer_json(const struct leat_verdict *verdict,
+                             const struct leat_verdict_trainer *trainer, struct leat_text *text) {
+    leat_text_add(text, "{\"session\": %" PRIu64 ", \"rank\": %u, \"world_size\": %u, \"pid\": %u",
+                  trainer->session, trainer->rank, trainer->world_size, trainer->pid);
+    leat_text_add(text, ", \"client\": ");
+    leat_text_add_json(text, trainer->client, strlen(trainer->client));
+    leat_text_add(text, ", \"unit\": ");
+    leat_text_add_json(text, trainer->unit, strlen(trainer->unit));
+    leat_text_add(text, ", \"n_batches\": %" PRIu64 ", \"waited\": %.6g, \"held_all\": %.6g",
+                  trainer->n_batches, leat_verdict_waited(trainer), leat_verdict_held(trainer));
+    leat_text_add(
+        text, ", \"is_slow\": %s, \"waits_for\": ", trainer == verdict->slow ? "true" : "false");
+    if (!is_waiting(verdict, trainer) || verdict->bound == LEAT_BOUND_IDLE)
+        leat_text_add(text, "null}");
+    else
+        leat_text_add(
+            text, "\"%s\"}",
+            leat_bound_name(verdict->waits_for_slow ? LEAT_BOUND_TRAINER : verdict->behind));
+}
+
+static void add_trainers_json(const struct leat_verdict_facts *facts,
+                              const struct leat_verdict *verdict, struct leat_text *text) {
+    leat_text_add(text, ", \"host\": ");
+    if (facts->host)
+        leat_text_add_json(text, facts->host, strlen(facts->host));
+    else
+        leat_text_add(text, "null");
+    leat_text_add(text, ", \"trainers\": [");
+    for (size_t i = 0; i < facts->n_trainers; i++) {
+        leat_text_add(text, i ? ", " : "");
+        add_trainer_json(verdict, &facts->trainers[i], text);
+    }
+    leat_text_add(text, "]");
+}
+
+void leat_verdict_json(const char *stream, const struct leat_verdict_facts *facts,
+                       const struct leat_verdict *verdict, struct leat_text *text) {
+    leat_text_add(text, "{\"stream\": ");
+    leat_text_add_json(text, stream, strlen(stream));
+    leat_text_add(text, ", \"verdict\": \"%s\", \"stage\": ", leat_bound_name(verdict->bound));
+    if (verdict->stage)
+        leat_text_add_json(text, stage_name(verdict), strlen(stage_name(verdict)));
+    else
+        leat_text_add(text, "null");
+    leat_text_add(text, ", \"seconds\": %.6g, \"n_batches\": %llu, \"n_sessions\": %u",
+                  (double)facts->wall_ns / 1e9, (unsigned long long)facts->n_batches,
+                  facts->n_sessions);
+    leat_text_add(text, ", \"n_workers\": %u, \"n_cpus\": %g", facts->n_workers, facts->n_cpus);
+    add_numbers(verdict, text);
+    add_trainers_json(facts, verdict, text);
+    add_least_json(verdict->least_s, text);
+    leat_text_add(text, ", \"gains\": {");
+    for (size_t i = 0; i < N_GAINS; i++) {
+        leat_text_add(text, i ? ", " : "");
+        add_gain_json(verdict, &gain_lines[i], text);
+    }
+    leat_text_add(text, "}}");
+}

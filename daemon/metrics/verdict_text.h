@@ -1,0 +1,15 @@
+/* verdict_text.h: a verdict for people, and for programs. */
+#pragma once
+
+#include "daemon/metrics/verdict.h"
+#include "proto/base/text.h"
+
+/* One line, without an end: what bounds it, and who waits for whom. */
+void leat_verdict_line(const struct leat_verdict_facts *facts, const struct leat_verdict *verdict,
+                       struct leat_text *text);
+/* Lines of at most 100 columns, but for names. */
+void leat_verdict_text(const char *stream, const struct leat_verdict_facts *facts,
+                       const struct leat_verdict *verdict, struct leat_text *text);
+/* An object; what is not known is null. */
+void leat_verdict_json(const char *stream, const struct leat_verdict_facts *facts,
+                       const struct leat_verdict *verdict, struct leat_text *text);

@@ -1,0 +1,539 @@
+/* scheduler.c: users in a list, of each user a list of task lists a class. Lists are searched:
+ * there are as many users and runs in them as have something to do now, which is few. */
+#include "daemon/schedule/scheduler.h"
+
+#include <assert.h>
+#include <sched.h>
+
+#include "daemon/schedule/heartbeat.h"
+
+#define CPUS_A_SPARE_ONE   4
+#define MANY_THREADS       8
+#define LONG_TASKS_IN_LINE 3
+#define SHORT_TASKS_LINE   6
+#define BESIDE_LEAST       4
+#define QUICK_NS           UINT64_C(50000000)
+#define GUESS_NS           UINT64_C(1000000) /* of a task of which nothing is known */
+#define ESTIMATE_SHIFT     3                 /* each task counts for an eighth */
+#define WATCH_MS           50
+
+/* A quarter of the CPUs of a large machine is left to the loop, to short tasks and to trainers: if
+ * the loop has to share its CPU, all the others wait for it. Who wants more workers than there are
+ * CPUs gets them. */
+static uint32_t n_mapping(uint32_t n_workers) {
+    uint32_t n_cpus = uv_available_parallelism();
+    uint32_t n_left = n_cpus < MANY_THREADS ? n_cpus : n_cpus - n_cpus / CPUS_A_SPARE_ONE;
+
+    return n_workers > n_left && n_workers <= n_cpus ? n_left : n_workers;
+}
+
+/* With few threads, a short task must find one that does not map. With many, one of them gets ready
+ * every moment anyhow, if tasks are quick; there it pays to keep long tasks in line, so that no
+ * thread falls asleep between two of them: waking it costs more than all else that the loop does
+ * for a task. */
+static uint32_t max_long_tasks(uint32_t n_workers) {
+    uint32_t n = n_mapping(n_workers);
+
+    return n < MANY_THREADS ? n : n + LONG_TASKS_IN_LINE;
+}
+
+uint32_t leat_scheduler_n_threads(uint32_t n_workers) {
+    return n_mapping(n_workers) + 1;
+}
+
+/* Beside the pool, for either kind: one user may have about half of them. */
+static uint32_t n_beside(uint32_t n_user) {
+    uint32_t n = 2 * n_user > BESIDE_LEAST ? 2 * n_user : BESIDE_LEAST;
+
+    return n < LEAT_ASIDE_MAX / 2 ? n : LEAT_ASIDE_MAX / 2;
+}
+
+static uint32_t n_user_slow(uint32_t n_workers) {
+    return n_workers > 1 ? n_workers / 2 : 1;
+}
+
+uint32_t leat_scheduler_n_beside(uint32_t n_workers) {
+    return 2 * n_beside(n_user_slow(n_workers));
+}
+
+/* ---- life ---- */
+
+static void run(void *data);
+static void on_aside_done(void *owner, void *data);
+
+int leat_scheduler_init(struct leat_scheduler *scheduler, uv_loop_t *loop, uint32_t n_workers) {
+    uint32_t n_slow = n_user_slow(n_workers), n_threads = leat_scheduler_n_threads(n_workers);
+    int r;
+
+    *scheduler = (struct leat_scheduler){
+        .loop = loop,
+        .now_ns = uv_hrtime,
+        .n_workers = n_workers,
+        .n_threads = n_threads,
+        .n_mapping = n_mapping(n_workers),
+        .max_long = max_long_tasks(n_workers),
+        .max_scans = n_threads - 1,
+        .max_short = 2 * n_threads + SHORT_TASKS_LINE,
+        .max_user_slow = n_slow,
+        .max_slow = n_beside(n_slow),
+        .max_stand_ins = n_beside(n_slow),
+    };
+    scheduler->told.at_ns = uv_hrtime();
+    leat_task_user_init(&scheduler->nobody, 1);
+    leat_task_queue_init(&scheduler->others, &scheduler->nobody);
+    r = leat_aside_init(&scheduler->aside, loop, leat_scheduler_n_beside(n_workers), run,
+                        on_aside_done, scheduler);
+    if (r == 0)
+        r = uv_timer_init(loop, &scheduler->timer);
+    scheduler->has_timer = r == 0;
+    scheduler->timer.data = scheduler;
+    return r;
+}
+
+void leat_scheduler_stop(struct leat_scheduler *scheduler) {
+    assert(scheduler->n_submitted == 0 && scheduler->n_waiting == 0);
+    if (scheduler->has_timer)
+        uv_close((uv_handle_t *)&scheduler->timer, NULL);
+    scheduler->has_timer = false;
+    leat_aside_stop(&scheduler->aside);
+}
+
+void leat_scheduler_deinit(struct leat_scheduler *scheduler) {
+    assert(!scheduler->has_timer && !scheduler->users && !scheduler->out);
+    leat_task_user_deinit(&scheduler->nobody);
+    leat_aside_deinit(&scheduler->aside);
+}
+
+void leat_task_user_init(struct leat_task_user *user, uint32_t weight) {
+    *user = (struct leat_task_user){.share = {.weight = weight}};
+    for (int i = 0; i < LEAT_N_TASK_CLASSES; i++)
+        user->classes[i].last = &user->classes[i].first;
+}
+
+void leat_task_user_deinit(struct leat_task_user *user) {
+    assert(user->n_waiting == 0 && user->n_out == 0);
+    (void)user;
+}
+
+void leat_task_queue_init(struct leat_task_queue *queue, struct leat_task_user *user) {
+    *queue = (struct leat_task_queue){.user = user, .share = {.weight = 1}};
+    for (int i = 0; i < LEAT_N_TASK_CLASSES; i++) {
+        queue->lists[i].queue = queue;
+        queue->lists[i].last = &queue->lists[i].first;
+    }
+}
+
+/* ---- what waits ---- */
+
+static void append_list(struct leat_task_user *user, enum leat_task_class class,
+                        struct leat_task_list *list) {
+    list->next = NULL;
+    *user->classes[class].last = list;
+    user->classes[class].last = &list->next;
+}
+
+static void link_user(struct leat_scheduler *scheduler, struct leat_task_user *user) {
+    user->next = scheduler->users;
+    user->link = &scheduler->users;
+    if (user->next)
+        user->next->link = &user->next;
+    scheduler->users = user;
+    leat_fair_enter(&scheduler->fair, &user->share);
+}
+
+static void unlink_user(struct leat_task_user *user) {
+    *user->link = user->next;
+    if (user->next)
+        user->next->link = user->link;
+}
+
+static void append(struct leat_scheduler *scheduler, struct leat_task *task) {
+    struct leat_task_queue *queue = task->queue;
+    struct leat_task_user *user = queue->user;
+    struct leat_task_list *list = &queue->lists[task->class];
+    bool was_empty = !list->first;
+
+    task->next = NULL;
+    *list->last = task;
+    list->last = &task->next;
+    if (was_empty)
+        append_list(user, task->class, list);
+    if (queue->n_waiting++ == 0)
+        leat_fair_enter(&user->fair, &queue->share);
+    if (user->n_waiting++ == 0)
+        link_user(scheduler, user);
+    scheduler->n_waiting++;
+}
+
+/* The first of the list; where the list stands is known. */
+static struct leat_task *take(struct leat_scheduler *scheduler, struct leat_task_list **at,
+                              enum leat_task_class class) {
+    struct leat_task_list *list = *at;
+    struct leat_task_user *user = list->queue->user;
+    struct leat_task *task = list->first;
+
+    *at = list->next;
+    if (!*at)
+        user->classes[class].last = at;
+    list->first = task->next;
+    if (list->first)
+        append_list(user, class, list); /* of equals it is the last now */
+    else
+        list->last = &list->first;
+    list->queue->n_waiting--;
+    if (--user->n_waiting == 0)
+        unlink_user(user);
+    scheduler->n_waiting--;
+    return task;
+}
+
+/* ---- where there is room ---- */
+
+/* No user gets more than are left then for others. */
+static bool has_stand_in(const struct leat_scheduler *scheduler,
+                         const struct leat_task_user *user) {
+    return user->n_stand_ins < scheduler->max_stand_ins - scheduler->n_stand_ins;
+}
+
+static bool has_slow(const struct leat_scheduler *scheduler, const struct leat_task_user *user) {
+    return user->n_slow < scheduler->max_user_slow &&
+           user->n_slow < scheduler->max_slow - scheduler->n_slow;
+}
+
+/* In the pool there is always a thread that holds none of these, unless storage hangs. */
+static enum leat_task_place place_short(const struct leat_scheduler *scheduler,
+                                        const struct leat_task_user *user,
+                                        enum leat_task_class class) {
+    if (scheduler->n_pool_held >= scheduler->n_threads)
+        return has_stand_in(scheduler, user) ? LEAT_TASK_ASIDE : LEAT_TASK_NOWHERE;
+    if (scheduler->n_pool_short >= scheduler->max_short ||
+        (class == LEAT_TASK_SCAN && scheduler->n_pool_scans >= scheduler->max_scans))
+        return LEAT_TASK_NOWHERE;
+    return LEAT_TASK_IN_POOL;
+}
+
+/* Beside the pool go only those of runs that hold no thread: in place of those that do. */
+static enum leat_task_place place_map(const struct leat_scheduler *scheduler,
+                                      const struct leat_task_queue *queue) {
+    uint64_t estimate_ns = queue->estimates_ns[LEAT_TASK_MAP];
+    uint32_t n_most =
+        estimate_ns > 0 && estimate_ns < QUICK_NS ? scheduler->max_long : scheduler->n_mapping;
+    uint32_t n_going = scheduler->n_map - scheduler->n_map_held;
+
+    if (n_going >= n_most || queue->n_map >= scheduler->max_long)
+        return LEAT_TASK_NOWHERE;
+    if (scheduler->n_pool_map + scheduler->n_pool_short_held < n_most)
+        return LEAT_TASK_IN_POOL;
+    return queue->n_held == 0 && n_going < scheduler->n_mapping &&
+                   has_stand_in(scheduler, queue->user)
+               ? LEAT_TASK_ASIDE
+               : LEAT_TASK_NOWHERE;
+}
+
+static enum leat_task_place place_of(const struct leat_scheduler *scheduler,
+                                     const struct leat_task_queue *queue,
+                                     enum leat_task_class class) {
+    if (class == LEAT_TASK_MAP)
+        return place_map(scheduler, queue);
+    if (class != LEAT_TASK_SLOW)
+        return place_short(scheduler, queue->user, class);
+    return has_slow(scheduler, queue->user) ? LEAT_TASK_ASIDE : LEAT_TASK_NOWHERE;
+}
+
+/* ---- whose turn it is ---- */
+
+struct choice {
+    struct leat_task_list **at; /* NULL: none */
+    enum leat_task_class class;
+    enum leat_task_place place;
+};
+
+static bool choose_list(const struct leat_scheduler *scheduler, struct leat_task_user *user,
+                        enum leat_task_class class, struct choice *ret_choice) {
+    struct leat_task_list **at = &user->classes[class].first;
+    const struct leat_fair_share *least = NULL;
+
+    for (; *at; at = &(*at)->next) {
+        const struct leat_task_queue *queue = (*at)->queue;
+        enum leat_task_place place;
+
+        if (least && !leat_fair_is_before(&queue->share, least))
+            continue;
+        place = place_of(scheduler, queue, class);
+        if (place == LEAT_TASK_NOWHERE)
+            continue;
+        least = &queue->share;
+        *ret_choice = (struct choice){.at = at, .class = class, .place = place};
+    }
+    return least != NULL;
+}
+
+static bool choose_of(const struct leat_scheduler *scheduler, struct leat_task_user *user,
+                      struct choice *ret_choice) {
+    for (int class = 0; class < LEAT_N_TASK_CLASSES; class ++)
+        if (user->classes[class].first &&
+            choose_list(scheduler, user, (enum leat_task_class) class, ret_choice))
+            return true;
+    return false;
+}
+
+static bool choose(const struct leat_scheduler *scheduler, struct choice *ret_choice) {
+    const struct leat_fair_share *least = NULL;
+
+    for (struct leat_task_user *user = scheduler->users; user; user = user->next)
+        if ((!least || leat_fair_is_before(&user->share, least)) &&
+            choose_of(scheduler, user, ret_choice))
+            least = &user->share;
+    return least != NULL;
+}
+
+/* ---- on threads ---- */
+
+/* A long task does not push others aside when it gets going, and is pushed aside by those that are
+ * woken: the loop, short tasks, trainers. Where that is forbidden, things go on without. */
+static void set_policy(bool is_batch) {
+    static const struct sched_param param = {.sched_priority = 0};
+    static _Thread_local bool was_batch;
+
+    if (is_batch == was_batch)
+        return;
+    was_batch = is_batch;
+    (void)sched_setscheduler(0, is_batch ? SCHED_BATCH : SCHED_OTHER, &param);
+}
+
+/* libuv's pool is one for the whole process, and so is the count. */
+uint32_t leat_scheduler_thread(void) {
+    static _Atomic uint32_t n_threads;
+    static _Thread_local uint32_t number; /* and one; 0: none yet */
+
+    if (number == 0)
+        number = atomic_fetch_add(&n_threads, 1) + 1;
+    return number - 1;
+}
+
+static void run(void *data) {
+    struct leat_task *task = data;
+    uint64_t (*now_ns)(void) = task->scheduler->now_ns;
+    uint64_t start_ns = now_ns(), end_ns;
+
+    atomic_store_explicit(&task->start_ns, start_ns, memory_order_relaxed);
+    set_policy(task->class == LEAT_TASK_MAP || task->class == LEAT_TASK_SLOW);
+    leat_heartbeat_begin(task->scheduler->heartbeat, leat_scheduler_thread(), task);
+    task->work(task);
+    leat_heartbeat_end(task->scheduler->heartbeat, leat_scheduler_thread());
+    end_ns = now_ns();
+    task->taken_ns = end_ns - start_ns;
+    atomic_store_explicit(&task->end_ns, end_ns, memory_order_relaxed);
+}
+
+static void on_work(uv_work_t *request) {
+    run(request->data);
+}
+
+/* ---- what is out ---- */
+
+static bool is_short(const struct leat_task *task) {
+    return task->class == LEAT_TASK_URGENT || task->class == LEAT_TASK_SCAN;
+}
+
+/* One more is out, or (minus one) one less. */
+static void count(struct leat_scheduler *scheduler, const struct leat_task *task, uint32_t n) {
+    struct leat_task_queue *queue = task->queue;
+    bool is_map = task->class == LEAT_TASK_MAP;
+
+    scheduler->n_submitted += n;
+    scheduler->n_map += is_map ? n : 0;
+    queue->n_map += is_map ? n : 0;
+    queue->user->n_out += n;
+    if (task->class == LEAT_TASK_SLOW) {
+        queue->user->n_slow += n;
+        scheduler->n_slow += n;
+        return;
+    }
+    if (task->place == LEAT_TASK_ASIDE) {
+        queue->user->n_stand_ins += n;
+        scheduler->n_stand_ins += n;
+        return;
+    }
+    scheduler->n_pool_map += is_map ? n : 0;
+    scheduler->n_pool_scans += task->class == LEAT_TASK_SCAN ? n : 0;
+    scheduler->n_pool_short += is_short(task) ? n : 0;
+}
+
+static void count_held(struct leat_scheduler *scheduler, const struct leat_task *task, uint32_t n) {
+    bool is_in_pool = task->place == LEAT_TASK_IN_POOL;
+
+    task->queue->n_held += n;
+    scheduler->n_map_held += task->class == LEAT_TASK_MAP ? n : 0;
+    scheduler->n_pool_held += is_in_pool ? n : 0;
+    scheduler->n_pool_short_held += is_in_pool && is_short(task) ? n : 0;
+}
+
+static void link_out(struct leat_scheduler *scheduler, struct leat_task *task) {
+    task->next = scheduler->out;
+    task->link = &scheduler->out;
+    if (task->next)
+        task->next->link = &task->next;
+    scheduler->out = task;
+}
+
+static void unlink_out(struct leat_task *task) {
+    *task->link = task->next;
+    if (task->next)
+        task->next->link = task->link;
+}
+
+static void submit_waiting(struct leat_scheduler *scheduler);
+
+/* What the next one of its kind is reckoned to take. */
+static void learn(struct leat_task *task) {
+    uint64_t *estimate_ns = &task->queue->estimates_ns[task->class];
+
+    if (*estimate_ns == 0)
+        *estimate_ns = task->taken_ns;
+    else
+        *estimate_ns += (task->taken_ns >> ESTIMATE_SHIFT) - (*estimate_ns >> ESTIMATE_SHIFT);
+    *estimate_ns += *estimate_ns == 0;
+}
+
+static void settle(struct leat_task *task) {
+    struct leat_task_user *user = task->queue->user;
+
+    leat_fair_end(&task->queue->share, task->queue_charge, task->taken_ns);
+    leat_fair_end(&user->share, task->user_charge, task->taken_ns);
+    user->worker_ns += task->taken_ns;
+    if (task->class != LEAT_TASK_SLOW)
+        task->scheduler->done_ns += task->taken_ns;
+    learn(task);
+}
+
+static void finish(struct leat_task *task) {
+    struct leat_scheduler *scheduler = task->scheduler;
+
+    unlink_out(task);
+    count(scheduler, task, UINT32_MAX);
+    if (task->is_held)
+        count_held(scheduler, task, UINT32_MAX);
+    settle(task);
+    task->done(task);
+    submit_waiting(scheduler);
+}
+
+static void on_done(uv_work_t *request, int status) {
+    assert(status == 0);
+    (void)status;
+    finish(request->data);
+}
+
+static void on_aside_done(void *owner, void *data) {
+    (void)owner;
+    finish(data);
+}
+
+static void hand_over(struct leat_scheduler *scheduler, struct leat_task *task) {
+    int r;
+
+    if (task->place == LEAT_TASK_ASIDE && leat_aside_run(&scheduler->aside, task) == 0)
+        return;
+    if (task->place == LEAT_TASK_ASIDE) { /* there can be no further thread */
+        count(scheduler, task, UINT32_MAX);
+        task->place = LEAT_TASK_IN_POOL;
+        count(scheduler, task, 1);
+    }
+    task->request.data = task;
+    r = uv_queue_work(scheduler->loop, &task->request, on_work, on_done);
+    assert(r == 0); /* it fails only without a work function */
+    (void)r;
+}
+
+static void submit(struct leat_scheduler *scheduler, struct leat_task *task,
+                   enum leat_task_place place) {
+    struct leat_task_queue *queue = task->queue;
+    uint64_t known_ns = queue->estimates_ns[task->class];
+    uint64_t estimate_ns = known_ns > 0 ? known_ns : GUESS_NS;
+
+    task->place = place;
+    task->is_held = false;
+    atomic_store_explicit(&task->start_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&task->end_ns, 0, memory_order_relaxed);
+    task->user_charge = leat_fair_begin(&scheduler->fair, &queue->user->share, estimate_ns);
+    task->queue_charge = leat_fair_begin(&queue->user->fair, &queue->share, estimate_ns);
+    link_out(scheduler, task);
+    count(scheduler, task, 1);
+    if (task->start)
+        task->start(task);
+    hand_over(scheduler, task);
+}
+
+/* A task that has ended is out until the loop has heard of it. */
+static uint64_t worked_ns(const struct leat_task *task, uint64_t now_ns) {
+    uint64_t start_ns = atomic_load_explicit(&task->start_ns, memory_order_relaxed);
+    uint64_t end_ns = atomic_load_explicit(&task->end_ns, memory_order_relaxed);
+    uint64_t until_ns = end_ns ? end_ns : now_ns;
+
+    return start_ns != 0 && start_ns < until_ns ? until_ns - start_ns : 0;
+}
+
+uint64_t leat_scheduler_busy_ns(struct leat_scheduler *scheduler, uint64_t now_ns) {
+    uint64_t most_ns = (now_ns - scheduler->told.at_ns) * scheduler->n_workers;
+    uint64_t task_ns = scheduler->done_ns, more_ns;
+
+    for (const struct leat_task *task = scheduler->out; task; task = task->next)
+        if (task->class != LEAT_TASK_SLOW)
+            task_ns += worked_ns(task, now_ns);
+    more_ns = task_ns > scheduler->told.task_ns ? task_ns - scheduler->told.task_ns : 0;
+    scheduler->told.task_ns += more_ns;
+    scheduler->told.busy_ns += more_ns < most_ns ? more_ns : most_ns;
+    scheduler->told.at_ns = now_ns;
+    return scheduler->told.busy_ns;
+}
+
+bool leat_scheduler_has_untaken(const struct leat_scheduler *scheduler) {
+    uint32_t n_begun = 0, n_out = 0;
+
+    for (const struct leat_task *task = scheduler->out; task; task = task->next) {
+        if (task->place != LEAT_TASK_IN_POOL)
+            continue;
+        n_out++;
+        n_begun += atomic_load_explicit(&task->start_ns, memory_order_relaxed) != 0;
+    }
+    return n_out > n_begun && n_begun < scheduler->n_threads;
+}
+
+static void find_held(struct leat_scheduler *scheduler) {
+    uint64_t now_ns = scheduler->now_ns();
+
+    for (struct leat_task *task = scheduler->out; task; task = task->next) {
+        uint64_t start_ns = atomic_load_explicit(&task->start_ns, memory_order_relaxed);
+
+        if (task->is_held || start_ns == 0 || now_ns < start_ns + LEAT_TASK_HELD_NS)
+            continue;
+        task->is_held = true;
+        count_held(scheduler, task, 1);
+    }
+}
+
+static void on_timer(uv_timer_t *timer) {
+    struct leat_scheduler *scheduler = timer->data;
+
+    scheduler->is_watching = false;
+    find_held(scheduler);
+    submit_waiting(scheduler);
+}
+
+static void submit_waiting(struct leat_scheduler *scheduler) {
+    struct choice choice = {.at = NULL};
+
+    while (scheduler->n_waiting > 0 && choose(scheduler, &choice))
+        submit(scheduler, take(scheduler, choice.at, choice.class), choice.place);
+    if (scheduler->n_waiting > 0 && !scheduler->is_watching)
+        scheduler->is_watching = uv_timer_start(&scheduler->timer, on_timer, WATCH_MS, 0) == 0;
+}
+
+void leat_scheduler_add(struct leat_scheduler *scheduler, struct leat_task_queue *queue,
+                        struct leat_task *task) {
+    task->scheduler = scheduler;
+    task->queue = queue ? queue : &scheduler->others;
+    append(scheduler, task);
+    submit_waiting(scheduler);
+}

@@ -1,0 +1,630 @@
+/* feed.c: slots in, jobs out, batches on. What needs time (memory, jobs) is a task of the pool. */
+#include "daemon/stream/feed.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/core/daemon.h"
+#include "daemon/metrics/look.h"
+#include "daemon/stream/share.h"
+#include "daemon/system/usage.h"
+#include "daemon/trainer/session.h"
+
+void leat_feed_add_task(struct leat_feed *feed, struct leat_task *task) {
+    feed->n_tasks++;
+    task->stream = feed->stream;
+    leat_scheduler_add(&feed->daemon->scheduler, &feed->user->queue, task);
+}
+
+void leat_feed_task_done(struct leat_feed *feed) {
+    feed->n_tasks--;
+    leat_feed_finish_if_idle(feed);
+}
+
+/* The one setter of the state. */
+void leat_feed_set_state(struct leat_feed *feed, enum leat_feed_state state) {
+    static const uint8_t moves[] = {
+        [LEAT_FEED_STARTING] = 1 << LEAT_FEED_RUNNING | 1 << LEAT_FEED_CLOSING,
+        [LEAT_FEED_RUNNING] = 1 << LEAT_FEED_GROWING | 1 << LEAT_FEED_CLOSING,
+        [LEAT_FEED_GROWING] = 1 << LEAT_FEED_RUNNING | 1 << LEAT_FEED_CLOSING,
+        [LEAT_FEED_CLOSING] = 0,
+    };
+
+    assert(moves[feed->state] & (1 << state));
+    (void)moves;
+    feed->state = state;
+}
+
+void leat_feed_mark(struct leat_feed *feed) {
+    if (feed->is_dirty)
+        return;
+    feed->is_dirty = true;
+    feed->next_dirty = feed->daemon->dirty_feeds;
+    feed->daemon->dirty_feeds = feed;
+}
+
+void leat_feed_fail(struct leat_feed *feed, const struct leat_error *err) {
+    if (!feed->error.code) {
+        feed->error = *err;
+        leat_error_prefix(&feed->error, "streams.%s", feed->plan->spec->name);
+    }
+    leat_feed_mark(feed);
+}
+
+void leat_feed_out_of_memory(struct leat_feed *feed) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    leat_error_oom(&err);
+    leat_feed_fail(feed, &err);
+}
+
+/* ---- jobs ---- */
+
+static void job_start(struct leat_task *task) {
+    leat_job_start(((struct leat_feed_job *)task)->job);
+}
+
+/* Lets the loop see what it uses: pthread_getcpuclockid() gives no clock that is 0. */
+static void show_clock(struct leat_feed_job *feed_job, uint64_t cpu_ns) {
+    clockid_t clock;
+
+    if (pthread_getcpuclockid(pthread_self(), &clock) != 0)
+        return;
+    atomic_store_explicit(&feed_job->cpu_start_ns, cpu_ns, memory_order_relaxed);
+    atomic_store_explicit(&feed_job->cpu_clock, clock, memory_order_release);
+}
+
+static void job_work(struct leat_task *task) {
+    struct leat_feed_job *feed_job = (struct leat_feed_job *)task;
+    uint64_t start_ns = leat_daemon_now_ns();
+    struct leat_usage before, after;
+    struct leat_job_usage usage;
+
+    leat_usage_read(&before);
+    show_clock(feed_job, before.cpu_ns);
+    leat_job_set_thread(feed_job->job, leat_scheduler_thread());
+    leat_job_execute(feed_job->job);
+    leat_usage_read(&after);
+    usage.queue_ns = start_ns - feed_job->submit_ns;
+    leat_usage_split(&before, &after, leat_daemon_now_ns() - start_ns, &usage.cpu_ns,
+                     &usage.delay_ns);
+    leat_job_set_usage(feed_job->job, &usage);
+}
+
+static uint64_t cpu_so_far(struct leat_feed_job *feed_job) {
+    clockid_t clock = atomic_load_explicit(&feed_job->cpu_clock, memory_order_acquire);
+    uint64_t start_ns = atomic_load_explicit(&feed_job->cpu_start_ns, memory_order_relaxed), ns;
+    struct timespec time;
+
+    if (clock == 0 || clock_gettime(clock, &time) < 0)
+        return 0;
+    ns = (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+    return ns > start_ns ? ns - start_ns : 0;
+}
+
+void leat_feed_add_running(const struct leat_feed *feed, uint64_t now_ns,
+                           struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS]) {
+    for (struct leat_task *task = feed->daemon->scheduler.out; task; task = task->next) {
+        struct leat_feed_job *feed_job = (struct leat_feed_job *)task;
+        uint64_t start_ns = atomic_load_explicit(&task->start_ns, memory_order_relaxed);
+        struct leat_run_job_stats *stats;
+
+        if (task->queue != &feed->queue || task->work != job_work || start_ns == 0 ||
+            start_ns > now_ns)
+            continue;
+        stats = &jobs[leat_job_kind(feed_job->job)];
+        stats->busy_ns += now_ns - start_ns;
+        stats->cpu_ns += cpu_so_far(feed_job);
+    }
+}
+
+/* One line for what goes wrong with the cache of a stream, which itself goes on; of many, the
+ * first, the second, the fourth and so on. */
+static void log_cache(struct leat_feed *feed) {
+    struct leat_run_stats stats;
+    char text[LEAT_ERROR_PRINT_MAX];
+    bool is_many;
+
+    leat_run_get_stats(feed->run, &stats);
+    if (stats.n_cache_notes == feed->n_cache_notes)
+        return;
+    is_many = (stats.n_cache_notes & (stats.n_cache_notes - 1)) != 0;
+    feed->n_cache_notes = stats.n_cache_notes;
+    if (is_many)
+        return;
+    (void)leat_error_print(stats.cache_note, text, sizeof(text));
+    leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_CACHE,
+                           (const struct leat_log_field[]){LEAT_LOG_F("stream", feed->stream->name),
+                                                           LEAT_LOG_N("count", stats.n_cache_notes),
+                                                           LEAT_LOG_T("error", text),
+                                                           LEAT_LOG_FIELDS_END});
+}
+
+static void log_notes(struct leat_feed *feed) {
+    char *note;
+
+    while ((note = leat_run_take_note(feed->run))) {
+        leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_HELPER,
+                               (struct leat_log_field[]){
+                                   LEAT_LOG_F("stream", feed->plan->spec->name),
+                                   LEAT_LOG_T("text", note),
+                                   LEAT_LOG_FIELDS_END,
+                               });
+        free(note);
+    }
+}
+
+/* The trainers that read the same as this feed makes, on whichever run they are now. */
+static void warn_trainers(struct leat_feed *feed, const char *text) {
+    struct leat_error notice = LEAT_ERROR_INIT;
+
+    if (feed->share->options.on_change != LEAT_ON_CHANGE_WARN)
+        return;
+    leat_error_set(&notice, -ESTALE, "the data changed while the stream was read: %s", text);
+    leat_error_prefix(&notice, "streams.%s", feed->plan->spec->name);
+    for (struct leat_session *session = feed->daemon->sessions; session; session = session->next)
+        if (session->share == feed->share)
+            leat_session_notify(session, &notice);
+}
+
+static void tell_changes(struct leat_feed *feed) {
+    char *text;
+
+    while ((text = leat_run_take_change(feed->run))) {
+        leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_DATA_CHANGED,
+                               (struct leat_log_field[]){
+                                   LEAT_LOG_F("stream", feed->plan->spec->name),
+                                   LEAT_LOG_T("text", text),
+                                   LEAT_LOG_FIELDS_END,
+                               });
+        warn_trainers(feed, text);
+        free(text);
+    }
+}
+
+static void log_replay(struct leat_feed *feed) {
+    char *why = leat_run_take_replay(feed->run);
+
+    if (why)
+        leat_daemon_log_client(feed->daemon, feed->user->uid, LEAT_EVENT_REPLAY,
+                               (struct leat_log_field[]){
+                                   LEAT_LOG_F("stream", feed->plan->spec->name),
+                                   LEAT_LOG_T("text", why),
+                                   LEAT_LOG_FIELDS_END,
+                               });
+    free(why);
+}
+
+static void job_done(struct leat_task *task) {
+    struct leat_feed_job *feed_job = (struct leat_feed_job *)task;
+    struct leat_feed *feed = feed_job->feed;
+
+    leat_run_complete(feed->run, feed_job->job);
+    log_cache(feed);
+    log_notes(feed);
+    tell_changes(feed);
+    log_replay(feed);
+    feed_job->next = feed->free_jobs;
+    feed->free_jobs = feed_job;
+    feed->n_jobs--;
+    if (feed->state == LEAT_FEED_CLOSING)
+        leat_feed_finish_if_idle(feed);
+    else
+        leat_feed_mark(feed);
+}
+
+static struct leat_feed_job *take_job(struct leat_feed *feed) {
+    struct leat_feed_job *feed_job = feed->free_jobs;
+
+    if (!feed_job)
+        return calloc(1, sizeof(*feed_job));
+    feed->free_jobs = feed_job->next;
+    return feed_job;
+}
+
+static void submit(struct leat_feed *feed, struct leat_feed_job *feed_job, struct leat_job *job) {
+    static const enum leat_task_class classes[LEAT_N_JOB_KINDS] = {
+        [LEAT_JOB_SCAN] = LEAT_TASK_SCAN,      [LEAT_JOB_MAP] = LEAT_TASK_MAP,
+        [LEAT_JOB_COLLATE] = LEAT_TASK_URGENT, [LEAT_JOB_QUARANTINE] = LEAT_TASK_URGENT,
+        [LEAT_JOB_CACHE] = LEAT_TASK_SLOW,     [LEAT_JOB_DECODE] = LEAT_TASK_MAP,
+        [LEAT_JOB_REST] = LEAT_TASK_SLOW,
+    };
+
+    feed_job->feed = feed;
+    feed_job->job = job;
+    feed_job->task.class = classes[leat_job_kind(job)];
+    feed_job->task.stream = feed->stream;
+    feed_job->task.start = job_start;
+    feed_job->task.work = job_work;
+    feed_job->task.done = job_done;
+    feed_job->submit_ns = leat_daemon_now_ns();
+    atomic_store_explicit(&feed_job->cpu_clock, 0, memory_order_relaxed);
+    feed->n_jobs++;
+    leat_scheduler_add(&feed->daemon->scheduler, &feed->queue, &feed_job->task);
+}
+
+/* Hands out what can be done. */
+static void pump_jobs(struct leat_feed *feed) {
+    for (;;) {
+        struct leat_feed_job *feed_job = take_job(feed);
+        struct leat_job *job;
+        int r;
+
+        if (!feed_job && feed->n_jobs == 0)
+            leat_feed_out_of_memory(feed);
+        if (!feed_job)
+            return; /* the next completion tries again */
+        r = leat_run_next_job(feed->run, &job);
+        if (r == LEAT_RUN_JOB) {
+            submit(feed, feed_job, job);
+            continue;
+        }
+        feed_job->next = feed->free_jobs;
+        feed->free_jobs = feed_job;
+        if (r == LEAT_RUN_NEEDS_SLOT && feed->state == LEAT_FEED_RUNNING &&
+            leat_run_slot_need(feed->run) > feed->ring->slot_bytes)
+            leat_feed_grow_slots(feed, leat_run_slot_need(feed->run));
+        return;
+    }
+}
+
+/* Batches of all ranks that go to the hub as soon as they are made, since a trainer would be told
+ * of them, or of those behind them, at once. */
+static uint64_t credit(const struct leat_feed *feed) {
+    uint64_t most = 0;
+
+    for (const struct leat_hub_session *hub = feed->hub_run.sessions; hub; hub = hub->next_session)
+        if (leat_session_of(hub)->n_outbox == 0 && leat_hub_lack(hub) > most)
+            most = leat_hub_lack(hub);
+    return most > 0 ? (most - 1) * feed->hub_run.n_ranks + 1 : 0;
+}
+
+static void pump(struct leat_feed *feed) {
+    if (feed->state == LEAT_FEED_CLOSING || feed->error.code || !feed->ring)
+        return;
+    leat_feed_tuner_step(feed);
+    if (feed->ring->n_slots < feed->min_slots)
+        leat_feed_fit_ring(feed, feed->min_slots, false);
+    leat_run_set_credit(feed->run, credit(feed));
+    leat_feed_give_slots(feed); /* while a larger ring is made too: nobody waits for that */
+    pump_jobs(feed);
+}
+
+void leat_feeds_trim(struct leat_daemon *daemon) {
+    for (struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
+        if (feed->run)
+            leat_run_trim(feed->run);
+}
+
+void leat_feeds_tick(struct leat_daemon *daemon) {
+    for (struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
+        if (feed->state != LEAT_FEED_CLOSING && leat_run_tick(feed->run))
+            leat_feed_mark(feed);
+}
+
+/* True if a batch is pending and the ring has no slot left for it. */
+static bool is_starved(const struct leat_feed *feed) {
+    return feed->state == LEAT_FEED_RUNNING && feed->ring && leat_run_lacks_slot(feed->run) &&
+           feed->ring->n_in_state[LEAT_SLOT_FREE] == 0;
+}
+
+/* What is ready goes to those who wait for it. Only then does it show if a slot is missing. */
+static void serve(struct leat_feed *feed) {
+    while (feed->hub_run.n_hungry > 0 && leat_feed_pull(feed))
+        ;
+    leat_hub_set_starved(&feed->hub_run, is_starved(feed));
+    leat_share_act(feed->share);
+}
+
+void leat_feeds_flush(struct leat_daemon *daemon) {
+    while (daemon->dirty_feeds || daemon->dirty_sessions) {
+        struct leat_feed *feed = daemon->dirty_feeds;
+
+        if (!feed) {
+            leat_session_flush_next(daemon);
+            continue;
+        }
+        daemon->dirty_feeds = feed->next_dirty;
+        feed->is_dirty = false;
+        pump(feed);
+        if (feed->state != LEAT_FEED_STARTING && feed->state != LEAT_FEED_CLOSING)
+            serve(feed);
+    }
+}
+
+/* ---- outputs ---- */
+
+static struct leat_slot_ring *find_ring(const struct leat_feed *feed, uint64_t generation) {
+    struct leat_slot_ring *ring = feed->rings;
+
+    while (ring && ring->generation != generation)
+        ring = ring->next;
+    return ring;
+}
+
+static struct leat_feed_item *take_item(struct leat_feed *feed) {
+    struct leat_feed_item *item = feed->free_items;
+
+    if (!item)
+        return calloc(1, sizeof(*item));
+    feed->free_items = item->next_free;
+    return item;
+}
+
+static void fill_item(struct leat_feed *feed, const struct leat_output *output,
+                      struct leat_feed_item *item) {
+    *item = (struct leat_feed_item){
+        .hub = {.is_end = output->kind == LEAT_OUTPUT_EPOCH_END,
+                .is_last = output->is_last,
+                .epoch = output->epoch,
+                .step = output->step,
+                .generation = output->slot.generation,
+                .slot = output->slot.index},
+        .n_rows = output->n_rows,
+        .used_bytes = output->used_bytes,
+    };
+    if (item->hub.is_end)
+        return;
+    item->ring = find_ring(feed, output->slot.generation);
+    assert(item->ring);
+    leat_slot_ring_ready(item->ring, item->hub.slot);
+    if (leat_run_slot_need(feed->run) > 0) /* the next one can be made now, or lacks a slot */
+        leat_feed_mark(feed);
+}
+
+bool leat_feed_pull(struct leat_feed *feed) {
+    struct leat_feed_item *item;
+    struct leat_output output;
+
+    if (feed->state == LEAT_FEED_CLOSING || feed->hub_run.has_ended)
+        return false;
+    item = take_item(feed);
+    if (!item)
+        leat_feed_out_of_memory(feed);
+    if (item && leat_run_take_output(feed->run, &output)) {
+        fill_item(feed, &output, item);
+        leat_hub_output(&feed->hub_run, &item->hub);
+        return true;
+    }
+    if (item) {
+        item->next_free = feed->free_items;
+        feed->free_items = item;
+    }
+    if (!leat_feed_error(feed))
+        return false;
+    leat_hub_fail(&feed->hub_run);
+    return true;
+}
+
+void leat_feed_reach(struct leat_feed *feed, uint64_t epoch) {
+    if (epoch <= feed->reached || !feed->run)
+        return;
+    feed->reached = epoch;
+    leat_run_reach(feed->run, epoch);
+    leat_feed_mark(feed);
+}
+
+/* One of an older ring is of no use to the run, which may still want one. */
+static void slot_is_free(struct leat_feed *feed, struct leat_slot_ring *ring) {
+    if (ring == feed->ring)
+        leat_hub_set_starved(&feed->hub_run, false);
+    else
+        leat_feed_free_ring_if_idle(feed, ring);
+    leat_feed_mark(feed);
+    leat_feed_finish_if_idle(feed);
+}
+
+void leat_feed_free_item(struct leat_feed_item *item) {
+    struct leat_feed *feed = leat_feed_of(item->hub.run);
+    struct leat_slot_ring *ring = item->ring;
+
+    item->next_free = feed->free_items;
+    feed->free_items = item;
+    if (!ring)
+        return;
+    if (ring->slots[item->hub.slot].state == LEAT_SLOT_READY)
+        leat_slot_ring_take_back(ring, item->hub.slot);
+    else
+        (void)leat_slot_ring_release(ring, item->hub.slot);
+    slot_is_free(feed, ring);
+}
+
+void leat_feed_extend(struct leat_feed *feed) {
+    const struct leat_hub_run *run = &feed->hub_run;
+    uint64_t n_epochs =
+        run->end_epoch == LEAT_HUB_NO_LIMIT ? 0 : run->end_epoch - feed->first_epoch;
+    uint64_t n_steps = run->n_wanted == LEAT_HUB_NO_LIMIT ? 0 : run->n_wanted;
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (feed->state == LEAT_FEED_CLOSING || run->has_ended)
+        return;
+    if (leat_run_extend(feed->run, n_epochs, n_steps, &err) < 0)
+        leat_feed_fail(feed, &err);
+    leat_feed_mark(feed);
+}
+
+const struct leat_error *leat_feed_error(const struct leat_feed *feed) {
+    if (feed->error.code)
+        return &feed->error;
+    return feed->run ? leat_run_error(feed->run) : NULL;
+}
+
+/* ---- life ---- */
+
+static void link_feed(struct leat_daemon *daemon, struct leat_feed *feed) {
+    feed->next = daemon->feeds;
+    feed->link = &daemon->feeds;
+    if (feed->next)
+        feed->next->link = &feed->next;
+    daemon->feeds = feed;
+    daemon->n_feeds++;
+}
+
+static void unlink_feed(struct leat_feed *feed) {
+    *feed->link = feed->next;
+    if (feed->next)
+        feed->next->link = feed->link;
+    feed->daemon->n_feeds--;
+}
+
+/* Its run, within what the budget gives it. */
+static int start_run(struct leat_feed *feed, const struct leat_run_options *options,
+                     const struct leat_daemon_stream *stream, uint32_t window,
+                     struct leat_admission *admission, struct leat_error *err) {
+    struct leat_run_options run_options = *options;
+    struct leat_daemon *daemon = feed->daemon;
+    int r = leat_admission_open(daemon, feed->plan, window, &feed->account, admission, err);
+
+    if (r < 0) {
+        leat_error_prefix(err, "streams.%s", feed->plan->spec->name);
+        return r;
+    }
+    run_options.max_map_jobs = LEAT_BLOCKS_IN_LINE(daemon->n_workers);
+    run_options.n_map_threads = daemon->scheduler.max_long;
+    run_options.now_ns = leat_daemon_now_ns;
+    run_options.account = &feed->account;
+    run_options.index_folder = leat_daemon_index_folder(daemon);
+    run_options.is_unfused = daemon->options.is_unfused;
+    run_options.is_told = true;
+    r = leat_run_new(feed->plan, &run_options, &feed->run, err);
+    if (r < 0) {
+        leat_account_close(&feed->account);
+        return r;
+    }
+    leat_run_set_trace(feed->run, stream->trace);
+    feed->loaded_bytes = admission->memory.loaded_bytes;
+    leat_account_change(&feed->account, LEAT_MEMORY_LOADED, 0, feed->loaded_bytes);
+    return 0;
+}
+
+int leat_feed_new(struct leat_share *share, const struct leat_run_options *options, uint32_t window,
+                  struct leat_feed **ret_feed, struct leat_error *err) {
+    struct leat_feed *feed = calloc(1, sizeof(*feed));
+    struct leat_daemon *daemon = share->daemon;
+    struct leat_admission admission;
+    int r;
+
+    if (!feed)
+        return leat_error_oom(err);
+    feed->daemon = daemon;
+    feed->plan = share->plan;
+    leat_looks_begin(daemon, share->stream);
+    r = start_run(feed, options, share->stream, window, &admission, err);
+    if (r < 0) {
+        free(feed);
+        return r;
+    }
+    feed->share = leat_share_ref(share);
+    feed->number = ++daemon->next_feed;
+    feed->first_epoch = feed->reached = options->first_epoch;
+    feed->min_slots = admission.n_min_slots;
+    feed->n_slots = admission.n_slots;
+    (void)leat_plan_ref(share->plan);
+    feed->user = leat_user_ref(share->user);
+    feed->stream = leat_daemon_stream_ref(share->stream);
+    leat_task_queue_init(&feed->queue, &feed->user->tasks);
+    link_feed(daemon, feed);
+    r = leat_feed_make_ring(feed, share->plan->slot_bytes, admission.n_slots, false, err);
+    if (r < 0) {
+        leat_feed_close(feed);
+        return r;
+    }
+    leat_feed_tuner_start(feed, &share->kept);
+    *ret_feed = feed;
+    return 0;
+}
+
+void leat_feed_close(struct leat_feed *feed) {
+    leat_run_cancel(feed->run);
+    (void)leat_account_guarantee(&feed->account, 0); /* it takes no more */
+    leat_feed_set_state(feed, LEAT_FEED_CLOSING);
+    leat_feed_finish_if_idle(feed);
+}
+
+/* Ends the run: batches that nobody took are forgotten, and their slots free. */
+static void end_run(struct leat_feed *feed) {
+    struct leat_run_stats stats;
+    struct leat_output output;
+
+    while (leat_run_take_output(feed->run, &output))
+        if (output.kind == LEAT_OUTPUT_BATCH)
+            leat_slot_ring_take_back(find_ring(feed, output.slot.generation), output.slot.index);
+    leat_feed_retire_ring(feed);
+    leat_feed_tuner_end(feed);
+    leat_run_get_stats(feed->run, &stats);
+    leat_stream_totals_add(&feed->stream->totals, &stats);
+    feed->run = leat_run_free(feed->run);
+    for (struct leat_slot_ring *ring = feed->rings, *next; ring; ring = next) {
+        next = ring->next;
+        leat_feed_free_ring_if_idle(feed, ring);
+    }
+}
+
+static void remove_dirty(struct leat_feed *feed) {
+    struct leat_feed **link = &feed->daemon->dirty_feeds;
+
+    if (!feed->is_dirty)
+        return;
+    while (*link != feed)
+        link = &(*link)->next_dirty;
+    *link = feed->next_dirty;
+}
+
+static void free_feed(struct leat_feed *feed) {
+    struct leat_daemon *daemon = feed->daemon;
+
+    remove_dirty(feed);
+    unlink_feed(feed);
+    while (feed->free_jobs) {
+        struct leat_feed_job *feed_job = feed->free_jobs;
+
+        feed->free_jobs = feed_job->next;
+        free(feed_job);
+    }
+    while (feed->free_items) {
+        struct leat_feed_item *item = feed->free_items;
+
+        feed->free_items = item->next_free;
+        free(item);
+    }
+    leat_plan_unref(feed->plan);
+    leat_account_change(&feed->account, LEAT_MEMORY_LOADED, feed->loaded_bytes, 0);
+    leat_pool_stats_keep(feed->stream->totals.pools, feed->account.pools);
+    leat_account_close(&feed->account);
+    leat_user_unref(feed->user);
+    leat_streams_unref(&daemon->streams, feed->stream);
+    leat_share_unref(feed->share);
+    free(feed);
+    leat_heap_freed(&daemon->heap);
+    leat_daemon_on_ended(daemon);
+}
+
+/* A run that is cancelled may still have a cache to complete, and something to give up. */
+static bool has_last_job(struct leat_feed *feed) {
+    struct leat_feed_job *feed_job = take_job(feed);
+    struct leat_job *job;
+
+    if (!feed_job)
+        return false;
+    if (leat_run_next_job(feed->run, &job) == LEAT_RUN_JOB) {
+        submit(feed, feed_job, job);
+        return true;
+    }
+    feed_job->next = feed->free_jobs;
+    feed->free_jobs = feed_job;
+    return false;
+}
+
+void leat_feed_finish_if_idle(struct leat_feed *feed) {
+    if (feed->state != LEAT_FEED_CLOSING)
+        return;
+    if (feed->run && feed->n_jobs == 0 && !has_last_job(feed))
+        end_run(feed);
+    if (!feed->run && !feed->rings && feed->n_tasks == 0)
+        free_feed(feed);
+}

@@ -1,0 +1,110 @@
+/* variant.c: see variant.h. */
+#include "daemon/stream/variant.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/slot.h"
+
+#define SPLIT   "split"
+#define PART    "part"
+#define SHUFFLE "shuffle"
+
+static size_t count(const struct leat_spec *spec, const char *kind) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < spec->n_stages; i++)
+        n += strcmp(spec->stages[i].kind, kind) == 0;
+    return n;
+}
+
+static int set_part(struct leat_spec *spec, const char *split, struct leat_error *err) {
+    struct leat_value *part = NULL;
+
+    for (size_t i = 0; i < spec->n_stages; i++)
+        if (strcmp(spec->stages[i].kind, SPLIT) == 0)
+            part = leat_value_get(&spec->stages[i].args, PART);
+    if (!part || part->kind != LEAT_VALUE_SCALAR)
+        return leat_error_set(
+            err, -EINVAL,
+            "the stream %s has no stage `split` of which the part \"%.32s\" could "
+            "be had, nor is there a stream \"%s.%.32s\"",
+            spec->name, split, spec->name, split);
+    if (leat_value_get(&spec->options, "skip_steps") &&
+        strcmp(part->text, split) != 0) /* they are of the part that was declared */
+        return leat_error_set(
+            err, -EINVAL,
+            "the stream %s skips steps of its part \"%.32s\", which are others in "
+            "\"%.32s\"",
+            spec->name, part->text, split);
+    free(part->text);
+    part->text = strdup(split);
+    return part->text ? 0 : leat_error_oom(err);
+}
+
+static void remove_shuffles(struct leat_spec *spec) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < spec->n_stages; i++) {
+        struct leat_stage_spec *stage = &spec->stages[i];
+
+        if (strcmp(stage->kind, SHUFFLE) != 0) {
+            spec->stages[n++] = *stage;
+            continue;
+        }
+        free(stage->kind);
+        leat_value_deinit(&stage->args);
+    }
+    spec->n_stages = n;
+}
+
+static int rename_spec(struct leat_spec *spec, const struct leat_variant *variant,
+                       struct leat_error *err) {
+    bool is_off = variant->shuffle == LEAT_VARIANT_SHUFFLE_OFF;
+    char name[LEAT_NAME_MAX + 1];
+    int n = snprintf(name, sizeof(name), "%s%s%s%s", spec->name, variant->split[0] ? "." : "",
+                     variant->split, is_off ? ".unshuffled" : "");
+
+    if (n < 0 || (size_t)n >= sizeof(name))
+        return leat_error_set(err, -EINVAL,
+                              "the name of the stream %s with its part would be longer than %d "
+                              "bytes",
+                              spec->name, LEAT_NAME_MAX);
+    free(spec->name);
+    spec->name = strdup(name);
+    return spec->name ? 0 : leat_error_oom(err);
+}
+
+static int change(struct leat_spec *spec, const struct leat_variant *variant,
+                  struct leat_error *err) {
+    int r = 0;
+
+    if (variant->shuffle == LEAT_VARIANT_SHUFFLE_ON && count(spec, SHUFFLE) == 0)
+        return leat_error_set(err, -EINVAL,
+                              "the stream %s has no stage `shuffle`: only its operator can say how "
+                              "it is shuffled",
+                              spec->name);
+    if (variant->split[0])
+        r = set_part(spec, variant->split, err);
+    if (r == 0 && variant->shuffle == LEAT_VARIANT_SHUFFLE_OFF)
+        remove_shuffles(spec);
+    return r == 0 ? rename_spec(spec, variant, err) : r;
+}
+
+int leat_variant_make(const struct leat_spec *declared, const struct leat_variant *variant,
+                      struct leat_spec **ret_spec, struct leat_error *err) {
+    struct leat_spec *spec;
+    int r;
+
+    if (leat_spec_copy(declared, &spec) < 0)
+        return leat_error_oom(err);
+    r = change(spec, variant, err);
+    if (r < 0) {
+        leat_spec_free(spec);
+        return r;
+    }
+    *ret_spec = spec;
+    return 0;
+}

@@ -1,0 +1,165 @@
+/* process.c: see process.h and proc(5). */
+#include "daemon/system/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define UNIT_MAX 256 /* bytes of a control group's name that are kept */
+
+#define DESCRIPTORS_RESERVED 65536 /* 512 KiB of the kernel's memory */
+
+static size_t read_small(const char *path, char *buffer, size_t size) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, buffer, size - 1);
+
+    if (fd >= 0)
+        (void)close(fd);
+    buffer[n > 0 ? n : 0] = '\0';
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* "key:  123 kB" in bytes. */
+static uint64_t find_kilobytes(const char *text, const char *key) {
+    const char *line = strstr(text, key);
+
+    return line ? strtoull(line + strlen(key), NULL, 10) * 1024 : 0;
+}
+
+static uint32_t count_fds(void) {
+    DIR *directory = opendir("/proc/self/fd");
+    uint32_t n = 0;
+
+    if (!directory)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(directory));)
+        n += entry->d_name[0] != '.';
+    (void)closedir(directory);
+    return n - 1; /* the directory's own */
+}
+
+void leat_process_read(struct leat_process *ret_process) {
+    leat_process_read_usage(ret_process);
+    ret_process->n_fds = count_fds();
+}
+
+void leat_process_read_usage(struct leat_process *ret_process) {
+    char text[4096];
+    struct rusage usage;
+
+    *ret_process = (struct leat_process){.n_fds = 0};
+    (void)read_small("/proc/self/status", text, sizeof(text));
+    ret_process->rss_bytes = find_kilobytes(text, "VmRSS:");
+    ret_process->hwm_bytes = find_kilobytes(text, "VmHWM:");
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        ret_process->cpu_ns =
+            (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * UINT64_C(1000000000) +
+            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+}
+
+/* Where a text of /proc/PID/cgroup says that it is in the one hierarchy; NULL: nowhere. */
+static char *find_group(char *text) {
+    char *group = strstr(text, "0::/");
+
+    if (!group)
+        return NULL;
+    group += 3;
+    group[strcspn(group, "\n")] = '\0';
+    return group;
+}
+
+uint64_t leat_process_delay_ns(pid_t pid) {
+    char text[128], path[64], *end;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
+    if (pid <= 0 || read_small(path, text, sizeof(text)) <= 0)
+        return 0;
+    (void)strtoull(text, &end, 10);
+    return strtoull(end, NULL, 10);
+}
+
+char *leat_process_unit(pid_t pid) {
+    char text[4096], path[64], *group;
+
+    if (pid <= 0)
+        return NULL;
+    (void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+    (void)read_small(path, text, sizeof(text));
+    group = find_group(text);
+    return group ? strndup(group, UNIT_MAX) : NULL;
+}
+
+/* The least memory.max from this process's group up to the root. */
+static uint64_t cgroup_limit(void) {
+    char text[4096], path[4096 + 64], value[64], *group, *slash;
+    uint64_t limit = 0;
+
+    (void)read_small("/proc/self/cgroup", text, sizeof(text));
+    group = find_group(text);
+    if (!group)
+        return 0;
+    for (;;) {
+        (void)snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.max", group);
+        if (read_small(path, value, sizeof(value)) > 0 && value[0] >= '0' && value[0] <= '9') {
+            uint64_t bytes = strtoull(value, NULL, 10);
+
+            limit = limit == 0 || bytes < limit ? bytes : limit;
+        }
+        slash = strrchr(group, '/');
+        if (!slash || !group[0])
+            return limit;
+        *slash = '\0';
+    }
+}
+
+uint64_t leat_process_memory_limit(void) {
+    char text[4096];
+    uint64_t total, group = cgroup_limit();
+
+    (void)read_small("/proc/meminfo", text, sizeof(text));
+    total = find_kilobytes(text, "MemTotal:");
+    return group > 0 && (total == 0 || group < total) ? group : total;
+}
+
+uint64_t leat_process_available_bytes(void) {
+    char text[4096];
+    uint64_t available = 0, limit = leat_process_memory_limit();
+
+    if (read_small("/proc/meminfo", text, sizeof(text)) > 0)
+        available = find_kilobytes(text, "MemAvailable:");
+    if (available == 0)
+        available = UINT64_MAX;
+    return limit > 0 && limit < available ? limit : available;
+}
+
+uint64_t leat_process_raise_descriptors(void) {
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 1024;
+    if (limit.rlim_cur < limit.rlim_max) {
+        rlim_t before = limit.rlim_cur;
+
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+            limit.rlim_cur = before;
+    }
+    return limit.rlim_cur;
+}
+
+void leat_process_reserve_descriptors(void) {
+    uint64_t n_max = leat_process_raise_descriptors();
+    int root_fd = open("/", O_PATH | O_CLOEXEC), last_fd;
+
+    if (n_max > DESCRIPTORS_RESERVED)
+        n_max = DESCRIPTORS_RESERVED;
+    last_fd = fcntl(root_fd, F_DUPFD_CLOEXEC, (int)n_max - 1);
+    if (last_fd >= 0)
+        (void)close(last_fd);
+    if (root_fd >= 0)
+        (void)close(root_fd);
+}

@@ -1,0 +1,302 @@
+/* delivery_shared.c: one packet is one message of a SOCK_SEQPACKET socket; a batch is a notice that
+ * its slot of the ring is filled.
+ *
+ * Releases are received many at a time (recvmmsg). Where the kernel cannot refuse descriptors they
+ * are peeked at first, many at a time too (SO_PEEK_OFF moves on from packet to packet): what
+ * peeking saw without a descriptor may be received. The ring's descriptor goes out once a
+ * generation, in front of its first batch, and never before the trainer has spoken: descriptors in
+ * flight count against the daemon. Notices are sent many at a time (sendmmsg).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "daemon/core/daemon.h"
+#include "daemon/trainer/delivery.h"
+#include "daemon/trainer/session.h"
+
+#define MAX_TURNS    4
+#define MAX_RECEIVED 64
+
+struct shared {
+    struct leat_session_delivery base;
+    int fd;
+    bool wants_write, is_closing;
+    bool needs_peek;     /* descriptors could arrive */
+    uint64_t generation; /* of the ring that the trainer was given last */
+    uv_poll_t poll;
+    struct leat_reaper_item reaper_item;
+};
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void update_poll(struct shared *shared) {
+    if (!shared->is_closing)
+        (void)uv_poll_start(&shared->poll, UV_READABLE | (shared->wants_write ? UV_WRITABLE : 0),
+                            on_poll);
+}
+
+static void receive_failed(struct shared *shared, int r) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (r == -EPROTO)
+        leat_error_set(&err, r,
+                       "a packet of the wrong size, or one that carries a descriptor, which "
+                       "trainers may not send");
+    else if (r < 0)
+        leat_error_set(&err, r, "receiving: %s", strerror(-r));
+    leat_session_on_end(shared->base.session, &err);
+}
+
+/* What comes behind the proper packets of a turn. */
+enum tail { TAIL_NONE, TAIL_END_OF_FILE, TAIL_IMPROPER };
+
+/* Packets of exactly 64 bytes at the head of the queue, without descriptors: how many, or -errno.
+ */
+static int receive_some(struct shared *shared, struct leat_packet *packets, int flags,
+                        unsigned n_most, enum tail *ret_tail) {
+    struct mmsghdr messages[MAX_RECEIVED];
+    struct iovec parts[MAX_RECEIVED];
+    int r, n = 0;
+
+    for (unsigned i = 0; i < n_most; i++) {
+        parts[i] = (struct iovec){.iov_base = &packets[i], .iov_len = sizeof(packets[i])};
+        messages[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &parts[i], .msg_iovlen = 1}};
+    }
+    do {
+        r = recvmmsg(shared->fd, messages, n_most, MSG_DONTWAIT | flags, NULL);
+    } while (r < 0 && (errno == EINTR || errno == ECONNRESET)); /* see leat_packet_receive */
+    if (r < 0)
+        return -errno;
+    while (n < r && messages[n].msg_len == sizeof(packets[n]) &&
+           !(messages[n].msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+        n++;
+    *ret_tail = n == r ? TAIL_NONE : messages[n].msg_len == 0 ? TAIL_END_OF_FILE : TAIL_IMPROPER;
+    return n;
+}
+
+static int set_peek_offset(const struct shared *shared, int offset) {
+    return setsockopt(shared->fd, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof(offset));
+}
+
+/* How many packets may be received at once, -errno, or 0: the next must be looked at alone. Then
+ * peeking must begin at the front again: with an offset it would pass over that packet. */
+static int peek_many(struct shared *shared, struct leat_packet *packets) {
+    enum tail tail;
+    int n;
+
+    if (!shared->needs_peek)
+        return MAX_RECEIVED;
+    if (set_peek_offset(shared, 0) < 0)
+        return 0;
+    n = receive_some(shared, packets, MSG_PEEK, MAX_RECEIVED, &tail);
+    if (n <= 0)
+        (void)set_peek_offset(shared, -1);
+    return n;
+}
+
+/* Hands on what is in the queue while batches flow. 0, -EAGAIN, or 1: look at the next one alone.
+ */
+static int receive_many(struct shared *shared) {
+    struct leat_packet packets[MAX_RECEIVED];
+    enum tail tail = TAIL_NONE;
+    int n = peek_many(shared, packets);
+
+    if (n > 0)
+        n = receive_some(shared, packets, 0, (unsigned)n, &tail);
+    else if (n == 0)
+        return 1;
+    if (n < 0) {
+        if (n != -EAGAIN)
+            receive_failed(shared, n);
+        return n;
+    }
+    for (int i = 0; i < n && !shared->is_closing; i++)
+        leat_session_on_packet(shared->base.session, &packets[i], NULL);
+    if (tail != TAIL_NONE)
+        receive_failed(shared, tail == TAIL_IMPROPER ? -EPROTO : 0);
+    return 0;
+}
+
+/* While batches flow no packet has a payload, so none is received: a longer one is cut, which is an
+ * error. */
+static int receive_one(struct shared *shared) {
+    struct leat_session *session = shared->base.session;
+    uint8_t *buffer = session->daemon->payload;
+    struct leat_packet packet;
+    int r = leat_packet_receive(shared->fd, &packet,
+                                leat_session_expects_payload(session) ? buffer : NULL, NULL, 0);
+
+    if (r == -EAGAIN)
+        return r;
+    if (r <= 0)
+        receive_failed(shared, r);
+    else
+        leat_session_on_packet(session, &packet, buffer);
+    return 0;
+}
+
+static void receive(struct shared *shared) {
+    for (int i = 0; i < MAX_TURNS && !shared->is_closing; i++) {
+        int r = leat_session_is_serving(shared->base.session) ? receive_many(shared) : 1;
+
+        if (r > 0)
+            r = receive_one(shared);
+        if (r < 0)
+            return;
+    }
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events) {
+    struct shared *shared = poll->data;
+
+    if (status < 0) { /* the peer closed with packets unread: what it said before is still there */
+        receive(shared);
+        if (!shared->is_closing)
+            receive_failed(shared, status);
+        return;
+    }
+    if (events & UV_WRITABLE) {
+        shared->wants_write = false;
+        update_poll(shared);
+        leat_session_on_writable(shared->base.session);
+    }
+    if (events & UV_READABLE)
+        receive(shared);
+}
+
+static int shared_open(struct leat_session *session, int take_fd,
+                       struct leat_session_delivery **ret_delivery) {
+    struct shared *shared = calloc(1, sizeof(*shared));
+    int r;
+
+    if (!shared)
+        return -ENOMEM;
+    shared->base = (struct leat_session_delivery){.ops = &leat_delivery_shared, .session = session};
+    shared->fd = take_fd;
+    shared->needs_peek = !session->refuses_descriptors;
+    r = uv_poll_init(&session->daemon->loop, &shared->poll, take_fd);
+    if (r < 0) {
+        free(shared);
+        return r;
+    }
+    shared->poll.data = shared;
+    update_poll(shared);
+    *ret_delivery = &shared->base;
+    return 0;
+}
+
+static int shared_send(struct leat_session_delivery *delivery, const struct leat_packet *packet,
+                       const void *payload) {
+    return leat_packet_send(((struct shared *)delivery)->fd, packet, payload, -1, 0);
+}
+
+static int shared_start(struct leat_session_delivery *delivery, uint32_t window) {
+    (void)delivery;
+    (void)window;
+    return 0;
+}
+
+static int send_ring(struct shared *shared, const struct leat_slot_ring *ring) {
+    struct leat_packet packet = {
+        .kind = LEAT_PACKET_RING,
+        .ring = {.generation = ring->generation,
+                 .slot_bytes = ring->slot_bytes,
+                 .n_slots = ring->n_slots},
+    };
+    int r = leat_packet_send(shared->fd, &packet, NULL, ring->fd, 0);
+
+    if (r == 0)
+        shared->generation = ring->generation;
+    return r;
+}
+
+/* Sends outputs that need no new ring: how many, or -errno. */
+static int send_many(struct shared *shared, const struct leat_feed_output *outputs, size_t n) {
+    struct leat_packet packets[LEAT_SESSION_OUTBOX];
+    struct mmsghdr messages[LEAT_SESSION_OUTBOX];
+    struct iovec parts[LEAT_SESSION_OUTBOX];
+    int r;
+
+    for (size_t i = 0; i < n; i++) {
+        if (outputs[i].is_end)
+            leat_delivery_end_packet(&outputs[i], &packets[i]);
+        else
+            leat_delivery_batch_packet(&outputs[i], &packets[i]);
+        parts[i] = (struct iovec){.iov_base = &packets[i], .iov_len = sizeof(packets[i])};
+        messages[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &parts[i], .msg_iovlen = 1}};
+    }
+    do {
+        r = sendmmsg(shared->fd, messages, (unsigned)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (r < 0 && errno == EINTR);
+    return r < 0 ? -errno : r;
+}
+
+static bool needs_ring(const struct shared *shared, const struct leat_feed_output *output) {
+    return !output->is_end && output->item->hub.generation != shared->generation;
+}
+
+static int shared_deliver(struct leat_session_delivery *delivery,
+                          const struct leat_feed_output *outputs, size_t n_outputs) {
+    struct shared *shared = (struct shared *)delivery;
+    size_t n_done = 0, n;
+    int r = 0;
+
+    while (n_done < n_outputs && r >= 0) {
+        if (needs_ring(shared, &outputs[n_done])) {
+            r = send_ring(shared, outputs[n_done].item->ring);
+            if (r < 0)
+                break;
+        }
+        for (n = 1; n_done + n < n_outputs && !needs_ring(shared, &outputs[n_done + n]); n++)
+            ;
+        r = send_many(shared, outputs + n_done, n);
+        if (r > 0)
+            n_done += (size_t)r;
+    }
+    if (r < 0 && r != -EAGAIN && n_done == 0)
+        return r;
+    if (n_done < n_outputs) { /* what was sent counts; an error comes again with the next try */
+        shared->wants_write = true;
+        update_poll(shared);
+    }
+    return (int)n_done;
+}
+
+static void on_fd_closed(struct leat_reaper_item *item) {
+    struct shared *shared = (struct shared *)((char *)item - offsetof(struct shared, reaper_item));
+
+    leat_session_on_delivery_closed(shared->base.session);
+}
+
+static void on_poll_closed(uv_handle_t *handle) {
+    struct shared *shared = handle->data;
+
+    shared->reaper_item = (struct leat_reaper_item){.fd = shared->fd, .on_closed = on_fd_closed};
+    leat_reaper_close(&shared->base.session->daemon->reaper, &shared->reaper_item);
+}
+
+static void shared_close(struct leat_session_delivery *delivery) {
+    struct shared *shared = (struct shared *)delivery;
+
+    if (shared->is_closing)
+        return;
+    shared->is_closing = true;
+    uv_close((uv_handle_t *)&shared->poll, on_poll_closed);
+}
+
+static void shared_free(struct leat_session_delivery *delivery) {
+    free(delivery);
+}
+
+const struct leat_delivery_ops leat_delivery_shared = {
+    .name = "shared",
+    .keeps_slot = true,
+    .open = shared_open,
+    .send = shared_send,
+    .start = shared_start,
+    .deliver = shared_deliver,
+    .close = shared_close,
+    .free = shared_free,
+};

@@ -1,0 +1,519 @@
+/* opening.c: see opening.h. */
+#include "daemon/trainer/opening.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/core/daemon.h"
+#include "daemon/stream/variant.h"
+#include "daemon/trainer/session.h"
+#include "pipeline/plan/data_digest.h"
+#include "pipeline/work/steps.h"
+#include "proto/leat.pb-c.h"
+#include "proto/message.h"
+
+#define MAX_WORLD_SIZE (1U << 20)
+
+void leat_opening_count(struct leat_opening *opening, uint64_t loaded_bytes) {
+    leat_account_change(&opening->daemon->base, LEAT_MEMORY_LOADED, opening->loaded_bytes,
+                        loaded_bytes);
+    opening->loaded_bytes = loaded_bytes;
+}
+
+struct leat_opening *leat_opening_free(struct leat_opening *opening) {
+    if (!opening)
+        return NULL;
+    leat_plan_unref(opening->plan);
+    leat_spec_free(opening->spec);
+    leat_roots_unref(opening->roots);
+    leat_data_unref(opening->known);
+    leat_opening_count(opening, 0);
+    leat_streams_unref(&opening->daemon->streams, opening->stream);
+    leat_user_unref(opening->user);
+    free(opening);
+    return NULL;
+}
+
+/* ---- the stream ---- */
+
+static int check_name(const struct leat_spec *spec, struct leat_error *err) {
+    size_t n = strlen(spec->name);
+
+    if (n < 1 || n > LEAT_NAME_MAX)
+        return leat_error_set(err, -EINVAL, "a stream's name of %zu bytes is outside 1..%d", n,
+                              LEAT_NAME_MAX);
+    return 0;
+}
+
+/* A spec of another user's trainer, or of one that is confined to roots, must not make the daemon
+ * write. */
+static int check_writes(const struct leat_spec *spec, struct leat_error *err) {
+    const struct leat_value *on_error = leat_value_get(&spec->options, "on_error");
+    const struct leat_value *index = leat_value_get(&spec->options, "index");
+
+    if (leat_value_get(&spec->options, "cache"))
+        return leat_error_set(err, -EACCES,
+                              "only streams of the daemon's settings may have a `cache`");
+    if (index && (index->kind != LEAT_VALUE_SCALAR ||
+                  (strcmp(index->text, "auto") != 0 && strcmp(index->text, "off") != 0)))
+        return leat_error_set(err, -EACCES,
+                              "only streams of the daemon's settings may name a folder for their "
+                              "`index`; use index: auto or off");
+    if (leat_value_get(&spec->options, "quarantine") ||
+        (on_error && on_error->kind == LEAT_VALUE_SCALAR &&
+         strcmp(on_error->text, "quarantine") == 0))
+        return leat_error_set(err, -EACCES,
+                              "only streams of the daemon's settings may write bad records aside; "
+                              "use on_error: fail or skip");
+    return 0;
+}
+
+static int choose_opener(struct leat_opening *opening, uid_t uid, struct leat_error *err) {
+    const struct leat_daemon *daemon = opening->daemon;
+
+    if (daemon->has_roots)
+        opening->opener = &(opening->roots = leat_roots_ref(daemon->roots))->opener;
+    else if (uid == geteuid()) /* it could do the same itself */
+        opening->opener = daemon->settings->exec == LEAT_SETTINGS_EXEC_TRAINERS
+                              ? &leat_opener_operator
+                              : &leat_opener_any;
+    else
+        return leat_error_set(err, -EACCES,
+                              "trainers of uid %u may not describe streams of their own: the "
+                              "daemon's settings name no `roots`",
+                              (unsigned)uid);
+    return 0;
+}
+
+static int take_own_spec(struct leat_opening *opening, const Leat__StreamSpec *message,
+                         struct leat_error *err) {
+    struct leat_session *session = opening->session;
+    struct leat_spec *spec;
+    int r = choose_opener(opening, session->peer.uid, err);
+
+    if (r == 0)
+        r = leat_spec_unpack(message, &spec, err);
+    if (r < 0)
+        return r;
+    r = check_name(spec, err);
+    if (r == 0 && opening->daemon->has_roots)
+        r = check_writes(spec, err);
+    if (r == 0)
+        r = leat_user_charge(session->user, LEAT_CHARGE_STREAMS, 1, err);
+    if (r < 0) {
+        leat_spec_free(spec);
+        return r;
+    }
+    session->has_own_stream = true;
+    opening->stream = leat_streams_add_own(&opening->daemon->streams, session->peer.uid, spec);
+    return opening->stream ? 0 : leat_error_oom(err);
+}
+
+/* The stream NAME.SPLIT, if one is declared; then nothing but its shuffle is left to change. */
+static struct leat_daemon_stream *find_split(struct leat_opening *opening,
+                                             const Leat__OpenRequest *request,
+                                             struct leat_variant *variant) {
+    struct leat_error none = LEAT_ERROR_INIT;
+    struct leat_daemon_stream *stream;
+    char name[2 * LEAT_NAME_MAX + 2];
+    int n = snprintf(name, sizeof(name), "%s.%s", request->stream, variant->split);
+
+    if (!variant->split[0] || n < 0 || (size_t)n >= sizeof(name))
+        return NULL;
+    stream = leat_streams_find(&opening->daemon->streams, name, &none);
+    if (stream)
+        variant->split = "";
+    return stream;
+}
+
+/* In place of the declared stream what the trainer wants of it. */
+static int vary(struct leat_opening *opening, const struct leat_variant *variant,
+                struct leat_error *err) {
+    struct leat_streams *streams = &opening->daemon->streams;
+    struct leat_session *session = opening->session;
+    struct leat_daemon_stream *declared = opening->stream;
+    struct leat_spec *spec;
+    int r = leat_variant_make(declared->spec, variant, &spec, err);
+
+    if (r < 0)
+        return r;
+    r = leat_user_charge(session->user, LEAT_CHARGE_STREAMS, 1, err);
+    if (r < 0) {
+        leat_spec_free(spec);
+        return r;
+    }
+    session->has_own_stream = true;
+    opening->stream = leat_streams_add_own(streams, session->peer.uid, spec);
+    if (opening->stream)
+        r = leat_daemon_stream_set_origin(opening->stream, declared->name, variant->split,
+                                          variant->shuffle);
+    leat_streams_unref(streams, declared);
+    return opening->stream && r == 0 ? 0 : leat_error_oom(err);
+}
+
+static int take_declared(struct leat_opening *opening, const Leat__OpenRequest *request,
+                         struct leat_error *err) {
+    struct leat_variant variant = {.split = request->split, .shuffle = (int)request->shuffle};
+
+    if (request->shuffle >= LEAT_N_VARIANT_SHUFFLES)
+        return leat_error_set(err, -EPROTO, "OPEN asks for shuffle %u", request->shuffle);
+    opening->opener = opening->daemon->settings->exec == LEAT_SETTINGS_EXEC_NEVER
+                          ? &leat_opener_any
+                          : &leat_opener_operator;
+    opening->stream = find_split(opening, request, &variant);
+    if (!opening->stream)
+        opening->stream = leat_streams_find(&opening->daemon->streams, request->stream, err);
+    if (!opening->stream)
+        return -ENOENT;
+    return leat_variant_is_any(&variant) ? vary(opening, &variant, err) : 0;
+}
+
+static int take_stream(struct leat_opening *opening, const Leat__OpenRequest *request,
+                       struct leat_error *err) {
+    if (request->spec && request->stream[0])
+        return leat_error_set(err, -EPROTO, "OPEN names a stream and describes another");
+    if (request->spec && (request->split[0] || request->shuffle))
+        return leat_error_set(err, -EINVAL,
+                              "split and shuffle are of streams that the operator declared: one's "
+                              "own says itself what it is");
+    return request->spec ? take_own_spec(opening, request->spec, err)
+                         : take_declared(opening, request, err);
+}
+
+/* ---- where and how much ---- */
+
+static int take_digest(const ProtobufCBinaryData *given,
+                       uint8_t ret_digest[LEAT_POSITION_DIGEST_BYTES], bool *ret_is_given,
+                       struct leat_error *err) {
+    *ret_is_given = given->len > 0;
+    if (given->len == 0)
+        return 0;
+    if (given->len != LEAT_DIGEST_BYTES && given->len != LEAT_POSITION_DIGEST_BYTES)
+        return leat_error_set(err, -EPROTO, "a digest of %zu bytes is none of %d or %d", given->len,
+                              LEAT_POSITION_DIGEST_BYTES, LEAT_DIGEST_BYTES);
+    memcpy(ret_digest, given->data, LEAT_POSITION_DIGEST_BYTES);
+    return 0;
+}
+
+static int take_start(struct leat_opening *opening, const Leat__Position *start,
+                      struct leat_error *err) {
+    if (!start)
+        return 0;
+    opening->has_position = start->epoch > 0 || start->step > 0 || start->data_digest.len > 0;
+    opening->run_options.first_epoch = start->epoch;
+    opening->run_options.first_step = opening->run_options.round_phase = start->step;
+    opening->has_claimed_seed = start->has_seed;
+    opening->claimed_seed = start->seed;
+    if (take_digest(&start->spec_digest, opening->claim.spec, &opening->claim.has_spec, err) < 0)
+        return err->code;
+    return take_digest(&start->data_digest, opening->claim.data, &opening->claim.has_data, err);
+}
+
+/* One that the trainer gives must be that of its position; else that is taken. */
+static int take_seed(struct leat_opening *opening, const Leat__OpenRequest *request,
+                     struct leat_error *err) {
+    if (request->has_seed && opening->has_claimed_seed && request->seed != opening->claimed_seed &&
+        !opening->accepts_changes)
+        return leat_error_set(err, -ESTALE,
+                              "the position is of seed %llu, not %llu: leave the seed out, or say "
+                              "that changes are accepted",
+                              (unsigned long long)opening->claimed_seed,
+                              (unsigned long long)request->seed);
+    opening->run_options.has_seed = request->has_seed || opening->has_claimed_seed;
+    opening->run_options.seed = request->has_seed ? request->seed : opening->claimed_seed;
+    return 0;
+}
+
+static int take_window(struct leat_opening *opening, uint32_t window, struct leat_error *err) {
+    const struct leat_settings *settings = opening->daemon->settings;
+
+    if (window > (uint64_t)settings->max_window)
+        return leat_error_set(err, -EINVAL,
+                              "a window of %u batches is outside 1..%lld (max_window)", window,
+                              (long long)settings->max_window);
+    opening->window = window ? window : (uint32_t)settings->window;
+    opening->has_window = window > 0;
+    return 0;
+}
+
+/* Batches that are small come in greater numbers, and waking a trainer for each few of them would
+ * cost more than making them: unless it said otherwise, it may have half of the ring under way. */
+void leat_opening_fit_window(const struct leat_opening *opening, struct leat_session *session) {
+    uint32_t window = opening->plan->n_slots / 2;
+
+    if (window > (uint64_t)opening->daemon->settings->max_window)
+        window = (uint32_t)opening->daemon->settings->max_window;
+    if (!opening->has_window && opening->plan->is_bounded && window > session->window)
+        session->window = window;
+}
+
+static int take_numbers(struct leat_opening *opening, const Leat__OpenRequest *request,
+                        struct leat_error *err) {
+    uint32_t world_size = request->world_size ? request->world_size : 1;
+
+    if (world_size > MAX_WORLD_SIZE || request->rank >= world_size)
+        return leat_error_set(err, -EINVAL,
+                              "rank %u of %u: the world's size must be in 1..%u, the "
+                              "rank below it",
+                              request->rank, world_size, MAX_WORLD_SIZE);
+    if (request->local_world_size > world_size ||
+        (request->local_world_size > 0 && request->local_rank >= request->local_world_size))
+        return leat_error_set(err, -EINVAL,
+                              "local rank %u of %u: those on this machine must be in 1..%u, the "
+                              "rank below them",
+                              request->local_rank, request->local_world_size, world_size);
+    if (request->has_n_steps && request->n_steps == 0)
+        return leat_error_set(err, -EINVAL, "no batches were asked for (n_steps 0)");
+    opening->run_options.n_epochs = request->n_epochs;
+    opening->run_options.n_steps = request->has_n_steps ? request->n_steps : 0;
+    opening->run_options.first_rank = request->rank;
+    opening->run_options.world_size = world_size;
+    opening->accepts_changes = request->accept_changes;
+    return 0;
+}
+
+static int take_request(struct leat_opening *opening, const Leat__OpenRequest *request,
+                        struct leat_error *err) {
+    struct leat_session *session = opening->session;
+    int r = take_numbers(opening, request, err);
+
+    if (r == 0)
+        r = take_start(opening, request->start, err);
+    if (r == 0)
+        r = take_seed(opening, request, err);
+    if (r == 0)
+        r = take_window(opening, request->window, err);
+    if (r == 0)
+        r = take_stream(opening, request, err);
+    if (r < 0)
+        return r;
+    opening->run_options.opener = opening->opener;
+    session->stream = leat_daemon_stream_ref(opening->stream);
+    session->window = opening->window;
+    session->rank = request->rank;
+    session->world_size = (uint32_t)opening->run_options.world_size;
+    session->local_rank = request->local_world_size ? request->local_rank : 0;
+    session->local_world_size = request->local_world_size;
+    session->next_epoch = opening->run_options.first_epoch;
+    session->next_step = opening->run_options.first_step;
+    memcpy(session->client_name, request->client_name,
+           strnlen(request->client_name, LEAT_SESSION_CLIENT_NAME));
+    memcpy(session->rank_source, request->rank_source,
+           strnlen(request->rank_source, LEAT_SESSION_RANK_SOURCE));
+    return 0;
+}
+
+/* ---- the plan ---- */
+
+/* What the data is, and whether it and the spec are those of the position. */
+static int identify(struct leat_opening *opening) {
+    const struct leat_descriptions *descriptions = &opening->daemon->descriptions;
+    int r = leat_data_identify(opening->plan, opening->opener, opening->known, &opening->error);
+
+    if (r == 0)
+        r = leat_descriptions_check(descriptions, opening->plan, &opening->claim,
+                                    opening->accepts_changes ? &opening->change : &opening->error);
+    if (r < 0 && (r != -ESTALE || !opening->accepts_changes))
+        return r;
+    return leat_descriptions_keep(descriptions, opening->plan, &opening->keep_failure);
+}
+
+static void plan_work(struct leat_task *task) {
+    struct leat_opening *opening = (struct leat_opening *)task;
+
+    if (leat_loading_check(&opening->loading, opening->spec, &opening->error) == 0)
+        (void)leat_plan_new(opening->spec, opening->opener, &opening->plan, &opening->error);
+    if (!opening->plan)
+        return;
+    (void)identify(opening);
+    leat_steps_look(opening->plan, opening->opener, leat_daemon_index_folder(opening->daemon));
+    leat_steps_count(opening->plan, opening->opener);
+    leat_feed_tuner_look(&opening->daemon->tuners, opening->plan, &opening->kept);
+}
+
+static void log_failure(const struct leat_opening *opening, enum leat_event event,
+                        const struct leat_error *err) {
+    char text[LEAT_ERROR_PRINT_MAX];
+
+    if (!err->code)
+        return;
+    (void)leat_error_print(err, text, sizeof(text));
+    leat_daemon_log_client(opening->daemon, opening->session->peer.uid, event,
+                           (struct leat_log_field[]){
+                               LEAT_LOG_N("session", opening->session->id),
+                               LEAT_LOG_F("stream", opening->stream->name),
+                               LEAT_LOG_T("error", text),
+                               LEAT_LOG_FIELDS_END,
+                           });
+}
+
+/* What a change of the data does. A trainer that opens at a position, or that is one of several
+ * ranks, was promised what the data is. */
+static int choose_on_change(const struct leat_opening *opening) {
+    const struct leat_run_options *options = &opening->run_options;
+    int on_change = opening->plan->options.on_change;
+
+    if (on_change != LEAT_ON_CHANGE_AUTO)
+        return on_change;
+    return opening->has_position || options->world_size > 1 ? LEAT_ON_CHANGE_FAIL
+                                                            : LEAT_ON_CHANGE_WARN;
+}
+
+/* On the loop again: what was found out is kept for the next opening. */
+static void take_plan(struct leat_opening *opening) {
+    const struct leat_plan *plan = opening->plan;
+    struct leat_daemon_stream *stream = opening->stream;
+
+    if (plan->data) {
+        leat_data_unref(stream->data);
+        stream->data = leat_data_ref(plan->data);
+    }
+    opening->run_options.on_change = choose_on_change(opening);
+    opening->session->seed =
+        opening->run_options.has_seed ? opening->run_options.seed : (uint64_t)plan->options.seed;
+    log_failure(opening, LEAT_EVENT_CHANGED, &opening->change);
+    log_failure(opening, LEAT_EVENT_DESCRIPTION, &opening->keep_failure);
+}
+
+/* Takes what the stream is now, and hands the task over. */
+static int start_plan(struct leat_opening *opening, struct leat_error *err) {
+    struct leat_daemon *daemon = opening->daemon;
+
+    if (opening->stream->is_removed)
+        return leat_error_set(err, -ENOENT,
+                              "the stream \"%.64s\" is not in the daemon's settings any more",
+                              opening->stream->name);
+    opening->plan = leat_plan_unref(opening->plan);
+    opening->spec = leat_spec_free(opening->spec);
+    if (leat_spec_copy(opening->stream->spec, &opening->spec) < 0)
+        return leat_error_oom(err);
+    leat_data_unref(opening->known);
+    opening->known = leat_data_ref(opening->stream->data);
+    opening->n_reloads = daemon->n_reloads;
+    leat_loading_start(daemon, &opening->loading, &opening->user->queue, &opening->task);
+    return 0;
+}
+
+/* What was taken of a FIFO does not come again. */
+static bool may_plan_again(const struct leat_opening *opening) {
+    bool has_pipe = opening->plan && opening->plan->is_one_pass;
+
+    return leat_daemon_stream_is_declared(opening->stream) &&
+           !(has_pipe && leat_spec_equal(opening->spec, opening->stream->spec));
+}
+
+/* The configuration was loaded anew meanwhile: whether it is planned once more. */
+static bool plan_again(struct leat_opening *opening) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (opening->n_reloads == opening->daemon->n_reloads || !may_plan_again(opening))
+        return false;
+    opening->error = opening->change = opening->keep_failure = LEAT_ERROR_INIT;
+    if (start_plan(opening, &err) == 0)
+        return true;
+    opening->error = err;
+    return false;
+}
+
+static void plan_done(struct leat_task *task) {
+    struct leat_opening *opening = (struct leat_opening *)task;
+    struct leat_daemon *daemon = opening->daemon;
+
+    if (opening->session && leat_loading_again(daemon, &opening->loading)) {
+        opening->error = LEAT_ERROR_INIT;
+        return;
+    }
+    leat_loading_release(daemon, &opening->loading);
+    if (opening->session && plan_again(opening))
+        return;
+    if (opening->session) {
+        if (opening->plan)
+            take_plan(opening);
+        leat_session_on_planned(opening->session, opening);
+    } else {
+        leat_opening_free(opening);
+    }
+    leat_loading_next(daemon);
+}
+
+int leat_opening_start(struct leat_session *session, const uint8_t *payload, size_t n_bytes,
+                       struct leat_error *err) {
+    struct leat_opening *opening;
+    Leat__OpenRequest *request;
+    int r = leat_message_check(&leat__open_request__descriptor, payload, n_bytes, err);
+
+    if (r < 0)
+        return r;
+    request = leat__open_request__unpack(NULL, n_bytes, payload);
+    if (!request)
+        return leat_error_set(err, -EPROTO, "OPEN is no proper message");
+    opening = calloc(1, sizeof(*opening));
+    if (opening) {
+        opening->daemon = session->daemon;
+        opening->user = leat_user_ref(session->user);
+        opening->session = session;
+        r = take_request(opening, request, err);
+    } else {
+        r = leat_error_oom(err);
+    }
+    leat__open_request__free_unpacked(request, NULL);
+    if (r == 0) {
+        opening->task.class = LEAT_TASK_SLOW;
+        opening->task.stream = opening->stream;
+        opening->task.work = plan_work;
+        opening->task.done = plan_done;
+        r = start_plan(opening, err);
+    }
+    if (r < 0)
+        leat_opening_free(opening);
+    else
+        session->opening = opening;
+    return r;
+}
+
+/* ---- the reply ---- */
+
+int leat_opening_reply(const struct leat_plan *plan, uint64_t seed, uint32_t window,
+                       uint64_t world_size, uint8_t *buffer, size_t size, size_t *ret_n_bytes) {
+    Leat__Opened opened = LEAT__OPENED__INIT;
+    struct leat_steps steps;
+    Leat__Tensor tensors[LEAT_SLOT_MAX_TENSORS], *pointers[LEAT_SLOT_MAX_TENSORS];
+
+    if (plan->n_tensors > LEAT_SLOT_MAX_TENSORS)
+        return -EMSGSIZE;
+    for (size_t i = 0; i < plan->n_tensors; i++) {
+        struct leat_plan_tensor *tensor = &plan->tensors[i];
+
+        leat__tensor__init(&tensors[i]);
+        tensors[i].name = tensor->name;
+        tensors[i].dtype = (char *)(uintptr_t)leat_dtype_name(tensor->dtype);
+        tensors[i].n_shape = tensor->ndim;
+        tensors[i].shape = tensor->shape;
+        pointers[i] = &tensors[i];
+    }
+    opened.stream = plan->spec->name;
+    opened.n_tensors = plan->n_tensors;
+    opened.tensors = pointers;
+    opened.window = window;
+    opened.spec_digest = (ProtobufCBinaryData){.len = LEAT_DIGEST_BYTES,
+                                               .data = (uint8_t *)(uintptr_t)plan->spec_digest};
+    opened.batch_size = plan->batch_size;
+    opened.slot_bytes = plan->slot_bytes;
+    opened.seed = seed;
+    leat_steps_of(plan, world_size, &steps);
+    opened.has_n_steps = steps.is_known;
+    opened.n_steps = steps.n;
+    opened.steps_reason = steps.reason;
+    opened.left_out = plan->left_out;
+    opened.has_constant_steps = steps.are_constant;
+    if (plan->data)
+        opened.data_digest = (ProtobufCBinaryData){.len = LEAT_DIGEST_BYTES,
+                                                   .data = (uint8_t *)(uintptr_t)plan->data_digest};
+    if (leat__opened__get_packed_size(&opened) > size)
+        return -EMSGSIZE;
+    *ret_n_bytes = leat__opened__pack(&opened, buffer);
+    return 0;
+}

@@ -1,0 +1,87 @@
+/* user.h: what each user (uid of a client) has taken of the daemon, and how much it may.
+ *
+ * A charge is taken by the constructor of what costs and given back by its destructor; an account
+ * lives as long as anything refers to it, and must be empty then. There is a limit a user and one
+ * for all together, so that all of them cannot take the machine down; and of what is shared no user
+ * may have more than is left then for others, as in dbus-broker: the first can have half of it, the
+ * next half of the rest, and so on, but no user all.
+ *
+ * A user's share of the workers is by its weight: scheduler.h. Owner: loop.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "daemon/schedule/scheduler.h"
+#include "proto/base/error.h"
+
+enum leat_charge {
+    LEAT_CHARGE_SESSIONS,   /* connections of trainers, until their slots are free again */
+    LEAT_CHARGE_RING_BYTES, /* shared memory, quarantined slots included */
+    LEAT_CHARGE_STREAMS,    /* open streams that the trainer itself described */
+    LEAT_CHARGE_CONTROLS,   /* connections to the control socket */
+    LEAT_N_CHARGES,
+};
+
+struct leat_limits {
+    uint64_t user[LEAT_N_CHARGES];
+    uint64_t total[LEAT_N_CHARGES];
+    bool is_shared[LEAT_N_CHARGES]; /* no user may have more than is left for others */
+};
+
+/* Of who is not named it is 1. */
+struct leat_weight {
+    uid_t uid;
+    uint32_t weight; /* 1..LEAT_FAIR_WEIGHT_MAX */
+};
+
+/* What a user owes who has nothing open any more: to come again is no way out. */
+#define LEAT_USERS_MAX_DEBTS 64
+struct leat_debt {
+    uid_t uid;
+    uint64_t looking_ns, looked_at_ns;
+};
+
+struct leat_users {
+    struct leat_limits limits;
+    const struct leat_weight *weights; /* outlive this, or the next call of set_weights */
+    size_t n_weights;
+    uint64_t used[LEAT_N_CHARGES];
+    uint64_t n_refused; /* charges that a limit refused */
+    struct leat_user *first;
+    struct leat_debt debts[LEAT_USERS_MAX_DEBTS];
+    size_t next_debt; /* the oldest goes */
+};
+
+struct leat_user {
+    struct leat_users *users;
+    struct leat_user *next;
+    uid_t uid;
+    uint32_t n_refs;
+    uint64_t used[LEAT_N_CHARGES];
+    uint64_t looking_ns, looked_at_ns; /* see control/pace.h */
+    uint64_t n_refused;
+    struct leat_task_user tasks;
+    struct leat_task_queue queue; /* of those that belong to no run */
+};
+
+void leat_users_init(struct leat_users *users, const struct leat_limits *limits);
+void leat_users_deinit(struct leat_users *users);
+
+/* From now on, of those who are there too. */
+void leat_users_set_weights(struct leat_users *users, const struct leat_weight *weights,
+                            size_t n_weights);
+
+/* How a charge is called in replies: "sessions", "ring_bytes". */
+const char *leat_charge_name(enum leat_charge charge);
+
+/* The account of that uid, made if need be; a reference. NULL when memory is out. */
+struct leat_user *leat_users_get(struct leat_users *users, uid_t uid);
+struct leat_user *leat_user_ref(struct leat_user *user);
+struct leat_user *leat_user_unref(struct leat_user *user);
+
+/* Takes `amount`, or takes nothing and says which limit is in the way (-EDQUOT). */
+int leat_user_charge(struct leat_user *user, enum leat_charge charge, uint64_t amount,
+                     struct leat_error *err);
+void leat_user_discharge(struct leat_user *user, enum leat_charge charge, uint64_t amount);
