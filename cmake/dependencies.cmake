@@ -1,5 +1,6 @@
 # Debian's packages, each as a pkg-config target; libbz2 has no .pc file.
 find_package(PkgConfig REQUIRED)
+find_package(Python3 COMPONENTS Interpreter REQUIRED) # makes the tables of Unicode
 pkg_check_modules(libuv REQUIRED IMPORTED_TARGET libuv)
 pkg_check_modules(protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c)
 pkg_check_modules(lz4 REQUIRED IMPORTED_TARGET liblz4)

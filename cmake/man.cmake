@@ -1,6 +1,5 @@
 # Manual pages, where there is scdoc, and completion for shells: made by the programs themselves and from what they know.
 find_program(LEAT_SCDOC scdoc)
-find_package(Python3 COMPONENTS Interpreter)
 set(completion ${CMAKE_BINARY_DIR}/completion)
 add_custom_command(OUTPUT ${completion}/leatctl ${completion}/_leatctl DEPENDS leatctl VERBATIM
                    COMMAND ${CMAKE_COMMAND} -E make_directory ${completion}
@@ -10,8 +9,8 @@ add_custom_target(completion ALL DEPENDS ${completion}/leatctl ${completion}/_le
 install(FILES ${completion}/leatctl DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT leatctl)
 install(FILES ${completion}/_leatctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT leatctl)
 
-if(NOT LEAT_MAN OR NOT LEAT_SCDOC OR NOT Python3_FOUND)
-    message(STATUS "No manual pages: they take LEAT_MAN, scdoc and Python")
+if(NOT LEAT_MAN OR NOT LEAT_SCDOC)
+    message(STATUS "No manual pages: they take LEAT_MAN and scdoc")
     return()
 endif()
 file(GLOB generators CONFIGURE_DEPENDS cmake/man/*.py)

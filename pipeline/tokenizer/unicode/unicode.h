@@ -1,7 +1,7 @@
 /* unicode.h: what kind of character a code point is.
  *
  * Hugging Face `tokenizers` sees Unicode through several libraries, each with a version of its own;
- * the bits here say what each of them says. The tables are generated (generate.py) from facts that
+ * the bits here say what each of them says. The build makes the tables (generate.py) of facts that
  * were obtained by asking that library (data/, probe.py). One set of tables: `u16`, for 0.22 and
  * 0.23. Immutable: any thread.
  */

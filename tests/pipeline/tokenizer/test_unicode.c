@@ -1,6 +1,5 @@
 /* test_unicode.c: pipeline/tokenizer/unicode/: the tables agree with each other, normalization and
- * UTF-8 are round trips, and grapheme clusters end where Unicode Standard Annex 29 says. (That the
- * tables are those of the data is check.unicode_tables.) */
+ * UTF-8 are round trips, and grapheme clusters end where Unicode Standard Annex 29 says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
