@@ -6,7 +6,9 @@
  */
 #pragma once
 
-#include "pipeline/cut/cutter.h"
+#include <stddef.h>
+
+#include "pipeline/cut/format.h"
 
 /* Owner: one call of cut or index. */
 struct leat_cutter_scan {

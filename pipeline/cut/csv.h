@@ -10,7 +10,7 @@
 
 #include <csv.h>
 
-#include "pipeline/cut/fields.h"
+#include "pipeline/cut/format.h"
 
 /* One record. A copy goes on by itself, on the same thread. Owner: one call. */
 struct leat_cutter_csv {

@@ -30,33 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum leat_cutter_kind {
-    LEAT_CUTTER_CSV,
-    LEAT_CUTTER_LINES,
-    LEAT_CUTTER_SEPARATOR,
-    LEAT_CUTTER_WHOLE,
-    LEAT_CUTTER_FRAMES,
-};
-
-/* A frame: the number of bytes of its body (uint32, little-endian), the body, and one byte that
- * belongs to no record. What cannot be had as a record says why in place of a body. */
-#define LEAT_FRAME_HEAD_BYTES 4
-#define LEAT_FRAME_TAIL_BYTES 1
-#define LEAT_FRAME_IS_BAD     UINT32_C(0x80000000) /* in the head */
-#define LEAT_FRAME_TAIL       '\n'
-
-struct leat_cutter {
-    enum leat_cutter_kind kind;
-    uint8_t delimiter;         /* CSV */
-    uint8_t quote;             /* CSV; 0: no quoting at all */
-    uint32_t max_record_bytes; /* at least LEAT_CUTTER_MAX_RECORD_MIN */
-    const char *separator;     /* SEPARATOR: 1..LEAT_CUTTER_SEPARATOR_MAX bytes */
-    uint32_t n_separator;
-};
-
-#define LEAT_CUTTER_SEPARATOR_MAX 64
-
-#define LEAT_CUTTER_MAX_RECORD_MIN 2
+#include "pipeline/cut/format.h"
 
 struct leat_cut {
     size_t n_bytes; /* up to and with the end of the last whole record; 0: no record ends in this

@@ -7,13 +7,9 @@
  */
 #pragma once
 
-#include "pipeline/cut/cutter.h"
+#include <stddef.h>
 
-/* Of a field: its bytes without the quotes around it. Owner: the job. */
-struct leat_cutter_field {
-    uint32_t start, end; /* in the record */
-    bool has_doubled;    /* quotes in it are doubled: leat_cutter_unquote() */
-};
+#include "pipeline/cut/format.h"
 
 /* The fields of record[0 .. n_bytes), as libcsv finds them (cut/csv.h), of which n_readable >=
  * n_bytes bytes may be read. The first `capacity` are written, all are counted. False: its quoting

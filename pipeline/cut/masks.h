@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "pipeline/cut/cutter.h"
+#include "pipeline/cut/format.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/plan/plan.h"
 #include "pipeline/plan/skips_internal.h"
+#include "pipeline/spec/stream_options.h"
 
 /* ---- as written ---- */
 

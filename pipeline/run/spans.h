@@ -12,6 +12,7 @@
 #pragma once
 
 #include "pipeline/work/job.h"
+#include "pipeline/work/span_table.h"
 
 struct leat_run;
 

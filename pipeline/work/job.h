@@ -15,7 +15,6 @@
 #include "pipeline/plan/data_watch.h"
 #include "pipeline/work/job_kind.h"
 #include "pipeline/work/knobs.h"
-#include "pipeline/work/span_table.h"
 #include "pipeline/work/workspace.h"
 
 /* Bytes of source, used again and again. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "pipeline/work/job.h"
+#include "pipeline/work/span_table.h"
 
 #define PASS_BYTES     (64U << 20) /* of text that one job reads to leave it out */
 #define PASS_MIN_BYTES 65536U      /* at a time */

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "pipeline/work/job.h"
+#include "pipeline/work/span_table.h"
 
 int leat_route_check(struct leat_scan_job *job, struct leat_error *err) {
     const struct leat_scan *scan = job->scan;

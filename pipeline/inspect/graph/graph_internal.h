@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pipeline/inspect/graph/graph.h"
-#include "pipeline/inspect/graph/label.h"
+#include "proto/base/text.h"
 
 /* Where a stage's work is done. */
 struct leat_graph_places {

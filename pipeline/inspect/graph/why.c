@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "pipeline/inspect/graph/graph_internal.h"
+#include "pipeline/inspect/graph/label.h"
 
 #define NAMES_MAX 8 /* fields that are named; the others are counted */
 

@@ -1,0 +1,39 @@
+/* format.h: by which rules bytes are cut into records, and where a field is in one. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum leat_cutter_kind {
+    LEAT_CUTTER_CSV,
+    LEAT_CUTTER_LINES,
+    LEAT_CUTTER_SEPARATOR,
+    LEAT_CUTTER_WHOLE,
+    LEAT_CUTTER_FRAMES,
+};
+
+/* A frame: the number of bytes of its body (uint32, little-endian), the body, and one byte that
+ * belongs to no record. What cannot be had as a record says why in place of a body. */
+#define LEAT_FRAME_HEAD_BYTES 4
+#define LEAT_FRAME_TAIL_BYTES 1
+#define LEAT_FRAME_IS_BAD     UINT32_C(0x80000000) /* in the head */
+#define LEAT_FRAME_TAIL       '\n'
+
+struct leat_cutter {
+    enum leat_cutter_kind kind;
+    uint8_t delimiter;         /* CSV */
+    uint8_t quote;             /* CSV; 0: no quoting at all */
+    uint32_t max_record_bytes; /* at least LEAT_CUTTER_MAX_RECORD_MIN */
+    const char *separator;     /* SEPARATOR: 1..LEAT_CUTTER_SEPARATOR_MAX bytes */
+    uint32_t n_separator;
+};
+
+#define LEAT_CUTTER_SEPARATOR_MAX 64
+
+#define LEAT_CUTTER_MAX_RECORD_MIN 2
+
+/* Of a field: its bytes without the quotes around it. Owner: the job. */
+struct leat_cutter_field {
+    uint32_t start, end; /* in the record */
+    bool has_doubled;    /* quotes in it are doubled: leat_cutter_unquote() */
+};
