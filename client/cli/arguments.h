@@ -53,7 +53,7 @@ struct leat_cli_arguments {
     struct leat_cli_number repeat;
     const char *goal, *find, *save;
     const char *compare;
-    bool watch, check, once, no_progress;
+    bool watch, check, once, no_progress, secrets;
     struct leat_cli_number interval, updates, pid;
     const char *user, *reason, *room, *since;
     const char *more[LEAT_CLI_MORE_MAX]; /* operands behind the first */

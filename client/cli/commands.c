@@ -91,11 +91,12 @@ const struct leat_cli_command leat_cli_commands[] = {
      .description = "For programs that read no YAML: name, source and stages (each with its "
                     "arguments), options. Numbers and\ntruth values are such where the argument "
                     "is; all else is text. Paths are as they are written, against the\nfolder of "
-                    "FILE. Nothing is checked.",
+                    "FILE. The values of exec's environment, which may be secrets, are null.",
      .operand = "FILE",
      .more = "[STREAM]",
-     .examples = "  leatctl spec titanic.yaml\n",
-     .options = leat_cli_no_options,
+     .examples = "  leatctl spec titanic.yaml\n"
+                 "  leatctl spec --secrets titanic.yaml\n",
+     .options = leat_cli_spec_options,
      .run = leat_cli_spec},
     {.name = "stages",
      .group = LEAT_CLI_GROUP_DATA,

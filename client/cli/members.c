@@ -42,7 +42,9 @@ static const char *readable(const void *message, const struct leat_cli_member *m
         return text_of(message, member);
     if (member->kind == MEMBER_BOOL)
         return number_of(message, member) ? "yes" : "no";
-    if (member->kind == MEMBER_BYTES)
+    if (member->kind == MEMBER_LIMIT && number_of(message, member) == 0)
+        return "none";
+    if (member->kind == MEMBER_BYTES || member->kind == MEMBER_LIMIT)
         return leat_cli_bytes(number_of(message, member), buffer);
     if (member->kind == MEMBER_NS)
         return leat_cli_duration(number_of(message, member), buffer);

@@ -13,6 +13,7 @@ enum leat_cli_member_kind {
     MEMBER_U32,
     MEMBER_U64,
     MEMBER_BYTES,
+    MEMBER_LIMIT, /* bytes; 0: none */
     MEMBER_NS
 };
 

@@ -142,6 +142,13 @@ const struct leat_cli_option leat_cli_cache_prepare_options[] = {
     LEAT_CLI_OPTION_NO_PROGRESS,
     LEAT_CLI_OPTION_END,
 };
+const struct leat_cli_option leat_cli_spec_options[] = {
+    {.name = "secrets",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(secrets),
+     .help = "with the values of exec's environment, which are hidden else"},
+    LEAT_CLI_OPTION_END,
+};
 const struct leat_cli_option leat_cli_reload_options[] = {
     {.name = "check",
      .kind = LEAT_CLI_FLAG,

@@ -39,6 +39,7 @@ extern const struct leat_cli_option leat_cli_cache_verify_options[];
 extern const struct leat_cli_option leat_cli_cache_merge_options[];
 extern const struct leat_cli_option leat_cli_cache_rm_options[];
 extern const struct leat_cli_option leat_cli_no_options[];
+extern const struct leat_cli_option leat_cli_spec_options[];
 extern const struct leat_cli_option leat_cli_cache_warm_options[];
 extern const struct leat_cli_option leat_cli_cache_prepare_options[];
 extern const struct leat_cli_option leat_cli_trace_options[];

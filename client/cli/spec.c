@@ -1,6 +1,7 @@
 /* spec.c: `leatctl spec`: a stream of a file as JSON, for programs that read no YAML. Scalars are
  * what their arguments take them for: a number, true or false, else text, byte for byte. What the
- * file says is checked; the data is not looked at.
+ * file says is checked; the data is not looked at. What may be a secret is null, unless it is asked
+ * for.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,17 +178,39 @@ static void add_spec(struct leat_text *text, const struct leat_spec *spec) {
     leat_text_add(text, "}\n");
 }
 
+/* The values of a program's environment become null. name: of what the value has the arguments. */
+static void hide_secrets(const char *name, struct leat_value *value) {
+    struct leat_value *map =
+        name && strcmp(name, "exec") == 0 ? leat_value_get(value, "environment") : NULL;
+
+    for (size_t i = 0; map && map->kind == LEAT_VALUE_MAP && i < map->n_items; i++)
+        leat_value_deinit(&map->items[i]);
+    for (size_t i = 0; i < value->n_items; i++)
+        hide_secrets(value->keys ? value->keys[i].name : NULL, &value->items[i]);
+}
+
 int leat_cli_spec(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_text text = {.data = NULL};
     const struct leat_spec *spec = NULL;
+    struct leat_spec *shown = NULL;
     struct leat_cli_streams streams;
 
     if (leat_cli_streams_load(arguments->operand, &streams, err) == 0)
         spec = leat_cli_streams_find(&streams, arguments->operand, arguments->stream, err);
     if (spec && leat_plan_check(spec, err) < 0)
         spec = NULL;
-    if (spec)
-        add_spec(&text, spec);
+    if (spec && leat_spec_copy(spec, &shown) < 0) {
+        leat_error_oom(err);
+        spec = NULL;
+    }
+    if (shown && !arguments->secrets) {
+        hide_secrets(shown->source.kind, &shown->source.args);
+        for (size_t i = 0; i < shown->n_stages; i++)
+            hide_secrets(shown->stages[i].kind, &shown->stages[i].args);
+    }
+    if (shown)
+        add_spec(&text, shown);
+    leat_spec_free(shown);
     leat_cli_streams_deinit(&streams);
     if (!spec)
         return leat_cli_error_status(err);

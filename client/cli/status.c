@@ -20,7 +20,7 @@ static const struct leat_cli_member status_members[] = {
     MEMBER(Leat__StatusReply, ring_bytes, MEMBER_BYTES, "rings"),
     MEMBER(Leat__StatusReply, rss_bytes, MEMBER_BYTES, "memory"),
     MEMBER(Leat__StatusReply, hwm_bytes, MEMBER_BYTES, "memory, most"),
-    MEMBER(Leat__StatusReply, memory_limit_bytes, MEMBER_BYTES, "memory limit"),
+    MEMBER(Leat__StatusReply, memory_limit_bytes, MEMBER_LIMIT, "memory limit"),
     MEMBER(Leat__StatusReply, memory_claimed_bytes, MEMBER_BYTES, "claimed"),
     MEMBER(Leat__StatusReply, memory_used_bytes, MEMBER_BYTES, "counted"),
     MEMBER(Leat__StatusReply, memory_peak_bytes, MEMBER_BYTES, "counted, most"),

@@ -21,6 +21,23 @@ static int make_absolute(Leat__StreamSpec *message) {
     return 0;
 }
 
+/* A variable of a program's environment may be one. */
+static bool is_with_secrets(const char *name, const struct leat_value *value) {
+    bool is_found = name && strcmp(name, "exec") == 0 && leat_value_get(value, "environment");
+
+    for (size_t i = 0; !is_found && i < value->n_items; i++)
+        is_found = is_with_secrets(value->keys ? value->keys[i].name : NULL, &value->items[i]);
+    return is_found;
+}
+
+static bool has_secrets(const struct leat_spec *spec) {
+    bool is_found = is_with_secrets(spec->source.kind, &spec->source.args);
+
+    for (size_t i = 0; !is_found && i < spec->n_stages; i++)
+        is_found = is_with_secrets(spec->stages[i].kind, &spec->stages[i].args);
+    return is_found;
+}
+
 static int answer(struct leat_control *control, const char *name, struct leat_error *err) {
     struct leat_daemon *daemon = control->daemon;
     struct leat_daemon_stream *stream = leat_streams_find(&daemon->streams, name, err);
@@ -29,6 +46,11 @@ static int answer(struct leat_control *control, const char *name, struct leat_er
 
     if (!stream)
         return -ENOENT;
+    if (control->right < LEAT_RIGHT_OPERATE && has_secrets(stream->spec)) {
+        leat_streams_unref(&daemon->streams, stream);
+        return leat_rights_refuse(&daemon->rights, LEAT_RIGHT_OPERATE, control->peer.uid,
+                                  "spec, of a stream with an environment for its program", err);
+    }
     r = leat_spec_pack(stream->spec, &reply.spec);
     leat_streams_unref(&daemon->streams, stream);
     if (r < 0)

@@ -5,6 +5,7 @@
 """
 import json
 import os
+import re
 import random
 import shutil
 import signal
@@ -112,6 +113,14 @@ def test_wrong_configuration(folder):
         done = subprocess.run([BIN / "leatd", "--config", file, "--socket-dir", folder], capture_output=True,
                               timeout=HANG_S)
         assert done.returncode == 78 and f"wrong.yaml{place}".encode() in done.stderr, done
+
+
+def test_no_limit_is_none(folder):
+    for limit, shown in (("", "none"), ("memory_limit: 1GiB\n", "1.0 GiB")):
+        path = folder / "limit.yaml"
+        path.write_text(f"workers: 1\n{limit}streams: {{}}\n")
+        with Daemon(folder, path) as daemon:
+            assert re.search(rf"memory limit +{shown}\n", daemon.ctl("status").stdout.decode())
 
 
 def test_no_daemon_is_told(folder):

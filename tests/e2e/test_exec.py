@@ -265,6 +265,22 @@ def test_who_may_start_programs(folder):
     assert bad.returncode == 1 and b"never, settings, trainers" in bad.stdout + bad.stderr
 
 
+def test_secrets(folder):
+    """What the environment of a program says is told to nobody who does not ask for it."""
+    write(folder, 50)
+    file = config(folder, {"s": stream(environment={"KEY": "hunter1", "NAME": "x"}),
+                           "t": {"source": {"concat": {"sources": [{"jsonl": {"paths": ["r.jsonl"]}, "stages": stream(
+                               environment={"KEY": "hunter1"})["stages"][:1]}]}}, "stages": [{"batch": {"batch_size": 2}}]}})
+    for name in ("s", "t"):
+        said = ctl("spec", file, name).stdout.decode()
+        assert '"KEY": null' in said and "hunter" not in said, said
+        assert '"KEY": "hunter1"' in ctl("spec", "--secrets", file, name).stdout.decode()
+    ctl("run", file, "s", "--batches", 2, "--save-position", folder / "position")
+    file = config(folder, {"s": stream(environment={"KEY": "hunter2", "NAME": "x"})})
+    said = ctl("run", file, "s", "--position", f"@{folder / 'position'}", check=False).stderr.decode()
+    assert "stages[0].exec.environment is another one" in said and "hunter" not in said, said
+
+
 def test_a_program_that_cannot_work(folder):
     write(folder, 50)
     (folder / "helper.py").write_text("import no_such_module\n")

@@ -20,6 +20,9 @@ def config(folder, **settings):
     (folder / "numbers.csv").write_text("id\n" + "".join(f"{i}\n" for i in range(1000)))
     streams = {name: data.numbers_stream([str(folder / "numbers.csv")], **options)
                for name, options in {"plain": {}, "cached": {"cache": {"path": str(folder / "caches")}}}.items()}
+    streams["helped"] = data.numbers_stream([str(folder / "numbers.csv")])
+    streams["helped"]["stages"].insert(0, {"exec": {"command": ["/bin/cat"], "environment": {"KEY": "secret"},
+                                                    "schema": {"id": "int64"}}})
     return data.yaml_text(streams, workers=1, **settings)
 
 
@@ -125,7 +128,8 @@ def test_rights(folder):
         for args in (["status"], ["streams"], ["stats"], ["streams", "--trainers"], ["cache", "ls"], ["explain", "plain"]):
             for groups in ([READERS], [1, 2, 3, OPERATORS]):
                 assert as_user(folder, daemon, groups, *args) == (0, ""), (args, groups)
-        for args in (["drain"], ["kick", "1"], ["log-level", "debug"]):
+        assert as_user(folder, daemon, [READERS], "where", "plain", "--step", "0")[0] != 5
+        for args in (["where", "helped", "--step", "0"], ["drain"], ["kick", "1"], ["log-level", "debug"]):
             status, said = as_user(folder, daemon, [READERS], *args)
             assert status == 5 and f"usermod -aG {OPERATORS}" in said, (args, said)
         assert as_user(folder, daemon, [OPERATORS], "log-level", "debug") == (0, "")

@@ -493,7 +493,7 @@ def from_yaml(path: str | os.PathLike[str], stream: str | None = None) -> Pipeli
     stream: which one of the file (left out: the only one).
     """
     file = os.path.abspath(os.fspath(path))
-    told = json.loads(programs.leatctl("spec", file, *([stream] if stream else [])))
+    told = json.loads(programs.leatctl("spec", "--secrets", "--json", file, *([stream] if stream else [])))
     base = os.path.dirname(file)
     kind, given = told["source"]
     stages = tuple((inner, specs.arguments(inner, found or {}, base)) for inner, found in told["stages"])
