@@ -16,6 +16,11 @@
 #define SESSIONS_MAX 256 /* whose processor time is asked for, */
 #define DELAYS_MAX   16  /* and what they waited for it */
 
+/* Counters of what has gone since (a session, a stream of a trainer's own) may be less. */
+static uint64_t minus(uint64_t now, uint64_t before) {
+    return now > before ? now - before : 0;
+}
+
 /* ---- one look ---- */
 
 static void add_jobs(struct leat_look *look, const struct leat_run_job_stats *jobs) {
@@ -66,7 +71,7 @@ static void look_at_stream(const struct leat_daemon *daemon,
 }
 
 static uint64_t so_far(uint64_t sum_ns, uint64_t start_ns, uint64_t now_ns) {
-    return sum_ns + (start_ns ? now_ns - start_ns : 0);
+    return sum_ns + (start_ns ? minus(now_ns, start_ns) : 0);
 }
 
 static struct leat_session_look look_at_session(const struct leat_session *session,
@@ -208,11 +213,6 @@ void leat_looks_tick(struct leat_daemon *daemon, uint64_t now_ns) {
 
 /* ---- what lies between two ---- */
 
-/* Counters of what has gone since (a session, a stream of a trainer's own) may be less. */
-static uint64_t minus(uint64_t now, uint64_t before) {
-    return now > before ? now - before : 0;
-}
-
 static void subtract_jobs(const struct leat_look *from, const struct leat_look *to,
                           struct leat_run_job_stats *ret_jobs) {
     for (int i = 0; i < LEAT_N_JOB_KINDS; i++)
@@ -279,7 +279,7 @@ static const char *program_of(const struct leat_plan *plan) {
 /* A trainer that came a moment ago has no part of the interval yet. */
 static bool is_there(const struct leat_session *session, uint64_t wall_ns, uint64_t now_ns) {
     return leat_session_is_serving(session) && session->serve_ns && !session->is_finished &&
-           session->hub.run && now_ns - session->serve_ns >= wall_ns / 10;
+           session->hub.run && minus(now_ns, session->serve_ns) > wall_ns / 10;
 }
 
 /* Of a control group the last part is what people know. */
@@ -314,18 +314,18 @@ static void find_trainers(const struct leat_daemon *daemon, const struct leat_da
     const struct leat_looks *looks = stream->looks;
 
     for (const struct leat_session *session = daemon->sessions; session; session = session->next) {
-        struct leat_session_look now = look_at_session(session, now_ns);
         struct leat_session_look begin = session->looks[from - looks->of];
+        struct leat_session_look end =
+            to ? session->looks[to - looks->of] : look_at_session(session, now_ns);
 
-        if (session->stream != stream || !is_there(session, facts->facts.wall_ns, now_ns))
+        if (session->stream != stream || end.at_ns != now_ns ||
+            !is_there(session, facts->facts.wall_ns, now_ns))
             continue;
         facts->facts.n_sessions++;
-        if (to && session->looks[to - looks->of].at_ns == to->at_ns)
-            now = session->looks[to - looks->of];
         if (begin.at_ns != from->at_ns || begin.at_ns < session->serve_ns)
             begin = (struct leat_session_look){.at_ns = session->serve_ns};
         if (facts->facts.n_trainers < LEAT_LOOK_TRAINERS_MAX)
-            fill_trainer(session, &begin, &now, &facts->trainers[facts->facts.n_trainers++]);
+            fill_trainer(session, &begin, &end, &facts->trainers[facts->facts.n_trainers++]);
     }
 }
 
