@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/base/error_json.h"
+#include "client/cli/base/private_daemon.h"
+#include "client/cli/base/stream_file.h"
 #include "client/cli/commands.h"
-#include "client/cli/error_json.h"
-#include "client/cli/private_daemon.h"
-#include "client/cli/stream_file.h"
 #include "pipeline/plan/plan.h"
 
 struct check {

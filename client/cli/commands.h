@@ -1,7 +1,7 @@
 /* commands.h: what each subcommand runs. Contract: see struct leat_cli_command. */
 #pragma once
 
-#include "client/cli/arguments.h"
+#include "client/cli/base/arguments.h"
 
 extern const struct leat_cli_command leat_cli_commands[]; /* ends with a NULL name */
 

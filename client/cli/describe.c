@@ -5,11 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "client/cli/base/error_json.h"
+#include "client/cli/base/interrupt.h"
+#include "client/cli/base/progress.h"
+#include "client/cli/base/stream_file.h"
 #include "client/cli/commands.h"
-#include "client/cli/error_json.h"
-#include "client/cli/interrupt.h"
-#include "client/cli/progress.h"
-#include "client/cli/stream_file.h"
 #include "pipeline/inspect/describe.h"
 
 struct kind {

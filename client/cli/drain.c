@@ -1,8 +1,8 @@
 /* drain.c: `leatctl drain`: trainers leave for the next daemon, then this one stops. */
 #include <stdio.h>
 
+#include "client/cli/base/control.h"
 #include "client/cli/commands.h"
-#include "client/cli/control.h"
 
 #define DRAIN_TIMEOUT_S 30
 

@@ -7,10 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/cli/base/control.h"
+#include "client/cli/base/error_json.h"
+#include "client/cli/base/stream_file.h"
 #include "client/cli/commands.h"
-#include "client/cli/control.h"
-#include "client/cli/error_json.h"
-#include "client/cli/stream_file.h"
 #include "pipeline/inspect/explain.h"
 #include "pipeline/inspect/measure.h"
 #include "pipeline/io/state_folder.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/base/error_json.h"
+#include "client/cli/base/stream_file.h"
 #include "client/cli/commands.h"
-#include "client/cli/error_json.h"
-#include "client/cli/stream_file.h"
 #include "pipeline/inspect/head.h"
 
 #define DEFAULT_RECORDS 3

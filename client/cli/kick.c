@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/base/control.h"
+#include "client/cli/base/members.h"
 #include "client/cli/commands.h"
-#include "client/cli/control.h"
-#include "client/cli/members.h"
 #include "pipeline/spec/bind.h"
 
 static int take_number(const char *text, const char *what, int64_t max, uint64_t *ret_number,

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/base/control.h"
+#include "client/cli/base/members.h"
 #include "client/cli/commands.h"
-#include "client/cli/control.h"
-#include "client/cli/members.h"
 
 static void add_levels(struct leat_text *text, const Leat__LogLevelReply *levels, bool as_json) {
     for (size_t i = 0; i < levels->n_rooms; i++) {

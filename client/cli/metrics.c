@@ -1,9 +1,9 @@
 /* metrics.c: `leatctl metrics`: the daemon's figures for Prometheus. */
 #include <string.h>
 
+#include "client/cli/base/control.h"
+#include "client/cli/base/members.h"
 #include "client/cli/commands.h"
-#include "client/cli/control.h"
-#include "client/cli/members.h"
 
 int leat_cli_metrics(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     static const char *const formats[] = {"openmetrics", "prometheus"};

@@ -1,7 +1,7 @@
 /* options.h: the options of the commands, as tables, and those that several of them have. */
 #pragma once
 
-#include "client/cli/arguments.h"
+#include "client/cli/base/arguments.h"
 
 /* of `stages --format` */
 #define LEAT_CLI_REFERENCE_MARKDOWN 2

@@ -1,5 +1,5 @@
 /* options_pull.c: options of the commands that pull batches. */
-#include "client/cli/bench_statistics.h"
+#include "client/cli/bench/statistics.h"
 #include "client/cli/options.h"
 
 static const char *const deliveries[] = {"shared", "copy", NULL};

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/colour.h"
+#include "client/cli/base/colour.h"
+#include "client/cli/base/error_json.h"
+#include "client/cli/base/interrupt.h"
+#include "client/cli/base/members.h"
+#include "client/cli/base/terminal.h"
 #include "client/cli/commands.h"
-#include "client/cli/error_json.h"
-#include "client/cli/help.h"
-#include "client/cli/interrupt.h"
-#include "client/cli/members.h"
-#include "client/cli/terminal.h"
+#include "client/cli/help/help.h"
 #include "pipeline/spec/bind.h"
 
 #define MAX_COMMANDS 64

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/base/control.h"
 #include "client/cli/commands.h"
-#include "client/cli/control.h"
 
 /* Tokenizers of all streams in use are loaded, one after the other. */
 #define TIMEOUT_S 600

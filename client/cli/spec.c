@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/base/error_json.h"
+#include "client/cli/base/stream_file.h"
 #include "client/cli/commands.h"
-#include "client/cli/error_json.h"
-#include "client/cli/stream_file.h"
 #include "pipeline/plan/plan.h"
 
 static void add_text(struct leat_text *text, const char *value) {

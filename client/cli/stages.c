@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/base/error_json.h"
 #include "client/cli/commands.h"
-#include "client/cli/error_json.h"
 #include "client/cli/options.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/spec/arg_json.h"

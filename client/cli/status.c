@@ -1,7 +1,7 @@
 /* status.c: `leatctl status`: the daemon's own figures, for people and as JSON from one table. */
+#include "client/cli/base/control.h"
+#include "client/cli/base/members.h"
 #include "client/cli/commands.h"
-#include "client/cli/control.h"
-#include "client/cli/members.h"
 
 static const struct leat_cli_member status_members[] = {
     MEMBER(Leat__StatusReply, version, MEMBER_TEXT, "version"),

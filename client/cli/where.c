@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/base/control.h"
+#include "client/cli/base/error_json.h"
+#include "client/cli/base/stream_file.h"
 #include "client/cli/commands.h"
-#include "client/cli/control.h"
-#include "client/cli/error_json.h"
 #include "client/cli/options.h"
-#include "client/cli/stream_file.h"
 #include "pipeline/inspect/places.h"
 
 const struct leat_cli_option leat_cli_where_options[] = {

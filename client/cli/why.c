@@ -2,8 +2,8 @@
  */
 #include <stdio.h>
 
+#include "client/cli/base/control.h"
 #include "client/cli/commands.h"
-#include "client/cli/control.h"
 
 int leat_cli_why(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__WhyRequest why = LEAT__WHY_REQUEST__INIT;

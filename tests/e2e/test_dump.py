@@ -79,7 +79,7 @@ def read_npz(path):
 
 
 def digest(hasher, epoch, step, tensors, order):
-    """As client/cli/report.h says."""
+    """As client/cli/run/report.h says."""
     def text(value):
         hasher.update(struct.pack("<Q", len(value)) + value)
 

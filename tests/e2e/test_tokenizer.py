@@ -58,7 +58,7 @@ def text(value):
 
 
 def digest_of(answers):
-    """The digest of all batches, as client/cli/report.h describes it."""
+    """The digest of all batches, as client/cli/run/report.h describes it."""
     state = hashlib.blake2b(digest_size=32)
     for step in range(0, (len(answers) + 31) // 32):
         rows = answers[32 * step:32 * step + 32]

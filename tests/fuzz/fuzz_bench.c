@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/bench_json.h"
-#include "client/cli/bench_table.h"
+#include "client/cli/bench/json.h"
+#include "client/cli/bench/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/profile.h"
-#include "client/cli/trace_json.h"
+#include "client/cli/base/profile.h"
+#include "client/cli/trace/json.h"
 #include "pipeline/tokenizer/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);

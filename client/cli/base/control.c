@@ -1,0 +1,156 @@
+/* control.c: see control.h. One frame there, one frame back; nothing is left over between two, but
+ * of a subscription. */
+#include "client/cli/base/control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/cli/base/error_json.h"
+#include "client/cli/base/exit_status.h"
+#include "client/transport/address.h"
+#include "proto/error_message.h"
+#include "proto/frame.h"
+
+static int send_all(int fd, const uint8_t *bytes, size_t n_bytes, struct leat_error *err) {
+    while (n_bytes > 0) {
+        ssize_t n = send(fd, bytes, n_bytes, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return leat_error_set(err, -errno, "control socket: %s", strerror(errno));
+        bytes += n;
+        n_bytes -= (size_t)n;
+    }
+    return 0;
+}
+
+int leat_cli_control_send(int fd, const Leat__ControlRequest *request, struct leat_error *err) {
+    size_t n_bytes = leat__control_request__get_packed_size(request);
+    uint8_t *frame;
+    int r;
+
+    if (n_bytes > LEAT_CONTROL_FRAME_MAX)
+        return leat_error_set(err, -E2BIG, "a request of %zu bytes is above %u", n_bytes,
+                              LEAT_CONTROL_FRAME_MAX);
+    frame = malloc(LEAT_FRAME_HEAD_BYTES + n_bytes);
+    if (!frame)
+        return leat_error_oom(err);
+    leat_frame_head(frame, (uint32_t)n_bytes);
+    leat__control_request__pack(request, frame + LEAT_FRAME_HEAD_BYTES);
+    r = send_all(fd, frame, LEAT_FRAME_HEAD_BYTES + n_bytes, err);
+    free(frame);
+    return r;
+}
+
+static int read_more(int fd, struct leat_frame_decoder *decoder, int timeout_ms,
+                     struct leat_error *err) {
+    struct pollfd item = {.fd = fd, .events = POLLIN};
+    uint8_t *space;
+    size_t size;
+    ssize_t n;
+    int r = poll(&item, 1, timeout_ms);
+
+    if (r < 0)
+        return leat_error_set(err, -errno, "control socket: %s", strerror(errno));
+    if (r == 0)
+        return leat_error_set(err, -ETIMEDOUT, "the daemon did not answer within %d ms",
+                              timeout_ms);
+    if (leat_frame_decoder_space(decoder, 4096, &space, &size) < 0)
+        return leat_error_oom(err);
+    n = recv(fd, space, size, 0);
+    if (n < 0)
+        return leat_error_set(err, -errno, "control socket: %s", strerror(errno));
+    if (n == 0)
+        return leat_error_set(err, -ECONNRESET, "the daemon closed the control socket");
+    leat_frame_decoder_filled(decoder, (size_t)n);
+    return 0;
+}
+
+int leat_cli_control_receive(int fd, struct leat_frame_decoder *decoder, int timeout_ms,
+                             Leat__ControlReply **ret_reply, struct leat_error *err) {
+    const uint8_t *frame;
+    size_t size;
+    int r;
+
+    while ((r = leat_frame_decoder_next(decoder, &frame, &size, err)) == 0) {
+        r = read_more(fd, decoder, timeout_ms, err);
+        if (r < 0)
+            return r;
+    }
+    if (r < 0)
+        return r;
+    *ret_reply = leat__control_reply__unpack(NULL, size, frame);
+    return *ret_reply ? 0 : leat_error_set(err, -EPROTO, "the daemon's answer cannot be read");
+}
+
+static int receive_reply(int fd, int timeout_ms, Leat__ControlReply **ret_reply,
+                         struct leat_error *err) {
+    struct leat_frame_decoder decoder;
+    int r;
+
+    leat_frame_decoder_init(&decoder, LEAT_CONTROL_FRAME_MAX);
+    r = leat_cli_control_receive(fd, &decoder, timeout_ms, ret_reply, err);
+    leat_frame_decoder_deinit(&decoder);
+    return r;
+}
+
+int leat_cli_control_open(const char *address, int *ret_fd, struct leat_error *err) {
+    int r = leat_address_connect(address, LEAT_SOCKET_CONTROL, SOCK_STREAM,
+                                 LEAT_CLI_CONTROL_TIMEOUT_MS, ret_fd, NULL, err);
+
+    return r == 0 ? LEAT_CLI_OK : r == -EACCES ? LEAT_CLI_NO_RIGHT : LEAT_CLI_NO_DAEMON;
+}
+
+int leat_cli_control_refusal(const struct leat_error *err) {
+    if (err->code == -EACCES && !err->file[0]) /* no right, rather than no file */
+        return LEAT_CLI_NO_RIGHT;
+    return leat_cli_error_status(err);
+}
+
+int leat_cli_control_ask(int fd, Leat__ControlRequest *request, int timeout_ms,
+                         Leat__ControlReply **ret_reply, struct leat_error *err) {
+    struct leat_error failure = LEAT_ERROR_INIT, ignored = LEAT_ERROR_INIT;
+    Leat__ControlReply *reply = NULL;
+    int r;
+
+    request->version = 1;
+    r = leat_cli_control_send(fd, request, &failure);
+    if (r == 0 || r == -EPIPE) /* one that is turned away is told why before it is hung up on */
+        r = receive_reply(fd, timeout_ms, &reply, r < 0 ? &ignored : err);
+    if (!reply && failure.code)
+        *err = failure;
+    if (!reply)
+        return err->code;
+    if (reply->error) {
+        leat_error_from_message(err, reply->error);
+        leat__control_reply__free_unpacked(reply, NULL);
+        return err->code;
+    }
+    *ret_reply = reply;
+    return 0;
+}
+
+Leat__ControlReply *leat_cli_control(const char *address, Leat__ControlRequest *request,
+                                     Leat__ControlReply__VerbCase expected, int timeout_ms,
+                                     int *ret_status, struct leat_error *err) {
+    Leat__ControlReply *reply = NULL;
+    int fd;
+
+    *ret_status = leat_cli_control_open(address, &fd, err);
+    if (*ret_status != LEAT_CLI_OK)
+        return NULL;
+    if (leat_cli_control_ask(fd, request, timeout_ms, &reply, err) < 0)
+        *ret_status = leat_cli_control_refusal(err);
+    (void)close(fd);
+    if (!reply || reply->verb_case == expected)
+        return reply;
+    leat_error_set(err, -EPROTO, "the daemon answered something else");
+    *ret_status = LEAT_CLI_FAILURE;
+    leat__control_reply__free_unpacked(reply, NULL);
+    return NULL;
+}

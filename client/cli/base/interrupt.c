@@ -1,0 +1,48 @@
+/* interrupt.c: see interrupt.h. A second signal ends the process at once. A signal between the
+ * question and the wait interrupts nothing, so an alarm follows it: that one meets the wait. */
+#include "client/cli/base/interrupt.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t was_seen, was_pipe;
+
+static void on_signal(int signal_number) {
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+
+    was_seen = 1;
+    (void)sigaction(signal_number, &standard, NULL);
+    (void)alarm(1);
+}
+
+/* What is printed has no reader any more: not the end at once, so that all is put away. */
+static void on_pipe(int signal_number) {
+    (void)signal_number;
+    was_seen = 1;
+    was_pipe = 1;
+}
+
+static void on_alarm(int signal_number) {
+    (void)signal_number;
+}
+
+void leat_cli_interrupt_watch(void) {
+    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
+    struct sigaction alarm_action = {.sa_handler = on_alarm};
+    struct sigaction pipe_action = {.sa_handler = on_pipe};
+
+    was_seen = was_pipe = 0;
+    (void)sigaction(SIGPIPE, &pipe_action, NULL);
+    (void)sigaction(SIGALRM, &alarm_action, NULL);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
+bool leat_cli_interrupt_seen(void) {
+    return was_seen != 0;
+}
+
+bool leat_cli_interrupt_was_pipe(void) {
+    return was_pipe != 0;
+}

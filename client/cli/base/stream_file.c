@@ -1,0 +1,143 @@
+/* stream_file.c: see stream_file.h. */
+#include "client/cli/base/stream_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "client/cli/base/exit_status.h"
+#include "pipeline/io/opener.h"
+#include "pipeline/spec/bind.h"
+#include "pipeline/spec/override.h"
+#include "pipeline/spec/yaml.h"
+
+#define MAX_TOLD 16
+
+int leat_cli_streams_load_with(const char *file, const char *const *overrides, size_t n_overrides,
+                               struct leat_cli_streams *ret_streams, struct leat_error *err) {
+    struct leat_value document = {.kind = LEAT_VALUE_NULL};
+    size_t n_bytes = 0;
+    char *text = NULL;
+    int r;
+
+    *ret_streams = (struct leat_cli_streams){.n_specs = 0};
+    r = leat_opener_read(&leat_opener_any, file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, err);
+    if (r == 0)
+        r = leat_yaml_parse(text, n_bytes, file, &document, err);
+    for (size_t i = 0; r == 0 && i < n_overrides; i++)
+        r = leat_override_apply(&document, overrides[i], err);
+    if (r == 0)
+        r = leat_yaml_streams(&document, file, &ret_streams->specs, &ret_streams->n_specs, err);
+    leat_value_deinit(&document);
+    free(text);
+    return r;
+}
+
+int leat_cli_streams_load(const char *file, struct leat_cli_streams *ret_streams,
+                          struct leat_error *err) {
+    return leat_cli_streams_load_with(file, NULL, 0, ret_streams, err);
+}
+
+void leat_cli_streams_deinit(struct leat_cli_streams *streams) {
+    for (size_t i = 0; i < streams->n_specs; i++)
+        leat_spec_free(streams->specs[i]);
+    free(streams->specs);
+    *streams = (struct leat_cli_streams){.n_specs = 0};
+}
+
+static void list_names(const struct leat_cli_streams *streams, char *buffer, size_t size) {
+    buffer[0] = '\0';
+    for (size_t i = 0; i < streams->n_specs && i < MAX_TOLD; i++) {
+        size_t n = strlen(buffer);
+
+        (void)snprintf(buffer + n, size - n, "%s%s", i ? ", " : "", streams->specs[i]->name);
+    }
+}
+
+const struct leat_spec *leat_cli_streams_find(const struct leat_cli_streams *streams,
+                                              const char *file, const char *name,
+                                              struct leat_error *err) {
+    char names[256];
+
+    if (!name && streams->n_specs == 1)
+        return streams->specs[0];
+    for (size_t i = 0; name && i < streams->n_specs; i++)
+        if (strcmp(streams->specs[i]->name, name) == 0)
+            return streams->specs[i];
+    list_names(streams, names, sizeof(names));
+    if (streams->n_specs == 0)
+        leat_error_set(err, -ENOENT, "there are no streams; expected some under \"streams:\"");
+    else if (name)
+        leat_error_set(err, -ENOENT, "there is no stream \"%.64s\"; there are: %s", name, names);
+    else
+        leat_error_set(err, -EINVAL, "%zu streams; name one behind the file: %s", streams->n_specs,
+                       names);
+    leat_error_locate(err, file, 0, 0);
+    return NULL;
+}
+
+bool leat_cli_is_stream_file(const char *operand) {
+    const char *point = strrchr(operand, '.');
+    struct stat status;
+
+    if (strchr(operand, '/') || (point && strcmp(point, ".yaml") == 0) ||
+        (point && strcmp(point, ".yml") == 0))
+        return true;
+    return stat(operand, &status) == 0 && !S_ISDIR(status.st_mode);
+}
+
+/* ---- stages ---- */
+
+/* "pad[2]": "pad", 2. "pad": 1. */
+static size_t split_ordinal(const char *after, uint64_t *ret_ordinal) {
+    size_t n = strcspn(after, "[");
+    char *end = NULL;
+
+    *ret_ordinal = 1;
+    if (after[n] == '[')
+        *ret_ordinal = strtoull(after + n + 1, &end, 10);
+    if (end && strcmp(end, "]") != 0)
+        *ret_ordinal = 0;
+    return n;
+}
+
+static int unknown_stage(const struct leat_spec *spec, const char *after, struct leat_error *err) {
+    const char *names[LEAT_SPEC_MAX_STAGES + 1];
+    const char *nearest;
+    size_t n = 0;
+
+    names[n++] = "source";
+    for (size_t i = 0; i < spec->n_stages; i++)
+        names[n++] = spec->stages[i].kind;
+    nearest = leat_nearest(after, names, n);
+    leat_error_set(err, -EINVAL, "--after: the stream %s has no stage \"%.64s\"%s%s%s", spec->name,
+                   after, nearest ? "; did you mean \"" : "; give its name, name[2], or its index",
+                   nearest ? nearest : "", nearest ? "\"?" : "");
+    return LEAT_CLI_USAGE;
+}
+
+int leat_cli_find_stage(const struct leat_spec *spec, const char *after, int *ret_stage,
+                        struct leat_error *err) {
+    uint64_t ordinal, n_seen = 0;
+    size_t n = split_ordinal(after, &ordinal);
+    char *end = NULL;
+    unsigned long index = strtoul(after, &end, 10);
+
+    *ret_stage = -1;
+    if (strcmp(after, "source") == 0)
+        return LEAT_CLI_OK;
+    for (size_t i = 0; i < spec->n_stages; i++) {
+        const char *kind = spec->stages[i].kind;
+
+        if (strlen(kind) != n || memcmp(kind, after, n) != 0 || ++n_seen != ordinal)
+            continue;
+        *ret_stage = (int)i;
+        return LEAT_CLI_OK;
+    }
+    if (after[0] < '0' || after[0] > '9' || *end || index >= spec->n_stages)
+        return unknown_stage(spec, after, err);
+    *ret_stage = (int)index;
+    return LEAT_CLI_OK;
+}

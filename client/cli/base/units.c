@@ -1,0 +1,53 @@
+/* units.c: see units.h. */
+#include "client/cli/base/units.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *leat_cli_count(uint64_t value, char buffer[LEAT_CLI_UNIT_MAX]) {
+    char digits[24];
+    int n = snprintf(digits, sizeof(digits), "%" PRIu64, value);
+    char *out = buffer;
+
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            *out++ = ',';
+        *out++ = digits[i];
+    }
+    *out = '\0';
+    return buffer;
+}
+
+const char *leat_cli_bytes(uint64_t n_bytes, char buffer[LEAT_CLI_UNIT_MAX]) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)n_bytes;
+    size_t unit = 0;
+
+    while (value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+        value /= 1024;
+        unit++;
+    }
+    (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+    return buffer;
+}
+
+const char *leat_cli_duration(uint64_t ns, char buffer[LEAT_CLI_UNIT_MAX]) {
+    uint64_t s = ns / 1000000000U;
+
+    if (ns < 1000)
+        (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "%" PRIu64 " ns", ns);
+    else if (ns < 1000000)
+        (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "%.1f us", (double)ns / 1e3);
+    else if (ns < 1000000000)
+        (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "%.1f ms", (double)ns / 1e6);
+    else if (s < 120)
+        (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "%.2f s", (double)ns / 1e9);
+    else if (s < 7200)
+        (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "%" PRIu64 " min %02" PRIu64 " s", s / 60,
+                       s % 60);
+    else
+        (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, "%" PRIu64 " h %02" PRIu64 " min", s / 3600,
+                       s / 60 % 60);
+    return buffer;
+}

@@ -1,0 +1,291 @@
+/* daemon.c: the daemon as who asks reaches it: sockets and rights, how it is, its unit. */
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/cli/base/control.h"
+#include "client/cli/base/units.h"
+#include "client/cli/doctor/doctor.h"
+#include "client/leat.h"
+#include "client/transport/address.h"
+
+#define SHOW                                                                                       \
+    "systemctl show leatd.service --no-pager --property=LoadState,ActiveState,Result,NRestarts,"   \
+    "NeedDaemonReload 2>/dev/null"
+
+/* ---- sockets ---- */
+
+static void tell_socket(struct leat_doctor *doctor, const char *name, const char *path,
+                        const char *what) {
+    const struct passwd *user;
+    const struct group *group;
+    struct stat status;
+
+    if (stat(path, &status) < 0) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, "sockets", name, "%s: %s", path, what);
+        return;
+    }
+    user = getpwuid(status.st_uid);
+    group = getgrgid(status.st_gid);
+    leat_doctor_add(doctor, LEAT_DOCTOR_OK, "sockets", name, "%s: %s; mode %04o, %s:%s", path, what,
+                    (unsigned)status.st_mode & 07777U, user ? user->pw_name : "?",
+                    group ? group->gr_name : "?");
+}
+
+/* The address' own messages tell what is to be done. */
+static bool try_socket(struct leat_doctor *doctor, const char *name, int type, const char *what) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    struct sockaddr_un place;
+    int fd = -1;
+
+    if (leat_address_connect(NULL, name, type, LEAT_CLI_CONTROL_TIMEOUT_MS, &fd, &place, &err) <
+        0) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, "sockets", name, "%s", err.message);
+        leat_doctor_mend(doctor, "%s",
+                         err.code == -EACCES
+                             ? "the group that is named, then log in again"
+                             : "systemctl start leatd.socket leatd-copy.socket "
+                               "leatd-control.socket, or leatd --config FILE; or set LEAT_SOCKET "
+                               "to the folder where its sockets are");
+        return false;
+    }
+    tell_socket(doctor, name, place.sun_path, what);
+    (void)close(fd);
+    return true;
+}
+
+static void ask_status(struct leat_doctor *doctor) {
+    Leat__Empty empty = LEAT__EMPTY__INIT;
+    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+    struct leat_error err = LEAT_ERROR_INIT;
+    int status;
+
+    request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATUS;
+    request.status = &empty;
+    doctor->reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_STATUS,
+                                     LEAT_CLI_CONTROL_TIMEOUT_MS, &status, &err);
+    if (doctor->reply) {
+        doctor->status = doctor->reply->status;
+        return;
+    }
+    leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, "sockets", "right to look", "%s", err.message);
+    leat_doctor_mend(doctor, "%s",
+                     err.code == -EACCES ? "usermod -aG leat-clients USER, then log in again"
+                                         : "journalctl -u leatd: is it stuck, or overloaded?");
+}
+
+void leat_doctor_sockets(struct leat_doctor *doctor) {
+    bool is_there = try_socket(doctor, LEAT_SOCKET_CONTROL, SOCK_STREAM, "leatctl may connect");
+
+    if (!is_there)
+        return;
+    ask_status(doctor); /* before this process connects as a trainer would, and is counted as one */
+    (void)try_socket(doctor, LEAT_SOCKET_TRAINER, SOCK_SEQPACKET, "trainers may connect");
+    (void)try_socket(doctor, LEAT_SOCKET_COPY, SOCK_STREAM, "trainers that copy may connect");
+}
+
+/* ---- groups ---- */
+
+static bool is_active(gid_t gid) {
+    gid_t groups[256];
+    int n = getgroups((int)(sizeof(groups) / sizeof(*groups)), groups);
+
+    for (int i = 0; i < n; i++)
+        if (groups[i] == gid)
+            return true;
+    return getegid() == gid;
+}
+
+static bool is_listed(const struct group *group, const char *user) {
+    for (char **member = group->gr_mem; member && *member; member++)
+        if (strcmp(*member, user) == 0)
+            return true;
+    return false;
+}
+
+static void look_at_group(struct leat_doctor *doctor, const char *name, const char *what) {
+    const struct passwd *entry = getpwuid(geteuid());
+    char user[64] = "?";
+    const struct group *group = getgrnam(name);
+
+    if (entry)
+        (void)snprintf(user, sizeof(user), "%s", entry->pw_name);
+    if (!group) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "rights", name,
+                        "there is no such group; leat's package makes it");
+    } else if (is_active(group->gr_gid) || geteuid() == 0) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, "rights", name, "%s may %s", user, what);
+    } else if (is_listed(group, user)) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "rights", name,
+                        "%s has become a member, but not in this session", user);
+        leat_doctor_mend(doctor, "log in again, or `newgrp %s`", name);
+    } else {
+        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "rights", name,
+                        "%s is no member, and may not %s, but as the daemon's own user", user,
+                        what);
+        leat_doctor_mend(doctor, "if it should: usermod -aG %s %s, then log in again", name, user);
+    }
+}
+
+void leat_doctor_groups(struct leat_doctor *doctor) {
+    look_at_group(doctor, "leat-clients", "pull batches and look at the daemon");
+    look_at_group(doctor, "leat-admin", "change things (drain, reload, kick, trace, log-level)");
+}
+
+/* ---- the daemon ---- */
+
+static void look_at_version(struct leat_doctor *doctor) {
+    const char *own = leat_version();
+    bool is_same = strcmp(doctor->status->version, own) == 0;
+
+    leat_doctor_add(doctor, is_same ? LEAT_DOCTOR_OK : LEAT_DOCTOR_WARN, "daemon", "version",
+                    is_same ? "%s, as this leatctl" : "%s, and this leatctl is %s",
+                    doctor->status->version, own);
+    if (!is_same)
+        leat_doctor_mend(doctor, "upgrade both; then `systemctl restart leatd`: trainers go on");
+}
+
+static void look_at_state(struct leat_doctor *doctor) {
+    const Leat__StatusReply *status = doctor->status;
+    char up[LEAT_CLI_UNIT_MAX];
+
+    leat_doctor_add(
+        doctor, status->is_draining || status->n_stalled ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK,
+        "daemon", "state", "process %u, up for %s, %u streams, %u trainers, %" PRIu64 " refused%s",
+        status->pid, leat_cli_duration(status->uptime_ns, up), status->n_streams,
+        status->n_sessions, status->n_refused,
+        status->is_draining ? "; it is draining"
+        : status->n_stalled ? "; tasks stall"
+                            : "");
+    if (status->is_draining)
+        leat_doctor_mend(doctor, "an operator asked it to stop; start the next one");
+    else if (status->n_stalled)
+        leat_doctor_mend(doctor, "`leatctl streams` tells which stream stalls: a disk, a FIFO or a "
+                                 "program that does not answer");
+}
+
+static void look_at_memory(struct leat_doctor *doctor) {
+    const Leat__StatusReply *status = doctor->status;
+    char used[LEAT_CLI_UNIT_MAX], limit[LEAT_CLI_UNIT_MAX];
+    uint64_t n_used = status->memory_used_bytes, n_limit = status->memory_limit_bytes;
+
+    if (n_limit == 0) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, "daemon", "memory", "%s, without a memory_limit",
+                        leat_cli_bytes(status->rss_bytes, used));
+        return;
+    }
+    leat_doctor_add(doctor, n_used > n_limit / 10 * 9 ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, "daemon",
+                    "memory", "%s of memory_limit %s", leat_cli_bytes(n_used, used),
+                    leat_cli_bytes(n_limit, limit));
+    if (n_used > n_limit / 10 * 9)
+        leat_doctor_mend(doctor, "a larger memory_limit, fewer streams, or smaller block_bytes");
+}
+
+/* "Max open files  16384  16384  files" in /proc/PID/limits: 0: not seen. */
+static uint64_t files_of(uint32_t pid) {
+    char path[64], line[256];
+    uint64_t n = 0;
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "/proc/%u/limits", pid);
+    file = fopen(path, "re");
+    while (file && n == 0 && fgets(line, sizeof(line), file))
+        if (strncmp(line, "Max open files", 14) == 0)
+            n = strtoull(line + 14, NULL, 10);
+    if (file)
+        (void)fclose(file);
+    return n;
+}
+
+static void look_at_files(struct leat_doctor *doctor) {
+    uint64_t n_most = files_of(doctor->status->pid);
+    uint32_t n = doctor->status->n_fds;
+
+    if (n_most == 0) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "daemon", "open files", "%u; of how many", n);
+        return;
+    }
+    leat_doctor_add(doctor, n > n_most / 5 * 4 ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, "daemon",
+                    "open files", "%u of %" PRIu64, n, n_most);
+    if (n > n_most / 5 * 4)
+        leat_doctor_mend(doctor, "LimitNOFILE=%" PRIu64 " in `systemctl edit leatd`", 4 * n_most);
+}
+
+void leat_doctor_daemon(struct leat_doctor *doctor) {
+    if (!doctor->status) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "daemon", "state", "none answers");
+        return;
+    }
+    look_at_version(doctor);
+    look_at_state(doctor);
+    look_at_memory(doctor);
+    look_at_files(doctor);
+}
+
+/* ---- its unit ---- */
+
+struct unit {
+    char load[32], active[32], result[32], restarts[32], reload[32];
+};
+
+static void take_property(struct unit *unit, char *line) {
+    const struct {
+        const char *key;
+        char *value;
+    } properties[] = {{"LoadState=", unit->load},
+                      {"ActiveState=", unit->active},
+                      {"Result=", unit->result},
+                      {"NRestarts=", unit->restarts},
+                      {"NeedDaemonReload=", unit->reload}};
+
+    line[strcspn(line, "\n")] = '\0';
+    for (size_t i = 0; i < sizeof(properties) / sizeof(*properties); i++)
+        if (strncmp(line, properties[i].key, strlen(properties[i].key)) == 0)
+            (void)snprintf(properties[i].value, 32, "%.31s", line + strlen(properties[i].key));
+}
+
+static bool read_unit(struct unit *ret_unit) {
+    FILE *pipe = access("/run/systemd/system", F_OK) == 0 ? popen(SHOW, "re") : NULL;
+    char line[256];
+
+    *ret_unit = (struct unit){.load = ""};
+    while (pipe && fgets(line, sizeof(line), pipe))
+        take_property(ret_unit, line);
+    return pipe && pclose(pipe) == 0 && ret_unit->active[0];
+}
+
+void leat_doctor_unit(struct leat_doctor *doctor) {
+    struct unit unit;
+    bool has_failed, is_odd;
+
+    if (!read_unit(&unit)) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "systemd", "leatd.service",
+                        "systemd does not run here, or does not answer");
+        return;
+    }
+    if (strcmp(unit.load, "loaded") != 0) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "systemd", "leatd.service",
+                        "%s: the daemon is started otherwise", unit.load);
+        return;
+    }
+    has_failed = strcmp(unit.active, "failed") == 0 ||
+                 (strcmp(unit.active, "activating") == 0 && strcmp(unit.result, "success") != 0);
+    is_odd = strcmp(unit.reload, "yes") == 0 || strtoul(unit.restarts, NULL, 10) > 0;
+    leat_doctor_add(doctor,
+                    has_failed ? LEAT_DOCTOR_FAIL
+                    : is_odd   ? LEAT_DOCTOR_WARN
+                               : LEAT_DOCTOR_OK,
+                    "systemd", "leatd.service", "%s, %s restarts by itself%s", unit.active,
+                    unit.restarts, strcmp(unit.reload, "yes") == 0 ? "; its file has changed" : "");
+    if (strcmp(unit.reload, "yes") == 0)
+        leat_doctor_mend(doctor, "systemctl daemon-reload && systemctl restart leatd");
+    else if (has_failed || is_odd)
+        leat_doctor_mend(doctor, "journalctl -u leatd tells why");
+}

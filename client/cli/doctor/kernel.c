@@ -1,0 +1,151 @@
+/* kernel.c: what the kernel grants to the daemon, which its unit or container may deny to it
+ * alone; and the limits of who asks. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "client/cli/base/units.h"
+#include "client/cli/doctor/doctor.h"
+#include "pipeline/io/kernel.h"
+
+#define AREA          "kernel"
+#define LEAST_MAJOR   5
+#define LEAST_MINOR   6 /* openat2 */
+#define LEAST_FILES   1024
+#define LITTLE_MEMORY (UINT64_C(512) << 20)
+#define FORBIDDEN_MEND                                                                             \
+    "a seccomp filter (of a container, of a unit) forbids it, or Linux is older than %s"
+
+static void kernel_version(struct leat_doctor *doctor) {
+    unsigned major = 0, minor = 0;
+    struct utsname name;
+    bool is_new;
+
+    if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2)
+        return;
+    is_new = major > LEAST_MAJOR || (major == LEAST_MAJOR && minor >= LEAST_MINOR);
+    leat_doctor_add(doctor, is_new ? LEAT_DOCTOR_OK : LEAT_DOCTOR_FAIL, AREA, "version",
+                    "Linux %.64s", name.release);
+    if (!is_new)
+        leat_doctor_mend(doctor, "leat needs Linux %d.%d or newer", LEAST_MAJOR, LEAST_MINOR);
+}
+
+/* As the daemon has tried it. -1: it did not say. */
+static int ask_daemon(const struct leat_doctor *doctor, const char *name) {
+    for (size_t i = 0; doctor->status && i < doctor->status->n_kernel_needs; i++)
+        if (strcmp(doctor->status->kernel_needs[i]->name, name) == 0)
+            return (int)doctor->status->kernel_needs[i]->error;
+    return -1;
+}
+
+static void look_at_need(struct leat_doctor *doctor, const struct leat_kernel_need *need) {
+    int told = ask_daemon(doctor, need->name), code = told >= 0 ? told : need->try();
+    const char *whose = told >= 0 ? "the daemon" : "leatctl (no daemon has told its own)";
+
+    if (code == 0) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "%s: %s has it", need->what,
+                        whose);
+    } else if (need->instead) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, AREA, need->name, "it is denied to %s (%s): %s",
+                        whose, strerror(code), need->instead);
+    } else {
+        leat_doctor_add(doctor, LEAT_DOCTOR_FAIL, AREA, need->name, "%s: %s does not have it: %s",
+                        need->what, whose, strerror(code));
+        leat_doctor_mend(doctor, FORBIDDEN_MEND, need->since);
+    }
+}
+
+void leat_doctor_kernel(struct leat_doctor *doctor) {
+    kernel_version(doctor);
+    for (const struct leat_kernel_need *need = leat_kernel_needs; need->name; need++)
+        look_at_need(doctor, need);
+}
+
+/* ---- limits ---- */
+
+static void files_limit(struct leat_doctor *doctor) {
+    char most[LEAT_CLI_UNIT_MAX], now[LEAT_CLI_UNIT_MAX];
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    leat_doctor_add(doctor, limit.rlim_max < LEAST_FILES ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK,
+                    "limits", "open files", "%s, %s at most", leat_cli_count(limit.rlim_cur, now),
+                    leat_cli_count(limit.rlim_max, most));
+    if (limit.rlim_max < LEAST_FILES)
+        leat_doctor_mend(doctor,
+                         "`ulimit -Hn %d` or more, or nofile in /etc/security/limits.conf: a "
+                         "daemon needs some for each trainer and file",
+                         4 * LEAST_FILES);
+}
+
+static void address_limit(struct leat_doctor *doctor) {
+    char bytes[LEAT_CLI_UNIT_MAX];
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_AS, &limit) < 0)
+        return;
+    if (limit.rlim_cur == RLIM_INFINITY) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, "limits", "address space", "unlimited");
+        return;
+    }
+    leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "limits", "address space", "%s",
+                    leat_cli_bytes(limit.rlim_cur, bytes));
+    leat_doctor_mend(doctor, "`ulimit -v unlimited`: trainers map the memory of all their batches");
+}
+
+static void locked_limit(struct leat_doctor *doctor) {
+    char bytes[LEAT_CLI_UNIT_MAX] = "unlimited";
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0)
+        return;
+    if (limit.rlim_cur != RLIM_INFINITY)
+        (void)leat_cli_bytes(limit.rlim_cur, bytes);
+    leat_doctor_add(doctor, LEAT_DOCTOR_OK, "limits", "locked memory",
+                    "%s; leat locks none, pinning batches for a GPU may need it", bytes);
+}
+
+/* "MemAvailable:   123 kB" */
+static bool read_memory(const char *key, uint64_t *ret_bytes) {
+    FILE *file = fopen("/proc/meminfo", "re");
+    char line[128];
+    size_t n = strlen(key);
+    bool is_there = false;
+
+    while (file && !is_there && fgets(line, sizeof(line), file))
+        if (strncmp(line, key, n) == 0 && line[n] == ':') {
+            *ret_bytes = strtoull(line + n + 1, NULL, 10) * 1024;
+            is_there = true;
+        }
+    if (file)
+        (void)fclose(file);
+    return is_there;
+}
+
+static void memory(struct leat_doctor *doctor) {
+    char free_text[LEAT_CLI_UNIT_MAX], all_text[LEAT_CLI_UNIT_MAX];
+    uint64_t n_free, n_all;
+
+    if (!read_memory("MemAvailable", &n_free) || !read_memory("MemTotal", &n_all)) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "limits", "memory", "/proc/meminfo");
+        return;
+    }
+    leat_doctor_add(doctor, n_free < LITTLE_MEMORY ? LEAT_DOCTOR_WARN : LEAT_DOCTOR_OK, "limits",
+                    "memory", "%s of %s are free", leat_cli_bytes(n_free, free_text),
+                    leat_cli_bytes(n_all, all_text));
+    if (n_free < LITTLE_MEMORY)
+        leat_doctor_mend(doctor, "end something, or set memory_limit in leatd.yaml, so that leat "
+                                 "refuses streams before the kernel ends processes");
+}
+
+void leat_doctor_limits(struct leat_doctor *doctor) {
+    files_limit(doctor);
+    address_limit(doctor);
+    locked_limit(doctor);
+    memory(doctor);
+}

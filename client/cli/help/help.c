@@ -1,0 +1,214 @@
+/* help.c: see help.h, and `leatctl help`. */
+#include "client/cli/help/help.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/cli/base/colour.h"
+#include "client/cli/base/members.h"
+#include "client/cli/base/terminal.h"
+#include "client/cli/commands.h"
+#include "pipeline/spec/arg_json.h"
+
+static const struct leat_cli_command *find_name(const char *name) {
+    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++)
+        if (strcmp(command->name, name) == 0)
+            return command;
+    return NULL;
+}
+
+const struct leat_cli_command *leat_cli_find_command(const char *const *words, size_t n_words,
+                                                     int *ret_n_words) {
+    char name[64];
+    const struct leat_cli_command *command = NULL;
+
+    *ret_n_words = 2;
+    if (n_words > 1 &&
+        (size_t)snprintf(name, sizeof(name), "%s %s", words[0], words[1]) < sizeof(name))
+        command = find_name(name);
+    if (command || n_words == 0)
+        return command;
+    *ret_n_words = 1;
+    return find_name(words[0]);
+}
+
+bool leat_cli_is_in_group(const struct leat_cli_command *command, const char *word) {
+    size_t n = strlen(word);
+
+    return n > 0 && strncmp(command->name, word, n) == 0 && command->name[n] == ' ';
+}
+
+static const struct {
+    const char *name;
+    const char *summary; /* of one whose commands all have two words; NULL: each has a line */
+} groups[] = {
+    [LEAT_CLI_GROUP_DATA] = {"data", NULL},
+    [LEAT_CLI_GROUP_RUN] = {"run", NULL},
+    [LEAT_CLI_GROUP_DAEMON] = {"daemon", NULL},
+    [LEAT_CLI_GROUP_CACHES] = {"caches", "what streams keep for the next time"},
+    [LEAT_CLI_GROUP_TOKENIZERS] = {"tokenizers", "texts to token ids, and back"},
+    [LEAT_CLI_GROUP_LEATCTL] = {"leatctl", NULL},
+};
+
+/* "cache        warm, prepare, ...", and the summary below. */
+static void add_two_words(struct leat_text *text, unsigned group, const char *on, const char *off) {
+    const struct leat_cli_command *command = leat_cli_commands;
+    const char *separator = "";
+
+    while (command->group != group)
+        command++;
+    leat_text_add(text, "%-11s%s%-12.*s%s ", groups[group].name, on,
+                  (int)strcspn(command->name, " "), command->name, off);
+    for (; command->name && command->group == group; command++, separator = ", ")
+        leat_text_add(text, "%s%s", separator, strchr(command->name, ' ') + 1);
+    leat_text_add(text, ": %s\n", groups[group].summary);
+}
+
+static void add_group(struct leat_text *text, unsigned group, const char *on, const char *off) {
+    const char *name = groups[group].name;
+
+    leat_text_add(text, "\n");
+    if (groups[group].summary) {
+        add_two_words(text, group, on, off);
+        return;
+    }
+    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++) {
+        if (command->group != group)
+            continue;
+        leat_text_add(text, "%-11s%s%-12s%s %s\n", name, on, command->name, off, command->summary);
+        name = "";
+    }
+}
+
+static void add_all(struct leat_text *text, bool is_coloured) {
+    const char *on = leat_cli_colour(is_coloured, LEAT_CLI_BOLD);
+    const char *off = leat_cli_colour(is_coloured, LEAT_CLI_PLAIN);
+
+    leat_text_add(
+        text,
+        "leat feeds training: a daemon, leatd, reads data sets and hands ready batches to "
+        "all trainers\nof a machine. leatctl tries out streams of a file, and asks and "
+        "steers the daemon.\n\n%susage:%s leatctl [--socket DIR] [--json] COMMAND "
+        "[ARGUMENT...]\n",
+        on, off);
+    for (unsigned group = 0; group < LEAT_CLI_N_GROUPS; group++)
+        add_group(text, group, on, off);
+    leat_text_add(text, "\n`leatctl COMMAND --help` and leatctl-COMMAND(1) tell more.\n");
+}
+
+void leat_cli_help_all(FILE *file) {
+    struct leat_text text = {.data = NULL};
+
+    add_all(&text, leat_cli_terminal_has_colour(file));
+    leat_cli_print_to(&text, file);
+}
+
+bool leat_cli_help_group(const char *word, FILE *file) {
+    struct leat_text text = {.data = NULL};
+
+    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++)
+        if (leat_cli_is_in_group(command, word))
+            leat_text_add(&text, "%s  leatctl %-12s  %s\n", text.n_bytes ? "" : "usage:\n",
+                          command->name, command->summary);
+    if (!text.data)
+        return false;
+    leat_text_add(&text, "\nleatctl %s COMMAND --help tells more.\n", word);
+    leat_cli_print_to(&text, file);
+    return true;
+}
+
+/* ---- JSON ---- */
+
+static const char *const kind_names[] = {
+    [LEAT_CLI_FLAG] = "flag",     [LEAT_CLI_NUMBER] = "number", [LEAT_CLI_STRING] = "text",
+    [LEAT_CLI_CHOICE] = "choice", [LEAT_CLI_LIST] = "list",
+};
+
+static void add_option(struct leat_text *text, const struct leat_cli_option *option) {
+    leat_text_add(text, "{\"name\": \"%s\", \"kind\": \"%s\"", option->name,
+                  kind_names[option->kind]);
+    if (option->letter)
+        leat_text_add(text, ", \"letter\": \"%c\"", option->letter);
+    leat_arg_json_text(text, "value", option->value);
+    if (option->kind == LEAT_CLI_NUMBER)
+        leat_text_add(text, ", \"min\": %" PRIu64 ", \"max\": %" PRIu64, option->min, option->max);
+    for (size_t i = 0; option->choices && option->choices[i]; i++)
+        leat_text_add(text, "%s\"%s\"", i ? ", " : ", \"choices\": [", option->choices[i]);
+    leat_text_add(text, option->choices ? "]" : "");
+    leat_arg_json_text(text, "help", option->help);
+    leat_text_add(text, "}");
+}
+
+static void add_command(struct leat_text *text, const struct leat_cli_command *command) {
+    leat_text_add(text, "{\"name\": \"%s\"", command->name);
+    leat_arg_json_text(text, "summary", command->summary);
+    leat_arg_json_text(text, "description", command->description);
+    leat_arg_json_text(text, "operand", command->operand);
+    leat_arg_json_text(text, "more", command->more);
+    leat_arg_json_text(text, "examples", command->examples);
+    leat_text_add(text, ", \"options\": [");
+    for (const struct leat_cli_option *option = command->options; option->name; option++) {
+        add_option(text, option);
+        leat_text_add(text, ",\n  ");
+    }
+    for (const struct leat_cli_option *option = leat_cli_global_options; option->name; option++) {
+        if (!leat_cli_has_option(command, option))
+            continue;
+        add_option(text, option);
+        leat_text_add(text, option[1].name ? ",\n  " : "");
+    }
+    leat_text_add(text, "]}");
+}
+
+void leat_cli_help_json(struct leat_text *text) {
+    leat_text_add(text, "{\"version\": \"" LEAT_VERSION "\", \"commands\": [");
+    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++) {
+        leat_text_add(text, command == leat_cli_commands ? "\n" : ",\n");
+        add_command(text, command);
+    }
+    leat_text_add(text, "],\n\"exits\": [");
+    for (const struct leat_cli_exit *exit = leat_cli_exits; exit->text; exit++)
+        leat_text_add(text, "%s{\"status\": %d, \"text\": \"%s\"}",
+                      exit == leat_cli_exits ? "" : ", ", exit->status, exit->text);
+    leat_text_add(text, "]}\n");
+}
+
+/* ---- the command ---- */
+
+static int help_of(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    const char *words[2] = {arguments->operand, arguments->n_more ? arguments->more[0] : NULL};
+    struct leat_text text = {.data = NULL};
+    const struct leat_cli_command *command;
+    int n_words;
+
+    command = leat_cli_find_command(words, words[1] ? 2 : 1, &n_words);
+    if (!command && leat_cli_help_group(words[0], stdout))
+        return LEAT_CLI_OK;
+    if (!command) {
+        leat_error_set(err, -ENOENT, "there is no command \"%.64s\"; `leatctl help` lists them",
+                       words[0]);
+        return LEAT_CLI_USAGE;
+    }
+    if (arguments->json) {
+        add_command(&text, command);
+        leat_text_add(&text, "\n");
+    } else {
+        leat_cli_help(command, leat_cli_terminal_has_colour(stdout), &text);
+    }
+    leat_cli_print(&text);
+    return LEAT_CLI_OK;
+}
+
+int leat_cli_help_command(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct leat_text text = {.data = NULL};
+
+    if (arguments->operand)
+        return help_of(arguments, err);
+    if (arguments->json)
+        leat_cli_help_json(&text);
+    else
+        add_all(&text, leat_cli_terminal_has_colour(stdout));
+    leat_cli_print(&text);
+    return LEAT_CLI_OK;
+}

@@ -1,0 +1,183 @@
+/* stats.c: `leatctl stats`: the counters of streams, once or as a subscription tells them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/base/control.h"
+#include "client/cli/base/interrupt.h"
+#include "client/cli/base/members.h"
+#include "client/cli/base/profile.h"
+#include "client/cli/base/subscription.h"
+#include "client/cli/commands.h"
+#include "client/cli/stats/history.h"
+#include "client/cli/stats/tuner_report.h"
+#include "pipeline/spec/bind.h"
+
+#define INTERVAL_S  2
+#define SINCE_MAX_S 1000000
+
+static const struct leat_cli_member stats_members[] = {
+    MEMBER(Leat__StreamStats, name, MEMBER_TEXT, NULL),
+    MEMBER(Leat__StreamStats, n_batches, MEMBER_U64, "batches"),
+    MEMBER(Leat__StreamStats, n_rows, MEMBER_U64, "rows"),
+    MEMBER(Leat__StreamStats, n_elements, MEMBER_U64, "tokens"),
+    MEMBER(Leat__StreamStats, n_source_bytes, MEMBER_BYTES, "read"),
+    MEMBER(Leat__StreamStats, n_source_records, MEMBER_U64, "records"),
+    MEMBER(Leat__StreamStats, n_bad_records, MEMBER_U64, "bad records"),
+    MEMBER(Leat__StreamStats, n_slots, MEMBER_U32, "slots"),
+    MEMBER(Leat__StreamStats, n_slots_free, MEMBER_U32, "slots free"),
+    MEMBER(Leat__StreamStats, n_jobs, MEMBER_U32, "jobs out"),
+    MEMBER(Leat__StreamStats, n_blocks, MEMBER_U32, "blocks"),
+    MEMBER(Leat__StreamStats, n_waits, MEMBER_U64, "trainer waits"),
+    MEMBER(Leat__StreamStats, wait_ns, MEMBER_NS, "waited"),
+    MEMBER(Leat__StreamStats, trainer_ns, MEMBER_NS, "trainers served"),
+    MEMBER(Leat__StreamStats, lifetime_ns, MEMBER_NS, "running"),
+    MEMBER(Leat__StreamStats, no_slot_ns, MEMBER_NS, "no slot free"),
+    MEMBER(Leat__StreamStats, last_error, MEMBER_TEXT, "last error"),
+    MEMBERS_END,
+};
+
+static const struct leat_cli_member pool_members[] = {
+    MEMBER(Leat__PoolStats, name, MEMBER_TEXT, "memory"),
+    MEMBER(Leat__PoolStats, n_allocations, MEMBER_U64, "asked"),
+    MEMBER(Leat__PoolStats, n_hits, MEMBER_U64, "hits"),
+    MEMBER(Leat__PoolStats, n_misses, MEMBER_U64, "misses"),
+    MEMBER(Leat__PoolStats, current_bytes, MEMBER_BYTES, "now"),
+    MEMBER(Leat__PoolStats, peak_bytes, MEMBER_BYTES, "most"),
+    MEMBERS_END,
+};
+
+static void add_stats(struct leat_text *text, const Leat__StreamStats *stats, bool as_json) {
+    if (!as_json) {
+        leat_text_add_shown(text, stats->name);
+        leat_text_add(text, "\n");
+        leat_cli_members_list(text, stats_members, stats);
+        leat_cli_profile_text(text, stats);
+        leat_cli_tuner_text(text, stats);
+        if (stats->n_pools > 0)
+            leat_cli_members_table(text, pool_members, (const void *const *)stats->pools,
+                                   stats->n_pools);
+        return;
+    }
+    leat_cli_members_json(text, stats_members, stats);
+    leat_text_add(text, ", ");
+    leat_cli_profile_json(text, stats);
+    leat_text_add(text, ", ");
+    leat_cli_tuner_json(text, stats);
+    leat_text_add(text, ", \"pools\": [");
+    for (size_t i = 0; i < stats->n_pools; i++) {
+        leat_text_add(text, i ? ", " : "");
+        leat_cli_members_json(text, pool_members, stats->pools[i]);
+        leat_text_add(text, "}");
+    }
+    leat_text_add(text, "]}");
+}
+
+static void add_all(struct leat_text *text, const Leat__StatsReply *stats, bool as_json) {
+    leat_text_add(text, as_json ? "[" : "");
+    for (size_t i = 0; i < stats->n_streams; i++) {
+        if (as_json && i > 0)
+            leat_text_add(text, ", ");
+        add_stats(text, stats->streams[i], as_json);
+    }
+    leat_text_add(text, as_json ? "]\n" : "");
+}
+
+static int show_once(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    Leat__StatsRequest stats = LEAT__STATS_REQUEST__INIT;
+    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+    struct leat_text text = {.data = NULL};
+    Leat__ControlReply *reply;
+    int status;
+
+    if (arguments->operand)
+        stats.stream = (char *)(uintptr_t)arguments->operand;
+    request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATS;
+    request.stats = &stats;
+    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_STATS,
+                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, err);
+    if (!reply)
+        return status;
+    add_all(&text, reply->stats, arguments->json);
+    leat_cli_print(&text);
+    leat__control_reply__free_unpacked(reply, NULL);
+    return LEAT_CLI_OK;
+}
+
+/* ---- again and again ---- */
+
+/* On a terminal each takes the place of the one before. */
+static void show_update(const struct leat_cli_arguments *arguments, const Leat__Update *update) {
+    struct leat_text text = {.data = NULL};
+
+    if (!arguments->json && isatty(STDOUT_FILENO))
+        leat_text_add(&text, "\033[H\033[2J");
+    add_all(&text, update->stats, arguments->json);
+    if (!arguments->json && !isatty(STDOUT_FILENO))
+        leat_text_add(&text, "\n");
+    leat_cli_print(&text);
+    (void)fflush(stdout);
+}
+
+static int watch(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    uint64_t n_left = arguments->updates.is_given ? arguments->updates.value : UINT64_MAX;
+    uint32_t interval_s =
+        arguments->interval.is_given ? (uint32_t)arguments->interval.value : INTERVAL_S;
+    struct leat_cli_subscription subscription;
+    int status =
+        leat_cli_subscription_begin(&subscription, arguments->operand, interval_s * 1000, err);
+
+    if (status != LEAT_CLI_OK)
+        return status;
+    leat_cli_interrupt_watch();
+    for (; n_left > 0 && status == LEAT_CLI_OK; n_left--) {
+        Leat__ControlReply *reply = leat_cli_subscription_next(&subscription, &status, err);
+
+        if (reply)
+            show_update(arguments, reply->update);
+        if (reply)
+            leat__control_reply__free_unpacked(reply, NULL);
+    }
+    leat_cli_subscription_end(&subscription);
+    return status;
+}
+
+/* "90", "90s", "10m", "6h". */
+static int read_since(const char *text, uint64_t *ret_seconds, struct leat_error *err) {
+    size_t n = strspn(text, "0123456789");
+    uint64_t unit = text[n] == 'h' ? 3600 : text[n] == 'm' ? 60 : 1;
+    bool has_unit = text[n] != '\0' && strchr("smh", text[n]) != NULL;
+    int64_t number;
+
+    if (n > 0 && text[n + has_unit] == '\0' && leat_parse_int(text, n, &number) == 0 &&
+        number > 0 && number <= SINCE_MAX_S) {
+        *ret_seconds = (uint64_t)number * unit;
+        return 0;
+    }
+    return leat_error_set(err, -EINVAL,
+                          "leatctl stats: --since: \"%.32s\" is not so long ago as 60, 90s, 10m "
+                          "or 6h",
+                          text);
+}
+
+static int check(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    if (arguments->watch && arguments->since)
+        leat_error_set(err, -EINVAL, "leatctl stats: --watch, --since: give one of them");
+    else if (!arguments->watch && (arguments->interval.is_given || arguments->updates.is_given))
+        leat_error_set(err, -EINVAL, "leatctl stats: --interval and --updates are of --watch");
+    return err->code ? LEAT_CLI_USAGE : LEAT_CLI_OK;
+}
+
+int leat_cli_stats(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    uint64_t seconds = 0;
+
+    if (check(arguments, err) != LEAT_CLI_OK)
+        return LEAT_CLI_USAGE;
+    if (!arguments->since)
+        return arguments->watch ? watch(arguments, err) : show_once(arguments, err);
+    return read_since(arguments->since, &seconds, err) == 0
+               ? leat_cli_history(arguments, seconds, err)
+               : LEAT_CLI_USAGE;
+}

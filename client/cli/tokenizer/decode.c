@@ -1,0 +1,171 @@
+/* decode.c: `leatctl tokenizer decode`: a line of token ids in, the text that they stand
+ * for out. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/base/error_json.h"
+#include "client/cli/base/json_request.h"
+#include "client/cli/base/line_input.h"
+#include "client/cli/commands.h"
+#include "pipeline/tokenizer/tokenizer.h"
+
+struct decoder {
+    const struct leat_cli_arguments *arguments;
+    struct leat_tokenizer *tokenizer;
+    struct leat_json *json;
+    struct leat_cli_lines lines;
+    int32_t *ids; /* of one line */
+    size_t n_ids, capacity;
+    bool skips_special;
+    struct leat_text out;
+};
+
+static int add_id(struct decoder *self, int32_t id, struct leat_error *err) {
+    if (self->n_ids == self->capacity) {
+        size_t capacity = self->capacity ? 2 * self->capacity : 1024;
+        int32_t *ids = reallocarray(self->ids, capacity, sizeof(*ids));
+
+        if (!ids)
+            return leat_error_oom(err);
+        self->ids = ids;
+        self->capacity = capacity;
+    }
+    self->ids[self->n_ids++] = id;
+    return 0;
+}
+
+/* ---- ids separated by blanks */
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static int bad_id(const char *line, const char *word, const char *end, struct leat_error *err) {
+    int n = 0;
+
+    while (word + n < end && n < 32 && !is_blank(word[n]))
+        n++;
+    leat_error_set(err, -EINVAL, "\"%.*s\" is no token id: a whole number in 0..%d", n, word,
+                   INT32_MAX);
+    err->column = (uint32_t)(word - line) + 1;
+    return -EINVAL;
+}
+
+static int read_ids(struct decoder *self, const char *line, size_t n, struct leat_error *err) {
+    const char *at = line, *end = line + n;
+    int r = 0;
+
+    while (r == 0) {
+        const char *word;
+        int64_t id = 0;
+
+        while (at < end && is_blank(*at))
+            at++;
+        if (at == end)
+            return 0;
+        word = at;
+        while (at < end && *at >= '0' && *at <= '9' && id <= INT32_MAX)
+            id = 10 * id + (*at++ - '0');
+        if (at == word || id > INT32_MAX || (at < end && !is_blank(*at)))
+            return bad_id(line, word, end, err);
+        r = add_id(self, (int32_t)id, err);
+    }
+    return r;
+}
+
+/* ---- JSON */
+
+static int read_array(struct decoder *self, struct leat_json_node array, struct leat_error *err) {
+    struct leat_json_iterator iterator;
+    struct leat_json_node item;
+    size_t index = 0;
+    int r = 0;
+
+    leat_json_iterate(array, &iterator);
+    for (; r == 0 && leat_json_next(&iterator, &item); index++) {
+        if (leat_json_kind(item) == LEAT_JSON_INT && leat_json_int(item) >= 0 &&
+            leat_json_int(item) <= INT32_MAX)
+            r = add_id(self, (int32_t)leat_json_int(item), err);
+        else
+            r = leat_error_set(err, -EINVAL, "it is no token id: a whole number in 0..%d",
+                               INT32_MAX);
+    }
+    if (r < 0)
+        leat_error_prefix(err, "ids[%zu]", index - 1);
+    return r;
+}
+
+static int read_request(struct decoder *self, const char *line, size_t n, struct leat_error *err) {
+    struct leat_json_node object, ids;
+    int r = leat_cli_request_parse(self->json, line, n, &object, err);
+
+    if (r == 0)
+        r = leat_cli_request_required(object, "ids", LEAT_JSON_ARRAY, &ids, err);
+    if (r == 0)
+        r = leat_cli_request_bool(object, "skip_special", &self->skips_special, err);
+    return r < 0 ? r : read_array(self, ids, err);
+}
+
+/* ---- lines */
+
+static int print(struct decoder *self, const char *text, size_t n, struct leat_error *err) {
+    struct leat_text *out = &self->out;
+
+    out->n_bytes = 0;
+    if (self->arguments->jsonl || self->arguments->json) {
+        leat_text_add(out, "{\"t\": ");
+        leat_text_add_json(out, text, n);
+        leat_text_add(out, "}\n");
+    } else {
+        leat_text_add_bytes(out, text, n);
+        leat_text_add_bytes(out, "\n", 1);
+    }
+    if (out->failed)
+        return leat_error_oom(err);
+    if (fwrite(out->data, 1, out->n_bytes, stdout) != out->n_bytes)
+        return leat_error_set(err, -errno, "writing the output: %s", strerror(errno));
+    return 0;
+}
+
+static int answer(struct decoder *self, const char *line, size_t n_line, struct leat_error *err) {
+    char *text = NULL;
+    size_t n_text;
+    int r;
+
+    self->n_ids = 0;
+    self->skips_special = self->arguments->skip_special;
+    r = self->arguments->jsonl ? read_request(self, line, n_line, err)
+                               : read_ids(self, line, n_line, err);
+    if (r == 0)
+        r = leat_tokenizer_decode(self->tokenizer, self->ids, self->n_ids, self->skips_special,
+                                  &text, &n_text, err);
+    if (r < 0) {
+        leat_cli_lines_locate(&self->lines, err);
+        return r;
+    }
+    r = print(self, text, n_text, err);
+    free(text);
+    return r;
+}
+
+int leat_cli_tokenizer_decode(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct decoder self = {.arguments = arguments, .lines = {.fd = STDIN_FILENO}};
+    const char *line;
+    size_t n_line;
+    int r;
+
+    r = leat_tokenizer_open(arguments->operand, NULL, &self.tokenizer, err);
+    if (r == 0 && leat_json_new(1 << 16, &self.json) < 0)
+        r = leat_error_oom(err);
+    while (r == 0 && (r = leat_cli_lines_next(&self.lines, &line, &n_line, err)) > 0)
+        r = answer(&self, line, n_line, err);
+    leat_tokenizer_free(self.tokenizer);
+    leat_json_free(self.json);
+    leat_cli_lines_deinit(&self.lines);
+    free(self.ids);
+    free(self.out.data);
+    return r < 0 ? leat_cli_error_status(err) : LEAT_CLI_OK;
+}

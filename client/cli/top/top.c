@@ -1,0 +1,271 @@
+/* top.c: `leatctl top`: the daemon as it works, on a terminal, or as lines for programs. One loop
+ * waits for keys, signals and the daemon; whatever comes changes the model or the view, and the
+ * picture is drawn anew. A daemon that goes away is looked for again. */
+#include <errno.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/cli/base/colour.h"
+#include "client/cli/base/interrupt.h"
+#include "client/cli/base/members.h"
+#include "client/cli/base/terminal.h"
+#include "client/cli/commands.h"
+#include "client/cli/top/screen.h"
+#include "client/cli/top/source.h"
+#include "client/cli/top/view.h"
+
+#define INTERVAL_S    1
+#define PLAIN_COLUMNS 132 /* of what is printed to no terminal */
+#define AWAY_MS       1000
+
+struct top {
+    struct leat_top_source source;
+    struct leat_top_look now, before;
+    struct leat_top_model model;
+    struct leat_top_view view;
+    struct leat_screen screen;
+    unsigned key_state;
+    bool is_away, has_ended;
+    int status;
+    char notice[LEAT_ERROR_PRINT_MAX + 64];
+};
+
+static const Leat__TrainersReply *trainers_of(const struct leat_top_look *look) {
+    return look->trainers ? look->trainers->trainers : NULL;
+}
+
+/* The next look takes the place of the one before. */
+static int advance(struct top *top, struct leat_top_look look, struct leat_error *err) {
+    leat_top_model_deinit(&top->model);
+    leat_top_look_deinit(&top->before);
+    top->before = top->now;
+    top->now = look;
+    if (leat_top_model_init(&top->model, look.update->update,
+                            top->before.update ? top->before.update->update : NULL,
+                            trainers_of(&top->now), trainers_of(&top->before)) < 0)
+        return leat_error_oom(err);
+    return 0;
+}
+
+/* An exit status. */
+static int look(struct top *top, struct leat_error *err) {
+    struct leat_top_look next;
+    int status = leat_top_source_take(&top->source, &next, err);
+
+    if (status != LEAT_CLI_OK)
+        return status;
+    return advance(top, next, err) < 0 ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
+}
+
+static uint32_t interval_ms(const struct leat_cli_arguments *arguments) {
+    return 1000 * (uint32_t)(arguments->interval.is_given ? arguments->interval.value : INTERVAL_S);
+}
+
+/* ---- for programs ---- */
+
+static void print_picture(struct top *top) {
+    struct leat_top_picture picture;
+
+    leat_top_view_draw(&top->view, &top->model, &picture);
+    for (size_t i = 0; i < picture.n_lines; i++) {
+        struct leat_text *line = &picture.lines[i];
+
+        while (line->n_bytes > 0 && line->data[line->n_bytes - 1] == ' ')
+            line->n_bytes--;
+        printf("%.*s\n", (int)line->n_bytes, line->data ? line->data : "");
+    }
+    leat_top_picture_deinit(&picture);
+}
+
+static void print_model(struct top *top, bool as_json) {
+    struct leat_text text = {.data = NULL};
+
+    if (!as_json) {
+        print_picture(top);
+    } else {
+        leat_top_model_json(&top->model, &text);
+        leat_cli_print(&text);
+    }
+    (void)fflush(stdout);
+}
+
+static void pause_ms(uint32_t ms) {
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+
+    (void)nanosleep(&time, NULL);
+}
+
+static size_t plain_columns(void) {
+    struct winsize size = {.ws_col = 0};
+
+    if (leat_cli_terminal_is(stdout) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+        return size.ws_col;
+    return PLAIN_COLUMNS;
+}
+
+/* A line of JSON, or a picture, for each two looks. */
+static int print(struct top *top, const struct leat_cli_arguments *arguments,
+                 struct leat_error *err) {
+    bool is_endless = arguments->json && !arguments->once;
+    int status = leat_top_source_open(&top->source, interval_ms(arguments), err);
+
+    top->view.is_whole = true;
+    top->view.has_colour = leat_cli_terminal_has_colour(stdout);
+    top->view.n_columns = plain_columns();
+    leat_cli_interrupt_watch();
+    while (status == LEAT_CLI_OK && !leat_cli_interrupt_seen()) {
+        status = look(top, err);
+        if (status == LEAT_CLI_OK && top->before.update)
+            print_model(top, arguments->json);
+        if (status == LEAT_CLI_OK && top->before.update && !is_endless)
+            return status;
+        if (status == LEAT_CLI_OK && leat_top_source_fd(&top->source) < 0)
+            pause_ms(interval_ms(arguments));
+    }
+    return leat_cli_interrupt_seen() ? LEAT_CLI_INTERRUPTED : status;
+}
+
+/* ---- for people ---- */
+
+static void draw(struct top *top) {
+    struct leat_top_picture picture;
+
+    top->view.n_rows = top->screen.n_rows;
+    top->view.n_columns = top->screen.n_columns;
+    top->view.notice = top->is_away ? top->notice : NULL;
+    leat_top_view_draw(&top->view, &top->model, &picture);
+    leat_screen_show(&top->screen, picture.lines, picture.n_lines);
+    leat_top_picture_deinit(&picture);
+}
+
+/* What was there stays to be seen, with a line that says so. */
+static void go_away(struct top *top, const struct leat_error *err) {
+    char line[LEAT_ERROR_PRINT_MAX];
+
+    (void)leat_error_print(err, line, sizeof(line));
+    (void)snprintf(top->notice, sizeof(top->notice), "looking for the daemon: %s", line);
+    leat_top_source_close(&top->source);
+    top->is_away = true;
+}
+
+static void come_back(struct top *top) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    uint32_t ms = top->source.interval_ms;
+
+    if (leat_top_source_open(&top->source, ms, &err) != LEAT_CLI_OK) {
+        go_away(top, &err);
+        top->source.interval_ms = ms;
+        return;
+    }
+    top->is_away = false;
+}
+
+static void take_look(struct top *top) {
+    struct leat_error err = LEAT_ERROR_INIT;
+    uint32_t ms = top->source.interval_ms;
+
+    if (look(top, &err) == LEAT_CLI_OK)
+        return;
+    go_away(top, &err);
+    top->source.interval_ms = ms;
+}
+
+static void take_signal(struct top *top, int number) {
+    if (number == SIGWINCH) {
+        leat_screen_resize(&top->screen);
+    } else if (number == SIGTSTP) {
+        leat_screen_stop(&top->screen);
+    } else {
+        top->has_ended = true;
+        top->status = LEAT_CLI_INTERRUPTED;
+    }
+}
+
+static void take_keys(struct top *top) {
+    unsigned char bytes[64];
+    ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
+
+    if (n <= 0)
+        top->has_ended = true; /* the terminal has gone */
+    for (ssize_t i = 0; i < n; i++) {
+        enum leat_top_key key = leat_top_key_take(&top->key_state, bytes[i]);
+
+        if (key == LEAT_TOP_KEY_QUIT)
+            top->has_ended = true;
+        else if (key == LEAT_TOP_KEY_STOP)
+            leat_screen_stop(&top->screen);
+        else if (key == LEAT_TOP_KEY_REDRAW)
+            leat_screen_resize(&top->screen);
+        else
+            leat_top_view_take(&top->view, &top->model, key);
+    }
+}
+
+static int patience_ms(const struct top *top) {
+    if (top->is_away)
+        return AWAY_MS;
+    return leat_top_source_fd(&top->source) < 0 ? (int)top->source.interval_ms : -1;
+}
+
+static void step(struct top *top) {
+    struct pollfd items[] = {
+        {.fd = top->screen.signals, .events = POLLIN},
+        {.fd = STDIN_FILENO, .events = POLLIN},
+        {.fd = leat_top_source_fd(&top->source), .events = POLLIN},
+    };
+    int n = poll(items, 3, patience_ms(top)), number;
+
+    if (items[0].revents)
+        while ((number = leat_screen_signal(&top->screen)) != 0)
+            take_signal(top, number);
+    if (items[1].revents && !top->has_ended)
+        take_keys(top);
+    if (n == 0 && top->is_away)
+        come_back(top);
+    else if (!top->has_ended && (items[2].revents || (n == 0 && !top->is_away)))
+        take_look(top);
+}
+
+static int show(struct top *top, const struct leat_cli_arguments *arguments,
+                struct leat_error *err) {
+    int status = leat_top_source_open(&top->source, interval_ms(arguments), err);
+
+    if (status == LEAT_CLI_OK)
+        status = look(top, err); /* what is refused is told before the screen is taken */
+    if (status != LEAT_CLI_OK)
+        return status;
+    top->view.has_colour = leat_cli_terminal_has_colour(stdout);
+    if (leat_screen_open(&top->screen, err) < 0)
+        status = LEAT_CLI_FAILURE;
+    for (; status == LEAT_CLI_OK && !top->has_ended; step(top))
+        draw(top);
+    leat_screen_close(&top->screen);
+    return status == LEAT_CLI_OK ? top->status : status;
+}
+
+int leat_cli_top(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+    struct top *top = calloc(1, sizeof(*top));
+    bool is_plain = arguments->once || arguments->json || !leat_cli_terminal_has_screen();
+    int status;
+
+    if (!top) {
+        leat_error_oom(err);
+        return LEAT_CLI_FAILURE;
+    }
+    (void)setlocale(LC_CTYPE, ""); /* which characters of names the terminal can show */
+    top->screen.signals = -1;
+    status = is_plain ? print(top, arguments, err) : show(top, arguments, err);
+    leat_top_source_close(&top->source);
+    leat_top_model_deinit(&top->model);
+    leat_top_look_deinit(&top->now);
+    leat_top_look_deinit(&top->before);
+    free(top);
+    return status;
+}
