@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/base/arguments.h"
+#include "client/cli/base/daemon/private_daemon.h"
 #include "client/cli/base/error_json.h"
-#include "client/cli/base/private_daemon.h"
 #include "client/cli/base/stream_file.h"
-#include "client/cli/commands.h"
 #include "pipeline/plan/plan.h"
 
 struct check {
@@ -80,7 +80,7 @@ static void print_result(struct check *check) {
     free(check->text.data);
 }
 
-int leat_cli_check(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int check_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct check check = {.file = arguments->operand, .as_json = arguments->json};
     struct leat_error file_error = LEAT_ERROR_INIT;
     struct leat_cli_streams streams;
@@ -96,3 +96,16 @@ int leat_cli_check(const struct leat_cli_arguments *arguments, struct leat_error
     print_result(&check);
     return check.n_wrong ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
 }
+
+const struct leat_cli_command leat_cli_check_command = {
+    .name = "check",
+    .group = LEAT_CLI_GROUP_DATA,
+    .summary = "say everything that is wrong with a file",
+    .description = "Checks every stream, with the files that it names, and the daemon's settings. "
+                   "Exit status 1\n"
+                   "(never 3) if anything is wrong.",
+    .operand = "FILE",
+    .examples = "  leatctl check /etc/leat/leatd.yaml\n",
+    .options = leat_cli_no_options,
+    .run = check_main,
+};

@@ -7,9 +7,9 @@
 
 #include "client/cli/base/error_json.h"
 #include "client/cli/base/interrupt.h"
+#include "client/cli/base/options.h"
 #include "client/cli/base/progress.h"
 #include "client/cli/base/stream_file.h"
-#include "client/cli/commands.h"
 #include "pipeline/inspect/describe.h"
 
 struct kind {
@@ -186,7 +186,7 @@ static bool is_yaml(const char *file) {
     return ends_with(file, n, ".yaml") || ends_with(file, n, ".yml");
 }
 
-int leat_cli_describe(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int describe_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     const struct kind *kind = kind_of(arguments->operand);
     const struct leat_spec *spec = NULL;
     struct leat_cli_streams streams;
@@ -203,3 +203,44 @@ int leat_cli_describe(const struct leat_cli_arguments *arguments, struct leat_er
     leat_cli_streams_deinit(&streams);
     return status;
 }
+
+static const struct leat_cli_option describe_options[] = {
+    {.name = "records",
+     .letter = 'n',
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(records),
+     .value = "N",
+     .min = 1,
+     .max = UINT64_MAX,
+     .help = "only the first N records (default: all)"},
+    {.name = "after",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(after),
+     .value = "STAGE",
+     .help = "with what there is after that stage, as for `head` (default: the last)"},
+    LEAT_CLI_OPTION_NO_PROGRESS,
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_describe_command = {
+    .name = "describe",
+    .group = LEAT_CLI_GROUP_DATA,
+    .summary = "show what the columns of a stream hold, and how many tokens",
+    .description =
+        "Of FILE's stream, after its per-record stages, or of a FILE of data (.csv, .tsv, .jsonl, "
+        ".ndjson, .arrow,\n.feather, .txt, .md, compressed or not): types, empty values, "
+        "lengths, mean and standard\ndeviation (of all records, not of a sample) of numbers, "
+        "and a histogram of the tokens "
+        "that "
+        "`tokenize` makes. What --json prints is what\n`normalize: {stats: FILE}` reads. Reads "
+        "all of "
+        "the data, in memory that does not grow with it; bad records\nare counted and passed "
+        "over.",
+    .operand = "FILE",
+    .more = "[STREAM]",
+    .examples = "  leatctl describe titanic.yaml\n"
+                "  leatctl describe train.jsonl.zst -n 100000\n"
+                "  leatctl describe titanic.yaml --json > titanic.stats.json\n",
+    .options = describe_options,
+    .run = describe_main,
+};

@@ -1,12 +1,12 @@
 /* drain.c: `leatctl drain`: trainers leave for the next daemon, then this one stops. */
 #include <stdio.h>
 
-#include "client/cli/base/control.h"
-#include "client/cli/commands.h"
+#include "client/cli/base/daemon/control.h"
+#include "client/cli/base/options.h"
 
 #define DRAIN_TIMEOUT_S 30
 
-int leat_cli_drain(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int drain_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__DrainRequest drain = LEAT__DRAIN_REQUEST__INIT;
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     Leat__ControlReply *reply;
@@ -24,3 +24,23 @@ int leat_cli_drain(const struct leat_cli_arguments *arguments, struct leat_error
     leat__control_reply__free_unpacked(reply, NULL);
     return LEAT_CLI_OK;
 }
+
+static const struct leat_cli_option drain_options[] = {
+    {.name = "timeout",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(timeout),
+     .value = "S",
+     .max = 86400,
+     .help = "seconds after which the daemon stops all the same (default 30)"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_drain_command = {
+    .name = "drain",
+    .group = LEAT_CLI_GROUP_DAEMON,
+    .summary = "let trainers leave for the next daemon, then stop this one",
+    .examples = "  leatctl drain --timeout 60\n",
+    .asks_daemon = true,
+    .options = drain_options,
+    .run = drain_main,
+};

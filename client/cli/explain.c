@@ -7,10 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/error_json.h"
+#include "client/cli/base/options.h"
 #include "client/cli/base/stream_file.h"
-#include "client/cli/commands.h"
 #include "pipeline/inspect/explain.h"
 #include "pipeline/inspect/measure.h"
 #include "pipeline/io/state_folder.h"
@@ -152,6 +152,50 @@ static int explain_stream(const struct leat_cli_arguments *arguments, struct lea
     return LEAT_CLI_OK;
 }
 
-int leat_cli_explain(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int explain_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     return arguments->is_file ? explain_file(arguments, err) : explain_stream(arguments, err);
 }
+
+static const char *const drawings[] = {"text", "json", "dot", "svg", NULL};
+static const struct leat_cli_option explain_options[] = {
+    LEAT_CLI_OPTION_WORKERS,
+    {.name = "format",
+     .kind = LEAT_CLI_CHOICE,
+     .offset = LEAT_CLI_AT(drawing),
+     .value = "F",
+     .choices = drawings,
+     .help = "what is printed: dot is for graphviz, svg a picture"},
+    LEAT_CLI_OPTION_NO_FUSE,
+    {.name = "measure",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(measure),
+     .is_of_file = true,
+     .help = "try the stream even if it has an `exec`, which starts its programs"},
+    {.name = "no-measure",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(no_measure),
+     .is_of_file = true,
+     .help = "read no data but its head, and predict no times"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_explain_command = {
+    .name = "explain",
+    .group = LEAT_CLI_GROUP_DATA,
+    .summary = "show the plan of a stream: schema, fused stages, memory, time",
+    .description =
+        "Of a FILE's stream, or of a STREAM that the running daemon knows: what runs where and "
+        "why, what flows\nbetween, the tensors of a batch, memory. Of a FILE's stream the times, "
+        "too: its first 4 MiB are tried\nfor 0.3 s at most, on one thread (not if they come "
+        "through a FIFO, and not if programs would be started).\nThey are a prediction, for an "
+        "idle machine, files in its memory, and a trainer that takes batches at once.",
+    .operand = "FILE|STREAM",
+    .more = "[STREAM]",
+    .examples = "  leatctl explain titanic.yaml train\n"
+                "  leatctl explain titanic.yaml --format svg > titanic.svg\n"
+                "  leatctl explain titanic.yaml --format dot | dot -Tpdf > titanic.pdf\n"
+                "  leatctl explain titanic\n",
+    .asks_daemon = true,
+    .options = explain_options,
+    .run = explain_main,
+};

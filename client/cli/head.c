@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "client/cli/base/error_json.h"
+#include "client/cli/base/options.h"
 #include "client/cli/base/stream_file.h"
-#include "client/cli/commands.h"
 #include "pipeline/inspect/head.h"
 
 #define DEFAULT_RECORDS 3
@@ -101,7 +101,7 @@ static int head(const struct leat_spec *spec, const struct leat_cli_arguments *a
     return r < 0 ? leat_cli_error_status(err) : LEAT_CLI_OK;
 }
 
-int leat_cli_head(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int head_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_cli_streams streams;
     const struct leat_spec *spec = NULL;
     int status;
@@ -112,3 +112,35 @@ int leat_cli_head(const struct leat_cli_arguments *arguments, struct leat_error 
     leat_cli_streams_deinit(&streams);
     return status;
 }
+
+static const struct leat_cli_option head_options[] = {
+    {.name = "records",
+     .letter = 'n',
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(records),
+     .value = "N",
+     .min = 1,
+     .max = 1000000,
+     .help = "how many records (default 3)"},
+    {.name = "after",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(after),
+     .value = "STAGE",
+     .help = "`source`, a stage's name, `pad[2]` for the second of that name, or its index from 0 "
+             "(default: the last)"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_head_command = {
+    .name = "head",
+    .group = LEAT_CLI_GROUP_DATA,
+    .summary = "print the first records as they are after a stage",
+    .description = "Runs the source and the per-record stages in this process. Stages that order "
+                   "or batch change\nno record: behind them records are as before them.",
+    .operand = "FILE",
+    .more = "[STREAM]",
+    .examples = "  leatctl head titanic.yaml -n 3 --after tokenize\n"
+                "  leatctl head titanic.yaml --after source --json\n",
+    .options = head_options,
+    .run = head_main,
+};

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/members.h"
-#include "client/cli/commands.h"
+#include "client/cli/base/options.h"
 #include "pipeline/spec/bind.h"
 
 static int take_number(const char *text, const char *what, int64_t max, uint64_t *ret_number,
@@ -59,7 +59,7 @@ static void add_kicked(struct leat_text *text, const Leat__KickReply *kick, bool
     leat_text_add(text, as_json ? "]}\n" : "");
 }
 
-int leat_cli_kick(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int kick_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__KickRequest kick = LEAT__KICK_REQUEST__INIT;
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     struct leat_text text = {.data = NULL};
@@ -79,3 +79,45 @@ int leat_cli_kick(const struct leat_cli_arguments *arguments, struct leat_error 
     leat__control_reply__free_unpacked(reply, NULL);
     return LEAT_CLI_OK;
 }
+
+static const struct leat_cli_option kick_options[] = {
+    {.name = "pid",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(pid),
+     .value = "N",
+     .min = 1,
+     .max = INT32_MAX,
+     .help = "those of that process"},
+    {.name = "user",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(user),
+     .value = "USER",
+     .help = "those of that user, by name or number"},
+    {.name = "stream",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(stream),
+     .value = "NAME",
+     .help = "those of that stream"},
+    {.name = "reason",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(reason),
+     .value = "TEXT",
+     .help = "for the trainer and the log"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_kick_command = {
+    .name = "kick",
+    .group = LEAT_CLI_GROUP_DAEMON,
+    .summary = "end sessions of trainers",
+    .description =
+        "Of those that fit all that is given. The trainer gets an error that tells the reason, "
+        "and does not come\nback by itself; nothing keeps whoever starts it from starting it "
+        "anew. For operators (admin_groups).",
+    .operand = "[SESSION]",
+    .examples = "  leatctl kick 17 --reason 'the disk is needed'\n"
+                "  leatctl kick --user alice --stream titanic\n",
+    .asks_daemon = true,
+    .options = kick_options,
+    .run = kick_main,
+};

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/members.h"
-#include "client/cli/commands.h"
+#include "client/cli/base/options.h"
 
 static void add_levels(struct leat_text *text, const Leat__LogLevelReply *levels, bool as_json) {
     for (size_t i = 0; i < levels->n_rooms; i++) {
@@ -18,7 +18,7 @@ static void add_levels(struct leat_text *text, const Leat__LogLevelReply *levels
     leat_text_add(text, as_json ? "}\n" : "");
 }
 
-int leat_cli_log_level(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int log_level_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__LogLevelRequest log_level = LEAT__LOG_LEVEL_REQUEST__INIT;
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     struct leat_text text = {.data = NULL};
@@ -40,3 +40,29 @@ int leat_cli_log_level(const struct leat_cli_arguments *arguments, struct leat_e
     leat__control_reply__free_unpacked(reply, NULL);
     return LEAT_CLI_OK;
 }
+
+static const struct leat_cli_option log_level_options[] = {
+    {.name = "room",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(room),
+     .value = "ROOM",
+     .help = "only of that room (default: of all)"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_log_level_command = {
+    .name = "log-level",
+    .group = LEAT_CLI_GROUP_DAEMON,
+    .summary = "show and set what the daemon logs, by room",
+    .description =
+        "LEVEL is error, warning, notice, info or debug: the least important events that are "
+        "logged. It holds until the\ndaemon ends. Rooms: daemon (start, stop, the machine), "
+        "control (what operators asked for), session (trainers\nthat come, go and are refused), "
+        "stream, cache, tuner. For operators (admin_groups).",
+    .operand = "[LEVEL]",
+    .examples = "  leatctl log-level\n"
+                "  leatctl log-level info --room session\n",
+    .asks_daemon = true,
+    .options = log_level_options,
+    .run = log_level_main,
+};

@@ -37,8 +37,8 @@ static int unknown_command(const char *word) {
         return LEAT_CLI_USAGE;
     }
 
-    while (n < MAX_COMMANDS && leat_cli_commands[n].name) {
-        names[n] = leat_cli_commands[n].name;
+    while (n < MAX_COMMANDS && leat_cli_commands[n]) {
+        names[n] = leat_cli_commands[n]->name;
         n++;
     }
     nearest = leat_nearest(word, names, n);
@@ -76,6 +76,7 @@ static int run_command(const struct leat_cli_command *command, int argc, char **
         leat_cli_print(&text);
         return LEAT_CLI_OK;
     }
+    arguments.commands = leat_cli_commands;
     if (status == LEAT_CLI_OK && arguments.socket &&
         setenv("LEAT_SOCKET", arguments.socket, 1) < 0) /* for libleat, too */
         status = leat_error_oom(&err) < 0 ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
@@ -96,8 +97,8 @@ static int run_words(const char *const *words, size_t n_words, int argc, char **
     bool wants_help = n_words > 1 && strcmp(words[1], "--help") == 0;
     int n_name;
 
-    command = leat_cli_find_command(words, n_words, &n_name);
-    if (!command && leat_cli_help_group(words[0], wants_help ? stdout : stderr))
+    command = leat_cli_find_command(leat_cli_commands, words, n_words, &n_name);
+    if (!command && leat_cli_help_group(leat_cli_commands, words[0], wants_help ? stdout : stderr))
         return wants_help ? LEAT_CLI_OK : LEAT_CLI_USAGE;
     if (!command)
         return unknown_command(words[0]);
@@ -112,7 +113,7 @@ int leat_cli_main(int argc, char **argv) {
     char **words = argv + 1 + n_leading;
 
     if (n_leading == n_all) {
-        leat_cli_help_all(stderr);
+        leat_cli_help_all(leat_cli_commands, stderr);
         return LEAT_CLI_USAGE;
     }
     if (strcmp(words[0], "--version") == 0)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/control.h"
-#include "client/cli/commands.h"
+#include "client/cli/base/daemon/control.h"
+#include "client/cli/base/options.h"
 
 /* Tokenizers of all streams in use are loaded, one after the other. */
 #define TIMEOUT_S 600
@@ -80,7 +80,7 @@ static int print_text(struct leat_text *text, struct leat_error *err) {
     return r < 0 ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
 }
 
-int leat_cli_reload(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int reload_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__ReloadRequest reload = LEAT__RELOAD_REQUEST__INIT;
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     struct leat_text text = {.data = NULL};
@@ -102,3 +102,32 @@ int leat_cli_reload(const struct leat_cli_arguments *arguments, struct leat_erro
     leat__control_reply__free_unpacked(reply, NULL);
     return status;
 }
+
+static const struct leat_cli_option reload_options[] = {
+    {.name = "check",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(check),
+     .help = "only say what would happen, or what is wrong"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_reload_command = {
+    .name = "reload",
+    .group = LEAT_CLI_GROUP_DAEMON,
+    .summary = "have the daemon read its configuration anew",
+    .description =
+        "All of it is read and checked before anything is used: if something is wrong, that is "
+        "told with file, line\nand column, the exit status is 3, and all goes on as it was. "
+        "Streams whose batches stay the same (by\ntheir digests, the contents of tokenizers "
+        "included) and their trainers do not notice. Trainers of a stream\nthat is another one "
+        "now "
+        "finish the epoch that they are in as it was and go on with the new one, or, with\nthe "
+        "stream's option `on_reload: tell`, end at once with an error that says so. Those of a "
+        "stream that is\nnot there any more finish their epoch and end. Settings are in force at "
+        "once, but for those that are\ntold to wait for the next start.",
+    .examples = "  leatctl reload --check && leatctl reload\n"
+                "  leatctl reload --json\n",
+    .asks_daemon = true,
+    .options = reload_options,
+    .run = reload_main,
+};

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/base/arguments.h"
 #include "client/cli/base/error_json.h"
 #include "client/cli/base/stream_file.h"
-#include "client/cli/commands.h"
 #include "pipeline/plan/plan.h"
 
 static void add_text(struct leat_text *text, const char *value) {
@@ -189,7 +189,7 @@ static void hide_secrets(const char *name, struct leat_value *value) {
         hide_secrets(value->keys ? value->keys[i].name : NULL, &value->items[i]);
 }
 
-int leat_cli_spec(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int spec_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_text text = {.data = NULL};
     const struct leat_spec *spec = NULL;
     struct leat_spec *shown = NULL;
@@ -219,3 +219,27 @@ int leat_cli_spec(const struct leat_cli_arguments *arguments, struct leat_error 
     free(text.data);
     return LEAT_CLI_OK;
 }
+
+static const struct leat_cli_option spec_options[] = {
+    {.name = "secrets",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(secrets),
+     .help = "with the values of exec's environment, which are hidden else"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_spec_command = {
+    .name = "spec",
+    .group = LEAT_CLI_GROUP_DATA,
+    .summary = "print a stream of a file as JSON",
+    .description = "For programs that read no YAML: name, source and stages (each with its "
+                   "arguments), options. Numbers and\ntruth values are such where the argument "
+                   "is; all else is text. Paths are as they are written, against the\nfolder of "
+                   "FILE. The values of exec's environment, which may be secrets, are null.",
+    .operand = "FILE",
+    .more = "[STREAM]",
+    .examples = "  leatctl spec titanic.yaml\n"
+                "  leatctl spec --secrets titanic.yaml\n",
+    .options = spec_options,
+    .run = spec_main,
+};

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "client/cli/base/error_json.h"
-#include "client/cli/commands.h"
-#include "client/cli/options.h"
+#include "client/cli/base/options.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/spec/arg_json.h"
 
-#define OPTIONS_NAME    "options"
-#define OPTIONS_SUMMARY "options of a stream, beside `source` and `stages`"
+#define REFERENCE_MARKDOWN 2 /* of --format */
+#define OPTIONS_NAME       "options"
+#define OPTIONS_SUMMARY    "options of a stream, beside `source` and `stages`"
 
 static const char *const kind_names[] = {
     [LEAT_STAGE_SOURCE] = "source",
@@ -167,7 +167,7 @@ static void add_entry_json(struct leat_text *text, const struct entry *entry) {
 }
 
 static bool is_markdown(const struct leat_cli_arguments *arguments) {
-    return arguments->reference == LEAT_CLI_REFERENCE_MARKDOWN;
+    return arguments->reference == REFERENCE_MARKDOWN;
 }
 
 static void add_all(struct leat_text *text, const struct entry *entries, size_t n,
@@ -260,7 +260,7 @@ static int add_one(struct leat_text *text, const struct entry *entries, size_t n
     return LEAT_CLI_USAGE;
 }
 
-int leat_cli_stages(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int stages_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_text text = {.data = NULL};
     struct entry *entries = NULL;
     size_t n = list_entries(&entries);
@@ -280,3 +280,26 @@ int leat_cli_stages(const struct leat_cli_arguments *arguments, struct leat_erro
     free(entries);
     return status;
 }
+
+static const char *const references[] = {"text", "json", "markdown", NULL};
+static const struct leat_cli_option stages_options[] = {
+    {.name = "format",
+     .kind = LEAT_CLI_CHOICE,
+     .offset = LEAT_CLI_AT(reference),
+     .value = "F",
+     .choices = references,
+     .help = "what is printed: markdown is the reference page"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_stages_command = {
+    .name = "stages",
+    .group = LEAT_CLI_GROUP_DATA,
+    .summary = "reference of sources, stages and stream options",
+    .operand = "[STAGE]",
+    .examples = "  leatctl stages\n"
+                "  leatctl stages shuffle\n"
+                "  leatctl stages --format markdown > stages.md\n",
+    .options = stages_options,
+    .run = stages_main,
+};

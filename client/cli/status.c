@@ -1,7 +1,7 @@
 /* status.c: `leatctl status`: the daemon's own figures, for people and as JSON from one table. */
-#include "client/cli/base/control.h"
+#include "client/cli/base/arguments.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/members.h"
-#include "client/cli/commands.h"
 
 static const struct leat_cli_member status_members[] = {
     MEMBER(Leat__StatusReply, version, MEMBER_TEXT, "version"),
@@ -34,7 +34,7 @@ static const struct leat_cli_member status_members[] = {
     MEMBERS_END,
 };
 
-int leat_cli_status(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int status_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__Empty empty = LEAT__EMPTY__INIT;
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     struct leat_text text = {.data = NULL};
@@ -58,3 +58,14 @@ int leat_cli_status(const struct leat_cli_arguments *arguments, struct leat_erro
     leat__control_reply__free_unpacked(reply, NULL);
     return LEAT_CLI_OK;
 }
+
+const struct leat_cli_command leat_cli_status_command = {
+    .name = "status",
+    .group = LEAT_CLI_GROUP_DAEMON,
+    .summary = "show how the daemon is",
+    .examples = "  leatctl status\n"
+                "  leatctl status --json\n",
+    .asks_daemon = true,
+    .options = leat_cli_no_options,
+    .run = status_main,
+};

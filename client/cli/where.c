@@ -6,47 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/error_json.h"
+#include "client/cli/base/options.h"
 #include "client/cli/base/stream_file.h"
-#include "client/cli/commands.h"
-#include "client/cli/options.h"
 #include "pipeline/inspect/places.h"
-
-const struct leat_cli_option leat_cli_where_options[] = {
-    {.name = "epoch",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(epoch),
-     .value = "E",
-     .max = UINT64_MAX,
-     .help = "from 0 (default 0)"},
-    {.name = "step",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(step),
-     .value = "S",
-     .max = UINT64_MAX,
-     .help = "from 0, over all ranks"},
-    {.name = "row",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(row),
-     .value = "R",
-     .max = UINT32_MAX,
-     .help = "that row of the batch alone, from 0"},
-    {.name = "seed",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(seed),
-     .value = "N",
-     .max = UINT64_MAX,
-     .help = "that its trainer gave in place of the stream's own"},
-    {.name = "world-size",
-     .kind = LEAT_CLI_NUMBER,
-     .offset = LEAT_CLI_AT(world_size),
-     .value = "W",
-     .min = 1,
-     .max = 1048576,
-     .help = "for a step that `uneven: pad` adds (default 1)"},
-    LEAT_CLI_OPTION_END,
-};
 
 /* ---- printing ---- */
 
@@ -190,10 +154,64 @@ static int where_of_stream(const struct leat_cli_arguments *arguments, struct le
     return status;
 }
 
-int leat_cli_where(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int where_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     if (!arguments->step.is_given) {
         leat_error_set(err, -EINVAL, "leatctl where: which step? --epoch E --step S");
         return LEAT_CLI_USAGE;
     }
     return arguments->is_file ? where_of_file(arguments, err) : where_of_stream(arguments, err);
 }
+
+static const struct leat_cli_option where_options[] = {
+    {.name = "epoch",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(epoch),
+     .value = "E",
+     .max = UINT64_MAX,
+     .help = "from 0 (default 0)"},
+    {.name = "step",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(step),
+     .value = "S",
+     .max = UINT64_MAX,
+     .help = "from 0, over all ranks"},
+    {.name = "row",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(row),
+     .value = "R",
+     .max = UINT32_MAX,
+     .help = "that row of the batch alone, from 0"},
+    {.name = "seed",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(seed),
+     .value = "N",
+     .max = UINT64_MAX,
+     .help = "that its trainer gave in place of the stream's own"},
+    {.name = "world-size",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(world_size),
+     .value = "W",
+     .min = 1,
+     .max = 1048576,
+     .help = "for a step that `uneven: pad` adds (default 1)"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_where_command = {
+    .name = "where",
+    .group = LEAT_CLI_GROUP_DATA,
+    .summary = "show where the records of a batch come from",
+    .description =
+        "Prints for every row of a batch, and every part of packed ones, the number of the record "
+        "(from 0, as\nskip_records takes it), its bytes in the file's text, and file:line. The "
+        "order is computed again in this\nprocess, which reads the data with the rights of who "
+        "asks; of a STREAM of the daemon the spec comes from\nthere. Nothing is written, no cache "
+        "either.",
+    .operand = "FILE|STREAM",
+    .more = "[STREAM]",
+    .examples = "  leatctl where titanic --epoch 3 --step 17\n"
+                "  leatctl where titanic.yaml --step 17 --row 5 --json\n",
+    .asks_daemon = true,
+    .options = where_options,
+    .run = where_main,
+};

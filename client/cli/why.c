@@ -2,10 +2,10 @@
  */
 #include <stdio.h>
 
-#include "client/cli/base/control.h"
-#include "client/cli/commands.h"
+#include "client/cli/base/daemon/control.h"
+#include "client/cli/base/options.h"
 
-int leat_cli_why(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int why_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__WhyRequest why = LEAT__WHY_REQUEST__INIT;
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
     Leat__ControlReply *reply;
@@ -23,3 +23,39 @@ int leat_cli_why(const struct leat_cli_arguments *arguments, struct leat_error *
     leat__control_reply__free_unpacked(reply, NULL);
     return status;
 }
+
+static const struct leat_cli_option why_options[] = {
+    {.name = "seconds",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(seconds),
+     .value = "S",
+     .min = 1,
+     .max = 30,
+     .help = "how long to look back (default 10)"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_why_command = {
+    .name = "why",
+    .group = LEAT_CLI_GROUP_DAEMON,
+    .summary = "tell what bounds a stream, and what it would gain",
+    .description =
+        "Of a STREAM that the running daemon feeds: whether its trainers, a stage, the disk, "
+        "memory_limit, the\nnumber of workers, the order, or others on the machine bound its "
+        "rate; which trainer is slow (its\nrank, client, process and host) and which ones wait, "
+        "and "
+        "for what; how much of the time each part was\nbusy; and between how many times as many "
+        "batches there would be with one more worker, one more\nprocessor, a cache, files in "
+        "memory, or a trainer that takes no time.\n\nThe daemon looks at its counters once a "
+        "second; what is "
+        "told is of the last S seconds, or of the time\nsince the stream's first trainer came. "
+        "Gains are those of a model: each part was busy for so long for each\nbatch, and the one "
+        "that is busiest bounds. What was not measured is not told: of a FIFO there are no\nfiles "
+        "in memory, and a cache that could not be tried has no gain.",
+    .operand = "STREAM",
+    .examples = "  leatctl why titanic\n"
+                "  leatctl why titanic --seconds 30 --json | jq .gains.worker.low\n",
+    .asks_daemon = true,
+    .options = why_options,
+    .run = why_main,
+};

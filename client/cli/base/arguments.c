@@ -25,6 +25,8 @@ const struct leat_cli_option leat_cli_global_options[] = {
     LEAT_CLI_OPTION_END,
 };
 
+const struct leat_cli_option leat_cli_no_options[] = {LEAT_CLI_OPTION_END};
+
 struct parser {
     const struct leat_cli_command *command;
     struct leat_cli_arguments *arguments;

@@ -29,10 +29,13 @@ struct leat_cli_strings {
 
 #define LEAT_CLI_MORE_MAX 256
 
+struct leat_cli_command;
+
 struct leat_cli_arguments {
-    const char *operand; /* FILE, STREAM, NAME; NULL: not given */
-    bool is_file;        /* of an operand FILE|STREAM: it is a FILE */
-    const char *stream;  /* of FILE [STREAM], or --stream; NULL: not given */
+    const struct leat_cli_command *const *commands; /* all that there are; ends with NULL */
+    const char *operand;                            /* FILE, STREAM, NAME; NULL: not given */
+    bool is_file;                                   /* of an operand FILE|STREAM: it is a FILE */
+    const char *stream; /* of FILE [STREAM], or --stream; NULL: not given */
     const char *after;
     struct leat_cli_number epochs, batches, workers, rank, world_size, seed, window, records,
         timeout, seconds, reconnect, epoch, step, row;
@@ -109,6 +112,7 @@ struct leat_cli_command {
     int (*run)(const struct leat_cli_arguments *arguments, struct leat_error *err);
 };
 
+extern const struct leat_cli_option leat_cli_no_options[]; /* of a command without */
 /* Options of every command; --socket only of those that ask the daemon. */
 extern const struct leat_cli_option leat_cli_global_options[];
 bool leat_cli_has_option(const struct leat_cli_command *command,

@@ -1,5 +1,5 @@
 /* bench.c: `leatctl bench`: what is run, in which order, and what is said of it. */
-#include "client/cli/bench/bench.h"
+#include "client/cli/bench/case.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 
 #include "client/cli/base/error_json.h"
 #include "client/cli/base/interrupt.h"
+#include "client/cli/base/options.h"
 #include "client/cli/base/progress.h"
 #include "client/cli/base/stream_file.h"
 #include "client/cli/bench/check.h"
@@ -16,7 +17,6 @@
 #include "client/cli/bench/json.h"
 #include "client/cli/bench/run.h"
 #include "client/cli/bench/table.h"
-#include "client/cli/commands.h"
 #include "pipeline/io/opener.h"
 
 #define DEFAULT_SECONDS 3
@@ -342,7 +342,7 @@ static int compare_saved(const struct leat_cli_arguments *arguments, struct leat
     return r < 0 ? leat_cli_error_status(err) : LEAT_CLI_OK;
 }
 
-int leat_cli_bench(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int bench_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_bench *bench;
     int status;
 
@@ -358,3 +358,104 @@ int leat_cli_bench(const struct leat_cli_arguments *arguments, struct leat_error
     free(bench);
     return status;
 }
+
+static const struct leat_cli_option bench_options[] = {
+    {.name = "vary",
+     .kind = LEAT_CLI_LIST,
+     .offset = LEAT_CLI_AT(vary),
+     .value = "PATH=V1,V2,..",
+     .help = "run with each of these values; several times: with all combinations"},
+    {.name = "compare",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(compare),
+     .value = "FILE",
+     .help = "compare it with that file, or a saved result (.json) with another"},
+    {.name = "goal",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(goal),
+     .value = "WHAT",
+     .help = "what is best: records (the default), tokens, batches, source, bytes, cpu, memory, "
+             "first_batch, wall"},
+    {.name = "find",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(find),
+     .value = "PATH[=LO..HI]",
+     .help = "search the best value of a whole number, and the smallest within 5 % of it"},
+    {.name = "seconds",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(seconds),
+     .value = "N",
+     .min = 1,
+     .max = 86400,
+     .help = "measure that long in each run (default 3)"},
+    {.name = "batches",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(batches),
+     .value = "N",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "or that many batches"},
+    {.name = "epochs",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(epochs),
+     .value = "N",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "or that many epochs, each from its first batch to its last"},
+    {.name = "repeat",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(repeat),
+     .value = "N",
+     .min = 1,
+     .max = LEAT_BENCH_REPEAT_MAX,
+     .help = "runs of each configuration, in turns (default 3)"},
+    {.name = "save",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(save),
+     .value = "FILE",
+     .help = "save all figures of all runs, with machine and options, as --json prints them"},
+    LEAT_CLI_OPTION_WORKERS,
+    {.name = "window",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(window),
+     .value = "N",
+     .min = 1,
+     .max = 4096,
+     .help = "batches under way at once (default: the daemon's)"},
+    LEAT_CLI_OPTION_DELIVERY,
+    LEAT_CLI_OPTION_NO_PROGRESS,
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_bench_command = {
+    .name = "bench",
+    .group = LEAT_CLI_GROUP_RUN,
+    .summary = "measure a stream: records/s, tokens/s, memory, CPU",
+    .description =
+        "Runs the stream for real, as `run` does: a daemon of its own for each run, and a trainer "
+        "that reads every\nbyte. After a warm-up it measures for a while; each configuration "
+        "runs several times, in turns with the\nothers, and the medians are shown. The data is "
+        "begun again where it ends. Records are rows of batches,\ntokens elements of lists "
+        "(not padding, masks, labels or token types); memory is the daemon's VmHWM, rings\n"
+        "included; waited is the share of time in which nothing was there for the trainer, which "
+        "does nothing else.\n\n"
+        "PATH is STAGE.ARG, STAGE[2].ARG for the second of that name, source.ARG, an option of "
+        "the stream\n(block_bytes), or a setting of the daemon (workers, memory_limit); ARG alone "
+        "will do where only one stage\nhas it. Values are YAML; 1..16 are whole numbers, "
+        "16..64+16 "
+        "those 16 apart, 1..64*2 those that double. All\nare checked before the first run; "
+        "at most 256 configurations are run.\n\n"
+        "--find tries values by doubling, as long as that pays, then between the best ones; "
+        "without =LO..HI within\nthe limits of the argument, or, of workers, twice the number of "
+        "CPUs.",
+    .operand = "FILE",
+    .more = "[STREAM]",
+    .examples = "  leatctl bench titanic.yaml\n"
+                "  leatctl bench titanic.yaml --vary batch.batch_size=8,16,32 --vary workers=1..4\n"
+                "  leatctl bench titanic.yaml --find workers --goal tokens\n"
+                "  leatctl bench a.yaml --compare b.yaml --repeat 7 --seconds 5\n"
+                "  leatctl bench titanic.yaml --save new.json\n"
+                "  leatctl bench old.json --compare new.json\n",
+    .options = bench_options,
+    .run = bench_main,
+};

@@ -1,11 +1,11 @@
-/* case.c: cases and what their samples say. Declared in bench.h. */
+/* case.c: cases and what their samples say. See case.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/bench/bench.h"
+#include "client/cli/bench/case.h"
 
 static struct leat_bench_case *case_free(struct leat_bench_case *item) {
     if (!item)

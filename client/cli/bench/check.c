@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/base/private_daemon.h"
+#include "client/cli/base/daemon/private_daemon.h"
 #include "client/cli/base/stream_file.h"
 #include "pipeline/plan/plan.h"
 

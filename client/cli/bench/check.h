@@ -1,7 +1,7 @@
 /* check.h: whether a case can be run, asked before the first run. */
 #pragma once
 
-#include "client/cli/bench/bench.h"
+#include "client/cli/bench/case.h"
 
 /* Plans the stream, and lets leatd look at its settings, with the values of the case. 0 or -errno:
  * an error has the place in the file, or, if the file as written has no such error, the values in

@@ -1,7 +1,7 @@
-/* find.h: `--find PATH`: the best value of an argument, by a search (bench_search.h). */
+/* find.h: `--find PATH`: the best value of an argument, by a search (search.h). */
 #pragma once
 
-#include "client/cli/bench/bench.h"
+#include "client/cli/bench/case.h"
 #include "proto/spec.h"
 
 /* `text` is PATH, or PATH=LOW..HIGH. Each value that is tried becomes a case; the cases are sorted

@@ -1,7 +1,7 @@
 /* json.h: what was measured, for programs, and back again for --compare. */
 #pragma once
 
-#include "client/cli/bench/bench.h"
+#include "client/cli/bench/case.h"
 #include "proto/base/text.h"
 
 #define LEAT_BENCH_JSON_FORMAT 1

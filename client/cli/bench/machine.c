@@ -1,11 +1,11 @@
-/* machine.c: on what was measured: CPU, kernel, memory. Declared in bench.h. */
+/* machine.c: on what was measured: CPU, kernel, memory. Declared in case.h. */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "client/cli/bench/bench.h"
+#include "client/cli/bench/case.h"
 
 /* "model name: AMD ..." of x86; other machines say less: then their architecture. */
 static void read_cpu(char *ret_cpu, size_t size, const char *machine) {

@@ -1,4 +1,4 @@
-/* path.c: what the path of an axis means in a stream. Declared in bench_vary.h. */
+/* path.c: what the path of an axis means in a stream. Declared in vary.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

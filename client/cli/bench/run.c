@@ -11,8 +11,8 @@
 
 #include "client/cli/base/clock.h"
 #include "client/cli/base/consumer.h"
-#include "client/cli/base/control.h"
-#include "client/cli/base/private_daemon.h"
+#include "client/cli/base/daemon/control.h"
+#include "client/cli/base/daemon/private_daemon.h"
 #include "client/stream/batch.h"
 
 #define SECOND_NS   UINT64_C(1000000000)

@@ -2,7 +2,7 @@
  * both of them took. */
 #pragma once
 
-#include "client/cli/bench/bench.h"
+#include "client/cli/bench/case.h"
 
 /* Adds a sample to the case. 0, -EINTR (a signal: no sample), or what went wrong, as the stream
  * says it. */

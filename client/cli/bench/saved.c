@@ -1,4 +1,4 @@
-/* saved.c: results that were saved earlier, by us or by anybody. Declared in bench_json.h. */
+/* saved.c: results that were saved earlier, by us or by anybody. Declared in json.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* table.h: what was measured, for people. */
 #pragma once
 
-#include "client/cli/bench/bench.h"
+#include "client/cli/bench/case.h"
 #include "proto/base/text.h"
 
 /* Of one case: each figure with its range. Of several: a row each, and which is best. */

@@ -1,4 +1,4 @@
-/* vary.c: see vary.h: the text. What a path means is in bench_path.c. */
+/* vary.c: see vary.h: the text. What a path means is in path.c. */
 #include "client/cli/bench/vary.h"
 
 #include <errno.h>

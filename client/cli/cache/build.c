@@ -8,11 +8,11 @@
 
 #include "client/cli/base/error_json.h"
 #include "client/cli/base/members.h"
+#include "client/cli/base/options.h"
 #include "client/cli/base/progress.h"
 #include "client/cli/base/stream_file.h"
 #include "client/cli/base/units.h"
 #include "client/cli/cache/build_run.h"
-#include "client/cli/commands.h"
 #include "pipeline/cache/merge.h"
 
 static double ratio(uint64_t a, uint64_t b) {
@@ -133,7 +133,7 @@ static struct leat_plan *open_plan(const struct leat_cli_arguments *arguments, c
 
 /* ---- commands ---- */
 
-int leat_cli_cache_warm(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int cache_warm_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_run_options options = {.only_builds = true};
     struct leat_plan *plan = open_plan(arguments, NULL, err);
     int status;
@@ -183,7 +183,7 @@ static int prepare(const struct leat_cli_arguments *arguments, struct leat_run_o
     return status;
 }
 
-int leat_cli_cache_prepare(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int cache_prepare_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_run_options options = {.only_builds = true};
 
     if (!arguments->output) {
@@ -232,7 +232,7 @@ static void on_merged(void *user, uint64_t n_done_bytes, uint64_t n_total_bytes)
     leat_cli_progress_show(user, n_done_bytes, n_total_bytes, "");
 }
 
-int leat_cli_cache_merge(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int cache_merge_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_cli_progress progress;
     struct leat_cache_merge_watch watch = {.on_progress = on_merged, .user = &progress};
     struct leat_cache_merged merged;
@@ -256,3 +256,75 @@ int leat_cli_cache_merge(const struct leat_cli_arguments *arguments, struct leat
     leat_plan_unref(plan);
     return r < 0 ? LEAT_CLI_FAILURE : LEAT_CLI_OK;
 }
+
+static const struct leat_cli_option cache_warm_options[] = {
+    LEAT_CLI_OPTION_WORKERS, LEAT_CLI_OPTION_NO_PROGRESS, LEAT_CLI_OPTION_END};
+
+const struct leat_cli_command leat_cli_cache_warm_command = {
+    .name = "cache warm",
+    .group = LEAT_CLI_GROUP_CACHES,
+    .summary = "build the cache of a stream without a trainer",
+    .description = "Runs source and per-record stages in this process. What an earlier one began "
+                   "is gone on with; what\nis complete is left as it is.",
+    .operand = "FILE",
+    .more = "[STREAM]",
+    .examples = "  leatctl cache warm train.yaml --workers 8\n",
+    .options = cache_warm_options,
+    .run = cache_warm_main,
+};
+
+static const struct leat_cli_option cache_prepare_options[] = {
+    {.name = "shard",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(shard),
+     .value = "I/N",
+     .help = "which of N parts of about as many bytes, I from 0"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(output),
+     .value = "DIR",
+     .help = "the folder that the shard goes to"},
+    LEAT_CLI_OPTION_WORKERS,
+    LEAT_CLI_OPTION_NO_PROGRESS,
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_cache_prepare_command = {
+    .name = "cache prepare",
+    .group = LEAT_CLI_GROUP_CACHES,
+    .summary = "build one of several shards of a stream's cache",
+    .description =
+        "For batch jobs, on any machine that has the data. The shards are parts of about "
+        "as many bytes of all files,\none behind the other, cut at blocks. `leatctl "
+        "cache merge` joins them.",
+    .operand = "FILE",
+    .more = "[STREAM]",
+    .examples = "  leatctl cache prepare train.yaml --shard $SLURM_ARRAY_TASK_ID/64 -o shards/\n",
+    .options = cache_prepare_options,
+    .run = cache_prepare_main,
+};
+
+static const struct leat_cli_option cache_merge_options[] = {
+    {.name = "shards",
+     .kind = LEAT_CLI_LIST,
+     .offset = LEAT_CLI_AT(shards),
+     .value = "PATH",
+     .help = "a folder of shards, or one of them; may be given several times"},
+    LEAT_CLI_OPTION_NO_PROGRESS,
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_cache_merge_command = {
+    .name = "cache merge",
+    .group = LEAT_CLI_GROUP_CACHES,
+    .summary = "join shards that were prepared apart to the cache of a stream",
+    .description = "The shards may come from other machines: what counts is that they were made of "
+                   "the same bytes, by the\nsame per-record stages. The result is the file that "
+                   "`leatctl cache warm` makes.",
+    .operand = "FILE",
+    .more = "[STREAM]",
+    .examples = "  leatctl cache merge train.yaml --shards shards/\n",
+    .options = cache_merge_options,
+    .run = cache_merge_main,
+};

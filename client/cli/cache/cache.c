@@ -6,11 +6,11 @@
 #include <time.h>
 
 #include "client/cli/base/interrupt.h"
+#include "client/cli/base/options.h"
 #include "client/cli/base/progress.h"
 #include "client/cli/base/units.h"
 #include "client/cli/cache/daemon.h"
 #include "client/cli/cache/folder.h"
-#include "client/cli/commands.h"
 #include "pipeline/cache/merge.h"
 #include "pipeline/tokenizer/json.h"
 
@@ -176,7 +176,7 @@ static int list_folders(const struct leat_cli_arguments *arguments, struct leat_
     return LEAT_CLI_OK;
 }
 
-int leat_cli_cache_ls(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int cache_ls_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     return arguments->operand ? list_folders(arguments, err)
                               : leat_cli_cache_daemon_ls(arguments->json, err);
 }
@@ -276,7 +276,7 @@ static bool verify(struct verification *verification, const struct leat_cli_cach
     return is_good;
 }
 
-int leat_cli_cache_verify(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int cache_verify_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct verification verification = {.as_json = arguments->json};
     struct leat_text text = {.data = NULL};
     struct leat_cli_caches caches;
@@ -325,7 +325,7 @@ static void tell_removed(struct leat_text *text, const struct leat_cli_cache *ca
     }
 }
 
-int leat_cli_cache_rm(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int cache_rm_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_text text = {.data = NULL};
     struct leat_cli_caches caches;
     int status;
@@ -353,3 +353,67 @@ int leat_cli_cache_rm(const struct leat_cli_arguments *arguments, struct leat_er
     leat_cli_caches_deinit(&caches);
     return status;
 }
+
+#define CACHE_TEXT "Of the folders that the streams of FILE name in `cache: {path: ..}`, or of DIR."
+
+#define KEY                                                                                        \
+    {                                                                                              \
+        .name = "key", .kind = LEAT_CLI_LIST, .offset = LEAT_CLI_AT(keys), .value = "KEY",         \
+        .help = "only the cache whose key begins so; may be given several times"                   \
+    }
+static const struct leat_cli_option cache_ls_options[] = {KEY, LEAT_CLI_OPTION_END};
+
+const struct leat_cli_command leat_cli_cache_ls_command = {
+    .name = "cache ls",
+    .group = LEAT_CLI_GROUP_CACHES,
+    .summary = "list the caches of a folder, or of the daemon",
+    .description = CACHE_TEXT " Without any, of the folders that the running\n"
+                              "daemon's streams name, which often only the daemon may read.",
+    .operand = "[FILE|DIR]",
+    .more = "[STREAM]",
+    .examples = "  leatctl cache ls\n"
+                "  leatctl cache ls train.yaml\n"
+                "  leatctl cache ls /var/cache/leat --json\n",
+    .asks_daemon = true,
+    .options = cache_ls_options,
+    .run = cache_ls_main,
+};
+
+static const struct leat_cli_option cache_verify_options[] = {KEY, LEAT_CLI_OPTION_NO_PROGRESS,
+                                                              LEAT_CLI_OPTION_END};
+
+const struct leat_cli_command leat_cli_cache_verify_command = {
+    .name = "cache verify",
+    .group = LEAT_CLI_GROUP_CACHES,
+    .summary = "read all blocks of caches and check them",
+    .description = CACHE_TEXT "\n\nExit status 1 if anything is damaged. Nothing need be done "
+                              "about it: what is damaged is never given\nto a trainer, but made "
+                              "again from the source, and put right.",
+    .operand = "FILE|DIR",
+    .more = "[STREAM]",
+    .examples = "  leatctl cache verify train.yaml\n",
+    .options = cache_verify_options,
+    .run = cache_verify_main,
+};
+
+static const struct leat_cli_option cache_rm_options[] = {
+    KEY,
+    {.name = "all",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(all),
+     .help = "all that are not in use"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_cache_rm_command = {
+    .name = "cache rm",
+    .group = LEAT_CLI_GROUP_CACHES,
+    .summary = "remove caches that are not in use",
+    .description = CACHE_TEXT,
+    .operand = "FILE|DIR",
+    .more = "[STREAM]",
+    .examples = "  leatctl cache rm train.yaml --key 3b5aa412\n"
+                "  leatctl cache rm /var/cache/leat --all\n",
+    .options = cache_rm_options,
+    .run = cache_rm_main,
+};

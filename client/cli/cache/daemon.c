@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/members.h"
 
 static const struct leat_cli_member members[] = {

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/units.h"
 #include "client/cli/doctor/doctor.h"
 #include "client/leat.h"

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/base/arguments.h"
 #include "client/cli/base/members.h"
 #include "client/cli/base/terminal.h"
-#include "client/cli/commands.h"
 
 static const struct {
     const char *word, *colour;
@@ -115,7 +115,7 @@ void leat_doctor_print_json(const struct leat_doctor *doctor, struct leat_text *
     leat_text_add(text, "]}\n");
 }
 
-int leat_cli_doctor(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int doctor_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_doctor *doctor = calloc(1, sizeof(*doctor));
     struct leat_text text = {.data = NULL};
     int status;
@@ -138,3 +138,22 @@ int leat_cli_doctor(const struct leat_cli_arguments *arguments, struct leat_erro
     free(doctor);
     return status;
 }
+
+const struct leat_cli_command leat_cli_doctor_command = {
+    .name = "doctor",
+    .group = LEAT_CLI_GROUP_DAEMON,
+    .summary = "look whether leat can work here, and tell the mend",
+    .description =
+        "What leat asks of the kernel, limits, memory, sockets and who may use them, the daemon "
+        "and its unit, its\nconfiguration (or FILE), and the folders of caches and of its state, "
+        "as the daemon sees them. Each line is ok,\nwarn (it works, but not well or not for "
+        "long), fail (it does not work) or unseen (it cannot be seen from here,\nas root it often "
+        "can); what is to be done is told below. Nothing is changed. Exit status 1 if anything "
+        "fails.",
+    .operand = "[FILE]",
+    .examples = "  leatctl doctor\n"
+                "  leatctl doctor --json | jq '.findings[] | select(.state == \"fail\")'\n",
+    .asks_daemon = true,
+    .options = leat_cli_no_options,
+    .run = doctor_main,
+};

@@ -10,8 +10,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "client/cli/base/control.h"
-#include "client/cli/base/private_daemon.h"
+#include "client/cli/base/daemon/control.h"
+#include "client/cli/base/daemon/private_daemon.h"
 #include "client/cli/base/stream_file.h"
 #include "client/cli/base/units.h"
 #include "client/cli/doctor/doctor.h"

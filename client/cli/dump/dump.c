@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "client/cli/base/consumer.h"
+#include "client/cli/base/daemon/private_daemon.h"
 #include "client/cli/base/error_json.h"
 #include "client/cli/base/interrupt.h"
-#include "client/cli/base/private_daemon.h"
+#include "client/cli/base/options.h"
 #include "client/cli/base/pulling.h"
 #include "client/cli/base/stream_file.h"
 #include "client/cli/base/units.h"
-#include "client/cli/commands.h"
 #include "client/cli/dump/target.h"
 
 struct dump {
@@ -133,7 +133,7 @@ static int check(struct dump *dump, struct leat_error *err) {
     return status == LEAT_CLI_OK ? leat_cli_pulling_check(&dump->pulling, err) : status;
 }
 
-int leat_cli_dump(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int dump_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct dump dump = {
         .consumer = {.on_batch = put_batch},
         .pulling = {.arguments = arguments, .stream = arguments->operand},
@@ -147,3 +147,64 @@ int leat_cli_dump(const struct leat_cli_arguments *arguments, struct leat_error 
     (void)signal(SIGPIPE, SIG_IGN); /* so that a daemon of our own is put away */
     return arguments->is_file ? dump_file(&dump, err) : dump_stream(&dump, err);
 }
+
+static const char *const save_formats[] = {"auto", "safetensors", "npz", "jsonl", NULL};
+static const struct leat_cli_option dump_options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(output),
+     .value = "PATH",
+     .help =
+         "a folder, NAME.jsonl or, of one batch, NAME.safetensors or NAME.npz (default: JSONL is "
+         "printed)"},
+    {.name = "format",
+     .kind = LEAT_CLI_CHOICE,
+     .offset = LEAT_CLI_AT(save_format),
+     .value = "F",
+     .choices = save_formats,
+     .help = "of files; auto: as PATH ends, in folders safetensors"},
+    {.name = "compress",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(compress),
+     .help = "deflate what is in .npz"},
+    {.name = "epoch",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(epoch),
+     .value = "E",
+     .max = UINT64_MAX,
+     .help = "begin there, from 0 (default 0)"},
+    {.name = "step",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(step),
+     .value = "S",
+     .max = UINT64_MAX,
+     .help = "begin there, from 0, over all ranks (default 0)"},
+    LEAT_CLI_OPTIONS_CHOOSING,
+    LEAT_CLI_OPTION_DELIVERY,
+    LEAT_CLI_OPTION_WORKERS,
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_dump_command = {
+    .name = "dump",
+    .group = LEAT_CLI_GROUP_RUN,
+    .summary = "write batches as safetensors, .npz or JSONL",
+    .description =
+        "Of a FILE's stream, from a private daemon as `run` starts it, or of a STREAM of the "
+        "running "
+        "daemon. A\nfolder gets a file for each batch, epoch-0000-step-00000017.safetensors; "
+        "NAME.jsonl has all of them. A line\nof JSONL is a row: {\"_epoch\": 0, \"_step\": 17, "
+        "\"_row\": 3, ...} and its values by the tensors' names; NaN\nand infinities are null. "
+        "bfloat16 is \"V2\" in .npz: .view(ml_dtypes.bfloat16) reads it. A file is there whole\n"
+        "or not at all.",
+    .operand = "FILE|STREAM",
+    .more = "[STREAM]",
+    .examples = "  leatctl dump titanic.yaml --batches 1\n"
+                "  leatctl dump titanic.yaml --batches 1 | jq -c .labels\n"
+                "  leatctl dump titanic -o batches/ --format npz --compress\n"
+                "  leatctl dump titanic --epoch 3 --step 17 --batches 1 -o bad.safetensors\n",
+    .asks_daemon = true,
+    .options = dump_options,
+    .run = dump_main,
+};

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "client/cli/base/stream_file.h"
-#include "client/cli/commands.h"
 #include "client/cli/help/complete_daemon.h"
 #include "client/cli/help/help.h"
 #include "pipeline/plan/plan.h"
@@ -20,6 +19,7 @@
 
 struct completer {
     struct leat_cli_completion *completion;
+    const struct leat_cli_command *const *commands;
     const struct leat_cli_command *command;
     const char *prefix; /* what is there of the word, without `lead` */
     const char *lead;   /* what stands before each candidate: "--format=" */
@@ -45,7 +45,8 @@ static void add_commands(struct completer *self, const char *group) {
     size_t n = group ? strlen(group) + 1 : 0;
     const char *last = "";
 
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++) {
+    for (const struct leat_cli_command *const *at = self->commands; *at; at++) {
+        const struct leat_cli_command *command = *at;
         char word[64];
 
         if (group && !leat_cli_is_in_group(command, group))
@@ -244,9 +245,9 @@ static void complete_arguments(struct completer *self, const char *const *words,
     }
 }
 
-void leat_cli_complete(const char *const *words, size_t n_words,
-                       struct leat_cli_completion *ret_completion) {
-    struct completer self = {.completion = ret_completion, .lead = ""};
+void leat_cli_complete(const struct leat_cli_command *const *commands, const char *const *words,
+                       size_t n_words, struct leat_cli_completion *ret_completion) {
+    struct completer self = {.completion = ret_completion, .commands = commands, .lead = ""};
     int n_name = 0;
     size_t n_leading;
 
@@ -267,7 +268,7 @@ void leat_cli_complete(const char *const *words, size_t n_words,
         }
         return;
     }
-    self.command = leat_cli_find_command(words, n_words - 1, &n_name);
+    self.command = leat_cli_find_command(commands, words, n_words - 1, &n_name);
     if (self.command)
         complete_arguments(&self, words + n_name, n_words - (size_t)n_name);
     else if (n_words == 2)

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "client/cli/base/arguments.h"
 #include "proto/base/text.h"
 
 /* What the shell itself knows, and adds. */
@@ -21,5 +22,5 @@ struct leat_cli_completion {
 
 /* words: those behind "leatctl"; the last is the one to be completed, and may be empty. One that a
  * shell cut at "=" (`--format`, `=`, `js`) is taken as it was meant. */
-void leat_cli_complete(const char *const *words, size_t n_words,
-                       struct leat_cli_completion *ret_completion);
+void leat_cli_complete(const struct leat_cli_command *const *commands, const char *const *words,
+                       size_t n_words, struct leat_cli_completion *ret_completion);

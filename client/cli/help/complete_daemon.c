@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
 
 #define TIMEOUT_MS 500 /* somebody waits for it at a prompt */
 

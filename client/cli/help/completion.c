@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/base/arguments.h"
 #include "client/cli/base/members.h"
-#include "client/cli/commands.h"
 #include "client/cli/help/complete.h"
 
 static const char bash[] =
@@ -104,7 +104,7 @@ static void add_words(struct leat_text *text, const struct leat_cli_arguments *a
     for (size_t i = 0; i + 1 < arguments->n_more; i++) /* whose names are asked for */
         if (strcmp(arguments->more[i], "--socket") == 0)
             (void)setenv("LEAT_SOCKET", arguments->more[i + 1], 1);
-    leat_cli_complete(arguments->more, arguments->n_more, &completion);
+    leat_cli_complete(arguments->commands, arguments->more, arguments->n_more, &completion);
     if (arguments->json) {
         add_words_json(text, &completion);
     } else {
@@ -115,7 +115,7 @@ static void add_words(struct leat_text *text, const struct leat_cli_arguments *a
     free(completion.text.data);
 }
 
-int leat_cli_completion(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int completion_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_text text = {.data = NULL}, script = {.data = NULL};
     const char *shell = arguments->operand;
 
@@ -140,3 +140,24 @@ int leat_cli_completion(const struct leat_cli_arguments *arguments, struct leat_
     leat_cli_print(&script);
     return LEAT_CLI_OK;
 }
+
+const struct leat_cli_command leat_cli_completion_command = {
+    .name = "completion",
+    .group = LEAT_CLI_GROUP_LEATCTL,
+    .summary = "print what completes command lines in bash or zsh",
+    .description =
+        "Packages install it where the shells find it; else the shell's startup file reads it. "
+        "SHELL is bash or\nzsh. Both ask `leatctl completion words -- WORD...` what may stand in "
+        "the place of the last WORD: commands,\noptions and their values, stages, and names of "
+        "streams and rooms and numbers of sessions, for which the\nrunning daemon is asked, but "
+        "not waited for longer than half a second. The first line says what may stand there "
+        "besides:\nwords (nothing), files, folders or users.",
+    .operand = "SHELL",
+    .more = "[WORD...]",
+    .examples = "  source <(leatctl completion bash)\n"
+                "  leatctl completion zsh > ~/.zfunc/_leatctl\n"
+                "  leatctl completion words -- explain --fo\n",
+    .asks_daemon = true,
+    .options = leat_cli_no_options,
+    .run = completion_main,
+};

@@ -5,20 +5,22 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/cli/base/arguments.h"
 #include "client/cli/base/colour.h"
 #include "client/cli/base/members.h"
 #include "client/cli/base/terminal.h"
-#include "client/cli/commands.h"
 #include "pipeline/spec/arg_json.h"
 
-static const struct leat_cli_command *find_name(const char *name) {
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++)
-        if (strcmp(command->name, name) == 0)
-            return command;
+static const struct leat_cli_command *find_name(const struct leat_cli_command *const *commands,
+                                                const char *name) {
+    for (; *commands; commands++)
+        if (strcmp((*commands)->name, name) == 0)
+            return *commands;
     return NULL;
 }
 
-const struct leat_cli_command *leat_cli_find_command(const char *const *words, size_t n_words,
+const struct leat_cli_command *leat_cli_find_command(const struct leat_cli_command *const *commands,
+                                                     const char *const *words, size_t n_words,
                                                      int *ret_n_words) {
     char name[64];
     const struct leat_cli_command *command = NULL;
@@ -26,11 +28,11 @@ const struct leat_cli_command *leat_cli_find_command(const char *const *words, s
     *ret_n_words = 2;
     if (n_words > 1 &&
         (size_t)snprintf(name, sizeof(name), "%s %s", words[0], words[1]) < sizeof(name))
-        command = find_name(name);
+        command = find_name(commands, name);
     if (command || n_words == 0)
         return command;
     *ret_n_words = 1;
-    return find_name(words[0]);
+    return find_name(commands, words[0]);
 }
 
 bool leat_cli_is_in_group(const struct leat_cli_command *command, const char *word) {
@@ -52,28 +54,31 @@ static const struct {
 };
 
 /* "cache        warm, prepare, ...", and the summary below. */
-static void add_two_words(struct leat_text *text, unsigned group, const char *on, const char *off) {
-    const struct leat_cli_command *command = leat_cli_commands;
+static void add_two_words(struct leat_text *text, const struct leat_cli_command *const *commands,
+                          unsigned group, const char *on, const char *off) {
     const char *separator = "";
 
-    while (command->group != group)
-        command++;
+    while ((*commands)->group != group)
+        commands++;
     leat_text_add(text, "%-11s%s%-12.*s%s ", groups[group].name, on,
-                  (int)strcspn(command->name, " "), command->name, off);
-    for (; command->name && command->group == group; command++, separator = ", ")
-        leat_text_add(text, "%s%s", separator, strchr(command->name, ' ') + 1);
+                  (int)strcspn((*commands)->name, " "), (*commands)->name, off);
+    for (; *commands && (*commands)->group == group; commands++, separator = ", ")
+        leat_text_add(text, "%s%s", separator, strchr((*commands)->name, ' ') + 1);
     leat_text_add(text, ": %s\n", groups[group].summary);
 }
 
-static void add_group(struct leat_text *text, unsigned group, const char *on, const char *off) {
+static void add_group(struct leat_text *text, const struct leat_cli_command *const *commands,
+                      unsigned group, const char *on, const char *off) {
     const char *name = groups[group].name;
 
     leat_text_add(text, "\n");
     if (groups[group].summary) {
-        add_two_words(text, group, on, off);
+        add_two_words(text, commands, group, on, off);
         return;
     }
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++) {
+    for (; *commands; commands++) {
+        const struct leat_cli_command *command = *commands;
+
         if (command->group != group)
             continue;
         leat_text_add(text, "%-11s%s%-12s%s %s\n", name, on, command->name, off, command->summary);
@@ -81,7 +86,8 @@ static void add_group(struct leat_text *text, unsigned group, const char *on, co
     }
 }
 
-static void add_all(struct leat_text *text, bool is_coloured) {
+static void add_all(struct leat_text *text, const struct leat_cli_command *const *commands,
+                    bool is_coloured) {
     const char *on = leat_cli_colour(is_coloured, LEAT_CLI_BOLD);
     const char *off = leat_cli_colour(is_coloured, LEAT_CLI_PLAIN);
 
@@ -93,24 +99,25 @@ static void add_all(struct leat_text *text, bool is_coloured) {
         "[ARGUMENT...]\n",
         on, off);
     for (unsigned group = 0; group < LEAT_CLI_N_GROUPS; group++)
-        add_group(text, group, on, off);
+        add_group(text, commands, group, on, off);
     leat_text_add(text, "\n`leatctl COMMAND --help` and leatctl-COMMAND(1) tell more.\n");
 }
 
-void leat_cli_help_all(FILE *file) {
+void leat_cli_help_all(const struct leat_cli_command *const *commands, FILE *file) {
     struct leat_text text = {.data = NULL};
 
-    add_all(&text, leat_cli_terminal_has_colour(file));
+    add_all(&text, commands, leat_cli_terminal_has_colour(file));
     leat_cli_print_to(&text, file);
 }
 
-bool leat_cli_help_group(const char *word, FILE *file) {
+bool leat_cli_help_group(const struct leat_cli_command *const *commands, const char *word,
+                         FILE *file) {
     struct leat_text text = {.data = NULL};
 
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++)
-        if (leat_cli_is_in_group(command, word))
+    for (; *commands; commands++)
+        if (leat_cli_is_in_group(*commands, word))
             leat_text_add(&text, "%s  leatctl %-12s  %s\n", text.n_bytes ? "" : "usage:\n",
-                          command->name, command->summary);
+                          (*commands)->name, (*commands)->summary);
     if (!text.data)
         return false;
     leat_text_add(&text, "\nleatctl %s COMMAND --help tells more.\n", word);
@@ -161,11 +168,11 @@ static void add_command(struct leat_text *text, const struct leat_cli_command *c
     leat_text_add(text, "]}");
 }
 
-void leat_cli_help_json(struct leat_text *text) {
+void leat_cli_help_json(const struct leat_cli_command *const *commands, struct leat_text *text) {
     leat_text_add(text, "{\"version\": \"" LEAT_VERSION "\", \"commands\": [");
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++) {
-        leat_text_add(text, command == leat_cli_commands ? "\n" : ",\n");
-        add_command(text, command);
+    for (const char *separator = "\n"; *commands; commands++, separator = ",\n") {
+        leat_text_add(text, "%s", separator);
+        add_command(text, *commands);
     }
     leat_text_add(text, "],\n\"exits\": [");
     for (const struct leat_cli_exit *exit = leat_cli_exits; exit->text; exit++)
@@ -182,8 +189,8 @@ static int help_of(const struct leat_cli_arguments *arguments, struct leat_error
     const struct leat_cli_command *command;
     int n_words;
 
-    command = leat_cli_find_command(words, words[1] ? 2 : 1, &n_words);
-    if (!command && leat_cli_help_group(words[0], stdout))
+    command = leat_cli_find_command(arguments->commands, words, words[1] ? 2 : 1, &n_words);
+    if (!command && leat_cli_help_group(arguments->commands, words[0], stdout))
         return LEAT_CLI_OK;
     if (!command) {
         leat_error_set(err, -ENOENT, "there is no command \"%.64s\"; `leatctl help` lists them",
@@ -200,15 +207,29 @@ static int help_of(const struct leat_cli_arguments *arguments, struct leat_error
     return LEAT_CLI_OK;
 }
 
-int leat_cli_help_command(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int help_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_text text = {.data = NULL};
 
     if (arguments->operand)
         return help_of(arguments, err);
     if (arguments->json)
-        leat_cli_help_json(&text);
+        leat_cli_help_json(arguments->commands, &text);
     else
-        add_all(&text, leat_cli_terminal_has_colour(stdout));
+        add_all(&text, arguments->commands, leat_cli_terminal_has_colour(stdout));
     leat_cli_print(&text);
     return LEAT_CLI_OK;
 }
+
+const struct leat_cli_command leat_cli_help_command = {
+    .name = "help",
+    .group = LEAT_CLI_GROUP_LEATCTL,
+    .summary = "tell what commands there are, or what one does",
+    .description = "With --json all that the commands take, for programs; the manual pages are "
+                   "made of it.",
+    .operand = "[COMMAND]",
+    .more = "[COMMAND]",
+    .examples = "  leatctl help cache warm\n"
+                "  leatctl help --json | jq -r '.commands[].name'\n",
+    .options = leat_cli_no_options,
+    .run = help_main,
+};

@@ -7,13 +7,13 @@
 
 #include "client/cli/base/checkpoint.h"
 #include "client/cli/base/consumer.h"
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
+#include "client/cli/base/daemon/private_daemon.h"
 #include "client/cli/base/error_json.h"
 #include "client/cli/base/interrupt.h"
-#include "client/cli/base/private_daemon.h"
+#include "client/cli/base/options.h"
 #include "client/cli/base/pulling.h"
 #include "client/cli/base/stream_file.h"
-#include "client/cli/commands.h"
 #include "client/cli/run/inline.h"
 #include "client/stream/batch.h"
 
@@ -140,7 +140,7 @@ static int pull_stream(struct pull *pull, struct leat_error *err) {
     return leat_cli_pulling_status(r, err, true);
 }
 
-int leat_cli_pull(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int pull_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct pull pull = {.pulling = {.arguments = arguments, .stream = arguments->operand}};
     int status = leat_cli_pulling_check(&pull.pulling, err);
 
@@ -177,7 +177,7 @@ static int run_inline(struct pull *pull, const struct leat_spec *spec, struct le
     return leat_cli_pulling_status(r, err, true);
 }
 
-int leat_cli_run(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int run_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct pull pull = {.pulling = {.arguments = arguments}};
     struct leat_cli_streams streams;
     const struct leat_spec *spec = NULL;
@@ -197,3 +197,82 @@ int leat_cli_run(const struct leat_cli_arguments *arguments, struct leat_error *
     leat_cli_streams_deinit(&streams);
     return status;
 }
+
+static const char *const formats[] = {"text", "json", "jsonl", NULL};
+/* What `run` and `pull` have in common. */
+#define PULLING                                                                                    \
+    LEAT_CLI_OPTIONS_CHOOSING,                                                                     \
+        {.name = "save-position",                                                                  \
+         .kind = LEAT_CLI_STRING,                                                                  \
+         .offset = LEAT_CLI_AT(save_position),                                                     \
+         .value = "FILE",                                                                          \
+         .help = "where to go on, for --position, is written there at the end"},                   \
+        {.name = "window",                                                                         \
+         .kind = LEAT_CLI_NUMBER,                                                                  \
+         .offset = LEAT_CLI_AT(window),                                                            \
+         .value = "N",                                                                             \
+         .min = 1,                                                                                 \
+         .max = 4096,                                                                              \
+         .help = "batches under way at once (default: the daemon's)"},                             \
+        LEAT_CLI_OPTION_DELIVERY,                                                                  \
+        {.name = "digest",                                                                         \
+         .kind = LEAT_CLI_FLAG,                                                                    \
+         .offset = LEAT_CLI_AT(digest),                                                            \
+         .help = "hash names, dtypes, shapes, bytes and order of all batches (BLAKE2b-256)"},      \
+    {                                                                                              \
+        .name = "format", .kind = LEAT_CLI_CHOICE, .offset = LEAT_CLI_AT(format), .value = "F",    \
+        .choices = formats, .help = "what is printed"                                              \
+    }
+static const struct leat_cli_option run_options[] = {
+    LEAT_CLI_OPTION_WORKERS,
+    PULLING,
+    {.name = "no-daemon",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(no_daemon),
+     .help = "run the pipeline in this process, on one thread"},
+    LEAT_CLI_OPTION_NO_FUSE,
+    {.name = "stats",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(stats),
+     .help = "show what took the time: the stages as in `leatctl stats`"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_run_command = {
+    .name = "run",
+    .group = LEAT_CLI_GROUP_RUN,
+    .summary = "start a private daemon for a file and pull its batches",
+    .description = "Starts leatd (found beside leatctl, else $LEAT_LEATD, else on the PATH) with a "
+                   "private socket,\npulls through the real client, prints what came, and stops "
+                   "it. Writes nothing beside FILE.",
+    .operand = "FILE",
+    .more = "[STREAM]",
+    .examples = "  leatctl run titanic.yaml --digest\n"
+                "  leatctl run titanic.yaml train --batches 10 --format jsonl\n"
+                "  leatctl run titanic.yaml --stats\n"
+                "  leatctl run titanic.yaml --rank 1 --world-size 4 --delivery copy\n",
+    .options = run_options,
+    .run = run_main,
+};
+
+static const struct leat_cli_option pull_options[] = {
+    PULLING,
+    {.name = "reconnect",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(reconnect),
+     .value = "S",
+     .max = 1000000,
+     .help = "look for a daemon that is gone for so many seconds (default 60; 0: not at all)"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_pull_command = {
+    .name = "pull",
+    .group = LEAT_CLI_GROUP_RUN,
+    .summary = "pull a stream's batches from the running daemon",
+    .operand = "STREAM",
+    .examples = "  leatctl pull titanic --epochs 1 --digest\n",
+    .asks_daemon = true,
+    .options = pull_options,
+    .run = pull_main,
+};

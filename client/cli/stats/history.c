@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "client/cli/base/clock.h"
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/grid.h"
 #include "client/cli/base/members.h"
 #include "client/cli/base/units.h"

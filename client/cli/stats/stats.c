@@ -5,12 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
+#include "client/cli/base/daemon/subscription.h"
 #include "client/cli/base/interrupt.h"
 #include "client/cli/base/members.h"
+#include "client/cli/base/options.h"
 #include "client/cli/base/profile.h"
-#include "client/cli/base/subscription.h"
-#include "client/cli/commands.h"
 #include "client/cli/stats/history.h"
 #include "client/cli/stats/tuner_report.h"
 #include "pipeline/spec/bind.h"
@@ -170,7 +170,7 @@ static int check(const struct leat_cli_arguments *arguments, struct leat_error *
     return err->code ? LEAT_CLI_USAGE : LEAT_CLI_OK;
 }
 
-int leat_cli_stats(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int stats_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     uint64_t seconds = 0;
 
     if (check(arguments, err) != LEAT_CLI_OK)
@@ -181,3 +181,59 @@ int leat_cli_stats(const struct leat_cli_arguments *arguments, struct leat_error
                ? leat_cli_history(arguments, seconds, err)
                : LEAT_CLI_USAGE;
 }
+
+static const struct leat_cli_option stats_options[] = {
+    {.name = "watch",
+     .letter = 'w',
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(watch),
+     .help = "again and again, as the daemon tells it"},
+    {.name = "interval",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(interval),
+     .value = "S",
+     .min = 1,
+     .max = 60,
+     .help = "with --watch: seconds between two (default 2)"},
+    {.name = "updates",
+     .letter = 'n',
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(updates),
+     .value = "N",
+     .min = 1,
+     .max = UINT64_MAX,
+     .help = "with --watch: only so many (default: until it is interrupted)"},
+    {.name = "since",
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(since),
+     .value = "TIME",
+     .help = "a line for each second, or ten, of so long ago until now: 60, 90s, 10m, 6h"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_stats_command = {
+    .name = "stats",
+    .group = LEAT_CLI_GROUP_DAEMON,
+    .summary = "show counters of streams, and what takes their time",
+    .description =
+        "For each stream its counters, who waits for whom, and a table of what takes the time:\n"
+        "the busy time of each stage, of all threads together, its share of all of it, and the "
+        "times of single\nblocks (or jobs): mean, least, most, and those that half and 99 % of "
+        "them do not exceed, to a\nsixteenth. `scan` reads and cuts, the source's line parses, "
+        "`order` is what shuffling and batching\ntake on the daemon's one loop, `collate` writes "
+        "batches. --json has all of it; with --watch it is one line for each "
+        "time.\n\n--since: a line for each second of the last ten minutes, and for each ten "
+        "seconds "
+        "of the six hours before;\nfewer if many streams are busy. Of all streams together, or of "
+        "STREAM: batches, rows, tokens and bytes a\nsecond, how much of the time trainers waited "
+        "for a batch, and batches for a slot. The share of workers that\nwere busy and the memory "
+        "are the whole daemon's. --json has all of it, stages too.",
+    .operand = "[STREAM]",
+    .examples = "  leatctl stats titanic\n"
+                "  leatctl stats --watch --interval 5\n"
+                "  leatctl stats --since 10m\n"
+                "  leatctl stats titanic --watch --json | jq '.[0].n_batches'\n",
+    .asks_daemon = true,
+    .options = stats_options,
+    .run = stats_main,
+};

@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/members.h"
-#include "client/cli/commands.h"
+#include "client/cli/base/options.h"
 #include "client/cli/streams/session_members.h"
 
 static const struct leat_cli_member run_members[] = {
@@ -107,7 +107,7 @@ static int list(const struct leat_cli_arguments *arguments, struct leat_error *e
     return LEAT_CLI_OK;
 }
 
-int leat_cli_streams(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int streams_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     if (arguments->users && arguments->trainers) {
         leat_error_set(err, -EINVAL, "leatctl streams: --users, --trainers: give one of them");
         return LEAT_CLI_USAGE;
@@ -116,3 +116,38 @@ int leat_cli_streams(const struct leat_cli_arguments *arguments, struct leat_err
            : arguments->trainers ? leat_cli_streams_trainers(arguments, err)
                                  : list(arguments, err);
 }
+
+static const struct leat_cli_option streams_options[] = {
+    {.name = "users",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(users),
+     .help = "what each user has of the daemon, and may have"},
+    {.name = "trainers",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(trainers),
+     .help = "who pulls batches, and what they wait for"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_streams_command = {
+    .name = "streams",
+    .group = LEAT_CLI_GROUP_DAEMON,
+    .summary = "list the daemon's streams, its trainers, its users",
+    .description =
+        "Streams, with the sessions and runs of each.\n\n--trainers: one line for each session. "
+        "`waits` is the share of its time in which it wanted a batch and\nnone was ready (leat is "
+        "too slow for it), `holds all` that in which it had as many as it may hold (it is\nthe "
+        "slower one). `unit` is the systemd unit or control group of its process, if the daemon "
+        "can see that:\nas a system service it often cannot. Of a container's trainer no process "
+        "is known.\n\n--users: a row for each user who is connected: its weight (`user_weights` "
+        "in the daemon's settings), the\ntime that workers have worked for it since it came, its "
+        "sessions, the memory of its batches, streams that\nits trainers described themselves, "
+        "and connections to the control socket, each with its limit; and how\noften a limit "
+        "refused something. Trainers in containers count as the user whom the kernel tells.",
+    .examples = "  leatctl streams\n"
+                "  leatctl streams --trainers --json | jq '.[] | select(.wait_ns > .age_ns / 2)'\n"
+                "  leatctl streams --users --json | jq '.users[] | {uid, worker_ns}'\n",
+    .asks_daemon = true,
+    .options = streams_options,
+    .run = streams_main,
+};

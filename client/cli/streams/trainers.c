@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/members.h"
 #include "client/cli/streams/session_members.h"
 #include "client/cli/streams/streams.h"

@@ -9,7 +9,8 @@
 #include "client/cli/base/error_json.h"
 #include "client/cli/base/json_request.h"
 #include "client/cli/base/line_input.h"
-#include "client/cli/commands.h"
+#include "client/cli/base/options.h"
+#include "client/cli/tokenizer/text.h"
 #include "pipeline/tokenizer/tokenizer.h"
 
 struct decoder {
@@ -151,7 +152,8 @@ static int answer(struct decoder *self, const char *line, size_t n_line, struct 
     return r;
 }
 
-int leat_cli_tokenizer_decode(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int tokenizer_decode_main(const struct leat_cli_arguments *arguments,
+                                 struct leat_error *err) {
     struct decoder self = {.arguments = arguments, .lines = {.fd = STDIN_FILENO}};
     const char *line;
     size_t n_line;
@@ -169,3 +171,33 @@ int leat_cli_tokenizer_decode(const struct leat_cli_arguments *arguments, struct
     free(self.out.data);
     return r < 0 ? leat_cli_error_status(err) : LEAT_CLI_OK;
 }
+
+static const struct leat_cli_option tokenizer_decode_options[] = {
+    {.name = "skip-special",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(skip_special),
+     .help = "without special tokens"},
+    {.name = "jsonl",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(jsonl),
+     .help = "a line is {\"ids\": [ids]}; \"skip_special\" as wanted"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_tokenizer_decode_command = {
+    .name = "tokenizer decode",
+    .group = LEAT_CLI_GROUP_TOKENIZERS,
+    .summary = "turn lines of token ids into text",
+    .description = TOKENIZER_TEXT
+    "Each line of the standard input has ids, separated by blanks; the text comes out, and an "
+    "end of line.\nIds that the tokenizer does not know are left out. A text may have ends of "
+    "lines of its own: with\n--jsonl a line is {\"ids\": [...], \"skip_special\": true} and "
+    "comes "
+    "out as {\"t\": text}.",
+    .operand = "TOKENIZER",
+    .examples = "  leatctl tokenizer encode gpt2/ < a.txt | leatctl tokenizer decode gpt2/\n"
+                "  echo '{\"ids\": [101, 7592, 102], \"skip_special\": true}' |\n"
+                "      leatctl tokenizer decode bert/vocab.txt --jsonl\n",
+    .options = tokenizer_decode_options,
+    .run = tokenizer_decode_main,
+};

@@ -10,7 +10,8 @@
 #include "client/cli/base/error_json.h"
 #include "client/cli/base/json_request.h"
 #include "client/cli/base/line_input.h"
-#include "client/cli/commands.h"
+#include "client/cli/base/options.h"
+#include "client/cli/tokenizer/text.h"
 #include "pipeline/tokenizer/tokenizer.h"
 
 #define NUMBER_BYTES 12 /* of a number and what stands around it, at most */
@@ -192,7 +193,8 @@ static int open_all(struct encoder *self, struct leat_error *err) {
     return r;
 }
 
-int leat_cli_tokenizer_encode(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int tokenizer_encode_main(const struct leat_cli_arguments *arguments,
+                                 struct leat_error *err) {
     struct encoder self = {.arguments = arguments, .lines = {.fd = STDIN_FILENO}};
     int r;
 
@@ -206,3 +208,44 @@ int leat_cli_tokenizer_encode(const struct leat_cli_arguments *arguments, struct
     free(self.out.data);
     return r < 0 ? leat_cli_error_status(err) : LEAT_CLI_OK;
 }
+
+static const struct leat_cli_option tokenizer_encode_options[] = {
+    {.name = "special",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(special),
+     .help = "with the special tokens that it puts around texts"},
+    {.name = "offsets",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(offsets),
+     .help = "JSON, with where each token starts and ends in its text, in characters"},
+    {.name = "type-ids",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(type_ids),
+     .help = "JSON, with which of two texts each token belongs to"},
+    {.name = "jsonl",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(jsonl),
+     .help = "a line is {\"t\": text}; \"pair\", \"special\", \"off\" and \"type_ids\" as wanted"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_tokenizer_encode_command = {
+    .name = "tokenizer encode",
+    .group = LEAT_CLI_GROUP_TOKENIZERS,
+    .summary = "turn lines of text into token ids",
+    .description = TOKENIZER_TEXT
+    "Each line of the standard input is a text; its token ids come out as one line, separated "
+    "by blanks.\nThey are those of Hugging Face tokenizers for the same file, whose "
+    "truncation and padding hold. What is\nnot UTF-8 becomes U+FFFD.\n\n"
+    "With --jsonl a line is an object: {\"t\": text, \"pair\": second text, \"special\": "
+    "true, "
+    "\"off\": true,\n\"type_ids\": true}, all but t as wanted, and so is what comes out: "
+    "{\"ids\": [...], \"type_ids\": [...],\n\"off\": [[start, end], ...]}.",
+    .operand = "TOKENIZER",
+    .examples = "  leatctl tokenizer encode gpt2/ < corpus.txt > corpus.ids\n"
+                "  leatctl tokenizer encode tokenizer.json --special --offsets < corpus.txt\n"
+                "  echo '{\"t\": \"a text\", \"pair\": \"and another\", \"special\": true}' |\n"
+                "      leatctl tokenizer encode tokenizer.json --jsonl --type-ids\n",
+    .options = tokenizer_encode_options,
+    .run = tokenizer_encode_main,
+};

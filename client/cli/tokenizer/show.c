@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/base/arguments.h"
 #include "client/cli/base/error_json.h"
-#include "client/cli/commands.h"
+#include "client/cli/tokenizer/text.h"
 #include "pipeline/tokenizer/tokenizer.h"
 
 /* "load time" as a key: load_time. */
@@ -51,7 +52,7 @@ static int describe(const struct leat_tokenizer *tokenizer, bool as_json, struct
     return 0;
 }
 
-int leat_cli_tokenizer_show(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int tokenizer_show_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct leat_tokenizer *tokenizer = NULL;
     int r = leat_tokenizer_open(arguments->operand, NULL, &tokenizer, err);
 
@@ -60,3 +61,17 @@ int leat_cli_tokenizer_show(const struct leat_cli_arguments *arguments, struct l
     leat_tokenizer_free(tokenizer);
     return r < 0 ? leat_cli_error_status(err) : LEAT_CLI_OK;
 }
+
+const struct leat_cli_command leat_cli_tokenizer_show_command = {
+    .name = "tokenizer show",
+    .group = LEAT_CLI_GROUP_TOKENIZERS,
+    .summary = "show what a tokenizer is made of",
+    .description = TOKENIZER_TEXT
+    "Its parts, the algorithm that was chosen and why, sizes, and how long it took "
+    "to load.",
+    .operand = "TOKENIZER",
+    .examples = "  leatctl tokenizer show models/gpt2/\n"
+                "  leatctl tokenizer show tokenizer.json --json\n",
+    .options = leat_cli_no_options,
+    .run = tokenizer_show_main,
+};

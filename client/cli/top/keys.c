@@ -1,4 +1,4 @@
-/* keys.c: see top_view.h: keys of a terminal (ECMA-48: ESC [ parameters final, or ESC O final),
+/* keys.c: see view.h: keys of a terminal (ECMA-48: ESC [ parameters final, or ESC O final),
  * and what they change of the view. */
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 
 #include "client/cli/base/arguments.h"
 #include "client/cli/base/clock.h"
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
 
 #define ANSWER_MS 2000 /* who looks at a screen does not wait for longer */
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "client/cli/base/subscription.h"
+#include "client/cli/base/daemon/subscription.h"
 
 struct leat_top_source {
     struct leat_cli_subscription subscription; /* fd -1: none */

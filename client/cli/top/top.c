@@ -15,8 +15,8 @@
 #include "client/cli/base/colour.h"
 #include "client/cli/base/interrupt.h"
 #include "client/cli/base/members.h"
+#include "client/cli/base/options.h"
 #include "client/cli/base/terminal.h"
-#include "client/cli/commands.h"
 #include "client/cli/top/screen.h"
 #include "client/cli/top/source.h"
 #include "client/cli/top/view.h"
@@ -250,7 +250,7 @@ static int show(struct top *top, const struct leat_cli_arguments *arguments,
     return status == LEAT_CLI_OK ? top->status : status;
 }
 
-int leat_cli_top(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int top_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct top *top = calloc(1, sizeof(*top));
     bool is_plain = arguments->once || arguments->json || !leat_cli_terminal_has_screen();
     int status;
@@ -269,3 +269,38 @@ int leat_cli_top(const struct leat_cli_arguments *arguments, struct leat_error *
     free(top);
     return status;
 }
+
+static const struct leat_cli_option top_options[] = {
+    {.name = "interval",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(interval),
+     .value = "S",
+     .min = 1,
+     .max = 60,
+     .help = "seconds between two looks (default 1)"},
+    {.name = "once",
+     .kind = LEAT_CLI_FLAG,
+     .offset = LEAT_CLI_AT(once),
+     .help = "print all of it after one interval, and end"},
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_top_command = {
+    .name = "top",
+    .group = LEAT_CLI_GROUP_DAEMON,
+    .summary = "watch streams, stages and trainers at work",
+    .description =
+        "A live view: workers, processors, memory; streams with their rates and how much of the "
+        "time trainers waited;\nhow busy each stage of the chosen stream is; who pulls, and what "
+        "waits. On a terminal of any size, from\n80x24 on with all tables at once.\n\nKeys: tab "
+        "for the next table, arrows to choose a stream or to move on, s to sort otherwise, ? for "
+        "what the\ncolumns mean, q to end. Without a terminal it prints once, as with --once; "
+        "--json prints a line each interval,\nwith --once one.",
+    .examples = "  leatctl top\n"
+                "  leatctl top --once\n"
+                "  leatctl top --json --interval 10 | jq -c '.streams[] | [.name, "
+                ".batches_per_s]'\n",
+    .asks_daemon = true,
+    .options = top_options,
+    .run = top_main,
+};

@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 #include "client/cli/base/clock.h"
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
+#include "client/cli/base/daemon/private_daemon.h"
 #include "client/cli/base/error_json.h"
 #include "client/cli/base/interrupt.h"
-#include "client/cli/base/private_daemon.h"
+#include "client/cli/base/options.h"
 #include "client/cli/base/stream_file.h"
 #include "client/cli/base/units.h"
-#include "client/cli/commands.h"
 #include "client/cli/trace/json.h"
 #include "client/leat.h"
 
@@ -289,9 +289,64 @@ static int trace_stream(struct tracer *tracer, struct leat_error *err) {
     return exit_status(tracer, trace(tracer, watch, err), err);
 }
 
-int leat_cli_trace(const struct leat_cli_arguments *arguments, struct leat_error *err) {
+static int trace_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     struct tracer tracer = {.arguments = arguments, .control = -1};
 
     leat_cli_interrupt_watch();
     return arguments->is_file ? trace_file(&tracer, err) : trace_stream(&tracer, err);
 }
+
+static const struct leat_cli_option trace_options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = LEAT_CLI_STRING,
+     .offset = LEAT_CLI_AT(output),
+     .value = "FILE",
+     .help = "where the trace goes (default: trace.json; -: standard output)"},
+    {.name = "seconds",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(seconds),
+     .value = "S",
+     .min = 1,
+     .max = 86400,
+     .help = "trace no longer than that (default: 10, if no number of batches is given)"},
+    {.name = "batches",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(batches),
+     .value = "N",
+     .min = 1,
+     .max = UINT64_MAX,
+     .help = "stop after that many batches"},
+    {.name = "epochs",
+     .kind = LEAT_CLI_NUMBER,
+     .offset = LEAT_CLI_AT(epochs),
+     .value = "N",
+     .max = UINT64_MAX,
+     .is_of_file = true,
+     .help = "epochs to pull at most (default 1; 0: without end)"},
+    LEAT_CLI_OPTION_WORKERS,
+    LEAT_CLI_OPTION_NO_FUSE,
+    LEAT_CLI_OPTION_END,
+};
+
+const struct leat_cli_command leat_cli_trace_command = {
+    .name = "trace",
+    .group = LEAT_CLI_GROUP_RUN,
+    .summary = "record what happens when, for Perfetto",
+    .description =
+        "Of FILE's stream, which is pulled from a private daemon meanwhile, or of a STREAM of the "
+        "running daemon,\nwhich is only watched. Writes Chrome's trace events (JSON), which "
+        "https://ui.perfetto.dev shows: a track\nfor each worker thread with its jobs and their "
+        "stages, one for the daemon's loop, one for batches that\nare handed out, and how many "
+        "blocks, free slots and bytes there are. Batches are the same with it and\nwithout. The "
+        "daemon keeps a bounded number of events: how many it had to drop is "
+        "told.",
+    .operand = "FILE|STREAM",
+    .more = "[STREAM]",
+    .examples = "  leatctl trace titanic.yaml -o trace.json --batches 1000 --workers 8\n"
+                "  leatctl trace train.yaml prose --seconds 30\n"
+                "  leatctl trace prose --seconds 5\n",
+    .asks_daemon = true,
+    .options = trace_options,
+    .run = trace_main,
+};

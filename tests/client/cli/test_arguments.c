@@ -16,9 +16,9 @@
 #define MAX_WORDS 32
 
 static const struct leat_cli_command *find(const char *name) {
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++)
-        if (strcmp(command->name, name) == 0)
-            return command;
+    for (const struct leat_cli_command *const *at = leat_cli_commands; *at; at++)
+        if (strcmp((*at)->name, name) == 0)
+            return *at;
     fail_msg("no command %s", name);
     return NULL;
 }
@@ -181,7 +181,9 @@ static void test_operands(void **state) {
 /* Every option of every command stands in its help, and parses. */
 static void test_tables(void **state) {
     (void)state;
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++) {
+    for (const struct leat_cli_command *const *at = leat_cli_commands; *at; at++) {
+        const struct leat_cli_command *command = *at;
+
         struct leat_text text = {.data = NULL};
 
         assert_non_null(command->run);

@@ -30,7 +30,7 @@ static const char *complete(const char *line) {
     (void)snprintf(copy, sizeof(copy), "%s", line);
     for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         words[n++] = strcmp(word, ".") == 0 ? "" : word;
-    leat_cli_complete(words, n, &completion);
+    leat_cli_complete(leat_cli_commands, words, n, &completion);
     return completion.text.data ? completion.text.data : "";
 }
 
@@ -45,7 +45,9 @@ static bool has(const char *text, const char *word) {
 
 static void test_commands(void **state) {
     (void)state;
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++) {
+    for (const struct leat_cli_command *const *at = leat_cli_commands; *at; at++) {
+        const struct leat_cli_command *command = *at;
+
         const char *second = strchr(command->name, ' ');
         char word[64];
 
@@ -69,7 +71,9 @@ static void test_commands(void **state) {
 
 static void test_options(void **state) {
     (void)state;
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++) {
+    for (const struct leat_cli_command *const *at = leat_cli_commands; *at; at++) {
+        const struct leat_cli_command *command = *at;
+
         for (const struct leat_cli_option *option = command->options; option->name; option++) {
             char line[128], word[64];
 
@@ -132,7 +136,7 @@ static void test_any_words(void **state) {
             words[j] = pool[(random >> 16) % (sizeof(pool) / sizeof(pool[0]))];
         }
         free(completion.text.data);
-        leat_cli_complete(words, n, &completion);
+        leat_cli_complete(leat_cli_commands, words, n, &completion);
         for (const char *at = completion.text.data; at && *at; at += strcspn(at, "\n") + 1)
             assert_true(strcspn(at, "\t") < strcspn(at, "\n"));
     }
@@ -143,7 +147,9 @@ static void test_table(void **state) {
     struct leat_text text = {.data = NULL};
 
     (void)state;
-    for (const struct leat_cli_command *command = leat_cli_commands; command->name; command++) {
+    for (const struct leat_cli_command *const *at = leat_cli_commands; *at; at++) {
+        const struct leat_cli_command *command = *at;
+
         for (const struct leat_cli_option *option = command->options; option->name; option++)
             if (strcmp(option->name, "json") == 0 || strcmp(option->name, "socket") == 0)
                 fail_msg("%s has a --%s of its own", command->name, option->name);
@@ -155,7 +161,7 @@ static void test_table(void **state) {
     }
     free(text.data);
     text = (struct leat_text){.data = NULL};
-    leat_cli_help(&leat_cli_commands[0], true, &text);
+    leat_cli_help(leat_cli_commands[0], true, &text);
     assert_non_null(strstr(text.data, "\033[1musage:\033[0m"));
     free(text.data);
     free(completion.text.data);

@@ -1,10 +1,10 @@
 /* subscription.c: see subscription.h. */
-#include "client/cli/base/subscription.h"
+#include "client/cli/base/daemon/subscription.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
 #include "client/cli/base/exit_status.h"
 #include "client/cli/base/interrupt.h"
 #include "proto/error_message.h"

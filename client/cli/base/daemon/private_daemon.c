@@ -1,6 +1,6 @@
 /* private_daemon.c: see private_daemon.h. Readiness is told by the daemon itself (sd_notify's
  * protocol: a datagram with a line READY=1 to $NOTIFY_SOCKET); its death by its pidfd. */
-#include "client/cli/base/private_daemon.h"
+#include "client/cli/base/daemon/private_daemon.h"
 
 #include <dirent.h>
 #include <errno.h>

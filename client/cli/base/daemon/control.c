@@ -1,6 +1,6 @@
 /* control.c: see control.h. One frame there, one frame back; nothing is left over between two, but
  * of a subscription. */
-#include "client/cli/base/control.h"
+#include "client/cli/base/daemon/control.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-/* bench.h: what `leatctl bench` works on: cases, each a file with values in place of some that are
+/* case.h: what `leatctl bench` works on: cases, each a file with values in place of some that are
  * written in it, and the samples that were taken of them. Owner: the one thread.
  */
 #pragma once
