@@ -6,6 +6,7 @@
  * (cut/csv.h). What a block hands to the next is carried as bit 0, or as all bits.
  */
 #include "pipeline/cut/csv.h"
+#include "pipeline/cut/fields.h"
 #include "pipeline/cut/masks.h"
 
 /* Owner: one call. */

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "pipeline/cut/cutter.h"
 #include "pipeline/cut/fields.h"
 
 /* Whether leat_cutter_split(), in both its forms, gives for this record (not empty, n_readable

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pipeline/inspect/graph/graph_internal.h"
+#include "pipeline/inspect/graph/label.h"
 #include "pipeline/plan/render.h"
 
 void leat_graph_add_name(struct leat_text *text, const char *name) {
