@@ -14,6 +14,7 @@
 #include "pipeline/inspect/explain.h"
 #include "pipeline/inspect/measure.h"
 #include "pipeline/io/state_folder.h"
+#include "pipeline/plan/data_digest.h"
 #include "pipeline/work/steps.h"
 
 static void print_plan(const char *text) {
@@ -93,6 +94,7 @@ static char *explain_plan(struct leat_plan *plan, const struct leat_cli_argument
 
     leat_state_folder_init(&indexes, NULL, "index", ".leat", 0, 0);
     options.has_index = indexes.path[0] != '\0';
+    leat_data_measure(plan, &leat_opener_operator);
     leat_steps_look(plan, &leat_opener_operator, options.has_index ? indexes.path : NULL);
     predict(plan, arguments, n_workers, &measurement, &forecast, reason);
     text = leat_explain(plan, &options);

@@ -8,6 +8,8 @@
 #define SPARE_FDS     64 /* of the process itself */
 #define FDS_A_SESSION 5  /* socket, pidfd, two rings, a data file */
 
+#define MEMORY_LEAST (UINT64_C(32) << 20)
+
 /* ---- limits ----
  *
  * Rings are charged to us page by page: what cannot be had must not be promised. So a limit that
@@ -53,6 +55,27 @@ static int check_memory(const struct leat_settings *settings, struct leat_error 
     return leat_config_error(&settings->base, "memory_limit", err,
                              "%llu is more than the %llu bytes of memory that the daemon can have",
                              (unsigned long long)limit, (unsigned long long)memory);
+}
+
+/* Where nobody says how much: three quarters of what there is. The rest is for what is not counted,
+ * and for others on the machine. */
+static uint64_t memory_limit(const struct leat_settings *settings) {
+    uint64_t memory = leat_process_memory_limit();
+
+    if (settings->memory_limit)
+        return (uint64_t)settings->memory_limit;
+    if (memory == 0)
+        return UINT64_MAX;
+    return memory / 4 * 3 > MEMORY_LEAST ? memory / 4 * 3 : MEMORY_LEAST;
+}
+
+void leat_configuration_fit_budget(const struct leat_settings *settings, bool is_private,
+                                   struct leat_budget *budget) {
+    budget->limit_bytes = memory_limit(settings);
+    budget->user_limit_bytes =
+        settings->max_user_memory ? (uint64_t)settings->max_user_memory : UINT64_MAX;
+    budget->is_shared = !is_private && (budget->user_limit_bytes == UINT64_MAX ||
+                                        budget->user_limit_bytes < budget->limit_bytes);
 }
 
 /* ---- all of it ---- */

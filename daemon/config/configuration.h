@@ -21,6 +21,10 @@ int leat_configuration_read(const char *file, const struct leat_settings_overrid
                             struct leat_configuration *ret_configuration, struct leat_error *err);
 void leat_configuration_deinit(struct leat_configuration *configuration);
 
+/* How much memory there is for all, and for a user. is_private: there is one user only. */
+void leat_configuration_fit_budget(const struct leat_settings *settings, bool is_private,
+                                   struct leat_budget *budget);
+
 /* Says that the error, if there is one, is of that setting, where it was written. */
 void leat_configuration_blame(const struct leat_settings *settings, const char *name,
                               struct leat_error *err);

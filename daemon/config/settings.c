@@ -99,7 +99,15 @@ const struct leat_arg leat_settings_args[] = {
      .max = 1e15,
      .help =
          "Memory of the daemon: rings, blocks, tokenizers, workspaces and caches of all streams. "
-         "A stream for whose least needs there is no room is refused. If not given, any."},
+         "A stream for whose least needs there is no room is refused. If not given, three quarters "
+         "of what its control group allows or, where that allows any, the machine has."},
+    {.name = "max_user_memory",
+     .type = LEAT_ARG_BYTES,
+     .offset = MEMBER(max_user_memory),
+     .min = 16 << 20,
+     .max = 1e15,
+     .help = "Of that what is for one user's trainers. No user gets more than its part, a half of "
+             "it or as much as each other user, unless this is as large as memory_limit."},
     {.name = "max_ring_bytes",
      .type = LEAT_ARG_INT,
      .offset = MEMBER(max_ring_bytes),
@@ -350,6 +358,9 @@ static int check_values(struct leat_settings *settings, struct leat_error *err) 
     if (r == 0)
         r = check_pair(settings, "max_user_ring_bytes", &settings->max_user_ring_bytes,
                        "max_ring_bytes", settings->max_ring_bytes, err);
+    if (r == 0 && settings->memory_limit)
+        r = check_pair(settings, "max_user_memory", &settings->max_user_memory, "memory_limit",
+                       settings->memory_limit, err);
     if (r == 0)
         r = check_pair(settings, "max_user_streams", &settings->max_user_streams, "max_streams",
                        settings->max_streams, err);

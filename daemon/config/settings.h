@@ -41,7 +41,7 @@ struct leat_settings {
     struct leat_texts roots;
     int64_t max_sessions, max_user_sessions;
     int64_t max_ring_bytes, max_user_ring_bytes;
-    int64_t memory_limit; /* 0: none */
+    int64_t memory_limit, max_user_memory; /* 0: not given */
     int64_t max_streams, max_user_streams;
     struct leat_text_map user_weights; /* as written; what it says: */
     struct leat_weight *weights;

@@ -12,6 +12,7 @@
 #include "daemon/core/daemon.h"
 #include "daemon/stream/admission.h"
 #include "pipeline/inspect/explain.h"
+#include "pipeline/plan/data_digest.h"
 #include "pipeline/work/steps.h"
 
 struct leat_control_plan {
@@ -55,6 +56,7 @@ static void plan_work(struct leat_task *task) {
         leat_plan_new(plan->spec, plan->opener, &plan->plan, &plan->error) < 0 || !plan->wants_text)
         return;
     options.has_index = leat_daemon_index_folder(plan->daemon) != NULL;
+    leat_data_measure(plan->plan, plan->opener);
     leat_steps_look(plan->plan, plan->opener, leat_daemon_index_folder(plan->daemon));
     options.format = plan->format;
     plan->text = leat_explain(plan->plan, &options);
@@ -88,8 +90,11 @@ static void answer(const struct leat_control_plan *plan) {
 static void plan_done(struct leat_task *task) {
     struct leat_control_plan *plan = (struct leat_control_plan *)task;
     struct leat_control *control = plan->control;
-    struct leat_daemon *daemon = plan->daemon;
 
+    if (control && leat_loading_again(plan->daemon, &plan->loading)) {
+        plan->error = LEAT_ERROR_INIT;
+        return;
+    }
     if (control) {
         control->plan = NULL;
         leat_control_pace_begin(control);
@@ -98,11 +103,10 @@ static void plan_done(struct leat_task *task) {
         if (!control->is_closed)
             leat_channel_pause(&control->channel, false);
     }
-    leat_loading_release(daemon, &plan->loading);
+    leat_loading_release(&plan->loading);
     plan_free(plan);
     if (control)
         leat_control_pace_end(control);
-    leat_loading_next(daemon);
 }
 
 /* A stream of the settings may read any file; a spec from the socket only what its sender may. No
@@ -162,7 +166,7 @@ static void start(struct leat_control *control, const char *name, const Leat__St
     plan->task.class = LEAT_TASK_SLOW;
     plan->task.work = plan_work;
     plan->task.done = plan_done;
-    leat_loading_start(control->daemon, &plan->loading, &plan->user->queue, &plan->task);
+    leat_loading_start(control->daemon, &plan->loading, plan->user, &plan->task);
 }
 
 void leat_control_explain(struct leat_control *control, const Leat__ControlRequest *request,

@@ -4,31 +4,38 @@
 #include "daemon/control/control.h"
 #include "daemon/core/daemon.h"
 
-static Leat__Charge *describe_charge(enum leat_charge charge, uint64_t used, uint64_t limit,
+#define N_CHARGES (LEAT_N_CHARGES + 1) /* and memory */
+
+static Leat__Charge *describe_charge(const char *name, uint64_t used, uint64_t limit,
                                      struct leat_arena *arena) {
     Leat__Charge *message = leat_arena_alloc(arena, sizeof(*message));
 
     if (!message)
         return NULL;
     leat__charge__init(message);
-    message->name = (char *)(uintptr_t)leat_charge_name(charge);
+    message->name = (char *)(uintptr_t)name;
     message->used = used;
     message->limit = limit;
     return message;
 }
 
 static int describe_charges(const uint64_t used[LEAT_N_CHARGES],
-                            const uint64_t limits[LEAT_N_CHARGES], Leat__Charge ***ret_charges,
+                            const uint64_t limits[LEAT_N_CHARGES], uint64_t memory_used,
+                            uint64_t memory_limit, Leat__Charge ***ret_charges,
                             struct leat_arena *arena) {
-    Leat__Charge **charges = leat_arena_alloc(arena, LEAT_N_CHARGES * sizeof(*charges));
+    Leat__Charge **charges = leat_arena_alloc(arena, N_CHARGES * sizeof(*charges));
 
     if (!charges)
         return -ENOMEM;
     for (int i = 0; i < LEAT_N_CHARGES; i++) {
-        charges[i] = describe_charge((enum leat_charge)i, used[i], limits[i], arena);
+        charges[i] =
+            describe_charge(leat_charge_name((enum leat_charge)i), used[i], limits[i], arena);
         if (!charges[i])
             return -ENOMEM;
     }
+    charges[LEAT_N_CHARGES] = describe_charge("memory", memory_used, memory_limit, arena);
+    if (!charges[LEAT_N_CHARGES])
+        return -ENOMEM;
     *ret_charges = charges;
     return 0;
 }
@@ -43,8 +50,10 @@ static Leat__UserQuota *describe_user(const struct leat_user *user, struct leat_
     message->weight = user->tasks.share.weight;
     message->worker_ns = user->tasks.worker_ns;
     message->n_refused = user->n_refused;
-    message->n_charges = LEAT_N_CHARGES;
-    return describe_charges(user->used, user->users->limits.user, &message->charges, arena) < 0
+    message->memory_in_use = user->memory.used_bytes;
+    message->n_charges = N_CHARGES;
+    return describe_charges(user->used, user->users->limits.user, user->memory.claimed_bytes,
+                            leat_budget_user_limit(&user->memory), &message->charges, arena) < 0
                ? NULL
                : message;
 }
@@ -74,8 +83,10 @@ void leat_control_quota(struct leat_control *control, const Leat__ControlRequest
     struct leat_error err = LEAT_ERROR_INIT;
 
     (void)request;
-    quota.n_totals = LEAT_N_CHARGES;
-    if (describe_charges(users->used, users->limits.total, &quota.totals, arena) < 0 ||
+    quota.n_totals = N_CHARGES;
+    quota.memory_in_use = users->budget->used_bytes;
+    if (describe_charges(users->used, users->limits.total, users->budget->claimed_bytes,
+                         users->budget->limit_bytes, &quota.totals, arena) < 0 ||
         describe_users(users, &quota, arena) < 0) {
         leat_error_oom(&err);
         leat_control_fail(control, &err);

@@ -310,18 +310,19 @@ static int claim(struct leat_daemon *daemon, uint64_t n_bytes, struct leat_error
 /* What the process has before the first stream, with the stacks of its threads, is claimed too. */
 static int init_budget(struct leat_daemon *daemon, struct leat_error *err) {
     const struct leat_settings *settings = daemon->settings;
-    uint64_t limit = settings->memory_limit ? (uint64_t)settings->memory_limit : UINT64_MAX;
     uint32_t n_workers = choose_workers(daemon);
     struct leat_process process;
 
-    leat_loadings_init(&daemon->loadings);
-    leat_budget_init(&daemon->budget, limit);
+    leat_budget_init(&daemon->budget, UINT64_MAX);
+    leat_configuration_fit_budget(settings, true, &daemon->budget);
+    leat_budget_user_init(&daemon->operator_memory, &daemon->budget);
+    daemon->operator_memory.is_operator = true;
     (void)leat_account_open(&daemon->base, &daemon->budget, 0);
     leat_process_read(&process);
     return claim(daemon,
                  process.rss_bytes + BASE_BYTES +
                      (n_workers + leat_scheduler_n_beside(n_workers)) * THREAD_BYTES +
-                     leat_monitor_bytes(limit),
+                     leat_monitor_bytes(daemon->budget.limit_bytes),
                  err);
 }
 
@@ -353,7 +354,7 @@ static int init_parts(struct leat_daemon *daemon, const struct leat_configuratio
         return r;
     if (leat_monitor_init(&daemon->monitor, leat_monitor_bytes(daemon->budget.limit_bytes)) < 0)
         return leat_error_oom(err);
-    leat_users_init(&daemon->users, &configuration->limits);
+    leat_users_init(&daemon->users, &configuration->limits, &daemon->budget);
     leat_rights_init(&daemon->rights, settings);
     leat_users_set_weights(&daemon->users, settings->weights, settings->n_weights);
     daemon->n_workers = choose_workers(daemon);
@@ -408,7 +409,11 @@ static int init(struct leat_daemon *daemon, struct leat_error *err) {
         r = init_loop(daemon, err);
     if (r == 0)
         r = leat_endpoints_open(daemon, err);
-    return r == 0 ? claim_http(daemon, err) : r;
+    if (r < 0)
+        return r;
+    leat_configuration_fit_budget(daemon->settings, leat_endpoints_are_private(daemon),
+                                  &daemon->budget);
+    return claim_http(daemon, err);
 }
 
 int leat_daemon_new(const struct leat_daemon_options *options, struct leat_daemon **ret_daemon,

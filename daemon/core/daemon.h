@@ -88,10 +88,10 @@ struct leat_daemon {
     struct leat_session *dirty_sessions;
     struct leat_share *shares;
     uint32_t n_feeds;
-    struct leat_budget budget; /* of all memory */
-    struct leat_account base;  /* of the process itself */
+    struct leat_budget budget;               /* of all memory */
+    struct leat_account base;                /* of the process itself */
+    struct leat_budget_user operator_memory; /* what a reload looks at */
     struct leat_heap heap;
-    struct leat_loadings loadings;
     struct leat_memory_wait *memory_waits;
     struct leat_control *controls;
     struct leat_control_pace pace;

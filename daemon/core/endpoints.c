@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -147,6 +148,23 @@ int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err) {
         leat_configuration_blame(daemon->settings, "http_listen", err);
     }
     return r;
+}
+
+/* A user's own, whose sockets nobody else may connect to. */
+static bool is_own_socket(const struct leat_listener *listener) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t size = sizeof(address) - 1;
+    struct stat status;
+
+    return listener->fd < 0 ||
+           (getsockname(listener->fd, (struct sockaddr *)&address, &size) == 0 &&
+            stat(address.sun_path, &status) == 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0);
+}
+
+bool leat_endpoints_are_private(const struct leat_daemon *daemon) {
+    return daemon->options.end_with ||
+           (geteuid() != 0 && is_own_socket(&daemon->listeners[LEAT_ENDPOINT_TRAINER]) &&
+            is_own_socket(&daemon->listeners[LEAT_ENDPOINT_COPY]));
 }
 
 static int on_trainer(struct leat_listener *listener, int take_fd) {

@@ -17,3 +17,6 @@ void leat_endpoints_fit_control(struct leat_daemon *daemon);
  * sockets: they wait. Of sockets of our own they are told. */
 void leat_endpoints_leave_trainers(struct leat_daemon *daemon);
 void leat_endpoints_stop(struct leat_daemon *daemon);
+
+/* Whether there is one user only who may send trainers. */
+bool leat_endpoints_are_private(const struct leat_daemon *daemon);

@@ -103,14 +103,15 @@ static void fail(struct leat_reload *reload) {
 static int check_budget(struct leat_reload *reload) {
     const struct leat_budget *budget = &reload->daemon->budget;
     const struct leat_settings *settings = reload->settings;
-    uint64_t limit = (uint64_t)settings->memory_limit;
+    struct leat_budget next = *budget;
 
-    if (limit == 0 || budget->limit_bytes == UINT64_MAX || limit >= budget->guaranteed_bytes)
+    leat_configuration_fit_budget(settings, false, &next);
+    if (next.limit_bytes >= budget->guaranteed_bytes)
         return 0;
     return leat_config_error(&settings->base, "memory_limit", &reload->error,
                              "%llu is less than the %llu bytes that are guaranteed to what runs "
                              "now",
-                             (unsigned long long)limit,
+                             (unsigned long long)next.limit_bytes,
                              (unsigned long long)budget->guaranteed_bytes);
 }
 
@@ -153,10 +154,9 @@ static void look_done(struct leat_task *task) {
         reload->error = LEAT_ERROR_INIT;
         return;
     }
-    leat_loading_release(daemon, &reload->loading);
+    leat_loading_release(&reload->loading);
     if (reload->looks[reload->next_look++].may_fail)
         reload->error = LEAT_ERROR_INIT;
-    leat_loading_next(daemon); /* others who wait first: there may be many looks */
     go_on(reload);
 }
 

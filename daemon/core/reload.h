@@ -97,6 +97,6 @@ Leat__ReloadReply *leat_reload_report(const struct leat_reload *reload, struct l
 /* reload_apply.c: whether the setting has the value that it has now. */
 bool leat_reload_keeps(const struct leat_reload *reload, const struct leat_arg *arg);
 /* Whether it has to wait for the next start. */
-bool leat_reload_is_at_start(const struct leat_reload *reload, const struct leat_arg *arg);
+bool leat_reload_is_at_start(const struct leat_arg *arg);
 /* Puts all in its place. */
 void leat_reload_apply(struct leat_reload *reload);

@@ -2,6 +2,7 @@
  */
 #include <string.h>
 
+#include "daemon/config/configuration.h"
 #include "daemon/core/daemon.h"
 #include "daemon/core/endpoints.h"
 #include "daemon/core/reload.h"
@@ -66,16 +67,11 @@ bool leat_reload_keeps(const struct leat_reload *reload, const struct leat_arg *
                          (const char *)reload->settings + arg->offset);
 }
 
-/* Where there was no limit of memory nobody was guaranteed any, so that one cannot begin. */
-static bool is_limit_of_memory_new(const struct leat_reload *reload) {
-    return (reload->daemon->settings->memory_limit == 0) != (reload->settings->memory_limit == 0);
-}
-
-bool leat_reload_is_at_start(const struct leat_reload *reload, const struct leat_arg *arg) {
+bool leat_reload_is_at_start(const struct leat_arg *arg) {
     for (size_t i = 0; leat_settings_at_start[i]; i++)
         if (strcmp(leat_settings_at_start[i], arg->name) == 0)
             return true;
-    return strcmp(arg->name, "memory_limit") == 0 && is_limit_of_memory_new(reload);
+    return false;
 }
 
 /* ---- for good ---- */
@@ -162,8 +158,8 @@ static void replace_settings(struct leat_reload *reload) {
         (uint64_t)reload->settings->worker_timeout * UINT64_C(1000000000);
     daemon->users.limits = reload->limits;
     leat_users_set_weights(&daemon->users, reload->settings->weights, reload->settings->n_weights);
-    if (!is_limit_of_memory_new(reload) && reload->settings->memory_limit > 0)
-        daemon->budget.limit_bytes = (uint64_t)reload->settings->memory_limit;
+    leat_configuration_fit_budget(reload->settings, leat_endpoints_are_private(daemon),
+                                  &daemon->budget);
     daemon->settings = reload->settings;
     reload->settings = old;
 }

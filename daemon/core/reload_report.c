@@ -23,7 +23,7 @@ static int report_settings(const struct leat_reload *reload, Leat__ReloadReply *
 
         if (leat_reload_keeps(reload, arg))
             continue;
-        if (leat_reload_is_at_start(reload, arg))
+        if (leat_reload_is_at_start(arg))
             reply->at_start[reply->n_at_start++] = name;
         else
             reply->settings[reply->n_settings++] = name;

@@ -11,6 +11,9 @@
 
 #define WAIT_NS UINT64_C(5000000000)
 
+#define LOADING_BYTES                                                                              \
+    (UINT64_C(4) << 20) /* that a plan may take while it is made, unless it needs more */
+
 #define MIB(bytes) ((double)(bytes) / 1048576)
 
 static uint64_t headroom(const struct leat_budget *budget) {
@@ -19,11 +22,24 @@ static uint64_t headroom(const struct leat_budget *budget) {
 
 /* ---- waiting ---- */
 
+/* Whether what it waits for is part of what its user may have: only then do others make room. */
+static bool is_of_part(const struct leat_memory_wait *wait) {
+    return leat_budget_user_has_part(wait->user, wait->need_bytes);
+}
+
 static void count_wanted(struct leat_daemon *daemon) {
-    daemon->budget.wanted_bytes = 0;
-    for (const struct leat_memory_wait *wait = daemon->memory_waits; wait; wait = wait->next)
-        if (wait->need_bytes > daemon->budget.wanted_bytes)
-            daemon->budget.wanted_bytes = wait->need_bytes;
+    struct leat_budget *budget = &daemon->budget;
+    const struct leat_memory_wait *wait;
+
+    budget->wanted_bytes = 0;
+    for (wait = daemon->memory_waits; wait; wait = wait->next)
+        wait->user->wanted_bytes = 0;
+    for (wait = daemon->memory_waits; wait; wait = wait->next) {
+        if (is_of_part(wait) && wait->need_bytes > budget->wanted_bytes)
+            budget->wanted_bytes = wait->need_bytes;
+        if (wait->need_bytes > wait->user->wanted_bytes)
+            wait->user->wanted_bytes = wait->need_bytes;
+    }
 }
 
 uint64_t leat_memory_wait_deadline_ns(void) {
@@ -31,16 +47,21 @@ uint64_t leat_memory_wait_deadline_ns(void) {
 }
 
 void leat_memory_wait_start(struct leat_daemon *daemon, struct leat_memory_wait *wait,
-                            uint64_t need_bytes, uint64_t deadline_ns,
+                            struct leat_budget_user *user, uint64_t need_bytes,
+                            uint64_t deadline_ns,
                             void (*done)(struct leat_daemon *daemon,
                                          struct leat_memory_wait *wait)) {
     struct leat_memory_wait **last = &daemon->memory_waits;
 
     while (*last)
         last = &(*last)->next;
-    *wait = (struct leat_memory_wait){
-        .need_bytes = need_bytes, .deadline_ns = deadline_ns, .is_waiting = true, .done = done};
+    *wait = (struct leat_memory_wait){.user = user,
+                                      .need_bytes = need_bytes,
+                                      .deadline_ns = deadline_ns,
+                                      .is_waiting = true,
+                                      .done = done};
     *last = wait;
+    leat_budget_user_enter(user);
     count_wanted(daemon);
     leat_feeds_trim(daemon);
 }
@@ -54,19 +75,39 @@ void leat_memory_wait_cancel(struct leat_daemon *daemon, struct leat_memory_wait
         link = &(*link)->next;
     *link = wait->next;
     wait->is_waiting = false;
+    wait->user->wanted_bytes = 0;
+    leat_budget_user_leave(wait->user);
     count_wanted(daemon);
 }
 
-/* The first comes first: others would take from it what it waits for. */
-void leat_memory_waits_check(struct leat_daemon *daemon) {
-    struct leat_memory_wait *wait;
+/* Whoever came earlier comes first, and others would take from it what it waits for. But nobody
+ * waits behind a user who has its part already, except that user. */
+static bool is_behind(const struct leat_daemon *daemon, const struct leat_memory_wait *wait) {
+    for (const struct leat_memory_wait *first = daemon->memory_waits; first != wait;
+         first = first->next)
+        if (first->user == wait->user || is_of_part(first))
+            return true;
+    return false;
+}
 
-    while ((wait = daemon->memory_waits) &&
-           (leat_budget_free_bytes(&daemon->budget) >= wait->need_bytes || daemon->is_stopping ||
-            leat_daemon_now_ns() >= wait->deadline_ns)) {
-        leat_memory_wait_cancel(daemon, wait);
-        wait->done(daemon, wait);
-    }
+static bool is_over(const struct leat_daemon *daemon, const struct leat_memory_wait *wait) {
+    return daemon->is_stopping || leat_daemon_now_ns() >= wait->deadline_ns ||
+           (leat_budget_user_free_bytes(wait->user) >= wait->need_bytes &&
+            !is_behind(daemon, wait));
+}
+
+/* What is done for one may end others' waiting, or begin it anew. */
+void leat_memory_waits_check(struct leat_daemon *daemon) {
+    struct leat_memory_wait *wait = daemon->memory_waits;
+
+    while (wait)
+        if (is_over(daemon, wait)) {
+            leat_memory_wait_cancel(daemon, wait);
+            wait->done(daemon, wait);
+            wait = daemon->memory_waits;
+        } else {
+            wait = wait->next;
+        }
 }
 
 /* ---- streams ---- */
@@ -80,10 +121,11 @@ static uint64_t ring_bytes(const struct leat_memory_plan *memory, uint32_t n_slo
 }
 
 /* As many slots as are wanted, if there is room without what is left for others; else fewer. */
-static uint32_t choose_slots(const struct leat_budget *budget,
+static uint32_t choose_slots(const struct leat_budget_user *user,
                              const struct leat_memory_plan *memory, uint32_t n_min,
                              uint32_t n_max) {
-    uint64_t least = leat_memory_plan_least(memory), free_bytes = leat_budget_free_bytes(budget);
+    const struct leat_budget *budget = user->budget;
+    uint64_t least = leat_memory_plan_least(memory), free_bytes = leat_budget_user_free_bytes(user);
     uint64_t room = free_bytes > headroom(budget) ? free_bytes - headroom(budget) : 0;
     uint64_t n;
 
@@ -96,7 +138,7 @@ static uint32_t choose_slots(const struct leat_budget *budget,
 /* What would make it fit, by what takes the most. */
 static const char *advice(const struct leat_memory_plan *memory, uint64_t ring, uint64_t least,
                           uint64_t most) {
-    if (least <= most && memory->order_bytes < least / 2 && ring < least / 2)
+    if (least <= most / 4 || (least <= most && memory->order_bytes < least / 2 && ring < least / 2))
         return "it would fit alone: try again when others have ended, or raise memory_limit";
     if (memory->order_bytes >= least / 3 && ring >= least / 3)
         return "make its batches smaller, let its order stages hold fewer rows (buffer_size, "
@@ -116,10 +158,11 @@ static bool is_among(const struct leat_feed *const *feeds, size_t n, const struc
     return false;
 }
 
-/* What takes up the rest, the largest first; so many are named. */
+/* What takes up the rest, the largest first; so many are named. user NULL: whose ever they are. */
 #define N_NAMED 3
 
-static void name_takers(const struct leat_daemon *daemon, char *text, size_t size) {
+static void name_takers(const struct leat_daemon *daemon, const struct leat_budget_user *user,
+                        char *text, size_t size) {
     const struct leat_feed *named[N_NAMED] = {NULL};
     size_t n = 0;
 
@@ -128,7 +171,7 @@ static void name_takers(const struct leat_daemon *daemon, char *text, size_t siz
         const struct leat_feed *largest = NULL;
 
         for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
-            if (!is_among(named, i, feed) &&
+            if ((!user || feed->account.user == user) && !is_among(named, i, feed) &&
                 (!largest ||
                  leat_account_claim(&feed->account) > leat_account_claim(&largest->account)))
                 largest = feed;
@@ -140,29 +183,60 @@ static void name_takers(const struct leat_daemon *daemon, char *text, size_t siz
     }
 }
 
-static int refuse(const struct leat_daemon *daemon, const struct leat_admission *admission,
-                  struct leat_error *err) {
+static uint32_t count_feeds(const struct leat_daemon *daemon, const struct leat_budget_user *user) {
+    uint32_t n = 0;
+
+    for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
+        n += !user || feed->account.user == user;
+    return n;
+}
+
+/* What it is that something does not fit into: what the user may have, if that is less. */
+static bool is_part_short(const struct leat_budget_user *user, uint64_t bytes) {
+    const struct leat_budget *budget = user->budget;
+
+    return !leat_budget_user_has_part(user, bytes) &&
+           leat_budget_user_limit(user) < budget->limit_bytes - budget->own_bytes;
+}
+
+static void describe_limit(const struct leat_budget_user *user, bool is_part, char *text,
+                           size_t size) {
+    if (is_part)
+        (void)snprintf(text, size,
+                       "this user's part of memory_limit (%.1f of %.1f MiB; max_user_memory)",
+                       MIB(leat_budget_user_limit(user)), MIB(user->budget->limit_bytes));
+    else
+        (void)snprintf(text, size, "memory_limit (%.1f MiB)", MIB(user->budget->limit_bytes));
+}
+
+static int refuse(const struct leat_daemon *daemon, struct leat_user *user,
+                  const struct leat_admission *admission, struct leat_error *err) {
     const struct leat_memory_plan *memory = &admission->memory;
     const struct leat_budget *budget = &daemon->budget;
     uint64_t ring = ring_bytes(memory, admission->n_slots);
     uint64_t least = leat_memory_plan_least(memory) + ring;
-    uint64_t base = leat_account_claim(&daemon->base);
-    char takers[256];
+    bool is_part = is_part_short(&user->memory, least);
+    const struct leat_budget_user *taker = is_part ? &user->memory : NULL;
+    char limit[128], takers[256], base[64] = "";
 
-    name_takers(daemon, takers, sizeof(takers));
+    leat_user_count_refusal(user);
+    describe_limit(&user->memory, is_part, limit, sizeof(limit));
+    name_takers(daemon, taker, takers, sizeof(takers));
+    if (!is_part)
+        (void)snprintf(base, sizeof(base), "%.1f for the daemon itself, ", MIB(budget->own_bytes));
     return leat_error_set(
         err, -ENOMEM,
-        "it does not fit into memory_limit (%.1f MiB): it needs at least %.1f MiB (ring %.1f: %u "
+        "it does not fit into %s: it needs at least %.1f MiB (ring %.1f: %u "
         "slots of %llu bytes; blocks %.1f; order stages %.1f; tokenizers and the like %.1f; "
-        "workspace %.1f), and %.1f MiB are free (%.1f for the daemon itself, %.1f for %u runs of "
-        "streams%s); %s",
-        MIB(budget->limit_bytes), MIB(least), MIB(ring), admission->n_slots,
-        (unsigned long long)memory->slot_bytes,
+        "workspace %.1f), and %.1f MiB are free (%s%.1f for %u runs of streams%s); %s",
+        limit, MIB(least), MIB(ring), admission->n_slots, (unsigned long long)memory->slot_bytes,
         MIB(memory->n_min_blocks * memory->block_bytes + memory->scratch_bytes +
             memory->decoder_bytes),
         MIB(memory->order_bytes), MIB(memory->loaded_bytes), MIB(memory->workspace_bytes),
-        MIB(leat_budget_free_bytes(budget)), MIB(base), MIB(budget->claimed_bytes - base),
-        daemon->n_feeds, takers, advice(memory, ring, least, budget->limit_bytes - base));
+        MIB(leat_budget_user_free_bytes(&user->memory)), base,
+        MIB(is_part ? user->memory.claimed_bytes : budget->claimed_bytes - budget->own_bytes),
+        count_feeds(daemon, taker), takers,
+        advice(memory, ring, least, leat_budget_user_limit(&user->memory)));
 }
 
 static void plan_memory(const struct leat_daemon *daemon, const struct leat_plan *plan,
@@ -176,170 +250,123 @@ static uint64_t copies_bytes(const struct leat_plan *plan, uint32_t window) {
     return window * (uint64_t)(plan->slot_bytes + plan->slot_bytes / 255 + 64);
 }
 
-uint64_t leat_admission_wait_bytes(const struct leat_daemon *daemon, const struct leat_plan *plan,
-                                   uint32_t window, bool has_copies, uint64_t *ret_loaded) {
-    const struct leat_budget *budget = &daemon->budget;
+uint64_t leat_admission_wait_bytes(const struct leat_daemon *daemon,
+                                   const struct leat_budget_user *user,
+                                   const struct leat_plan *plan, uint32_t window, bool has_copies,
+                                   uint64_t *ret_loaded) {
     struct leat_memory_plan memory;
     uint64_t bytes;
 
-    if (budget->limit_bytes == UINT64_MAX)
-        return 0;
     plan_memory(daemon, plan, window, &memory);
     bytes = leat_memory_plan_least(&memory) + ring_bytes(&memory, memory.n_min_slots) +
             (has_copies ? copies_bytes(plan, window) : 0);
     *ret_loaded = memory.loaded_bytes;
-    return bytes > leat_budget_free_bytes(budget) &&
-                   bytes <= budget->limit_bytes - budget->guaranteed_bytes
+    return bytes > leat_budget_user_free_bytes(user) && bytes <= leat_budget_user_limit(user)
                ? bytes
                : 0;
 }
 
-int leat_admission_open(struct leat_daemon *daemon, const struct leat_plan *plan, uint32_t window,
-                        struct leat_account *account, struct leat_admission *ret_admission,
-                        struct leat_error *err) {
-    struct leat_budget *budget = &daemon->budget;
+int leat_admission_open(struct leat_daemon *daemon, struct leat_user *user,
+                        const struct leat_plan *plan, uint32_t window, struct leat_account *account,
+                        struct leat_admission *ret_admission, struct leat_error *err) {
     struct leat_memory_plan *memory = &ret_admission->memory;
     uint32_t n_max;
 
     plan_memory(daemon, plan, window, memory);
     n_max = memory->n_slots < LEAT_RING_MAX_SLOTS ? memory->n_slots : LEAT_RING_MAX_SLOTS;
     ret_admission->n_min_slots = memory->n_min_slots < n_max ? memory->n_min_slots : n_max;
-    ret_admission->n_slots = choose_slots(budget, memory, ret_admission->n_min_slots, n_max);
+    ret_admission->n_slots = choose_slots(&user->memory, memory, ret_admission->n_min_slots, n_max);
     ret_admission->guaranteed_bytes =
-        budget->limit_bytes == UINT64_MAX
+        daemon->budget.limit_bytes == UINT64_MAX
             ? 0
             : leat_memory_plan_least(memory) + ring_bytes(memory, ret_admission->n_slots);
-    if (leat_account_open(account, budget, ret_admission->guaranteed_bytes) == 0)
+    if (leat_account_open_of(account, &user->memory, ret_admission->guaranteed_bytes) == 0)
         return 0;
-    return refuse(daemon, ret_admission, err);
+    return refuse(daemon, user, ret_admission, err);
 }
 
-int leat_admission_open_copies(struct leat_daemon *daemon, const struct leat_plan *plan,
+int leat_admission_open_copies(struct leat_user *user, const struct leat_plan *plan,
                                uint32_t window, struct leat_account *account,
                                struct leat_error *err) {
-    struct leat_budget *budget = &daemon->budget;
     uint64_t bytes = copies_bytes(plan, window);
+    char limit[128];
 
-    if (leat_account_open(account, budget, budget->limit_bytes == UINT64_MAX ? 0 : bytes) == 0)
+    if (leat_account_open_of(account, &user->memory,
+                             user->memory.budget->limit_bytes == UINT64_MAX ? 0 : bytes) == 0)
         return 0;
+    leat_user_count_refusal(user);
+    describe_limit(&user->memory, is_part_short(&user->memory, bytes), limit, sizeof(limit));
     return leat_error_set(err, -ENOMEM,
-                          "copies of its batches do not fit into memory_limit (%.1f MiB): they may "
-                          "take %.1f MiB (%u of %.2f), and %.1f MiB are free",
-                          MIB(budget->limit_bytes), MIB(bytes), window, MIB(plan->slot_bytes),
-                          MIB(leat_budget_free_bytes(budget)));
+                          "copies of its batches do not fit into %s: they may take %.1f MiB (%u of "
+                          "%.2f), and %.1f MiB are free",
+                          limit, MIB(bytes), window, MIB(plan->slot_bytes),
+                          MIB(leat_budget_user_free_bytes(&user->memory)));
 }
 
-int leat_admission_refuse_growth(const struct leat_account *account, const char *what,
-                                 uint64_t bytes, struct leat_error *err) {
-    return leat_error_set(err, -ENOMEM,
-                          "%s need %.1f MiB; of memory_limit (%.1f MiB) %.1f MiB are free", what,
-                          MIB(bytes), MIB(account->budget->limit_bytes),
-                          MIB(leat_budget_free_bytes(account->budget)));
+int leat_admission_refuse_growth(struct leat_user *user, const char *what, uint64_t bytes,
+                                 struct leat_error *err) {
+    char limit[128];
+
+    leat_user_count_refusal(user);
+    describe_limit(&user->memory, is_part_short(&user->memory, bytes), limit, sizeof(limit));
+    return leat_error_set(err, -ENOMEM, "%s need %.1f MiB; of %s %.1f MiB are free", what,
+                          MIB(bytes), limit, MIB(leat_budget_user_free_bytes(&user->memory)));
 }
 
 /* ---- plans ---- */
 
-void leat_loadings_init(struct leat_loadings *loadings) {
-    *loadings = (struct leat_loadings){.last = &loadings->first};
-}
+/* What it claims while it is loaded, which for most is nothing; all that is free if that is less.
+ */
+static void start(struct leat_loading *loading, struct leat_daemon *daemon) {
+    uint64_t need = loading->need_bytes ? loading->need_bytes : LOADING_BYTES;
 
-/* All that is free; what is left for others is not claimed, as it is for a moment only. */
-static void start(struct leat_daemon *daemon, struct leat_loading *loading) {
-    struct leat_budget *budget = &daemon->budget;
-    uint64_t free_bytes = leat_budget_free_bytes(budget);
-
-    loading->room_bytes = free_bytes;
-    (void)leat_account_open(&loading->account, budget,
-                            free_bytes > headroom(budget) ? free_bytes - headroom(budget)
-                                                          : free_bytes);
+    loading->free_bytes = leat_budget_user_free_bytes(loading->memory);
+    loading->room_bytes = need < loading->free_bytes ? need : loading->free_bytes;
+    (void)leat_account_open_of(&loading->account, loading->memory, loading->room_bytes);
     leat_scheduler_add(&daemon->scheduler, loading->queue, loading->task);
 }
 
 static void on_room(struct leat_daemon *daemon, struct leat_memory_wait *wait) {
-    start(daemon, (struct leat_loading *)((char *)wait - offsetof(struct leat_loading, wait)));
-}
-
-static void begin(struct leat_daemon *daemon, struct leat_loading *loading) {
-    daemon->loadings.running = loading;
-    start(daemon, loading);
+    start((struct leat_loading *)((char *)wait - offsetof(struct leat_loading, wait)), daemon);
 }
 
 void leat_loading_start(struct leat_daemon *daemon, struct leat_loading *loading,
-                        struct leat_task_queue *queue, struct leat_task *task) {
+                        struct leat_user *user, struct leat_task *task) {
     *loading = (struct leat_loading){
         .task = task,
-        .queue = queue ? queue : &daemon->scheduler.others,
-        .room_bytes = UINT64_MAX,
+        .memory = user ? &user->memory : &daemon->operator_memory,
+        .queue = user ? &user->queue : &daemon->scheduler.others,
         .deadline_ns = leat_memory_wait_deadline_ns(),
     };
-    if (daemon->budget.limit_bytes == UINT64_MAX) {
-        leat_scheduler_add(&daemon->scheduler, loading->queue, task);
-    } else if (!daemon->loadings.running) {
-        begin(daemon, loading);
-    } else {
-        *daemon->loadings.last = loading;
-        daemon->loadings.last = &loading->next;
-    }
+    start(loading, daemon);
 }
 
-/* Others first give back what they can do without. */
 bool leat_loading_again(struct leat_daemon *daemon, struct leat_loading *loading) {
-    const struct leat_budget *budget = &daemon->budget;
+    struct leat_budget_user *user = loading->memory;
 
-    if (loading->need_bytes == 0 || daemon->is_stopping ||
-        leat_daemon_now_ns() >= loading->deadline_ns)
+    if (loading->need_bytes <= loading->room_bytes || daemon->is_stopping)
         return false;
     leat_account_close(&loading->account);
-    if (loading->need_bytes > budget->limit_bytes - budget->guaranteed_bytes)
+    if (loading->need_bytes > leat_budget_user_limit(user) ||
+        leat_daemon_now_ns() >= loading->deadline_ns)
         return false;
-    leat_memory_wait_start(daemon, &loading->wait, loading->need_bytes, loading->deadline_ns,
+    leat_memory_wait_start(daemon, &loading->wait, user, loading->need_bytes, loading->deadline_ns,
                            on_room);
     return true;
 }
 
-void leat_loading_release(struct leat_daemon *daemon, struct leat_loading *loading) {
+void leat_loading_release(struct leat_loading *loading) {
     leat_account_close(&loading->account);
-    if (daemon->loadings.running == loading)
-        daemon->loadings.running = NULL;
-}
-
-/* Of the user for whom threads have worked the least; of equals the first. */
-static struct leat_loading **choose_next(struct leat_loadings *loadings) {
-    struct leat_loading **chosen = &loadings->first;
-
-    for (struct leat_loading **at = &loadings->first; *at; at = &(*at)->next)
-        if (leat_fair_is_before(&(*at)->queue->user->share, &(*chosen)->queue->user->share))
-            chosen = at;
-    return chosen;
-}
-
-void leat_loading_next(struct leat_daemon *daemon) {
-    struct leat_loadings *loadings = &daemon->loadings;
-    struct leat_loading **at, *next;
-
-    if (loadings->running || !loadings->first)
-        return;
-    at = choose_next(loadings);
-    next = *at;
-    *at = next->next;
-    if (!*at)
-        loadings->last = at;
-    begin(daemon, next);
 }
 
 int leat_loading_check(struct leat_loading *loading, const struct leat_spec *spec,
                        struct leat_error *err) {
-    uint64_t bytes;
-
-    if (loading->room_bytes == UINT64_MAX)
-        return 0;
-    bytes = leat_memory_plan_load(spec);
-    loading->need_bytes = bytes > loading->room_bytes ? bytes : 0;
-    if (bytes <= loading->room_bytes)
+    loading->need_bytes = leat_memory_plan_load(spec);
+    if (loading->need_bytes <= loading->room_bytes)
         return 0;
     return leat_error_set(err, -ENOMEM,
                           "streams.%s: loading the files that it names may take %.1f MiB for a "
-                          "moment; of memory_limit (%.1f MiB) %.1f MiB are free",
-                          spec->name, MIB(bytes), MIB(loading->account.budget->limit_bytes),
-                          MIB(loading->room_bytes));
+                          "moment; of memory_limit (%.1f MiB) %.1f MiB are free for this user",
+                          spec->name, MIB(loading->need_bytes),
+                          MIB(loading->account.budget->limit_bytes), MIB(loading->free_bytes));
 }

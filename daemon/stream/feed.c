@@ -473,12 +473,13 @@ static void unlink_feed(struct leat_feed *feed) {
 }
 
 /* Its run, within what the budget gives it. */
-static int start_run(struct leat_feed *feed, const struct leat_run_options *options,
-                     const struct leat_daemon_stream *stream, uint32_t window,
+static int start_run(struct leat_feed *feed, const struct leat_share *share,
+                     const struct leat_run_options *options, uint32_t window,
                      struct leat_admission *admission, struct leat_error *err) {
     struct leat_run_options run_options = *options;
     struct leat_daemon *daemon = feed->daemon;
-    int r = leat_admission_open(daemon, feed->plan, window, &feed->account, admission, err);
+    int r = leat_admission_open(daemon, share->user, feed->plan, window, &feed->account, admission,
+                                err);
 
     if (r < 0) {
         leat_error_prefix(err, "streams.%s", feed->plan->spec->name);
@@ -496,7 +497,7 @@ static int start_run(struct leat_feed *feed, const struct leat_run_options *opti
         leat_account_close(&feed->account);
         return r;
     }
-    leat_run_set_trace(feed->run, stream->trace);
+    leat_run_set_trace(feed->run, share->stream->trace);
     feed->loaded_bytes = admission->memory.loaded_bytes;
     leat_account_change(&feed->account, LEAT_MEMORY_LOADED, 0, feed->loaded_bytes);
     return 0;
@@ -514,7 +515,7 @@ int leat_feed_new(struct leat_share *share, const struct leat_run_options *optio
     feed->daemon = daemon;
     feed->plan = share->plan;
     leat_looks_begin(daemon, share->stream);
-    r = start_run(feed, options, share->stream, window, &admission, err);
+    r = start_run(feed, share, options, window, &admission, err);
     if (r < 0) {
         free(feed);
         return r;
@@ -524,6 +525,7 @@ int leat_feed_new(struct leat_share *share, const struct leat_run_options *optio
     feed->first_epoch = feed->reached = options->first_epoch;
     feed->min_slots = admission.n_min_slots;
     feed->n_slots = admission.n_slots;
+    feed->guaranteed_bytes = admission.guaranteed_bytes;
     (void)leat_plan_ref(share->plan);
     feed->user = leat_user_ref(share->user);
     feed->stream = leat_daemon_stream_ref(share->stream);

@@ -82,6 +82,7 @@ struct leat_feed {
     struct leat_user *user;      /* pays for the rings */
     struct leat_account account; /* of all its memory */
     uint64_t loaded_bytes;       /* of the plan */
+    uint64_t guaranteed_bytes;   /* with the plan's knobs */
     struct leat_plan *plan;
     struct leat_run *run;
     struct leat_task_queue queue;

@@ -43,14 +43,11 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Under a limit blocks and jobs do not grow: what the stream is guaranteed was reckoned with them.
- */
 static void set_limits(const struct leat_feed *feed, struct leat_tuner_limits *ret_limits) {
     uint64_t n_slots = feed->n_slots;
     const struct leat_plan *plan = feed->plan;
     struct leat_tuner_limits *limits = ret_limits;
     uint64_t *start = limits->start.of, *most = limits->most.of;
-    bool is_limited = feed->account.budget->limit_bytes != UINT64_MAX;
 
     *limits = (struct leat_tuner_limits){.n_threads = feed->daemon->scheduler.max_long,
                                          .slot_bytes = plan->slot_bytes};
@@ -59,15 +56,12 @@ static void set_limits(const struct leat_feed *feed, struct leat_tuner_limits *r
     if (limits->is_pinned[LEAT_KNOB_AHEAD])
         n_slots = start[LEAT_KNOB_AHEAD];
     start[LEAT_KNOB_AHEAD] = n_slots;
-    most[LEAT_KNOB_BLOCK_BYTES] = is_limited
-                                      ? start[LEAT_KNOB_BLOCK_BYTES]
-                                      : larger(start[LEAT_KNOB_BLOCK_BYTES], BLOCK_BYTES_MOST);
+    most[LEAT_KNOB_BLOCK_BYTES] = larger(start[LEAT_KNOB_BLOCK_BYTES], BLOCK_BYTES_MOST);
     most[LEAT_KNOB_JOBS] = start[LEAT_KNOB_JOBS] * JOBS_FACTOR;
     most[LEAT_KNOB_AHEAD] =
         larger(n_slots, smaller(smaller(n_slots * AHEAD_FACTOR, LEAT_RING_MAX_SLOTS),
                                 RING_BYTES_MOST / (plan->slot_bytes ? plan->slot_bytes : 1)));
-    most[LEAT_KNOB_COLLATED] = is_limited ? start[LEAT_KNOB_COLLATED]
-                                          : larger(start[LEAT_KNOB_COLLATED], (n_slots + 1) / 2);
+    most[LEAT_KNOB_COLLATED] = larger(start[LEAT_KNOB_COLLATED], (n_slots + 1) / 2);
     leat_knobs_clamp(&limits->most);
 }
 
@@ -173,6 +167,39 @@ static void log_decision(struct leat_feed *feed) {
     leat_log_write(&feed->daemon->log, LEAT_EVENT_TUNED, fields);
 }
 
+/* What the stream is guaranteed was reckoned with the plan's knobs. Larger blocks, and more batches
+ * of a job, are guaranteed what they take besides, or not turned to. */
+static bool guarantee(struct leat_feed *feed, const struct leat_knobs *knobs) {
+    struct leat_plan turned = *feed->plan;
+    struct leat_memory_plan before, after;
+
+    if (feed->account.budget->limit_bytes == UINT64_MAX)
+        return true;
+    leat_memory_plan(&turned, 0, 0, 0, &before);
+    turned.options.block_bytes = (int64_t)knobs->of[LEAT_KNOB_BLOCK_BYTES];
+    turned.options.collate_batches = (int64_t)knobs->of[LEAT_KNOB_COLLATED];
+    leat_memory_plan(&turned, 0, 0, 0, &after);
+    return leat_account_guarantee(&feed->account, feed->guaranteed_bytes +
+                                                      larger(leat_memory_plan_least(&after),
+                                                             leat_memory_plan_least(&before)) -
+                                                      leat_memory_plan_least(&before)) == 0;
+}
+
+static void turn(struct leat_feed *feed) {
+    struct leat_knobs knobs = feed->tuner.tuner.current;
+
+    if (!guarantee(feed, &knobs)) {
+        const uint64_t *start = feed->tuner.tuner.limits.start.of;
+
+        knobs.of[LEAT_KNOB_BLOCK_BYTES] =
+            smaller(knobs.of[LEAT_KNOB_BLOCK_BYTES], start[LEAT_KNOB_BLOCK_BYTES]);
+        knobs.of[LEAT_KNOB_COLLATED] =
+            smaller(knobs.of[LEAT_KNOB_COLLATED], start[LEAT_KNOB_COLLATED]);
+        (void)guarantee(feed, &knobs);
+    }
+    leat_run_set_knobs(feed->run, &knobs);
+}
+
 void leat_feed_tuner_start(struct leat_feed *feed, const struct leat_feed_kept *kept) {
     struct leat_feed_tuner *self = &feed->tuner;
     struct leat_tuner_limits limits;
@@ -188,7 +215,7 @@ void leat_feed_tuner_start(struct leat_feed *feed, const struct leat_feed_kept *
     leat_run_get_stats(feed->run, &self->last);
     if (kept && kept->error.code)
         log_error(feed, &kept->error);
-    leat_run_set_knobs(feed->run, &self->tuner.current);
+    turn(feed);
 }
 
 /* ---- measuring ---- */
@@ -215,14 +242,14 @@ void leat_feed_tuner_note_waits(struct leat_feed *feed, uint64_t now_ns) {
 }
 
 static uint64_t room_of(const struct leat_feed *feed, uint64_t used_bytes) {
-    uint64_t most = BLOCKS_BYTES_MOST, memory;
+    uint64_t most = BLOCKS_BYTES_MOST, memory = leat_process_memory_limit();
+    uint64_t room = leat_account_room(&feed->account);
 
-    if (feed->account.budget->limit_bytes != UINT64_MAX)
-        return leat_account_room(&feed->account);
-    memory = leat_process_memory_limit();
+    if (feed->daemon->settings->memory_limit)
+        return room;
     if (memory > 0 && memory / MEMORY_PART < most)
         most = memory / MEMORY_PART;
-    return used_bytes < most ? most - used_bytes : 1; /* nobody else wants it */
+    return smaller(room, used_bytes < most ? most - used_bytes : 1); /* nobody else wants it */
 }
 
 static void measure_jobs(const struct leat_run_stats *before, const struct leat_run_stats *now,
@@ -289,6 +316,6 @@ void leat_feed_tuner_step(struct leat_feed *feed) {
     if (self->tuner.n_decisions != n_decisions)
         log_decision(feed);
     if (has_changed)
-        leat_run_set_knobs(feed->run, &self->tuner.current);
+        turn(feed);
     fit_ring(feed);
 }

@@ -61,13 +61,14 @@ void leat_process_read_usage(struct leat_process *ret_process) {
             (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
-/* Where a text of /proc/PID/cgroup says that it is in the one hierarchy; NULL: nowhere. */
-static char *find_group(char *text) {
-    char *group = strstr(text, "0::/");
+/* Where a text of /proc/PID/cgroup says that it is in that hierarchy, whose name ends with a slash;
+ * NULL: nowhere. */
+static char *find_group(char *text, const char *hierarchy) {
+    char *group = strstr(text, hierarchy);
 
     if (!group)
         return NULL;
-    group += 3;
+    group += strlen(hierarchy) - 1;
     group[strcspn(group, "\n")] = '\0';
     return group;
 }
@@ -89,31 +90,44 @@ char *leat_process_unit(pid_t pid) {
         return NULL;
     (void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
     (void)read_small(path, text, sizeof(text));
-    group = find_group(text);
+    group = find_group(text, "0::/");
     return group ? strndup(group, UNIT_MAX) : NULL;
 }
 
-/* The least memory.max from this process's group up to the root. */
-static uint64_t cgroup_limit(void) {
-    char text[4096], path[4096 + 64], value[64], *group, *slash;
+/* The least limit of a group and those that it is in. A container may see its own as the root, and
+ * its path from outside. */
+static uint64_t least_limit(char *group, const char *folder, const char *file) {
+    char path[4096 + 64], value[64], *slash = group;
     uint64_t limit = 0;
 
-    (void)read_small("/proc/self/cgroup", text, sizeof(text));
-    group = find_group(text);
-    if (!group)
-        return 0;
-    for (;;) {
-        (void)snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.max", group);
+    while (slash) {
+        (void)snprintf(path, sizeof(path), "%s%s/%s", folder, group, file);
         if (read_small(path, value, sizeof(value)) > 0 && value[0] >= '0' && value[0] <= '9') {
             uint64_t bytes = strtoull(value, NULL, 10);
 
             limit = limit == 0 || bytes < limit ? bytes : limit;
         }
         slash = strrchr(group, '/');
-        if (!slash || !group[0])
-            return limit;
-        *slash = '\0';
+        if (slash)
+            *slash = '\0';
     }
+    return limit;
+}
+
+/* Of version 2, or of the memory controller of version 1. */
+static uint64_t cgroup_limit(void) {
+    char text[4096], *group;
+    uint64_t limit = 0;
+
+    (void)read_small("/proc/self/cgroup", text, sizeof(text));
+    group = find_group(text, "0::/");
+    if (group)
+        limit = least_limit(group, "/sys/fs/cgroup", "memory.max");
+    if (limit > 0)
+        return limit;
+    (void)read_small("/proc/self/cgroup", text, sizeof(text));
+    group = find_group(text, ":memory:/");
+    return group ? least_limit(group, "/sys/fs/cgroup/memory", "memory.limit_in_bytes") : 0;
 }
 
 uint64_t leat_process_memory_limit(void) {

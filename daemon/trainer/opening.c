@@ -18,9 +18,16 @@
 #define MAX_WORLD_SIZE (1U << 20)
 
 void leat_opening_count(struct leat_opening *opening, uint64_t loaded_bytes) {
-    leat_account_change(&opening->daemon->base, LEAT_MEMORY_LOADED, opening->loaded_bytes,
-                        loaded_bytes);
+    struct leat_account *account = &opening->loading.account;
+
+    if (loaded_bytes == opening->loaded_bytes)
+        return;
+    if (!account->budget)
+        (void)leat_account_open_of(account, &opening->user->memory, 0);
+    leat_account_change(account, LEAT_MEMORY_LOADED, opening->loaded_bytes, loaded_bytes);
     opening->loaded_bytes = loaded_bytes;
+    if (loaded_bytes == 0)
+        leat_account_close(account);
 }
 
 struct leat_opening *leat_opening_free(struct leat_opening *opening) {
@@ -393,7 +400,7 @@ static int start_plan(struct leat_opening *opening, struct leat_error *err) {
     leat_data_unref(opening->known);
     opening->known = leat_data_ref(opening->stream->data);
     opening->n_reloads = daemon->n_reloads;
-    leat_loading_start(daemon, &opening->loading, &opening->user->queue, &opening->task);
+    leat_loading_start(daemon, &opening->loading, opening->user, &opening->task);
     return 0;
 }
 
@@ -426,7 +433,7 @@ static void plan_done(struct leat_task *task) {
         opening->error = LEAT_ERROR_INIT;
         return;
     }
-    leat_loading_release(daemon, &opening->loading);
+    leat_loading_release(&opening->loading);
     if (opening->session && plan_again(opening))
         return;
     if (opening->session) {
@@ -436,7 +443,6 @@ static void plan_done(struct leat_task *task) {
     } else {
         leat_opening_free(opening);
     }
-    leat_loading_next(daemon);
 }
 
 int leat_opening_start(struct leat_session *session, const uint8_t *payload, size_t n_bytes,

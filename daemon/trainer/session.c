@@ -80,6 +80,11 @@ void leat_session_notify(struct leat_session *session, const struct leat_error *
 
 static void finish_if_closed(struct leat_session *session);
 
+static void drop_account(struct leat_session *session) {
+    leat_account_change(&session->account, LEAT_MEMORY_PROCESS, SESSION_BYTES, 0);
+    leat_account_close(&session->account);
+}
+
 static void free_session(struct leat_session *session) {
     struct leat_daemon *daemon = session->daemon;
 
@@ -87,14 +92,14 @@ static void free_session(struct leat_session *session) {
     if (session->next)
         session->next->link = session->link;
     daemon->n_sessions--;
-    leat_account_change(&daemon->base, LEAT_MEMORY_PROCESS, SESSION_BYTES, 0);
+    drop_account(session);
     if (session->has_own_stream)
         leat_user_discharge(session->user, LEAT_CHARGE_STREAMS, 1);
     leat_user_discharge(session->user, LEAT_CHARGE_SESSIONS, 1);
-    leat_user_unref(session->user);
     if (session->stream)
         leat_pool_stats_keep(session->stream->totals.pools, session->copies.pools);
     leat_account_close(&session->copies);
+    leat_user_unref(session->user);
     leat_streams_unref(&daemon->streams, session->stream);
     leat_session_unmark(session);
     leat_share_unref(session->share);
@@ -279,7 +284,7 @@ static void begin(struct leat_session *session, struct leat_opening *opening) {
     session->opening = NULL;
     set_state(session, LEAT_SESSION_OPENED);
     if (!err.code && !session->delivery->ops->keeps_slot)
-        (void)leat_admission_open_copies(session->daemon, opening->plan, session->window,
+        (void)leat_admission_open_copies(session->user, opening->plan, session->window,
                                          &session->copies, &err);
     leat_opening_free(opening);
     if (err.code) {
@@ -305,8 +310,9 @@ static uint64_t bytes_to_wait_for(const struct leat_session *session,
                                   const struct leat_opening *opening, uint64_t *ret_loaded) {
     if (leat_hub_could_place(&session->hub))
         return 0;
-    return leat_admission_wait_bytes(session->daemon, opening->plan, session->window,
-                                     !session->delivery->ops->keeps_slot, ret_loaded);
+    return leat_admission_wait_bytes(session->daemon, &session->user->memory, opening->plan,
+                                     session->window, !session->delivery->ops->keeps_slot,
+                                     ret_loaded);
 }
 
 void leat_session_on_planned(struct leat_session *session, struct leat_opening *opening) {
@@ -318,13 +324,13 @@ void leat_session_on_planned(struct leat_session *session, struct leat_opening *
     }
     if (!opening->error.code)
         bytes = bytes_to_wait_for(session, opening, &loaded_bytes);
-    if (bytes == 0) {
+    if (bytes == 0 || loaded_bytes > leat_budget_user_free_bytes(&session->user->memory)) {
         begin(session, opening);
         return;
     }
     leat_opening_count(opening, loaded_bytes);
-    leat_memory_wait_start(session->daemon, &opening->wait, bytes - loaded_bytes,
-                           leat_memory_wait_deadline_ns(), on_memory);
+    leat_memory_wait_start(session->daemon, &opening->wait, &session->user->memory,
+                           bytes - loaded_bytes, leat_memory_wait_deadline_ns(), on_memory);
 }
 
 /* ---- packets in ---- */
@@ -536,15 +542,18 @@ void leat_session_turn_away(struct leat_daemon *daemon, int take_fd,
 }
 
 static int charge(struct leat_session *session, struct leat_error *err) {
+    int r;
+
     session->user = leat_users_get(&session->daemon->users, session->peer.uid);
     if (!session->user)
         return leat_error_oom(err);
-    if (!leat_account_must_grow(&session->daemon->base, SESSION_BYTES))
-        return leat_error_set(err, -ENOMEM,
-                              "memory_limit (%llu bytes) is reached: there is no room for one more "
-                              "connection",
-                              (unsigned long long)session->daemon->budget.limit_bytes);
-    return leat_user_charge(session->user, LEAT_CHARGE_SESSIONS, 1, err);
+    (void)leat_account_open_of(&session->account, &session->user->memory, 0);
+    r = leat_account_must_grow(&session->account, SESSION_BYTES)
+            ? leat_user_charge(session->user, LEAT_CHARGE_SESSIONS, 1, err)
+            : leat_admission_refuse_growth(session->user, "one more connection", SESSION_BYTES,
+                                           err);
+    leat_account_change(&session->account, LEAT_MEMORY_PROCESS, 0, SESSION_BYTES);
+    return r;
 }
 
 /* Up to here nothing refers to the session; from here on it frees itself. */
@@ -557,7 +566,6 @@ static int start(struct leat_session *session, int take_fd, const struct leat_de
         return leat_error_set(err, r, "a connection cannot be watched: %s", strerror(-r));
     }
     link_session(session);
-    leat_account_change(&session->daemon->base, LEAT_MEMORY_PROCESS, 0, SESSION_BYTES);
     r = leat_peer_watch(&session->peer, &session->daemon->loop, take_fd, on_peer_death);
     if (r < 0)
         leat_session_close(session);
@@ -586,8 +594,10 @@ int leat_session_accept(struct leat_daemon *daemon, int take_fd,
             r = start(session, take_fd, delivery_ops, &err);
         if (r >= 0)
             return r > 0 ? -EMFILE : 0;
-        if (session->user)
+        if (session->user) {
             leat_session_log(session, LEAT_EVENT_REFUSED, &err);
+            drop_account(session);
+        }
         leat_user_unref(session->user);
         free(session);
     } else {

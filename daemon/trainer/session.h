@@ -58,6 +58,7 @@ struct leat_session {
     struct leat_daemon_stream *stream;
     struct leat_share *share;    /* once it is planned */
     struct leat_hub_session hub; /* what it wants of that, and holds */
+    struct leat_account account; /* of the connection itself */
     struct leat_account copies;  /* memory of copies of batches, with copy delivery */
     bool refuses_descriptors;    /* the kernel lets none through */
     bool has_own_stream;         /* charged for it */

@@ -19,8 +19,9 @@ static const struct {
     [LEAT_CHARGE_CONTROLS] = {"controls", "control connections", "(fixed)", "(fixed)"},
 };
 
-void leat_users_init(struct leat_users *users, const struct leat_limits *limits) {
-    *users = (struct leat_users){.limits = *limits};
+void leat_users_init(struct leat_users *users, const struct leat_limits *limits,
+                     struct leat_budget *budget) {
+    *users = (struct leat_users){.limits = *limits, .budget = budget};
 }
 
 void leat_users_deinit(struct leat_users *users) {
@@ -79,6 +80,7 @@ struct leat_user *leat_users_get(struct leat_users *users, uid_t uid) {
     if (!user)
         return NULL;
     *user = (struct leat_user){.users = users, .next = users->first, .uid = uid, .n_refs = 1};
+    leat_budget_user_init(&user->memory, users->budget);
     leat_task_user_init(&user->tasks, weight_of(users, uid));
     leat_task_queue_init(&user->queue, &user->tasks);
     users->first = user;
@@ -98,6 +100,7 @@ struct leat_user *leat_user_unref(struct leat_user *user) {
         return NULL;
     for (int i = 0; i < LEAT_N_CHARGES; i++)
         assert(user->used[i] == 0);
+    assert(user->memory.n_present == 0);
     keep_debt(user->users, user);
     leat_task_user_deinit(&user->tasks);
     for (link = &user->users->first; *link != user; link = &(*link)->next)
@@ -107,11 +110,15 @@ struct leat_user *leat_user_unref(struct leat_user *user) {
     return NULL;
 }
 
+void leat_user_count_refusal(struct leat_user *user) {
+    user->users->n_refused++;
+    user->n_refused++;
+}
+
 static int refuse(struct leat_user *user, struct leat_error *err, enum leat_charge charge,
                   uint64_t amount, uint64_t used, uint64_t limit, const char *who,
                   const char *key) {
-    user->users->n_refused++;
-    user->n_refused++;
+    leat_user_count_refusal(user);
     return leat_error_set(err, -EDQUOT,
                           "%s %llu %s; %llu more would be over the limit of %llu (%s)", who,
                           (unsigned long long)used, charge_names[charge].noun,
@@ -120,8 +127,7 @@ static int refuse(struct leat_user *user, struct leat_error *err, enum leat_char
 
 static int refuse_share(struct leat_user *user, struct leat_error *err, enum leat_charge charge,
                         uint64_t amount, uint64_t left) {
-    user->users->n_refused++;
-    user->n_refused++;
+    leat_user_count_refusal(user);
     return leat_error_set(
         err, -EDQUOT,
         "this user has %llu %s; with %llu more it would have more than the %llu that would be left "

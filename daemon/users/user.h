@@ -6,7 +6,8 @@
  * may have more than is left then for others, as in dbus-broker: the first can have half of it, the
  * next half of the rest, and so on, but no user all.
  *
- * A user's share of the workers is by its weight: scheduler.h. Owner: loop.
+ * A user's share of the workers is by its weight: scheduler.h; its part of the memory: budget.h.
+ * Owner: loop.
  */
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <sys/types.h>
 
 #include "daemon/schedule/scheduler.h"
+#include "pipeline/memory/budget.h"
 #include "proto/base/error.h"
 
 enum leat_charge {
@@ -45,6 +47,7 @@ struct leat_debt {
 
 struct leat_users {
     struct leat_limits limits;
+    struct leat_budget *budget;        /* of all memory */
     const struct leat_weight *weights; /* outlive this, or the next call of set_weights */
     size_t n_weights;
     uint64_t used[LEAT_N_CHARGES];
@@ -62,11 +65,13 @@ struct leat_user {
     uint64_t used[LEAT_N_CHARGES];
     uint64_t looking_ns, looked_at_ns; /* see control/pace.h */
     uint64_t n_refused;
+    struct leat_budget_user memory; /* its part */
     struct leat_task_user tasks;
     struct leat_task_queue queue; /* of those that belong to no run */
 };
 
-void leat_users_init(struct leat_users *users, const struct leat_limits *limits);
+void leat_users_init(struct leat_users *users, const struct leat_limits *limits,
+                     struct leat_budget *budget);
 void leat_users_deinit(struct leat_users *users);
 
 /* From now on, of those who are there too. */
@@ -84,4 +89,6 @@ struct leat_user *leat_user_unref(struct leat_user *user);
 /* Takes `amount`, or takes nothing and says which limit is in the way (-EDQUOT). */
 int leat_user_charge(struct leat_user *user, enum leat_charge charge, uint64_t amount,
                      struct leat_error *err);
+/* There was no memory for something of its. */
+void leat_user_count_refusal(struct leat_user *user);
 void leat_user_discharge(struct leat_user *user, enum leat_charge charge, uint64_t amount);

@@ -8,6 +8,8 @@
 #define HEADROOM 8  /* that part of the budget is left for streams to come */
 #define EXCESS   20 /* that part more may be taken by who cannot go on without */
 
+#define LEAST_PARTS 2 /* one user alone leaves a half to the next */
+
 const char *leat_memory_name(enum leat_memory memory) {
     static const char *const names[LEAT_N_MEMORIES] = {
         [LEAT_MEMORY_PROCESS] = "process", [LEAT_MEMORY_LOADED] = "loaded",
@@ -27,22 +29,96 @@ uint64_t leat_account_claim(const struct leat_account *account) {
 }
 
 void leat_budget_init(struct leat_budget *budget, uint64_t limit_bytes) {
-    *budget = (struct leat_budget){.limit_bytes = limit_bytes};
+    *budget = (struct leat_budget){.limit_bytes = limit_bytes, .user_limit_bytes = UINT64_MAX};
+}
+
+static uint64_t beyond(uint64_t needed, uint64_t there) {
+    return needed > there ? needed - there : 0;
 }
 
 uint64_t leat_budget_free_bytes(const struct leat_budget *budget) {
-    return budget->claimed_bytes < budget->limit_bytes ? budget->limit_bytes - budget->claimed_bytes
-                                                       : 0;
+    return beyond(budget->limit_bytes, budget->claimed_bytes);
+}
+
+/* ---- users ---- */
+
+void leat_budget_user_init(struct leat_budget_user *user, struct leat_budget *budget) {
+    *user = (struct leat_budget_user){.budget = budget};
+}
+
+void leat_budget_user_enter(struct leat_budget_user *user) {
+    if (user->n_present++ == 0 && !user->is_operator)
+        user->budget->n_users++;
+}
+
+void leat_budget_user_leave(struct leat_budget_user *user) {
+    if (--user->n_present == 0 && !user->is_operator)
+        user->budget->n_users--;
+}
+
+uint64_t leat_budget_user_limit(const struct leat_budget_user *user) {
+    const struct leat_budget *budget = user->budget;
+    uint64_t part = beyond(budget->limit_bytes, budget->own_bytes);
+    uint32_t n_users = budget->n_users + (user->n_present == 0);
+
+    if (budget->limit_bytes == UINT64_MAX)
+        return UINT64_MAX;
+    if (user->is_operator)
+        return part;
+    if (budget->is_shared)
+        part /= n_users > LEAST_PARTS ? n_users : LEAST_PARTS;
+    return part < budget->user_limit_bytes ? part : budget->user_limit_bytes;
+}
+
+static uint64_t part_left(const struct leat_budget_user *user) {
+    return beyond(leat_budget_user_limit(user), user->claimed_bytes);
+}
+
+uint64_t leat_budget_user_free_bytes(const struct leat_budget_user *user) {
+    uint64_t left = part_left(user), free_bytes = leat_budget_free_bytes(user->budget);
+
+    return left < free_bytes ? left : free_bytes;
+}
+
+bool leat_budget_user_has_part(const struct leat_budget_user *user, uint64_t bytes) {
+    return bytes <= part_left(user);
+}
+
+/* ---- accounts ---- */
+
+/* What it claimed before, and does not any more or claims besides. */
+static void count_claim(const struct leat_account *account, uint64_t before) {
+    uint64_t change = leat_account_claim(account) - before;
+
+    account->budget->claimed_bytes += change;
+    if (account->user)
+        account->user->claimed_bytes += change;
+    else
+        account->budget->own_bytes += change;
+}
+
+static int open_account(struct leat_account *account, struct leat_budget *budget,
+                        struct leat_budget_user *user, uint64_t guaranteed_bytes) {
+    *account = (struct leat_account){.budget = budget, .user = user};
+    if (user)
+        leat_budget_user_enter(user);
+    if (leat_account_guarantee(account, guaranteed_bytes) == 0)
+        return 0;
+    if (user)
+        leat_budget_user_leave(user);
+    budget->n_refused++;
+    account->budget = NULL;
+    return -ENOMEM;
 }
 
 int leat_account_open(struct leat_account *account, struct leat_budget *budget,
                       uint64_t guaranteed_bytes) {
-    *account = (struct leat_account){.budget = budget};
-    if (leat_account_guarantee(account, guaranteed_bytes) == 0)
-        return 0;
-    budget->n_refused++;
-    account->budget = NULL;
-    return -ENOMEM;
+    return open_account(account, budget, NULL, guaranteed_bytes);
+}
+
+int leat_account_open_of(struct leat_account *account, struct leat_budget_user *user,
+                         uint64_t guaranteed_bytes) {
+    return open_account(account, user->budget, user, guaranteed_bytes);
 }
 
 void leat_account_close(struct leat_account *account) {
@@ -50,20 +126,22 @@ void leat_account_close(struct leat_account *account) {
         return;
     assert(account->used_bytes == 0);
     leat_account_want(account, 0);
-    account->budget->claimed_bytes -= leat_account_claim(account);
-    account->budget->guaranteed_bytes -= account->guaranteed_bytes;
+    (void)leat_account_guarantee(account, 0);
+    if (account->user)
+        leat_budget_user_leave(account->user);
     account->budget = NULL;
 }
 
 int leat_account_guarantee(struct leat_account *account, uint64_t bytes) {
-    struct leat_budget *budget = account->budget;
-    uint64_t before = leat_account_claim(account);
+    uint64_t before = leat_account_claim(account), change = bytes - account->guaranteed_bytes;
 
-    if (bytes > before && bytes - before > leat_budget_free_bytes(budget))
+    if (bytes > before && bytes - before > leat_account_free_bytes(account))
         return -ENOMEM;
-    budget->guaranteed_bytes += bytes - account->guaranteed_bytes;
+    account->budget->guaranteed_bytes += change;
+    if (account->user)
+        account->user->guaranteed_bytes += change;
     account->guaranteed_bytes = bytes;
-    budget->claimed_bytes += leat_account_claim(account) - before;
+    count_claim(account, before);
     return 0;
 }
 
@@ -80,10 +158,17 @@ void leat_account_change(struct leat_account *account, enum leat_memory memory,
     if (after_bytes < before_bytes)
         budget->n_returned_bytes += before_bytes - after_bytes;
     account->used_bytes += change;
+    if (account->user)
+        account->user->used_bytes += change;
     budget->used_bytes += change;
     if (budget->used_bytes > budget->peak_bytes)
         budget->peak_bytes = budget->used_bytes;
-    budget->claimed_bytes += leat_account_claim(account) - claimed;
+    count_claim(account, claimed);
+}
+
+uint64_t leat_account_free_bytes(const struct leat_account *account) {
+    return account->user ? leat_budget_user_free_bytes(account->user)
+                         : leat_budget_free_bytes(account->budget);
 }
 
 void leat_account_count(struct leat_account *account, enum leat_memory memory, bool is_hit) {
@@ -94,62 +179,94 @@ void leat_account_count(struct leat_account *account, enum leat_memory memory, b
     pool->n_misses += !is_hit;
 }
 
-/* What of `bytes` more is beyond the guarantee. */
-static uint64_t beyond(const struct leat_account *account, uint64_t bytes) {
-    uint64_t total = account->used_bytes + bytes, claimed = leat_account_claim(account);
+/* What is left for those who have something already, to grow: of all, and of its user's part. */
+static uint64_t left_to_grow(const struct leat_account *account) {
+    const struct leat_budget *budget = account->budget;
+    const struct leat_budget_user *user = account->user;
+    uint64_t kept = budget->limit_bytes / HEADROOM + budget->wanted_bytes + budget->starved_bytes;
+    uint64_t left = beyond(beyond(budget->limit_bytes, kept), budget->claimed_bytes);
+    uint64_t limit, part;
 
-    return total > claimed ? total - claimed : 0;
+    if (!user || budget->limit_bytes == UINT64_MAX)
+        return left;
+    limit = leat_budget_user_limit(user);
+    part = beyond(beyond(limit, user->wanted_bytes + user->starved_bytes), user->claimed_bytes);
+    return part < left ? part : left;
 }
 
-/* Whether the common part has room for it, `limit` being all there is. */
-static bool has_room(const struct leat_account *account, uint64_t bytes, uint64_t limit) {
-    uint64_t more = beyond(account, bytes), claimed = account->budget->claimed_bytes;
+/* And with what may be taken by who cannot go on without. */
+static uint64_t left_at_most(const struct leat_account *account) {
+    const struct leat_budget *budget = account->budget;
+    const struct leat_budget_user *user = account->user;
+    uint64_t limit = budget->limit_bytes, left, part;
 
-    return more == 0 || (claimed < limit && more <= limit - claimed);
+    if (limit == UINT64_MAX)
+        return limit;
+    left = beyond(limit + limit / EXCESS, budget->claimed_bytes);
+    if (!user)
+        return left;
+    limit = leat_budget_user_limit(user);
+    part = beyond(limit + limit / EXCESS, user->claimed_bytes);
+    return part < left ? part : left;
+}
+
+/* What of `bytes` more it does not claim already. */
+static uint64_t unclaimed(const struct leat_account *account, uint64_t bytes) {
+    return beyond(account->used_bytes + bytes, leat_account_claim(account));
 }
 
 bool leat_account_may_hope(const struct leat_account *account, uint64_t bytes) {
     const struct leat_budget *budget = account->budget;
+    const struct leat_budget_user *user = account->user;
     uint64_t others = budget->guaranteed_bytes - account->guaranteed_bytes;
 
-    return others < budget->limit_bytes &&
-           account->used_bytes + bytes <= budget->limit_bytes - others;
+    if (account->used_bytes + bytes > beyond(budget->limit_bytes, others))
+        return false;
+    return !user || account->used_bytes + bytes <=
+                        beyond(leat_budget_user_limit(user),
+                               user->guaranteed_bytes - account->guaranteed_bytes);
 }
 
+/* Others give something back only for what is its user's part. */
 void leat_account_want(struct leat_account *account, uint64_t bytes) {
-    account->budget->starved_bytes += bytes - account->wanted_bytes;
+    uint64_t of_all =
+        !account->user || leat_budget_user_has_part(account->user, unclaimed(account, bytes))
+            ? bytes
+            : 0;
+
+    account->budget->starved_bytes += of_all - account->wanted_of_all_bytes;
+    if (account->user)
+        account->user->starved_bytes += bytes - account->wanted_bytes;
     account->wanted_bytes = bytes;
-}
-
-/* What may be taken beyond guarantees. */
-static uint64_t common_limit(const struct leat_budget *budget) {
-    uint64_t left = budget->limit_bytes / HEADROOM + budget->wanted_bytes + budget->starved_bytes;
-
-    return left < budget->limit_bytes ? budget->limit_bytes - left : 0;
+    account->wanted_of_all_bytes = of_all;
 }
 
 bool leat_account_may_grow(const struct leat_account *account, uint64_t bytes) {
-    return has_room(account, bytes, common_limit(account->budget));
+    uint64_t more = unclaimed(account, bytes);
+
+    return more == 0 || more <= left_to_grow(account);
 }
 
 uint64_t leat_account_room(const struct leat_account *account) {
-    uint64_t limit = common_limit(account->budget), claimed = account->budget->claimed_bytes;
-
-    return leat_account_claim(account) - account->used_bytes +
-           (claimed < limit ? limit - claimed : 0);
+    return leat_account_claim(account) - account->used_bytes + left_to_grow(account);
 }
 
 bool leat_account_must_grow(const struct leat_account *account, uint64_t bytes) {
-    uint64_t limit = account->budget->limit_bytes;
+    uint64_t more = unclaimed(account, bytes);
 
-    return has_room(account, bytes, limit < UINT64_MAX / 2 ? limit + limit / EXCESS : limit);
+    return more == 0 || more <= left_at_most(account);
 }
 
 bool leat_account_should_shrink(const struct leat_account *account) {
     const struct leat_budget *budget = account->budget;
+    const struct leat_budget_user *user = account->user;
+    uint64_t kept = budget->limit_bytes / HEADROOM + budget->wanted_bytes + budget->starved_bytes;
 
-    return account->used_bytes > account->guaranteed_bytes &&
-           budget->claimed_bytes > common_limit(budget);
+    if (account->used_bytes <= account->guaranteed_bytes || budget->limit_bytes == UINT64_MAX)
+        return false;
+    return budget->claimed_bytes > beyond(budget->limit_bytes, kept) ||
+           (user && user->claimed_bytes > beyond(leat_budget_user_limit(user),
+                                                 user->wanted_bytes + user->starved_bytes));
 }
 
 static void add_counts(struct leat_pool_stats *pool, const struct leat_pool_stats *more) {

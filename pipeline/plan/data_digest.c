@@ -276,6 +276,23 @@ int leat_data_identify(struct leat_plan *plan, const struct leat_opener *opener,
     digest_all(plan, data);
     leat_data_unref(plan->data);
     plan->data = data;
+    plan->n_data_bytes = data->n_bytes;
     memcpy(plan->data_digest, data->digest, sizeof(plan->data_digest));
     return 0;
+}
+
+void leat_data_measure(struct leat_plan *plan, const struct leat_opener *opener) {
+    const struct leat_files *files = &plan->source->files;
+
+    plan->n_data_bytes = 0;
+    for (size_t i = 0; !plan->is_one_pass && i < files->n_paths; i++) {
+        struct leat_data_identity identity = {.n_bytes = 0};
+        struct leat_error unreadable = LEAT_ERROR_INIT;
+        int fd = -1;
+
+        if (leat_data_open(opener, files->paths[i], &fd, &identity, &unreadable) < 0)
+            continue;
+        plan->n_data_bytes += identity.n_bytes;
+        (void)close(fd);
+    }
 }

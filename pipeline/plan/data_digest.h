@@ -51,6 +51,8 @@ struct leat_data {
  * since are read; may be NULL. Files that cannot be read are no failure. */
 int leat_data_identify(struct leat_plan *plan, const struct leat_opener *opener,
                        const struct leat_data *known, struct leat_error *err);
+/* How large all of it is, plan->n_data_bytes, and no more. */
+void leat_data_measure(struct leat_plan *plan, const struct leat_opener *opener);
 struct leat_data *leat_data_ref(struct leat_data *data); /* accepts NULL */
 struct leat_data *leat_data_unref(struct leat_data *data);
 /* A copy with one reference, which may be altered; NULL: no memory. */

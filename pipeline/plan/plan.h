@@ -125,6 +125,7 @@ struct leat_plan {
     uint8_t spec_digest[LEAT_DIGEST_BYTES];
     struct leat_data *data; /* once somebody has looked (leat_data_identify); NULL: nobody has, or
                                it comes through a FIFO */
+    uint64_t n_data_bytes;  /* of all its files; 0: nobody has looked */
     uint8_t data_digest[LEAT_DIGEST_BYTES]; /* all zero then */
     /* Of `skips`, which spec_digest does not have in it: a position outlives that something is
      * taken out. All zero: nothing is. */

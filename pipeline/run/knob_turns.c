@@ -36,27 +36,12 @@ static void scale_memory(struct leat_run *run, uint64_t before, uint64_t after) 
     scale(&run->memory.scratch_estimate, before, after);
 }
 
-/* What a stream is guaranteed was reckoned with the plan's values: under a limit there is no more.
- */
-static void stay_within(const struct leat_run *run, struct leat_knobs *knobs) {
-    uint64_t block_bytes = (uint64_t)run->plan->options.block_bytes;
-    uint64_t n_collated = leat_collate_max(run->plan);
-
-    if (run->memory.account->budget->limit_bytes == UINT64_MAX)
-        return;
-    if (knobs->of[LEAT_KNOB_BLOCK_BYTES] > block_bytes)
-        knobs->of[LEAT_KNOB_BLOCK_BYTES] = block_bytes;
-    if (knobs->of[LEAT_KNOB_COLLATED] > n_collated)
-        knobs->of[LEAT_KNOB_COLLATED] = n_collated;
-}
-
 void leat_run_set_knobs(struct leat_run *run, const struct leat_knobs *knobs) {
     uint64_t block_bytes = run->knobs.of[LEAT_KNOB_BLOCK_BYTES];
     struct leat_knobs lane;
 
     run->knobs = *knobs;
     leat_knobs_clamp(&run->knobs);
-    stay_within(run, &run->knobs);
     scale_memory(run, block_bytes, run->knobs.of[LEAT_KNOB_BLOCK_BYTES]);
     lane = run->knobs;
     for (size_t i = 0; i < run->n_lanes; i++) {

@@ -12,10 +12,12 @@
 #include "pipeline/plan/data_digest.h"
 #include "pipeline/work/job.h"
 
-#define KEPT_FACTOR      2  /* columns of a block, in units of its source */
-#define SCRATCH_FACTOR   3  /* what is made on the way to them, besides those themselves */
-#define LOAD_FACTOR      20 /* a file being parsed: its text, a DOM of 14 times that, results */
-#define LARGE_FACTOR     6  /* of a piece that is one large record */
+#define KEPT_FACTOR      2    /* columns of a block, in units of its source */
+#define SCRATCH_FACTOR   3    /* what is made on the way to them, besides those themselves */
+#define FIT_FACTOR       1.25 /* what a block that fits may have more than it needs */
+#define BLOCK_BYTES      1024 /* a block besides its rows */
+#define LOAD_FACTOR      20   /* a file being parsed: its text, a DOM of 14 times that, results */
+#define LARGE_FACTOR     6    /* of a piece that is one large record */
 #define LARGE_TOKENIZED  20
 #define LARGE_MARK_BYTES 40
 #define WAITING_BYTES    (2U << 20) /* batches that wait for slots */
@@ -57,10 +59,74 @@ static uint64_t at_least_a_chunk(uint64_t n_bytes) {
     return n_bytes > LEAT_ARENA_CHUNK_BYTES ? n_bytes : LEAT_ARENA_CHUNK_BYTES;
 }
 
+/* ---- what order stages hold ---- */
+
+/* Rows and blocks as order stages hold them: in memory that fits them (block_fit.h). Of records
+ * that are text their mean size is known, from the first ones; of others not. */
+struct held {
+    double rows;        /* of a block */
+    double block_bytes; /* what is kept of it */
+    double most_rows;   /* that there are at once, whatever stages could hold */
+};
+
+/* Of the columns that are kept; 0: unknown. What has no largest length is a part of its record. */
+static uint64_t row_bytes(const struct leat_plan *plan) {
+    uint64_t n_bytes = sizeof(uint32_t), most = KEPT_FACTOR * plan->record_bytes;
+    bool has_unbounded = false;
+
+    for (uint32_t i = 0; i < plan->n_columns; i++) {
+        const struct leat_field *field = &plan->fields[i];
+        uint64_t n_list = field->max_length * leat_dtype_size(field->dtype);
+
+        if (!plan->is_kept[i])
+            continue;
+        n_bytes += field->is_list ? 2 * sizeof(uint32_t) : leat_dtype_size(field->dtype);
+        n_bytes += !field->is_list ? 0 : most > 0 && n_list > most ? most : n_list;
+        has_unbounded |= field->is_list && n_list == 0;
+    }
+    return has_unbounded && most == 0 ? 0 : n_bytes + (has_unbounded ? most : 0);
+}
+
+/* Of text that is not compressed: the records of a pass, be they half as large as the first ones
+ * were. */
+static double rows_of_data(const struct leat_plan *plan) {
+    if (plan->has_n_rows)
+        return (double)plan->n_rows;
+    return plan->n_data_bytes > 0 && plan->record_bytes > 0 && plan->decoder_bytes == 0
+               ? 2 * (double)plan->n_data_bytes / (double)plan->record_bytes + 1
+               : INFINITY;
+}
+
+static struct held plan_held(const struct leat_plan *plan) {
+    double batch_row = (double)plan->slot_bytes / (double)(plan->batch_size ? plan->batch_size : 1);
+    double record = plan->record_bytes > 0 ? (double)plan->record_bytes : batch_row;
+    double row = (double)row_bytes(plan), block = (double)plan->options.block_bytes;
+    struct held held = {.most_rows = rows_of_data(plan)};
+
+    held.rows = block / (record > 1 ? record : 1);
+    held.rows = held.rows > 1 ? held.rows : 1;
+    held.block_bytes = BLOCK_BYTES + FIT_FACTOR * (row > 0 ? held.rows * row : KEPT_FACTOR * block);
+    return held;
+}
+
+/* What a full shuffle holds: at most all rows, and references to them, whose list doubles. */
+static uint64_t set_bytes(const struct leat_plan *plan, uint64_t most) {
+    struct held held = plan_held(plan);
+    double bytes = held.most_rows * (2 * sizeof(struct leat_ref)) +
+                   (held.most_rows / held.rows + 1) * held.block_bytes;
+
+    return bytes < (double)most ? (uint64_t)bytes : most;
+}
+
+static bool is_full_shuffle(const struct leat_plan_stage *stage) {
+    return stage->ops->evicts_above && stage->ops->evicts_above(stage->config) > 0;
+}
+
 /* What may be evicted when memory is short, of the bytes that a stage holds. */
 static uint64_t evictable_of(const struct leat_plan *plan, const struct leat_plan_stage *stage) {
-    uint64_t bytes =
-        plan->cache_path && stage->ops->evicts_above ? stage->ops->evicts_above(stage->config) : 0;
+    uint64_t bytes = plan->cache_path && is_full_shuffle(stage)
+                         ? set_bytes(plan, stage->ops->evicts_above(stage->config))
+                         : 0;
 
     return bytes > EVICTING_BYTES ? bytes - EVICTING_BYTES : 0;
 }
@@ -73,8 +139,10 @@ static uint64_t evictable_bytes(const struct leat_plan *plan) {
     return n_bytes;
 }
 
-/* Rows that order stages hold, and the bytes of those stages themselves. */
-static void add_held(const struct leat_plan *plan, uint64_t *n_rows, uint64_t *n_bytes) {
+/* Rows that order stages hold, and the bytes of those stages themselves. No stage holds more than
+ * the rows of a pass, unless passes follow each other in front of it. */
+static void add_held(const struct leat_plan *plan, double most_rows, double *n_rows,
+                     uint64_t *n_bytes) {
     for (size_t i = 0; i < plan->n_order; i++) {
         const struct leat_plan_stage *stage = plan->order[i];
         uint64_t rows = 0, bytes = 0;
@@ -82,7 +150,11 @@ static void add_held(const struct leat_plan *plan, uint64_t *n_rows, uint64_t *n
         if (stage->filter_column >= 0 || !stage->ops->holding)
             continue;
         stage->ops->holding(stage->config, &rows, &bytes);
-        *n_rows += rows;
+        if (is_full_shuffle(stage))
+            bytes = set_bytes(plan, bytes);
+        *n_rows += (plan->has_repeat && plan->repeat_at < i) || (double)rows < most_rows
+                       ? (double)rows
+                       : most_rows;
         *n_bytes += bytes - evictable_of(plan, stage);
     }
 }
@@ -92,34 +164,25 @@ static uint64_t n_closed_batches(const struct leat_plan *plan) {
     return (LEAT_READY_JOBS + 1) * leat_collate_max(plan);
 }
 
-/* Records of that size in a block. */
-static double rows_of_block(const struct leat_plan *plan, double row) {
-    double n = (double)plan->options.block_bytes / (row > 1 ? row : 1);
-
-    return n > 1 ? n : 1;
-}
-
 /* A row that is held keeps its block. Of a block of r rows, each of which stays for a time of
  * geometric distribution with mean n, the last one leaves after n times the r-th harmonic number:
- * so blocks with as many rows as n times that are there. r: as if all records were like the first
- * ones; of data that nobody has seen, and of rows that wait in batches, which are neighbours, as if
- * they were as large there as here. */
+ * so blocks with as many rows as n times that are there; and no more than there are. Rows that wait
+ * in batches are neighbours. */
 static uint64_t order_bytes(const struct leat_plan *plan) {
-    double row = (double)plan->slot_bytes / (double)(plan->batch_size ? plan->batch_size : 1);
-    double r = rows_of_block(plan, plan->record_bytes > 0 ? (double)plan->record_bytes : row);
-    double block = (double)at_least_a_chunk((uint64_t)plan->options.block_bytes);
-    double n_waiting = (double)plan->batch_size + (double)leat_batcher_holds(plan);
-    uint64_t n_held = 0, n_bytes = 0;
+    struct held held = plan_held(plan);
+    double batch_row = (double)plan->slot_bytes / (double)(plan->batch_size ? plan->batch_size : 1);
+    double n_waiting = (double)plan->batch_size + (double)leat_batcher_holds(plan), n_held = 0;
+    double n_blocks, most_blocks = held.most_rows / held.rows + 1;
+    uint64_t n_bytes = 0;
 
-    add_held(plan, &n_held, &n_bytes);
-    if (plan->record_bytes > 0)
-        block *= KEPT_FACTOR;
-    if (n_waiting * row < WAITING_BYTES)
-        n_waiting = WAITING_BYTES / (row > 1 ? row : 1);
+    add_held(plan, held.most_rows, &n_held, &n_bytes);
+    if (n_waiting * batch_row < WAITING_BYTES)
+        n_waiting = WAITING_BYTES / (batch_row > 1 ? batch_row : 1);
     n_bytes += leat_batcher_max_bytes(plan, n_closed_batches(plan));
-    return n_bytes + (uint64_t)(((double)n_held / r * (log(r) + 1) +
-                                 n_waiting / rows_of_block(plan, row) + 2) *
-                                block);
+    n_blocks = n_held / held.rows * (log(held.rows) + 1);
+    if (n_blocks > most_blocks && !plan->has_repeat)
+        n_blocks = most_blocks;
+    return n_bytes + (uint64_t)((n_blocks + n_waiting / held.rows + 2) * held.block_bytes);
 }
 
 void leat_memory_plan(const struct leat_plan *plan, uint32_t window, uint32_t n_blocks,

@@ -154,7 +154,7 @@ def mib(value):
 def measure(folder, streams, limit, options):
     shutil.rmtree(folder / "cache", ignore_errors=True)
     names = list(streams)
-    with Daemon(folder, data.yaml_text(streams, memory_limit=limit), "--workers", str(options.workers)) as daemon:
+    with Daemon(folder, data.yaml_text(streams, memory_limit=limit, max_user_memory=limit), "--workers", str(options.workers)) as daemon:
         watch = paced.Watch(daemon, limit)
         base = watch.look()["memory_used_bytes"]
         trainers = [paced.Trainer(daemon, names[i % len(names)], paced.Trainer.PACES[(i + i // len(names)) % 5],

@@ -6,8 +6,11 @@ paces, nobody waits for ever, the batches are the same, and what does not fit is
 
 The same with more of all: tests/bench/memory_bench.py.
 """
+import contextlib
 import ctypes
 import json
+import os
+import pathlib
 import random
 import re
 import subprocess
@@ -15,12 +18,17 @@ import subprocess
 import data
 import leat_harness
 import trainers
-from leat_harness import HANG_S, Daemon, wait_until
+from leat_harness import HANG_S, Daemon, Skip, wait_until
 
 MIB = 1 << 20
 NO_HUGE_PAGES = 41  # PR_SET_THP_DISABLE: else what is resident depends on how the machine is set
 ctypes.CDLL(None).prctl(NO_HUGE_PAGES, 1, 0, 0, 0)
 IS_SANITIZED = any(name in (leat_harness.BIN / "leatd").read_bytes() for name in (b"__asan_init", b"__tsan_init"))
+
+
+def limited(limit):
+    """All of it for whoever comes: these tests are those of one user."""
+    return {"memory_limit": limit, "max_user_memory": limit}
 
 
 def prose(folder, n, seed=3):
@@ -72,7 +80,7 @@ def check_pools(daemon):
 def test_eight_trainers_of_four_streams(folder):
     streams = four_streams(folder)
     for limit, fits in ((128 * MIB, False), (640 * MIB, True)):
-        with Daemon(folder, data.yaml_text(streams, memory_limit=limit), "--workers", "2") as daemon:
+        with Daemon(folder, data.yaml_text(streams, **limited(limit)), "--workers", "2") as daemon:
             watch = trainers.Watch(daemon, limit)
             before = daemon.status()["memory_claimed_bytes"]
             pullers = [trainers.Trainer(daemon, list(streams)[i % 4], trainers.Trainer.PACES[i % 5], is_copy=i % 4 == 1,
@@ -105,12 +113,12 @@ def test_large_records(folder):
     stream = {"source": {"jsonl": {"paths": ["large.jsonl"], "fields": {"id": "int64", "list": "json"}}}, "stages": [
         {"select": {"fields": ["id"]}}, {"batch": {"batch_size": 4}}]}
     digests = set()
-    for settings in ({}, {"memory_limit": "256MiB"}, {"memory_limit": "128MiB"}):
+    for settings in ({}, limited("256MiB"), limited("128MiB")):
         with Daemon(folder, data.yaml_text({"large": stream}, **settings), "--workers", "2") as daemon:
             digests.add(daemon.digest("large", "--epochs", "2"))
     assert len(digests) == 1, digests
     limit = 48 if IS_SANITIZED else 40
-    with Daemon(folder, data.yaml_text({"large": stream}, memory_limit=f"{limit}MiB"), "--workers", "2") as daemon:
+    with Daemon(folder, data.yaml_text({"large": stream}, **limited(f"{limit}MiB")), "--workers", "2") as daemon:
         failed = daemon.pull("large", check=False)
         for part in (f"memory_limit ({limit}.0 MiB) is reached", "larger than block_bytes", "max_record_bytes"):
             assert failed.returncode != 0 and part in failed.stderr.decode(), failed
@@ -121,7 +129,7 @@ def test_same_batches_within_little(folder):
     prose(folder, 2000)
     streams = {"p": prose_stream(128, 32, 300)}
     digests = set()
-    for settings in ({}, {"memory_limit": "80MiB"}, {"memory_limit": "1GiB"}):
+    for settings in ({}, limited("80MiB"), limited("1GiB")):
         with Daemon(folder, data.yaml_text(streams, **settings), "--workers", "3") as daemon:
             digests.add(daemon.digest("p", "--epochs", "2"))
             digests.add(daemon.digest("p", "--epochs", "2", "--delivery", "copy"))
@@ -150,7 +158,7 @@ def test_full_shuffle_of_more_than_memory(folder):
             hwm[stream] = trainers.status_of(daemon.pid)["VmHWM"]
     assert IS_SANITIZED or hwm["part"] < hwm["whole"] - 20 * MIB, hwm  # half of the set
     limit = "80MiB" if IS_SANITIZED else "42MiB"  # the sanitizer's own memory counts as the daemon's
-    with Daemon(folder, data.yaml_text({"part": shuffle_stream("1GiB", "caches")}, memory_limit=limit),
+    with Daemon(folder, data.yaml_text({"part": shuffle_stream("1GiB", "caches")}, **limited(limit)),
                 "--workers", "2") as daemon:
         digests.add(daemon.digest("part", "--epochs", "3"))
         hwm["limited"] = trainers.status_of(daemon.pid)["VmHWM"]
@@ -162,7 +170,7 @@ def test_full_shuffle_of_more_than_memory(folder):
 def test_what_does_not_fit_is_refused(folder):
     prose(folder, 1000)
     streams = {"small": prose_stream(64, 8, 10), "large": prose_stream(512, 4096, 10, prefetch=8)}
-    with Daemon(folder, data.yaml_text(streams, memory_limit="96MiB"), "--workers", "2") as daemon:
+    with Daemon(folder, data.yaml_text(streams, **limited("96MiB")), "--workers", "2") as daemon:
         refused = daemon.pull("large", check=False)
         message = refused.stderr.decode()
         assert refused.returncode != 0, refused
@@ -181,7 +189,7 @@ def test_a_file_too_large_to_load(folder):
     with open(folder / "vocab.txt", "a") as file:
         for i in range(500000):
             file.write(f"word{i}\n")
-    with Daemon(folder, data.yaml_text({"p": prose_stream(64, 8, 10)}, memory_limit="64MiB"), "--workers",
+    with Daemon(folder, data.yaml_text({"p": prose_stream(64, 8, 10)}, **limited("64MiB")), "--workers",
                 "2") as daemon:
         refused = daemon.pull("p", check=False)
         assert b"loading the files that it names may take" in refused.stderr, refused.stderr
@@ -189,6 +197,11 @@ def test_a_file_too_large_to_load(folder):
 
 
 def test_settings(folder):
+    path = folder / "bad.yaml"
+    path.write_text("memory_limit: 64MiB\nmax_user_memory: 65MiB\nstreams: {}\n")
+    done = subprocess.run([leat_harness.BIN / "leatd", "--config", path, "--socket-dir", folder], capture_output=True,
+                          timeout=HANG_S)
+    assert done.returncode != 0 and b"bad.yaml:2:18: max_user_memory" in done.stderr, done.stderr
     for value, expected in (("lots", "expected a number of bytes, as 4096, 500MB or 4GiB"),
                             ("1MiB", "is outside"), ("900TB", "is more than the")):
         path = folder / "bad.yaml"
@@ -196,6 +209,105 @@ def test_settings(folder):
         done = subprocess.run([leat_harness.BIN / "leatd", "--config", path, "--socket-dir", folder],
                               capture_output=True, timeout=HANG_S)
         assert done.returncode == 78 and expected in done.stderr.decode(), done.stderr
+
+
+# ---- the limit where nobody gave one ----
+
+def machine_bytes():
+    return int(re.search(r"MemTotal: +(\d+) kB", pathlib.Path("/proc/meminfo").read_text())[1]) * 1024
+
+
+@contextlib.contextmanager
+def control_group(limit):
+    """A folder of control groups that may have so much, with one inside of it that says nothing itself."""
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        number, controllers, path = line.split(":", 2)
+        is_two = number == "0"
+        if not is_two and "memory" not in controllers.split(","):
+            continue
+        parent = pathlib.Path("/sys/fs/cgroup", "" if is_two else "memory", path[1:])
+        if is_two and not (parent / "memory.max").exists() and path != "/":
+            continue
+        outer = parent / f"leat-test-{os.getpid()}"
+        inner = outer / "inner"
+        try:
+            outer.mkdir()
+            (outer / ("memory.max" if is_two else "memory.limit_in_bytes")).write_text(str(limit))
+            inner.mkdir()
+        except OSError:
+            with contextlib.suppress(OSError):
+                outer.rmdir()
+            continue
+        try:
+            yield inner
+        finally:
+            wait_until(lambda: not (inner / "cgroup.procs").read_text(), "the group is empty")
+            inner.rmdir()
+            outer.rmdir()
+        return
+    raise Skip("no control group that limits memory can be made here")
+
+
+def within(group):
+    return ["sh", "-c", f'echo $$ > "{group}/cgroup.procs" && exec "$@"', "sh"]
+
+
+def test_limit_of_the_machine(folder):
+    """Three quarters of it, of which a half is for one user."""
+    with Daemon(folder, data.yaml_text({"s": prose_stream(64, 8, 10)})) as daemon:
+        limit = daemon.status()["memory_limit_bytes"]
+        if abs(limit - machine_bytes() * 3 / 4) > MIB:
+            with open("/proc/self/cgroup") as groups:
+                raise Skip(f"this machine's memory is limited: {groups.read()}")
+        mine = json.loads(daemon.ctl("streams", "--users", "--json").stdout)["users"][0]["charges"]["memory"]
+        assert mine["used"] == 0 and 0 < limit / 2 - mine["limit"] < 64 * MIB, (limit, mine)
+
+
+def test_limit_of_a_control_group(folder):
+    """Three quarters of what a group allows that it is in."""
+    with control_group(400 * MIB) as group:
+        with Daemon(folder, data.yaml_text({"s": prose_stream(64, 8, 10)}), wrapper=within(group)) as daemon:
+            assert daemon.status()["memory_limit_bytes"] == 300 * MIB, daemon.status()
+
+
+def seeds_of_one_user(daemon, n=40):
+    """Sessions of one stream, with a seed each: each is a run of its own. Returns how many have batches."""
+    pulls = [subprocess.Popen([leat_harness.BIN / "leatctl", "pull", "s", "--epochs", "0", "--seed", str(i)],
+                              env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)}, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE) for i in range(n)]
+    try:
+        wait_until(lambda: sum(p.poll() is None for p in pulls) ==
+                   sum(s["n_batches"] > 50 for s in daemon.sessions()), "all have batches, or were refused")
+        served = sum(p.poll() is None for p in pulls)
+        assert daemon.process.poll() is None
+        mine = json.loads(daemon.ctl("streams", "--users", "--json").stdout)["users"][0]["charges"]["memory"]
+        assert 0 < mine["used"] <= mine["limit"], mine
+    finally:
+        for pull in pulls:
+            pull.terminate()
+        texts = [pull.communicate()[1].decode() for pull in pulls]
+    refused = [text for text in texts if "this user's part of memory_limit (" in text or
+               "loading the files" in text and "are free for this user" in text]
+    others = [text for text in texts if text not in refused and text.strip() != "interrupted"]
+    assert served + len(refused) == n and refused, (served, others)
+    return served
+
+
+def test_forty_seeds(folder):
+    """One user's runs in a group of 400 MiB, which the kernel would end: refused beyond its part."""
+    prose(folder, 2000)
+    text = data.yaml_text({"s": prose_stream(512, 32, 500)}, workers=2)
+    with control_group(400 * MIB) as group:
+        with Daemon(folder, text, wrapper=within(group)) as daemon:
+            assert seeds_of_one_user(daemon) >= 2
+            wait_until(lambda: daemon.status()["n_sessions"] == 0, "all trainers are gone")
+
+
+def test_forty_seeds_by_memory_limit(folder):
+    prose(folder, 2000)
+    limit = "600MiB" if IS_SANITIZED else "300MiB"
+    with Daemon(folder, data.yaml_text({"s": prose_stream(512, 32, 500)}, workers=2, memory_limit=limit)) as daemon:
+        assert seeds_of_one_user(daemon) >= 2
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import data
 import leat_harness
 from leat_harness import BIN, HANG_S, Daemon, Skip, require, run_digest, wait_until
 
+MIB = 1 << 20
 OTHER = 65534
 AS_OTHER = ["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups"]
 WORDS = "the quick brown fox jumps over the lazy dog and many others that take a while to look up "
@@ -146,6 +147,72 @@ def test_programs_hold_nobody_up(folder):
             assert held.returncode == 0
     assert digest == run_digest(folder / "leatd.yaml", "numbers", "--no-daemon")
     assert leat_harness.find_digest(output) == run_digest(folder / "leatd.yaml", "held", "--no-daemon")
+
+
+def memory_of(daemon):
+    return {uid: user["charges"]["memory"] for uid, user in quota(daemon).items()}
+
+
+def memory_config(folder, **settings):
+    """Runs of some MiB."""
+    path = folder / "heavy.jsonl"
+    path.write_text("".join(json.dumps({"id": i, "text": f"{i} {WORDS * 20}"}) + "\n" for i in range(2000)))
+    stream = heavy_stream(path)
+    stream["stages"].insert(-1, {"shuffle": {"buffer_size": 1000}})
+    return data.yaml_text({"s": stream}, workers=2, tuner="off", memory_limit="300MiB", **settings)
+
+
+def served(daemon, uid):
+    return sum(s["n_batches"] > 10 for s in daemon.sessions() if s["uid"] == uid)
+
+
+def test_memory_is_halved(folder):
+    """Whatever one user asks for, the next has a half of the memory as well, and as much of it to itself."""
+    be_root()
+    with open_to_all(folder, memory_config(folder)) as (daemon, tools):
+        own = daemon.status()["memory_claimed_bytes"]
+        seeds = [[tools / "leatctl", "pull", "s", "--epochs", "0", "--seed", i] for i in range(40)]
+        with running(daemon, seeds) as first:
+            wait_until(lambda: sum(p.poll() is None for p in first) == served(daemon, 0), "refused, or has batches")
+            one = memory_of(daemon)[0]
+            assert 0.7 * one["limit"] < one["used"] <= one["limit"], one
+            assert abs(one["limit"] - (300 * MIB - own) / 2) < MIB, (one, own)
+            with running(daemon, [AS_OTHER + command for command in seeds]) as second:
+                wait_until(lambda: sum(p.poll() is None for p in second) == served(daemon, OTHER),
+                           "refused, or has batches")
+                both = memory_of(daemon)
+                # what runs have beyond the least is not the same
+                assert 3 * served(daemon, OTHER) > 2 * served(daemon, 0) > 4, daemon.ctl("streams", "--users").stdout
+                assert both[OTHER]["limit"] == both[0]["limit"] == one["limit"], both
+                assert both[OTHER]["used"] <= one["limit"], both
+                assert quota(daemon)[OTHER]["n_refused"] > 0
+                assert b"in use" in daemon.ctl("streams", "--users").stdout
+            wait_until(lambda: OTHER not in memory_of(daemon), "the second one is gone")
+
+
+def test_one_user_may_have_all(folder):
+    """If its limit is that of all."""
+    be_root()
+    with open_to_all(folder, memory_config(folder, max_user_memory="300MiB")) as (daemon, tools):
+        with running(daemon, [[tools / "leatctl", "pull", "s", "--epochs", "0", "--seed", i] for i in range(40)]) as pulls:
+            wait_until(lambda: sum(p.poll() is None for p in pulls) == served(daemon, 0), "refused, or has batches")
+            assert memory_of(daemon)[0]["used"] > 200 * MIB, memory_of(daemon)
+            refused = subprocess.run([*map(str, AS_OTHER), tools / "leatctl", "pull", "s", "--seed", "99"], timeout=HANG_S,
+                                     capture_output=True, env={**os.environ, "LEAT_SOCKET": str(daemon.sockets)})
+            assert refused.returncode != 0 and b"does not fit into memory_limit (300.0 MiB)" in refused.stderr, refused
+
+
+def test_waits_for_memory(folder):
+    """Who comes when there is no room is served if others end within five seconds."""
+    be_root()
+    with open_to_all(folder, memory_config(folder)) as (daemon, tools):
+        pull = [tools / "leatctl", "pull", "s", "--batches"]
+        with running(daemon, [[*pull, 10**9, "--seed", i] for i in range(40)]) as first:
+            wait_until(lambda: sum(p.poll() is None for p in first) == served(daemon, 0), "refused, or has batches")
+            with running(daemon, [[*pull, 20, "--seed", 99]]) as (late,):
+                wait_until(lambda: any(s["state"] == "opening" for s in daemon.sessions()), "it waits")
+                next(p for p in first if p.poll() is None).terminate()
+                assert late.wait(HANG_S) == 0
 
 
 # ---- containers ----

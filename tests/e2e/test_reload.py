@@ -245,8 +245,9 @@ def test_settings(folder):
         daemon.config.write_text(data.yaml_text({"s": stream(csv)}, workers=3, max_sessions=1, log_level="info",
                                                 roots=[str(folder / "root")], memory_limit="8GiB"))
         report = reload(daemon)
-        assert sorted(report["settings"]) == ["log_level", "max_sessions", "max_user_sessions", "roots"], report
-        assert sorted(report["at_start"]) == ["memory_limit", "workers"], report
+        assert sorted(report["settings"]) == ["log_level", "max_sessions", "max_user_sessions", "memory_limit",
+                                              "roots"], report
+        assert sorted(report["at_start"]) == ["workers"], report
         assert daemon.status()["n_workers"] == 2
         refused = daemon.pull("s", check=False).stderr
         assert b"would be over the limit of 1 (max_user_sessions)" in refused, refused
@@ -368,16 +369,16 @@ def test_two_in_one_write(folder):
 
 
 def test_beside_openings_that_load(folder):
-    """Under a memory_limit, where plans are made one after the other: those of a reload, too."""
+    """Under a memory_limit, where plans claim what they take while they are made."""
     csv = numbers(folder)
     streams = {f"s{i}": stream(csv, seed=i) for i in range(4)}
-    with start(folder, streams, memory_limit="400MiB") as daemon:
+    with start(folder, streams, memory_limit="400MiB", max_user_memory="400MiB") as daemon:
         trainers = [Trainer(daemon, name) for name in streams]
         wait_for_batches(daemon, len(streams))
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             pulls = [pool.submit(daemon.digest, f"s{i % 4}", "--epochs", 1) for i in range(24)]
             for i in range(12):
-                write(daemon, {**streams, "more": stream(csv, seed=i)}, memory_limit="400MiB")
+                write(daemon, {**streams, "more": stream(csv, seed=i)}, memory_limit="400MiB", max_user_memory="400MiB")
                 reload(daemon)
             assert len({pull.result() for pull in pulls}) == 4
         for trainer in trainers:

@@ -348,7 +348,8 @@ def drained(world, rng):
 
 def tight(world, rng):
     """A memory_limit that hardly does, with ranks that hold what they have and ranks that are not there."""
-    with own_daemon(world, rng, memory_limit=f"{rng.choice((40, 48, 64))}MiB") as daemon:
+    size = f"{rng.choice((40, 48, 64))}MiB"
+    with own_daemon(world, rng, memory_limit=size, max_user_memory=size) as daemon:
         def hold():
             clients = []
             for _ in range(rng.randint(2, 8)):

@@ -12,20 +12,24 @@
 #include "client/cli/streams/streams.h"
 
 /* Columns of the table; what a charge is called comes from the daemon. */
-#define N_FIXED 4 /* user, weight, worker time, refused */
+#define N_FIXED 5 /* user, weight, worker time, memory in use, refused */
 
 static const char *heading_of(const char *name) {
-    return strcmp(name, "ring_bytes") == 0 ? "memory"
+    return strcmp(name, "ring_bytes") == 0 ? "batches"
            : strcmp(name, "controls") == 0 ? "control"
                                            : name;
+}
+
+static bool is_of_bytes(const char *name) {
+    return strcmp(name, "ring_bytes") == 0 || strcmp(name, "memory") == 0;
 }
 
 static void add_amount(char *text, size_t size, const char *name, uint64_t amount) {
     char buffer[LEAT_CLI_UNIT_MAX];
 
     (void)snprintf(text, size, "%s",
-                   strcmp(name, "ring_bytes") == 0 ? leat_cli_bytes(amount, buffer)
-                                                   : leat_cli_count(amount, buffer));
+                   is_of_bytes(name) ? leat_cli_bytes(amount, buffer)
+                                     : leat_cli_count(amount, buffer));
 }
 
 static void add_charge(struct leat_cli_grid *grid, const Leat__Charge *charge) {
@@ -33,7 +37,8 @@ static void add_charge(struct leat_cli_grid *grid, const Leat__Charge *charge) {
 
     add_amount(used, sizeof(used), charge->name, charge->used);
     add_amount(limit, sizeof(limit), charge->name, charge->limit);
-    (void)snprintf(cell, sizeof(cell), "%s of %s", used, limit);
+    (void)snprintf(cell, sizeof(cell), charge->limit == UINT64_MAX ? "%s" : "%s of %s", used,
+                   limit);
     leat_cli_grid_add(grid, cell);
 }
 
@@ -57,6 +62,7 @@ static void add_user(struct leat_cli_grid *grid, const Leat__UserQuota *user, si
             add_charge(grid, user->charges[i]);
         else
             leat_cli_grid_add(grid, "");
+    leat_cli_grid_add(grid, leat_cli_bytes(user->memory_in_use, buffer));
     leat_cli_grid_add(grid, leat_cli_count(user->n_refused, buffer));
 }
 
@@ -65,6 +71,7 @@ static void add_text(struct leat_text *text, const Leat__QuotaReply *quota) {
                            ? quota->n_totals
                            : LEAT_CLI_GRID_COLUMNS_MAX - N_FIXED;
     struct leat_cli_grid grid;
+    char buffer[LEAT_CLI_UNIT_MAX];
 
     leat_cli_grid_init(&grid, N_FIXED + n_charges);
     leat_cli_grid_add(&grid, "user");
@@ -72,6 +79,7 @@ static void add_text(struct leat_text *text, const Leat__QuotaReply *quota) {
     leat_cli_grid_add(&grid, "worker time");
     for (size_t i = 0; i < n_charges; i++)
         leat_cli_grid_add(&grid, heading_of(quota->totals[i]->name));
+    leat_cli_grid_add(&grid, "in use");
     leat_cli_grid_add(&grid, "refused");
     for (size_t i = 0; i < quota->n_users; i++)
         add_user(&grid, quota->users[i], n_charges);
@@ -80,6 +88,7 @@ static void add_text(struct leat_text *text, const Leat__QuotaReply *quota) {
     leat_cli_grid_add(&grid, "");
     for (size_t i = 0; i < n_charges; i++)
         add_charge(&grid, quota->totals[i]);
+    leat_cli_grid_add(&grid, leat_cli_bytes(quota->memory_in_use, buffer));
     leat_cli_grid_add(&grid, "");
     leat_cli_grid_print(&grid, text);
 }
@@ -99,14 +108,15 @@ static void add_charges_json(struct leat_text *text, Leat__Charge *const *charge
 static void add_json(struct leat_text *text, const Leat__QuotaReply *quota) {
     leat_text_add(text, "{\"totals\": ");
     add_charges_json(text, quota->totals, quota->n_totals);
-    leat_text_add(text, ", \"users\": [");
+    leat_text_add(text, ", \"memory_in_use\": %" PRIu64 ", \"users\": [", quota->memory_in_use);
     for (size_t i = 0; i < quota->n_users; i++) {
         const Leat__UserQuota *user = quota->users[i];
 
         leat_text_add(text,
                       "%s{\"uid\": %" PRIu32 ", \"weight\": %" PRIu32 ", \"worker_ns\": %" PRIu64
-                      ", \"n_refused\": %" PRIu64 ", \"charges\": ",
-                      i ? ", " : "", user->uid, user->weight, user->worker_ns, user->n_refused);
+                      ", \"n_refused\": %" PRIu64 ", \"memory_in_use\": %" PRIu64 ", \"charges\": ",
+                      i ? ", " : "", user->uid, user->weight, user->worker_ns, user->n_refused,
+                      user->memory_in_use);
         add_charges_json(text, user->charges, user->n_charges);
         leat_text_add(text, "}");
     }

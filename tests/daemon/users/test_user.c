@@ -18,6 +18,8 @@ static const struct leat_limits limits = {
     .is_shared = {true, false, true, false},
 };
 
+static struct leat_budget budget;
+
 static void test_against_model(void **state) {
     enum { N = 3 };
     struct leat_users users;
@@ -26,7 +28,7 @@ static void test_against_model(void **state) {
     unsigned seed = 7;
 
     (void)state;
-    leat_users_init(&users, &limits);
+    leat_users_init(&users, &limits, &budget);
     for (unsigned i = 0; i < N; i++)
         accounts[i] = leat_users_get(&users, 1000 + i);
     for (int i = 0; i < 50000; i++) {
@@ -74,7 +76,7 @@ static void test_huge_amounts(void **state) {
     struct leat_error err = LEAT_ERROR_INIT;
 
     (void)state;
-    leat_users_init(&users, &limits);
+    leat_users_init(&users, &limits, &budget);
     user = leat_users_get(&users, 0);
     assert_int_equal(leat_user_charge(user, LEAT_CHARGE_RING_BYTES, 1000, &err), 0);
     assert_int_equal(leat_user_charge(user, LEAT_CHARGE_RING_BYTES, UINT64_MAX, &err), -EDQUOT);
@@ -90,7 +92,7 @@ static void test_users_are_apart(void **state) {
     struct leat_user *greedy, *other;
 
     (void)state;
-    leat_users_init(&users, &limits);
+    leat_users_init(&users, &limits, &budget);
     greedy = leat_users_get(&users, 1);
     other = leat_users_get(&users, 2);
     assert_ptr_equal(leat_users_get(&users, 2), other);
@@ -115,7 +117,7 @@ static void test_shares(void **state) {
     struct leat_error err = LEAT_ERROR_INIT;
 
     (void)state;
-    leat_users_init(&users, &all);
+    leat_users_init(&users, &all, &budget);
     for (uint32_t i = 0; i < 8; i++) {
         uint64_t n = 0;
 
@@ -142,7 +144,7 @@ static void test_weights(void **state) {
     struct leat_user *named, *other;
 
     (void)state;
-    leat_users_init(&users, &limits);
+    leat_users_init(&users, &limits, &budget);
     leat_users_set_weights(&users, weights, 2);
     named = leat_users_get(&users, 1000);
     other = leat_users_get(&users, 1001);
@@ -161,7 +163,7 @@ static void test_debts_are_kept(void **state) {
     struct leat_user *user;
 
     (void)state;
-    leat_users_init(&users, &limits);
+    leat_users_init(&users, &limits, &budget);
     for (uint32_t uid = 0; uid <= LEAT_USERS_MAX_DEBTS; uid++) {
         user = leat_users_get(&users, uid);
         assert_int_equal(user->looking_ns, 0);

@@ -114,6 +114,66 @@ static void test_wants(void **state) {
     assert_int_equal(budget.guaranteed_bytes, 0);
 }
 
+/* Nobody has more than its part, of guarantees or of what it grows by; and who wants more than that
+ * takes nothing from others. */
+static void test_users(void **state) {
+    struct leat_budget budget;
+    struct leat_budget_user one, two, three;
+    struct leat_account own, first, more, second, third;
+
+    (void)state;
+    leat_budget_init(&budget, 1000);
+    budget.is_shared = true;
+    leat_budget_user_init(&one, &budget);
+    leat_budget_user_init(&two, &budget);
+    leat_budget_user_init(&three, &budget);
+    assert_int_equal(leat_account_open(&own, &budget, 200), 0);
+    assert_int_equal(leat_budget_user_limit(&one), 400); /* the next one's half is left */
+    assert_int_equal(leat_account_open_of(&first, &one, 401), -ENOMEM);
+    assert_int_equal(one.n_present + budget.n_users, 0);
+    assert_int_equal(leat_account_open_of(&first, &one, 300), 0);
+    assert_int_equal(leat_account_open_of(&more, &one, 101), -ENOMEM);
+    assert_int_equal(leat_account_open_of(&more, &one, 50), 0);
+    assert_int_equal(budget.n_users, 1);
+    assert_true(leat_account_may_grow(&first, 350));
+    assert_false(leat_account_may_grow(&first, 351));
+    assert_int_equal(leat_account_room(&first), 350);
+    assert_true(leat_account_must_grow(&first, 370));
+    assert_false(leat_account_must_grow(&first, 371));
+    leat_account_change(&first, LEAT_MEMORY_BLOCKS, 0, 350);
+    assert_false(leat_account_should_shrink(&first));
+    assert_false(leat_account_may_hope(&more, 101));
+    assert_true(leat_account_may_hope(&more, 100));
+    assert_int_equal(leat_account_open_of(&second, &two, 100), 0);
+    leat_account_change(&second, LEAT_MEMORY_BLOCKS, 0, 200);
+    leat_account_want(&more, 80); /* beyond its user's part */
+    assert_true(leat_account_should_shrink(&first));
+    assert_false(leat_account_should_shrink(&second));
+    leat_account_want(&more, 0);
+    leat_account_want(&second, 200); /* within */
+    assert_true(leat_account_should_shrink(&first));
+    assert_true(leat_account_should_shrink(&second));
+    leat_account_want(&second, 0);
+    assert_int_equal(leat_account_open_of(&third, &three, 200), 0); /* a third of 800 is 266 */
+    assert_int_equal(leat_budget_user_limit(&one), 266);
+    assert_true(leat_account_should_shrink(&first));
+    assert_int_equal(leat_account_guarantee(&second, 200), 0); /* it has that */
+    assert_int_equal(leat_account_guarantee(&third, 201), -ENOMEM);
+    budget.user_limit_bytes = 120;
+    assert_int_equal(leat_budget_user_limit(&one), 120);
+    budget.user_limit_bytes = UINT64_MAX;
+    leat_account_change(&first, LEAT_MEMORY_BLOCKS, 350, 0);
+    leat_account_change(&second, LEAT_MEMORY_BLOCKS, 200, 0);
+    leat_account_close(&first);
+    leat_account_close(&more);
+    leat_account_close(&third);
+    leat_account_close(&second);
+    leat_account_close(&own);
+    assert_int_equal(budget.n_users + budget.claimed_bytes + budget.guaranteed_bytes, 0);
+    assert_int_equal(one.claimed_bytes + one.guaranteed_bytes + one.used_bytes, 0);
+    assert_int_equal(budget.starved_bytes + one.starved_bytes + two.starved_bytes, 0);
+}
+
 static void test_stats(void **state) {
     struct leat_pool_stats all[LEAT_N_MEMORIES] = {{.n_hits = 0}};
     struct leat_pool_stats one[LEAT_N_MEMORIES] = {
@@ -264,10 +324,15 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_invariants),    cmocka_unit_test(test_headroom),
-        cmocka_unit_test(test_stats),         cmocka_unit_test(test_wants),
-        cmocka_unit_test(test_runs_within),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_large_records), cmocka_unit_test(test_order_is_counted),
+        cmocka_unit_test(test_invariants),
+        cmocka_unit_test(test_headroom),
+        cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_wants),
+        cmocka_unit_test(test_users),
+        cmocka_unit_test(test_runs_within),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_large_records),
+        cmocka_unit_test(test_order_is_counted),
     };
 
     return cmocka_run_group_tests(tests, folder_open, folder_close);
