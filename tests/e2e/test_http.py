@@ -298,7 +298,7 @@ def test_prometheus(folder):
 
 def test_names(_folder):
     """Every metric that dashboard, rules and README name is one that the daemon has."""
-    table = (ROOT / "daemon" / "meters.def").read_text()
+    table = (ROOT / "daemon" / "metrics" / "meters.def").read_text()
     known = {"leat_build_info"}
     for kind, unit, name in re.findall(r'LEAT_METER\(\w+, (\w+), (\w+), \w+, "(\w+)"', table):
         known.add(name + {"NONE": "", "NS": "_seconds", "BYTES": "_bytes"}[unit] + ("_total" if kind == "COUNTER" else ""))
