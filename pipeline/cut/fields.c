@@ -5,8 +5,8 @@
  * As long as all of them may, counting is right; at the first that may not, libcsv takes the record
  * (cut/csv.h). What a block hands to the next is carried as bit 0, or as all bits.
  */
-#include "pipeline/cut/csv.h"
 #include "pipeline/cut/fields.h"
+#include "pipeline/cut/csv.h"
 #include "pipeline/cut/masks.h"
 
 /* Owner: one call. */
