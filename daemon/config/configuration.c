@@ -2,8 +2,11 @@
 #include "daemon/config/configuration.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "daemon/system/process.h"
+#include "pipeline/spec/yaml.h"
 
 #define SPARE_FDS     64 /* of the process itself */
 #define FDS_A_SESSION 5  /* socket, pidfd, two rings, a data file */
@@ -125,4 +128,85 @@ void leat_configuration_deinit(struct leat_configuration *configuration) {
     leat_roots_unref(configuration->roots);
     leat_settings_free(configuration->settings);
     *configuration = (struct leat_configuration){.settings = NULL};
+}
+
+/* ---- all that is wrong ---- */
+
+static size_t report_first(const char *file, const struct leat_settings_overrides *overrides,
+                           leat_fault_report *report, void *data) {
+    struct leat_configuration configuration;
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (leat_configuration_read(file, overrides, &configuration, &err) == 0) {
+        leat_configuration_deinit(&configuration);
+        return 0;
+    }
+    report(data, &err);
+    return 1;
+}
+
+struct fault {
+    leat_fault_report *report;
+    void *data;
+    struct leat_error last;
+};
+
+static void keep(void *data, const struct leat_error *err) {
+    struct fault *fault = data;
+
+    fault->last = *err;
+    fault->report(fault->data, err);
+}
+
+/* One after the other, each without the settings that were wrong before. */
+static size_t report_settings(const char *file, const struct leat_value *document,
+                              leat_fault_report *report, void *data) {
+    struct leat_settings_overrides overrides = {.n_dropped = 1, .dropped = {"streams"}};
+    struct fault fault = {.report = report, .data = data};
+    size_t n = 0;
+
+    while (report_first(file, &overrides, keep, &fault) > 0) {
+        int key = strcmp(fault.last.file, file) == 0
+                      ? leat_faults_find_key(document, fault.last.line, fault.last.column)
+                      : -1;
+
+        n++;
+        if (key < 0 || overrides.n_dropped > LEAT_ARG_MAX)
+            break;
+        overrides.dropped[overrides.n_dropped++] = document->keys[key].name;
+    }
+    return n;
+}
+
+static size_t report_streams(const char *file, struct leat_value *document,
+                             leat_fault_report *report, void *data) {
+    struct leat_spec **specs = NULL;
+    size_t n_specs = 0;
+    size_t n = leat_faults_read_streams(document, file, &specs, &n_specs, report, data);
+
+    for (size_t i = 0; i < n_specs; i++) {
+        n += leat_plan_faults(specs[i], report, data);
+        leat_spec_free(specs[i]);
+    }
+    free(specs);
+    return n;
+}
+
+size_t leat_configuration_faults(const char *file, const struct leat_settings_overrides *overrides,
+                                 leat_fault_report *report, void *data) {
+    struct leat_value document = {.kind = LEAT_VALUE_NULL};
+    struct leat_error none = LEAT_ERROR_INIT;
+    char *text = NULL;
+    size_t n_bytes = 0, n = 0;
+
+    if (overrides->n_items == 0 &&
+        leat_settings_read_text(file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, &none) == 0) {
+        if (leat_yaml_parse(text, n_bytes, file, &document, &none) == 0) {
+            n = report_settings(file, &document, report, data);
+            n += report_streams(file, &document, report, data);
+        }
+        free(text);
+    }
+    leat_value_deinit(&document);
+    return n > 0 ? n : report_first(file, overrides, report, data);
 }

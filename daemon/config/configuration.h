@@ -8,6 +8,7 @@
 
 #include "daemon/config/roots.h"
 #include "daemon/config/settings.h"
+#include "pipeline/plan/faults.h"
 
 struct leat_configuration {
     struct leat_settings *settings;
@@ -19,6 +20,10 @@ struct leat_configuration {
 /* Nothing of it is left on failure. May block. */
 int leat_configuration_read(const char *file, const struct leat_settings_overrides *overrides,
                             struct leat_configuration *ret_configuration, struct leat_error *err);
+/* Reports all that is wrong with it, and returns how much that is. Files of `include` are judged
+ * up to the first fault; so is all if there are overrides. */
+size_t leat_configuration_faults(const char *file, const struct leat_settings_overrides *overrides,
+                                 leat_fault_report *report, void *data);
 void leat_configuration_deinit(struct leat_configuration *configuration);
 
 /* How much memory there is for all, and for a user. is_private: there is one user only. */

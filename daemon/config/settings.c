@@ -11,6 +11,7 @@
 #include "daemon/config/rights.h"
 #include "daemon/net/http_address.h"
 #include "pipeline/io/opener.h"
+#include "pipeline/plan/faults.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/spec/yaml.h"
 
@@ -545,11 +546,25 @@ static int read_values(struct leat_settings *settings, struct leat_error *err) {
     return r == 0 ? resolve_paths(settings, err) : r;
 }
 
+static int drop_keys(struct leat_value *document, const struct leat_settings_overrides *overrides,
+                     struct leat_error *err) {
+    for (size_t i = 0; overrides && i < overrides->n_dropped; i++)
+        for (size_t j = document->n_items; j > 0; j--)
+            if (strcmp(document->keys[j - 1].name, overrides->dropped[i]) == 0) {
+                if (leat_faults_drop_key(document, j - 1) < 0)
+                    return leat_error_oom(err);
+                break;
+            }
+    return 0;
+}
+
 static int parse(struct leat_settings *settings, const char *text, size_t n_bytes,
                  const struct leat_settings_overrides *overrides, bool has_folder,
                  struct leat_error *err) {
     int r = leat_yaml_parse(text, n_bytes, settings->file, &settings->document, err);
 
+    if (r == 0)
+        r = drop_keys(&settings->document, overrides, err);
     if (r == 0)
         r = override(settings, overrides, false, err);
     if (r == 0)

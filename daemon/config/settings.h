@@ -71,6 +71,8 @@ extern const char *const leat_settings_at_start[];
 struct leat_settings_overrides {
     size_t n_items;
     const char *items[LEAT_OVERRIDES_MAX];
+    size_t n_dropped; /* keys of the file that are passed over, to find what else is wrong */
+    const char *dropped[LEAT_ARG_MAX + 1];
     bool is_alone; /* the folder beside the file is no part of it unless it says so */
 };
 

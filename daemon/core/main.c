@@ -69,12 +69,21 @@ static int fail(const struct leat_error *err) {
     return retry.is_given_up ? EXIT_GIVEN_UP : status;
 }
 
+static void tell_fault(void *data, const struct leat_error *err) {
+    int *status = data;
+
+    *status = complain(err, "");
+}
+
 static int check_config(const struct leat_daemon_options *options) {
     const char *file = options->config_file;
     struct leat_error err = LEAT_ERROR_INIT;
     struct leat_configuration configuration;
+    int status = EXIT_SUCCESS;
     size_t n_streams;
 
+    if (leat_configuration_faults(file, &options->overrides, tell_fault, &status) > 0)
+        return status;
     if (leat_configuration_read(file, &options->overrides, &configuration, &err) < 0)
         return complain(&err, "");
     n_streams = configuration.settings->n_streams;

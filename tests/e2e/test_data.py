@@ -6,6 +6,8 @@
 import json
 import pathlib
 import random
+import re
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "reference"))
@@ -13,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "reference"))
 import data
 import leat_harness
 import nasty
-from leat_harness import Daemon, ctl
+from leat_harness import BIN, Daemon, ctl
 
 
 def head(folder, stream, n=1000000, after="source"):
@@ -165,9 +167,66 @@ def test_errors_name_their_place(folder):
         file.write_text(text)
         done = ctl("check", file, check=False)
         message = (done.stdout + done.stderr).decode()
-        assert done.returncode == 1 and f"wrong.yaml{place}" in message and word in message, (text, done)
+        assert done.returncode == 3 and f"wrong.yaml{place}" in message and word in message, (text, done)
         run = ctl("run", file, check=False)
         assert run.stderr.count(b"wrong.yaml:") == 1, run.stderr  # once, not in the words of a log as well
+
+
+WRONG = """\
+workers: none
+windo: 3
+control_groups: [no-such-group]
+log_level: loud
+streams:
+  a:
+    source: { csv: { paths: [a.csv], delimitr: ";", trim: maybe } }
+    on_error: perhaps
+    seed: x
+    stages:
+      - pad: { lenght: 3, value: [] }
+      - shufle: {}
+      - clip: { mni: 3, input: [] }
+      - cast: { input: id, dtype: int65 }
+      - batch: { batch_size: 0 }
+      - prefetch: { prefetch_size: many }
+  b: 7
+  c:
+    stages: []
+  d:
+    source: { csv: { pats: [a.csv] } }
+    stages:
+      - clip: {}
+  e:
+    source: { csv: { paths: [a.csv] } }
+    stages:
+      - cast: { input: nothing, output: x, dtype: int64 }
+      - batch: { batch_size: 2 }
+  fine:
+    source: { csv: { paths: [a.csv] } }
+    stages: [{ cast: { input: id, dtype: int64 } }, { batch: { batch_size: 2 } }]
+"""
+# Of each fault its line and column; none twice, and none that is only the consequence of another one.
+FAULTS = ["1:10", "2:1", "3:18", "4:12", "7:38", "7:53", "8:15", "9:11", "11:9", "11:16", "11:34", "12:9", "13:17", "13:32", "14:35",
+          "15:30", "16:36", "17:6", "18:3", "21:22", "23:9"]
+OF_DATA = "27:24"  # which `leatctl check` reads, and `leatd --check-config` does not
+
+
+def test_all_faults(folder):
+    """All that is wrong with a file is told at once, each with its place; the exit statuses say that it has one."""
+    (folder / "a.csv").write_text("id\n1\n")
+    file = folder / "wrong.yaml"
+    file.write_text(WRONG)
+    done = ctl("check", file, check=False)
+    places = re.findall(r"^.*wrong\.yaml:(\d+:\d+): ", done.stdout.decode(), re.M)
+    assert done.returncode == 3 and sorted(places) == sorted([*FAULTS, OF_DATA]), done.stdout.decode()
+    assert "stream fine: ok" in done.stdout.decode()
+    done = ctl("check", "--json", file, check=False)
+    errors = [entry["error"] for entry in json.loads(done.stdout)["results"] if not entry["ok"]]
+    assert done.returncode == 3 and [f"{error['line']}:{error['column']}" for error in errors] == places, errors
+    done = subprocess.run([BIN / "leatd", "--check-config", file], capture_output=True, check=False)
+    places = re.findall(r"^leatd: .*wrong\.yaml:(\d+:\d+): ", done.stderr.decode(), re.M)
+    assert done.returncode == 78 and sorted(places) == sorted(FAULTS), done.stderr.decode()
+    assert ctl("check", folder / "none.yaml", check=False).returncode == 1
 
 
 def test_reference(folder):

@@ -262,7 +262,7 @@ def test_who_may_start_programs(folder):
         assert refused.returncode != 0 and b"`exec` of the daemon's settings" in refused.stderr, refused.stderr
         assert not children(daemon.pid)
     bad = ctl("check", config(folder, {"s": stream()}, exec="perhaps"), check=False)
-    assert bad.returncode == 1 and b"never, settings, trainers" in bad.stdout + bad.stderr
+    assert bad.returncode == 3 and b"never, settings, trainers" in bad.stdout + bad.stderr
 
 
 def test_secrets(folder):

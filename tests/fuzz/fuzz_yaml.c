@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/plan/faults.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/spec/yaml.h"
 
@@ -16,6 +17,19 @@ static void check_error(int r, const struct leat_error *err) {
     (void)leat_error_print(err, text, sizeof(text));
 }
 
+static void count(void *data, const struct leat_error *err) {
+    check_error(err->code, err);
+    ++*(size_t *)data;
+}
+
+/* All faults begin with the one that stops a plan. */
+static void check_faults(const struct leat_spec *spec, int r) {
+    size_t n = 0;
+
+    if (leat_plan_faults(spec, count, &n) != n || (n > 0) != (r < 0) || n > LEAT_FAULTS_MAX)
+        abort();
+}
+
 /* A spec that came from text can be packed, and comes back to the same verdict. */
 static void check_spec(const struct leat_spec *spec) {
     struct leat_error err = LEAT_ERROR_INIT, again = LEAT_ERROR_INIT;
@@ -24,6 +38,7 @@ static void check_spec(const struct leat_spec *spec) {
     int r = leat_plan_check(spec, &err);
 
     check_error(r, &err);
+    check_faults(spec, r);
     if (leat_spec_pack(spec, &message) < 0)
         abort();
     if (leat_spec_unpack(message, &back, &again) == 0 &&
@@ -45,6 +60,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     r = leat_yaml_streams(&document, "f.yaml", &specs, &n_specs, &err);
     check_error(r, &err);
+    if (r < 0) {
+        size_t n = 0;
+
+        if (leat_faults_read_streams(&document, "f.yaml", &specs, &n_specs, count, &n) != n ||
+            n == 0)
+            abort();
+    }
     leat_value_deinit(&document);
     for (size_t i = 0; i < n_specs; i++) {
         check_spec(specs[i]);

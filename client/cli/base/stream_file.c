@@ -15,23 +15,30 @@
 
 #define MAX_TOLD 16
 
-int leat_cli_streams_load_with(const char *file, const char *const *overrides, size_t n_overrides,
-                               struct leat_cli_streams *ret_streams, struct leat_error *err) {
-    struct leat_value document = {.kind = LEAT_VALUE_NULL};
+int leat_cli_document_load(const char *file, struct leat_value *ret_document,
+                           struct leat_error *err) {
     size_t n_bytes = 0;
     char *text = NULL;
-    int r;
+    int r = leat_opener_read(&leat_opener_any, file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, err);
+
+    *ret_document = (struct leat_value){.kind = LEAT_VALUE_NULL};
+    if (r == 0)
+        r = leat_yaml_parse(text, n_bytes, file, ret_document, err);
+    free(text);
+    return r;
+}
+
+int leat_cli_streams_load_with(const char *file, const char *const *overrides, size_t n_overrides,
+                               struct leat_cli_streams *ret_streams, struct leat_error *err) {
+    struct leat_value document;
+    int r = leat_cli_document_load(file, &document, err);
 
     *ret_streams = (struct leat_cli_streams){.n_specs = 0};
-    r = leat_opener_read(&leat_opener_any, file, LEAT_YAML_MAX_BYTES, &text, &n_bytes, err);
-    if (r == 0)
-        r = leat_yaml_parse(text, n_bytes, file, &document, err);
     for (size_t i = 0; r == 0 && i < n_overrides; i++)
         r = leat_override_apply(&document, overrides[i], err);
     if (r == 0)
         r = leat_yaml_streams(&document, file, &ret_streams->specs, &ret_streams->n_specs, err);
     leat_value_deinit(&document);
-    free(text);
     return r;
 }
 

@@ -10,6 +10,9 @@ struct leat_cli_streams {
     size_t n_specs;
 };
 
+/* The file as a tree of values; deinit it in any case. 0 or -errno. */
+int leat_cli_document_load(const char *file, struct leat_value *ret_document,
+                           struct leat_error *err);
 /* 0 or -errno. */
 int leat_cli_streams_load(const char *file, struct leat_cli_streams *ret_streams,
                           struct leat_error *err);
