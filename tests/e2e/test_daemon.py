@@ -115,8 +115,8 @@ def test_wrong_configuration(folder):
         assert done.returncode == 78 and f"wrong.yaml{place}".encode() in done.stderr, done
 
 
-def test_no_limit_is_none(folder):
-    for limit, shown in (("", "none"), ("memory_limit: 1GiB\n", "1.0 GiB")):
+def test_limit_of_memory(folder):
+    for limit, shown in (("", r"(none|[\d.]+ [MGT]iB)"), ("memory_limit: 1GiB\n", "1.0 GiB")):
         path = folder / "limit.yaml"
         path.write_text(f"workers: 1\n{limit}streams: {{}}\n")
         with Daemon(folder, path) as daemon:
