@@ -7,6 +7,7 @@
 
 #include "daemon/system/process.h"
 #include "pipeline/spec/yaml.h"
+#include "proto/base/shown.h"
 
 #define SPARE_FDS     64 /* of the process itself */
 #define FDS_A_SESSION 5  /* socket, pidfd, two rings, a data file */
@@ -23,15 +24,16 @@ static int fit_memory(const struct leat_settings *settings, struct leat_limits *
     uint64_t memory = leat_process_memory_limit(), most = memory / 20 * 17;
     uint64_t *total = &limits->total[LEAT_CHARGE_RING_BYTES];
     uint64_t *user = &limits->user[LEAT_CHARGE_RING_BYTES];
+    char asked[LEAT_SHOW_BYTES_MAX], there[LEAT_SHOW_BYTES_MAX];
 
     *ret_is_lowered = memory > 0 && *total > most;
     if (!*ret_is_lowered)
         return 0;
     if (leat_config_given(&settings->base, "max_ring_bytes"))
         return leat_config_error(&settings->base, "max_ring_bytes", err,
-                                 "%llu is more than 85 %% of the %llu bytes of memory that the "
-                                 "daemon can have",
-                                 (unsigned long long)*total, (unsigned long long)memory);
+                                 "%s is more than 85 %% of the %s of memory that the daemon can "
+                                 "have",
+                                 leat_show_bytes(*total, asked), leat_show_bytes(memory, there));
     *total = memory / 2;
     if (*user > *total)
         *user = *total;
@@ -52,12 +54,13 @@ static int fit_limits(const struct leat_settings *settings, struct leat_limits *
 
 static int check_memory(const struct leat_settings *settings, struct leat_error *err) {
     uint64_t memory = leat_process_memory_limit(), limit = (uint64_t)settings->memory_limit;
+    char asked[LEAT_SHOW_BYTES_MAX], there[LEAT_SHOW_BYTES_MAX];
 
     if (memory == 0 || limit <= memory)
         return 0;
     return leat_config_error(&settings->base, "memory_limit", err,
-                             "%llu is more than the %llu bytes of memory that the daemon can have",
-                             (unsigned long long)limit, (unsigned long long)memory);
+                             "%s is more than the %s of memory that the daemon can have",
+                             leat_show_bytes(limit, asked), leat_show_bytes(memory, there));
 }
 
 /* Where nobody says how much: three quarters of what there is. The rest is for what is not counted,

@@ -23,6 +23,7 @@
 #include "daemon/stream/feed.h"
 #include "daemon/system/process.h"
 #include "daemon/trainer/session.h"
+#include "proto/base/shown.h"
 
 #define BASE_BYTES       (UINT64_C(4) << 20) /* sessions, control, log */
 #define THREAD_BYTES     (UINT64_C(256) << 10)
@@ -297,12 +298,13 @@ static uint32_t choose_workers(const struct leat_daemon *daemon) {
 /* Something of the process itself, which lives as long as that. */
 static int claim(struct leat_daemon *daemon, uint64_t n_bytes, struct leat_error *err) {
     uint64_t bytes = daemon->base.guaranteed_bytes + n_bytes;
+    char limit[LEAT_SHOW_BYTES_MAX], own[LEAT_SHOW_BYTES_MAX];
 
     if (leat_account_guarantee(&daemon->base, bytes) < 0)
         return leat_config_error(&daemon->settings->base, "memory_limit", err,
-                                 "%llu is less than the %llu bytes that the daemon takes itself",
-                                 (unsigned long long)daemon->budget.limit_bytes,
-                                 (unsigned long long)bytes);
+                                 "%s is less than the %s that the daemon takes itself",
+                                 leat_show_bytes(daemon->budget.limit_bytes, limit),
+                                 leat_show_bytes(bytes, own));
     leat_account_change(&daemon->base, LEAT_MEMORY_PROCESS, 0, n_bytes);
     return 0;
 }

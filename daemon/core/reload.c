@@ -10,6 +10,7 @@
 #include "daemon/control/control.h"
 #include "daemon/core/daemon.h"
 #include "daemon/net/notify.h"
+#include "proto/base/shown.h"
 
 static void begin(struct leat_reload *reload);
 
@@ -104,15 +105,15 @@ static int check_budget(struct leat_reload *reload) {
     const struct leat_budget *budget = &reload->daemon->budget;
     const struct leat_settings *settings = reload->settings;
     struct leat_budget next = *budget;
+    char limit[LEAT_SHOW_BYTES_MAX], taken[LEAT_SHOW_BYTES_MAX];
 
     leat_configuration_fit_budget(settings, false, &next);
     if (next.limit_bytes >= budget->guaranteed_bytes)
         return 0;
     return leat_config_error(&settings->base, "memory_limit", &reload->error,
-                             "%llu is less than the %llu bytes that are guaranteed to what runs "
-                             "now",
-                             (unsigned long long)next.limit_bytes,
-                             (unsigned long long)budget->guaranteed_bytes);
+                             "%s is less than the %s that are guaranteed to what runs now",
+                             leat_show_bytes(next.limit_bytes, limit),
+                             leat_show_bytes(budget->guaranteed_bytes, taken));
 }
 
 static void succeed(struct leat_reload *reload) {

@@ -8,6 +8,7 @@
 #include "daemon/core/daemon.h"
 #include "daemon/stream/feed.h"
 #include "daemon/stream/ring.h"
+#include "proto/base/shown.h"
 
 #define WAIT_NS UINT64_C(5000000000)
 
@@ -217,7 +218,7 @@ static int refuse(const struct leat_daemon *daemon, struct leat_user *user,
     uint64_t least = leat_memory_plan_least(memory) + ring;
     bool is_part = is_part_short(&user->memory, least);
     const struct leat_budget_user *taker = is_part ? &user->memory : NULL;
-    char limit[128], takers[256], base[64] = "";
+    char limit[128], takers[256], base[64] = "", slot[LEAT_SHOW_BYTES_MAX];
 
     leat_user_count_refusal(user);
     describe_limit(&user->memory, is_part, limit, sizeof(limit));
@@ -227,9 +228,9 @@ static int refuse(const struct leat_daemon *daemon, struct leat_user *user,
     return leat_error_set(
         err, -ENOMEM,
         "it does not fit into %s: it needs at least %.1f MiB (ring %.1f: %u "
-        "slots of %llu bytes; blocks %.1f; order stages %.1f; tokenizers and the like %.1f; "
+        "slots of %s; blocks %.1f; order stages %.1f; tokenizers and the like %.1f; "
         "workspace %.1f), and %.1f MiB are free (%s%.1f for %u runs of streams%s); %s",
-        limit, MIB(least), MIB(ring), admission->n_slots, (unsigned long long)memory->slot_bytes,
+        limit, MIB(least), MIB(ring), admission->n_slots, leat_show_bytes(memory->slot_bytes, slot),
         MIB(memory->n_min_blocks * memory->block_bytes + memory->scratch_bytes +
             memory->decoder_bytes),
         MIB(memory->order_bytes), MIB(memory->loaded_bytes), MIB(memory->workspace_bytes),

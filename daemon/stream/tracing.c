@@ -7,6 +7,7 @@
 
 #include "daemon/core/daemon.h"
 #include "daemon/stream/feed.h"
+#include "proto/base/shown.h"
 
 static void set_trace(struct leat_daemon *daemon, struct leat_daemon_stream *stream,
                       struct leat_trace *trace) {
@@ -41,12 +42,12 @@ static int check(const struct leat_daemon *daemon, const struct leat_daemon_stre
 static int start(struct leat_tracing *tracing, struct leat_error *err) {
     struct leat_daemon *daemon = tracing->daemon;
     uint64_t n_bytes = leat_trace_bytes(LEAT_TRACING_EVENTS);
+    char needed[LEAT_SHOW_BYTES_MAX], left[LEAT_SHOW_BYTES_MAX];
 
     if (leat_account_open(&tracing->account, &daemon->budget, n_bytes) < 0)
-        return leat_error_set(err, -ENOMEM,
-                              "a trace takes %llu bytes, of which memory_limit leaves %llu",
-                              (unsigned long long)n_bytes,
-                              (unsigned long long)leat_budget_free_bytes(&daemon->budget));
+        return leat_error_set(err, -ENOMEM, "a trace takes %s, of which memory_limit leaves %s",
+                              leat_show_bytes(n_bytes, needed),
+                              leat_show_bytes(leat_budget_free_bytes(&daemon->budget), left));
     tracing->trace = leat_trace_new(LEAT_TRACING_EVENTS);
     if (!tracing->trace) {
         leat_account_close(&tracing->account);

@@ -9,6 +9,7 @@
 #include "pipeline/inspect/graph/draw.h"
 #include "pipeline/order/batcher.h"
 #include "pipeline/work/memory_plan.h"
+#include "proto/base/shown.h"
 
 static const char *kind_name(enum leat_stage_kind kind) {
     static const char *const names[] = {[LEAT_STAGE_SOURCE] = "source",
@@ -371,7 +372,7 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
     const struct leat_plan *plan = graph->plan;
     uint32_t n_workers = graph->n_workers;
     struct memory memory = plan_memory(plan, n_workers);
-    char hex[LEAT_DIGEST_HEX_SIZE];
+    char hex[LEAT_DIGEST_HEX_SIZE], size[LEAT_SHOW_BYTES_MAX];
 
     leat_digest_hex(plan->spec_digest, hex);
     leat_text_add(text, "stream ");
@@ -412,9 +413,9 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
     }
     add_ranks(text, plan);
     leat_text_add(text, "\nmemory with %u workers\n", n_workers);
-    leat_text_add(text, "  blocks   about %.1f MiB: %u at once, of %lld bytes of source each\n",
+    leat_text_add(text, "  blocks   about %.1f MiB: %u at once, of %s of source each\n",
                   (double)memory.blocks / 1048576, memory.n_blocks,
-                  (long long)plan->options.block_bytes);
+                  leat_show_bytes((uint64_t)plan->options.block_bytes, size));
     if (plan->is_compressed && plan->options.decode_ahead > 0)
         leat_text_add(text,
                       "  decoding up to %.1f MiB of compressed files, ahead of who reads them\n",
@@ -431,12 +432,12 @@ static void explain_text(struct leat_text *text, const struct leat_graph *graph,
         "they are in,\n           %.1f MiB at most\n",
         (double)memory.order / 1048576, (unsigned long long)memory.n_waiting,
         (double)memory.budget.order_bytes / 1048576);
-    leat_text_add(text,
-                  "  ring     %.2f MiB: %u slots of %zu bytes%s, and one for each batch that a "
-                  "trainer may hold\n",
-                  (double)memory.ring / 1048576, plan->n_slots, plan->slot_bytes,
-                  plan->is_bounded ? ""
-                                   : " to begin with (lengths are not bounded: set max_length)");
+    leat_text_add(
+        text,
+        "  ring     %.2f MiB: %u slots of %s%s, and one for each batch that a "
+        "trainer may hold\n",
+        (double)memory.ring / 1048576, plan->n_slots, leat_show_bytes(plan->slot_bytes, size),
+        plan->is_bounded ? "" : " to begin with (lengths are not bounded: set max_length)");
     add_least(text, &memory.budget);
     leat_forecast_text(text, forecast);
 }

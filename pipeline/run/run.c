@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "pipeline/run/rest.h"
+#include "proto/base/shown.h"
 
 void leat_run_out_of_memory(struct leat_run *run) {
     struct leat_error err = LEAT_ERROR_INIT;
@@ -198,11 +199,12 @@ void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_s
 
 static int fail_too_large(struct leat_run *run, size_t need) {
     struct leat_error err = LEAT_ERROR_INIT;
+    char size[LEAT_SHOW_BYTES_MAX];
 
     leat_error_set(
         &err, -EMSGSIZE,
-        "a batch needs %zu bytes, more than max_batch_bytes (%lld): set max_length, or raise it",
-        need, (long long)run->plan->options.max_batch_bytes);
+        "a batch needs %s, more than max_batch_bytes (%lld): set max_length, or raise it",
+        leat_show_bytes(need, size), (long long)run->plan->options.max_batch_bytes);
     leat_run_fail(run, &err);
     leat_residents_abandon(run, run->order.batcher.first);
     return 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "pipeline/io/files.h"
+#include "proto/base/shown.h"
 
 static const char *value_form(const struct leat_value *value) {
     switch (value->kind) {
@@ -71,6 +72,7 @@ static int bind_int(const struct leat_arg *arg, const struct leat_value *value, 
 static int bind_quantity(const struct leat_arg *arg, const struct leat_value *value,
                          int64_t *target, struct leat_error *err) {
     bool is_bytes = arg->type == LEAT_ARG_BYTES;
+    char least[LEAT_SHOW_BYTES_MAX], most[LEAT_SHOW_BYTES_MAX];
     const char *what =
         is_bytes ? "a number of bytes, as 4096, 500MB or 4GiB" : "a time, as 90s, 45m, 12h or 30d";
     int64_t number = 0;
@@ -85,8 +87,11 @@ static int bind_quantity(const struct leat_arg *arg, const struct leat_value *va
         return leat_error_set(err, -EINVAL, "%.32s does not fit 64 bits", value->text);
     if (r == -ERANGE || ((arg->min != 0 || arg->max != 0) &&
                          ((double)number < arg->min || (double)number > arg->max)))
-        return leat_error_set(err, -EINVAL, "%.32s is outside %.0f..%.0f %s", value->text, arg->min,
-                              arg->max, is_bytes ? "bytes" : "seconds");
+        return is_bytes ? leat_error_set(err, -EINVAL, "%.32s is outside %s..%s", value->text,
+                                         leat_show_bytes((uint64_t)arg->min, least),
+                                         leat_show_bytes((uint64_t)arg->max, most))
+                        : leat_error_set(err, -EINVAL, "%.32s is outside %.0f..%.0f seconds",
+                                         value->text, arg->min, arg->max);
     *target = number;
     return 0;
 }

@@ -1,6 +1,7 @@
 /* shown.c: see shown.h. */
 #include "proto/base/shown.h"
 
+#include <stdio.h>
 #include <string.h>
 
 size_t leat_utf8_character(const uint8_t *bytes, size_t n) {
@@ -76,4 +77,17 @@ size_t leat_show(char *target, size_t size, const char *text) {
 
 bool leat_is_shown_as_is(const char *text) {
     return leat_show(NULL, 0, text) == strlen(text);
+}
+
+const char *leat_show_bytes(uint64_t n_bytes, char buffer[LEAT_SHOW_BYTES_MAX]) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double value = (double)n_bytes;
+    size_t unit = 0;
+
+    while (value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+        value /= 1024;
+        unit++;
+    }
+    (void)snprintf(buffer, LEAT_SHOW_BYTES_MAX, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+    return buffer;
 }

@@ -16,5 +16,8 @@ size_t leat_utf8_character(const uint8_t *bytes, size_t n);
 /* Copies the text as it is shown, cut to the size and terminated. Returns the bytes that all of it
  * takes, as snprintf does. */
 size_t leat_show(char *target, size_t size, const char *text);
+/* A size with its unit, as 512 B or 1.5 MiB; returns the buffer. */
+#define LEAT_SHOW_BYTES_MAX 24
+const char *leat_show_bytes(uint64_t n_bytes, char buffer[LEAT_SHOW_BYTES_MAX]);
 /* True if the text is shown as it is. */
 bool leat_is_shown_as_is(const char *text);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/base/shown.h"
+
 const char *leat_cli_count(uint64_t value, char buffer[LEAT_CLI_UNIT_MAX]) {
     char digits[24];
     int n = snprintf(digits, sizeof(digits), "%" PRIu64, value);
@@ -20,16 +22,7 @@ const char *leat_cli_count(uint64_t value, char buffer[LEAT_CLI_UNIT_MAX]) {
 }
 
 const char *leat_cli_bytes(uint64_t n_bytes, char buffer[LEAT_CLI_UNIT_MAX]) {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double value = (double)n_bytes;
-    size_t unit = 0;
-
-    while (value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
-        value /= 1024;
-        unit++;
-    }
-    (void)snprintf(buffer, LEAT_CLI_UNIT_MAX, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
-    return buffer;
+    return leat_show_bytes(n_bytes, buffer);
 }
 
 const char *leat_cli_duration(uint64_t ns, char buffer[LEAT_CLI_UNIT_MAX]) {

@@ -4,6 +4,7 @@
 
 #include "pipeline/inspect/graph/graph_internal.h"
 #include "pipeline/inspect/graph/label.h"
+#include "proto/base/shown.h"
 
 #define NAMES_MAX 8 /* fields that are named; the others are counted */
 
@@ -219,6 +220,7 @@ static const char *plain_words(enum leat_graph_role role) {
 static void add_words(struct leat_text *text, struct leat_graph *graph,
                       const struct leat_graph_node *node) {
     const struct leat_plan *plan = graph->plan;
+    char size[LEAT_SHOW_BYTES_MAX];
 
     switch (node->role) {
     case LEAT_GRAPH_PARSE:
@@ -241,7 +243,8 @@ static void add_words(struct leat_text *text, struct leat_graph *graph,
         explain_collation(text, plan);
         break;
     case LEAT_GRAPH_RING:
-        leat_text_add(text, "%u slots of %zu bytes%s", plan->n_slots, plan->slot_bytes,
+        leat_text_add(text, "%u slots of %s%s", plan->n_slots,
+                      leat_show_bytes(plan->slot_bytes, size),
                       plan->is_bounded ? ""
                                        : " to begin with (lengths are not bounded: set "
                                          "max_length)");

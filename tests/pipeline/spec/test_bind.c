@@ -193,7 +193,7 @@ static void test_errors(void **state) {
         {"map: [a]", "f.yaml:1:6: map: expected a map, got a list"},
         {"map: {a: 1, b: [c]}", "f.yaml:1:16: map.b: expected a text, got a list"},
         {"map: {a: }", "f.yaml:1:10: map.a: expected a text, got nothing"},
-        {"size: 2MiB", "f.yaml:1:7: size: 2MiB is outside 0..1048576 bytes"},
+        {"size: 2MiB", "f.yaml:1:7: size: 2MiB is outside 0 B..1.0 MiB"},
         {"size: [1]",
          "f.yaml:1:7: size: expected a number of bytes, as 4096, 500MB or 4GiB, got a list"},
         {"age: 99999999999999999999", "f.yaml:1:6: age: 99999999999999999999 does not fit 64 bits"},

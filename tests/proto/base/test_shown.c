@@ -51,10 +51,29 @@ static void test_cut(void **state) {
     }
 }
 
+static void test_bytes(void **state) {
+    static const struct {
+        uint64_t n_bytes;
+        const char *shown;
+    } cases[] = {{0, "0 B"},
+                 {1023, "1023 B"},
+                 {1024, "1.0 KiB"},
+                 {UINT64_C(3) << 29, "1.5 GiB"},
+                 {UINT64_MAX, "16.0 EiB"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char buffer[LEAT_SHOW_BYTES_MAX];
+
+        assert_string_equal(leat_show_bytes(cases[i].n_bytes, buffer), cases[i].shown);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
