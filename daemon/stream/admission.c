@@ -251,20 +251,31 @@ static uint64_t copies_bytes(const struct leat_plan *plan, uint32_t window) {
     return window * (uint64_t)(plan->slot_bytes + plan->slot_bytes / 255 + 64);
 }
 
+static uint64_t least_bytes(const struct leat_daemon *daemon, const struct leat_plan *plan,
+                            uint32_t window, struct leat_memory_plan *ret_memory) {
+    plan_memory(daemon, plan, window, ret_memory);
+    return leat_memory_plan_least(ret_memory) + ring_bytes(ret_memory, ret_memory->n_min_slots);
+}
+
 uint64_t leat_admission_wait_bytes(const struct leat_daemon *daemon,
                                    const struct leat_budget_user *user,
                                    const struct leat_plan *plan, uint32_t window, bool has_copies,
                                    uint64_t *ret_loaded) {
     struct leat_memory_plan memory;
-    uint64_t bytes;
+    uint64_t bytes =
+        least_bytes(daemon, plan, window, &memory) + (has_copies ? copies_bytes(plan, window) : 0);
 
-    plan_memory(daemon, plan, window, &memory);
-    bytes = leat_memory_plan_least(&memory) + ring_bytes(&memory, memory.n_min_slots) +
-            (has_copies ? copies_bytes(plan, window) : 0);
     *ret_loaded = memory.loaded_bytes;
     return bytes > leat_budget_user_free_bytes(user) && bytes <= leat_budget_user_limit(user)
                ? bytes
                : 0;
+}
+
+bool leat_admission_fits(const struct leat_daemon *daemon, const struct leat_budget_user *user,
+                         const struct leat_plan *plan, uint32_t window) {
+    struct leat_memory_plan memory;
+
+    return least_bytes(daemon, plan, window, &memory) <= leat_budget_user_free_bytes(user);
 }
 
 int leat_admission_open(struct leat_daemon *daemon, struct leat_user *user,

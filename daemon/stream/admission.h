@@ -47,6 +47,9 @@ uint64_t leat_admission_wait_bytes(const struct leat_daemon *daemon,
                                    const struct leat_budget_user *user,
                                    const struct leat_plan *plan, uint32_t window, bool has_copies,
                                    uint64_t *ret_loaded);
+/* Whether there is room for a run of that plan now. */
+bool leat_admission_fits(const struct leat_daemon *daemon, const struct leat_budget_user *user,
+                         const struct leat_plan *plan, uint32_t window);
 /* What a run of that plan gets; opens its account. 0 or -ENOMEM. */
 int leat_admission_open(struct leat_daemon *daemon, struct leat_user *user,
                         const struct leat_plan *plan, uint32_t window, struct leat_account *account,

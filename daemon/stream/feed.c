@@ -302,9 +302,13 @@ void leat_feeds_trim(struct leat_daemon *daemon) {
 }
 
 void leat_feeds_tick(struct leat_daemon *daemon) {
-    for (struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
-        if (feed->state != LEAT_FEED_CLOSING && leat_run_tick(feed->run))
+    for (struct leat_feed *feed = daemon->feeds; feed; feed = feed->next) {
+        if (feed->state == LEAT_FEED_CLOSING)
+            continue;
+        leat_feed_give_back(feed);
+        if (leat_run_tick(feed->run))
             leat_feed_mark(feed);
+    }
 }
 
 /* True if a batch is pending and the ring has no slot left for it. */
@@ -523,7 +527,7 @@ int leat_feed_new(struct leat_share *share, const struct leat_run_options *optio
     feed->share = leat_share_ref(share);
     feed->number = ++daemon->next_feed;
     feed->first_epoch = feed->reached = options->first_epoch;
-    feed->min_slots = admission.n_min_slots;
+    feed->min_slots = feed->least_slots = admission.n_min_slots;
     feed->n_slots = admission.n_slots;
     feed->guaranteed_bytes = admission.guaranteed_bytes;
     (void)leat_plan_ref(share->plan);

@@ -89,7 +89,9 @@ struct leat_feed {
     struct leat_feed_job *free_jobs;
     uint32_t n_jobs;              /* out */
     uint32_t n_tasks;             /* of its own that are out: it does not end before */
-    uint32_t min_slots;           /* without which it does not serve its sessions */
+    uint32_t min_slots;           /* without which it does not serve its sessions, */
+    uint32_t least_slots;         /* whoever they are */
+    uint32_t n_slack_ticks;       /* for which they were twice as many as need be */
     struct leat_slot_ring *ring;  /* the one that is filled; in `rings` too */
     struct leat_slot_ring *rings; /* all that have memory */
     uint64_t n_cache_notes;       /* that were seen */
@@ -162,3 +164,4 @@ void leat_feed_grow_slots(struct leat_feed *feed, size_t need);
 void leat_feed_retire_ring(struct leat_feed *feed);
 void leat_feed_free_ring_if_idle(struct leat_feed *feed, struct leat_slot_ring *ring);
 void leat_feed_give_slots(struct leat_feed *feed);
+void leat_feed_give_back(struct leat_feed *feed); /* at a tick: slots that nobody needs any more */

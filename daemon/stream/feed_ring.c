@@ -6,7 +6,8 @@
 #include "daemon/stream/feed.h"
 #include "daemon/stream/share.h"
 
-#define SHARED_BYTES_MOST (UINT64_C(256) << 20) /* that a ring becomes as large as for several */
+#define SHARED_BYTES_MOST (UINT64_C(256) << 20) /* that rings become as large as for several */
+#define SLACK_TICKS       5
 
 /* ---- rings ---- */
 
@@ -180,7 +181,7 @@ void leat_feed_grow_slots(struct leat_feed *feed, size_t need) {
 
 void leat_feed_fit_ring(struct leat_feed *feed, uint32_t n_slots, bool may_shrink) {
     struct leat_error err = LEAT_ERROR_INIT;
-    uint64_t bytes = n_slots * (uint64_t)(feed->ring ? feed->ring->slot_bytes : 0);
+    uint64_t bytes;
 
     if (n_slots < feed->n_slots)
         n_slots = feed->n_slots;
@@ -188,22 +189,35 @@ void leat_feed_fit_ring(struct leat_feed *feed, uint32_t n_slots, bool may_shrin
         n_slots = feed->min_slots;
     if (feed->state != LEAT_FEED_RUNNING || feed->error.code || !feed->ring ||
         n_slots == feed->ring->n_slots || feed->ring->slot_bytes > feed->plan->slot_bytes * 2 ||
-        (n_slots < feed->ring->n_slots && !may_shrink) ||
-        (n_slots > feed->ring->n_slots && !leat_account_may_grow(&feed->account, bytes)))
+        (n_slots < feed->ring->n_slots && !may_shrink))
+        return;
+    bytes = n_slots * (uint64_t)feed->ring->slot_bytes;
+    if (n_slots > feed->ring->n_slots &&
+        !(n_slots == feed->min_slots ? leat_account_must_grow(&feed->account, bytes)
+                                     : leat_account_may_grow(&feed->account, bytes)))
         return;
     leat_feed_set_state(feed, LEAT_FEED_GROWING);
     if (leat_feed_make_ring(feed, feed->ring->slot_bytes, n_slots, true, &err) < 0)
         leat_feed_set_state(feed, LEAT_FEED_RUNNING);
 }
 
+static uint64_t rings_bytes(const struct leat_feed *feed) {
+    uint64_t n_bytes = 0;
+
+    for (const struct leat_slot_ring *ring = feed->rings; ring; ring = ring->next)
+        n_bytes += ring->size_bytes;
+    return n_bytes;
+}
+
 /* What other sessions need is never more than a part of what may be had: nothing is refused to
- * anybody for it. */
+ * anybody for it. But a run of their own would take more. */
 static bool may_have(const struct leat_feed *feed, uint64_t bytes) {
     const struct leat_users *users = feed->user->users;
     uint64_t user = users->limits.user[LEAT_CHARGE_RING_BYTES];
     uint64_t total = users->limits.total[LEAT_CHARGE_RING_BYTES];
 
-    return bytes <= SHARED_BYTES_MOST && leat_account_may_grow(&feed->account, bytes) &&
+    return bytes + rings_bytes(feed) <= SHARED_BYTES_MOST &&
+           leat_account_must_grow(&feed->account, bytes) &&
            feed->user->used[LEAT_CHARGE_RING_BYTES] + bytes <= user &&
            users->used[LEAT_CHARGE_RING_BYTES] + bytes <= total;
 }
@@ -220,6 +234,23 @@ bool leat_feed_make_room(struct leat_feed *feed, uint32_t n_slots) {
     feed->min_slots = n_slots;
     leat_feed_mark(feed);
     return true;
+}
+
+/* A ring that was made larger for who was behind is made smaller when nobody is any more. */
+void leat_feed_give_back(struct leat_feed *feed) {
+    const struct leat_hub_run *run = &feed->hub_run;
+    uint32_t n_needed = feed->state == LEAT_FEED_RUNNING ? leat_hub_n_needed(run) : UINT32_MAX;
+
+    if (n_needed < feed->least_slots)
+        n_needed = feed->least_slots;
+    if (n_needed >= feed->min_slots / 2 || run->n_predecessors > 0 || run->successor) {
+        feed->n_slack_ticks = 0;
+        return;
+    }
+    if (++feed->n_slack_ticks < SLACK_TICKS)
+        return;
+    feed->min_slots = n_needed;
+    leat_feed_fit_ring(feed, leat_feed_tuner_slots(feed), true);
 }
 
 void leat_feed_give_slots(struct leat_feed *feed) {

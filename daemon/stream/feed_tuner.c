@@ -116,6 +116,10 @@ static void keep_done(struct leat_task *task) {
     leat_feed_task_done(feed);
 }
 
+uint32_t leat_feed_tuner_slots(const struct leat_feed *feed) {
+    return feed->tuner.is_on ? (uint32_t)feed->tuner.tuner.current.of[LEAT_KNOB_AHEAD] : 0;
+}
+
 /* What is not new need not be written; what could not be is found again. */
 void leat_feed_tuner_end(struct leat_feed *feed) {
     struct leat_feed_tuner *self = &feed->tuner;

@@ -44,5 +44,7 @@ void leat_feed_tuner_step(struct leat_feed *feed);
 /* A trainer of its began to wait for a batch, or does not any more. One that is at the end of an
  * epoch, and has not begun the next, wants none. */
 void leat_feed_tuner_note_waits(struct leat_feed *feed, uint64_t now_ns);
+/* Slots that it wants for batches ahead; 0: it has no say. */
+uint32_t leat_feed_tuner_slots(const struct leat_feed *feed);
 /* The run ends. */
 void leat_feed_tuner_end(struct leat_feed *feed);

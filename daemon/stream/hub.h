@@ -34,6 +34,7 @@
 #include <stdint.h>
 
 #define LEAT_HUB_NO_LIMIT UINT64_MAX
+#define LEAT_HUB_AHEAD    2 /* slots of a run besides those that its sessions may hold */
 
 struct leat_hub;
 struct leat_hub_run;
@@ -188,6 +189,8 @@ void leat_hub_not_started(struct leat_hub_session *session);
 void leat_hub_retry(struct leat_hub_session *session);
 void leat_hub_output(struct leat_hub_run *run, struct leat_hub_item *item);
 void leat_hub_set_starved(struct leat_hub_run *run, bool is_starved);
+/* Slots with which none of its sessions waits for another. */
+uint32_t leat_hub_n_needed(const struct leat_hub_run *run);
 /* It is over, with an error that its sessions get when they have had what it made. */
 void leat_hub_fail(struct leat_hub_run *run);
 /* It could not be, for want of room: its sessions wait for that. */

@@ -4,9 +4,6 @@
 
 #include "daemon/stream/hub.h"
 
-/* Slots that a run has besides those that its sessions may hold. */
-#define LEAT_HUB_AHEAD 2
-
 static inline int leat_hub_compare(struct leat_hub_place a, struct leat_hub_place b) {
     if (a.epoch != b.epoch)
         return a.epoch < b.epoch ? -1 : 1;

@@ -117,10 +117,14 @@ static uint32_t claimed_slots(const struct leat_hub_run *run) {
     return n;
 }
 
+uint32_t leat_hub_n_needed(const struct leat_hub_run *run) {
+    return claimed_slots(run) + LEAT_HUB_AHEAD;
+}
+
 static bool make_room(struct leat_hub_run *run, uint32_t n_more) {
     struct leat_hub *hub = run->hub;
 
-    return hub->ops->make_room(hub->user, run, claimed_slots(run) + n_more + LEAT_HUB_AHEAD);
+    return hub->ops->make_room(hub->user, run, leat_hub_n_needed(run) + n_more);
 }
 
 /* It makes what the session wants too. */

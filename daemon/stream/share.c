@@ -92,13 +92,26 @@ struct leat_share *leat_share_unref(struct leat_share *share) {
 
 /* ---- what the hub says ---- */
 
-/* One that had batches before waits for room; unless nobody is there who could make any. */
+/* It waits for room; unless nobody is there who could make any. */
 static void not_started(struct leat_share *share, struct leat_hub_session *session,
                         const struct leat_error *err) {
-    if (share->daemon->n_feeds > 0 && leat_session_may_wait(leat_session_of(session)))
+    if (share->daemon->n_feeds > 0 && leat_session_may_wait(leat_session_of(session), err))
         leat_hub_not_started(session);
     else
         leat_session_fail(leat_session_of(session), err);
+}
+
+/* Batches that the trainers of a run may hold: all local ranks come, although not all at once. As
+ * long as that is to be had. */
+static uint32_t window_of(const struct leat_share *share, const struct leat_hub_action *action) {
+    uint32_t window = action->session->window;
+    uint64_t all = action->n_ranks * window + LEAT_HUB_AHEAD;
+
+    return action->n_ranks > 1 && all < LEAT_RING_MAX_SLOTS &&
+                   leat_admission_fits(share->daemon, &share->user->memory, share->plan,
+                                       (uint32_t)all)
+               ? (uint32_t)all
+               : window;
 }
 
 static void start(struct leat_share *share, const struct leat_hub_action *action) {
@@ -113,7 +126,7 @@ static void start(struct leat_share *share, const struct leat_hub_action *action
     options.round_phase = action->phase;
     options.n_epochs = action->n_epochs;
     options.n_steps = action->n_batches == LEAT_HUB_NO_LIMIT ? 0 : action->n_batches;
-    if (leat_feed_new(share, &options, action->session->window, &feed, &err) == 0)
+    if (leat_feed_new(share, &options, window_of(share, action), &feed, &err) == 0)
         leat_hub_started(action->session, &feed->hub_run, action->first_rank, action->n_ranks);
     else
         not_started(share, action->session, &err);

@@ -13,6 +13,8 @@
 #include "daemon/trainer/opening.h"
 #include "daemon/trainer/session_log.h"
 
+#define ROOM_NS       UINT64_C(60000000000) /* that one waits for memory at most, */
+#define ROOM_IDLE_NS  UINT64_C(10000000000) /* while nobody gives back anything */
 #define HELLO_NS      UINT64_C(10000000000) /* for HELLO and for OPEN, each */
 #define SESSION_BYTES (UINT64_C(128) << 10) /* itself, its socket, what it may say */
 #define LEAVING_NS    UINT64_C(10000000000) /* to give back what is held after GOAWAY */
@@ -214,6 +216,8 @@ static int send_opened(struct leat_session *session, struct leat_error *err) {
 void leat_session_on_started(struct leat_session *session, const struct leat_error *failure) {
     struct leat_error err = LEAT_ERROR_INIT;
 
+    if (failure)
+        session->room.error = *failure;
     if (session->state != LEAT_SESSION_OPENED)
         return;
     if (failure || send_opened(session, &err) < 0) {
@@ -237,10 +241,6 @@ void leat_session_fail(struct leat_session *session, const struct leat_error *er
                            sizeof(session->stream->totals.last_error));
     leat_session_log(session, LEAT_EVENT_STREAM_FAILED, &copy);
     leat_session_leave(session, &copy);
-}
-
-bool leat_session_may_wait(const struct leat_session *session) {
-    return session->state == LEAT_SESSION_SERVING;
 }
 
 /* Ranks of one machine follow each other; where they do not, as nobody says or a launcher deals
@@ -318,6 +318,7 @@ static uint64_t bytes_to_wait_for(const struct leat_session *session,
 void leat_session_on_planned(struct leat_session *session, struct leat_opening *opening) {
     uint64_t bytes = 0, loaded_bytes = 0;
 
+    session->room.deadline_ns = leat_memory_wait_deadline_ns();
     if (!opening->error.code) {
         leat_opening_fit_window(opening, session);
         join_share(session, opening);
@@ -330,7 +331,7 @@ void leat_session_on_planned(struct leat_session *session, struct leat_opening *
     }
     leat_opening_count(opening, loaded_bytes);
     leat_memory_wait_start(session->daemon, &opening->wait, &session->user->memory,
-                           bytes - loaded_bytes, leat_memory_wait_deadline_ns(), on_memory);
+                           bytes - loaded_bytes, session->room.deadline_ns, on_memory);
 }
 
 /* ---- packets in ---- */
@@ -500,13 +501,62 @@ static void on_peer_death(struct leat_peer *peer) {
     finish_if_closed(session);
 }
 
-void leat_session_tick(struct leat_session *session, uint64_t now_ns) {
+/* ---- room for its run ---- */
+
+/* One that is new waits as long as all do that are new, if there could be room at all. */
+bool leat_session_may_wait(struct leat_session *session, const struct leat_error *err) {
+    uint64_t loaded_bytes;
+
+    session->room.error = *err;
+    return session->state == LEAT_SESSION_SERVING ||
+           (err->code == -ENOMEM && leat_daemon_now_ns() < session->room.deadline_ns &&
+            leat_admission_wait_bytes(session->daemon, &session->user->memory, session->share->plan,
+                                      session->window, false, &loaded_bytes) > 0);
+}
+
+static bool has_waited_enough(struct leat_session *session, uint64_t now_ns) {
+    struct leat_session_room *room = &session->room;
+    uint64_t n_returned = session->daemon->budget.n_returned_bytes;
+
+    if (room->since_ns == 0)
+        room->since_ns = now_ns;
+    if (room->since_ns == now_ns || n_returned != room->n_seen)
+        room->returned_ns = now_ns;
+    room->n_seen = n_returned;
+    return now_ns - room->returned_ns >= ROOM_IDLE_NS || now_ns - room->since_ns >= ROOM_NS;
+}
+
+/* Others are ahead of it, and keep what it would need. */
+static void fail_for_room(struct leat_session *session) {
     struct leat_error err = LEAT_ERROR_INIT;
 
+    leat_error_set(&err, -ENOMEM,
+                   "the trainer fell behind those that it shared batches with, and there was no "
+                   "memory for it to go on by itself: %s",
+                   session->room.error.message);
+    leat_session_fail(session, &err);
+}
+
+static void look_for_room(struct leat_session *session, uint64_t now_ns) {
     if (session->hub.is_waiting) {
         leat_hub_retry(&session->hub);
         leat_share_act(session->share);
     }
+    if (!session->hub.is_waiting)
+        session->room.since_ns = 0;
+    if (session->state == LEAT_SESSION_OPENED && session->hub.run &&
+        leat_feed_of(session->hub.run)->state != LEAT_FEED_STARTING)
+        leat_session_on_started(session, NULL);
+    else if (session->hub.is_waiting && session->state == LEAT_SESSION_SERVING &&
+             has_waited_enough(session, now_ns))
+        fail_for_room(session);
+}
+
+void leat_session_tick(struct leat_session *session, uint64_t now_ns) {
+    struct leat_error err = LEAT_ERROR_INIT;
+
+    if (session->share)
+        look_for_room(session, now_ns);
     if (session->deadline_ns == 0 || now_ns < session->deadline_ns)
         return;
     session->deadline_ns = 0;

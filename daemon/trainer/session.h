@@ -79,6 +79,15 @@ struct leat_session {
         uint64_t epoch;
     } change;
     int reload_fate; /* enum leat_reload_fate, by the reload that is about to be */
+
+    /* it is on no run, as there is no room for its own */
+    struct leat_session_room {
+        uint64_t deadline_ns;    /* of the opening */
+        uint64_t since_ns;       /* 0: not so */
+        uint64_t returned_ns;    /* when others were last seen to give back memory, */
+        uint64_t n_seen;         /* so much of it */
+        struct leat_error error; /* why there is none */
+    } room;
     uint64_t n_batches, next_epoch, next_step;
     uint64_t reached;                   /* the latest epoch that the trainer has begun, */
     bool says_reached;                  /* and says so */
@@ -134,8 +143,8 @@ void leat_session_on_planned(struct leat_session *session, struct leat_opening *
 void leat_session_on_started(struct leat_session *session, const struct leat_error *err);
 /* There is no run for it. */
 void leat_session_fail(struct leat_session *session, const struct leat_error *err);
-/* It has had batches: it may wait until there is room for a run. */
-bool leat_session_may_wait(const struct leat_session *session);
+/* There is no room for its run, for this reason: whether it may wait for some. */
+bool leat_session_may_wait(struct leat_session *session, const struct leat_error *err);
 
 static inline struct leat_session *leat_session_of(const struct leat_hub_session *hub) {
     return (struct leat_session *)(uintptr_t)((const char *)hub -

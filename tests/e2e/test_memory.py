@@ -18,7 +18,7 @@ import subprocess
 import data
 import leat_harness
 import trainers
-from leat_harness import HANG_S, Daemon, Skip, wait_until
+from leat_harness import HANG_S, Daemon, Skip, ctl, wait_until
 
 MIB = 1 << 20
 NO_HUGE_PAGES = 41  # PR_SET_THP_DISABLE: else what is resident depends on how the machine is set
@@ -209,6 +209,44 @@ def test_settings(folder):
         done = subprocess.run([leat_harness.BIN / "leatd", "--config", path, "--socket-dir", folder],
                               capture_output=True, timeout=HANG_S)
         assert done.returncode == 78 and expected in done.stderr.decode(), done.stderr
+
+
+# ---- several trainers, and memory for one run ----
+
+TRAINER = leat_harness.BIN.parent / "tests" / "e2e" / "trainer"
+
+
+@contextlib.contextmanager
+def room_for_one_run(folder):
+    """Batches of 5 MB, and a third more memory than a run takes at least whose two trainers hold four each."""
+    (folder / "n.csv").write_text("id\n" + "".join(f"{i}\n" for i in range(4000)))
+    stream = {"source": {"csv": {"paths": ["n.csv"]}}, "block_bytes": 4096, "stages": [
+        {"cast": {"input": "id", "dtype": "int64"}}, {"one_hot": {"input": "id", "output": "row", "classes": 60000}},
+        {"select": {"fields": ["row"]}}, {"repeat": {"count": 0}}, {"batch": {"batch_size": 20}},
+        {"prefetch": {"prefetch_size": 1}}]}
+    with Daemon(folder, data.yaml_text({"s": stream}, workers=1, tuner="off")) as daemon:
+        own = daemon.status()["memory_claimed_bytes"]
+    plan = json.loads(ctl("explain", folder / "leatd.yaml", "s", "--no-measure", "--json").stdout)["memory"]
+    limit = own + int(1.3 * (plan["least_bytes"] + 6 * 60000 * 4 * 20))
+    with Daemon(folder, data.yaml_text({"s": stream}, workers=1, tuner="off", **limited(limit))) as daemon:
+        yield daemon, {**os.environ, "LEAT_SOCKET": str(daemon.sockets)}
+
+
+def test_late_rank(folder):
+    """One of two local ranks holds all it may before the other comes: that one gets its batches, of the same run."""
+    with room_for_one_run(folder) as (daemon, env):
+        env |= {"LEAT_WORLD_SIZE": "2", "LEAT_LOCAL_WORLD_SIZE": "2"}
+        first = subprocess.Popen([TRAINER, "s", "4", "4"], env={**env, "LEAT_RANK": "0", "LEAT_LOCAL_RANK": "0"},
+                                 stdout=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: any(s["n_held"] == 4 for s in daemon.sessions()), "the first one holds its batches")
+            late = subprocess.run([leat_harness.BIN / "leatctl", "pull", "s", "--batches", "30", "--window", "4"],
+                                  env={**env, "LEAT_RANK": "1", "LEAT_LOCAL_RANK": "1"}, capture_output=True, timeout=HANG_S)
+            assert late.returncode == 0, late.stderr
+            assert json.loads(daemon.ctl("streams", "--users", "--json").stdout)["users"][0]["n_refused"] == 0
+        finally:
+            first.kill()
+            first.wait()
 
 
 # ---- the limit where nobody gave one ----

@@ -236,5 +236,43 @@ def test_no_room(folder):
         slow.finish()
 
 
+def test_no_room_for_long(folder):
+    """Who fell behind does not wait for ever: it is told why it gets nothing, and the other one goes on."""
+    with Daemon(folder, config(folder, daemon="max_user_ring_bytes: 9000000")) as daemon:
+        fast, slow = Trainer(daemon, n_epochs=1), Trainer(daemon, n_epochs=1)
+        slow.next()
+        fast.go(N_STEPS // 2)
+        slow.give_back()
+        slow.next()
+        slow.give_back()
+        _, body = slow.receive_kind(GOAWAY)
+        assert b"the trainer fell behind those that it shared batches with" in body and b"max_user_ring_bytes" in body, body
+        fast.finish()
+
+
+def test_slots_are_given_back(folder):
+    """A ring that was made larger, so that one who is far behind comes to the run of another, becomes as small as before."""
+    with Daemon(folder, config(folder)) as daemon:
+        fast = Trainer(daemon)
+        fast.go(N_STEPS // 2)
+        before = daemon.status()["n_slots"]
+        slow = Trainer(daemon)
+        slow.go(10)
+        wait_until(lambda: daemon.status()["n_slots"] > N_STEPS // 2, "a ring with room for what lies between them")
+        slow.go(N_STEPS // 2 - 10)
+        for _ in range(5):
+            slow.go(1)
+            fast.go(1)
+        assert len(runs(daemon)) == 1, stream(daemon)
+
+        def read_on():
+            for trainer in (slow, fast):
+                if trainer.next():  # else an epoch ended
+                    trainer.give_back()
+            return daemon.status()["n_slots"] <= 2 * before
+
+        wait_until(read_on, "the slots are given back")
+
+
 if __name__ == "__main__":
     leat_harness.main(globals())
