@@ -13,6 +13,8 @@ static const struct leat_cli_member status_members[] = {
     MEMBER(Leat__StatusReply, n_streams, MEMBER_U32, "streams"),
     MEMBER(Leat__StatusReply, n_sessions, MEMBER_U32, "sessions"),
     MEMBER(Leat__StatusReply, n_refused, MEMBER_U64, "refused"),
+    MEMBER(Leat__StatusReply, n_failures, MEMBER_U64, "failures"),
+    MEMBER(Leat__StatusReply, n_failing, MEMBER_U32, "streams failing"),
     MEMBER(Leat__StatusReply, n_batches, MEMBER_U64, "batches"),
     MEMBER(Leat__StatusReply, n_rows, MEMBER_U64, "rows"),
     MEMBER(Leat__StatusReply, n_slots, MEMBER_U32, "slots"),
@@ -34,6 +36,16 @@ static const struct leat_cli_member status_members[] = {
     MEMBERS_END,
 };
 
+static void add_last_failure(struct leat_text *text, const Leat__Failure *failure) {
+    if (!failure)
+        return;
+    leat_text_add(text, "  %-14s ", "last failure");
+    leat_text_add_shown(text, failure->stream);
+    leat_text_add(text, ": ");
+    leat_cli_failure_text(text, failure);
+    leat_text_add(text, "\n");
+}
+
 static int status_main(const struct leat_cli_arguments *arguments, struct leat_error *err) {
     Leat__Empty empty = LEAT__EMPTY__INIT;
     Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
@@ -49,10 +61,13 @@ static int status_main(const struct leat_cli_arguments *arguments, struct leat_e
         return status;
     if (arguments->json) {
         leat_cli_members_json(&text, status_members, reply->status);
+        leat_text_add(&text, ", \"last_failure\": ");
+        leat_cli_failure_json(&text, reply->status->last_failure);
         leat_text_add(&text, "}\n");
     } else {
         leat_text_add(&text, "leatd\n");
         leat_cli_members_list(&text, status_members, reply->status);
+        add_last_failure(&text, reply->status->last_failure);
     }
     leat_cli_print(&text);
     leat__control_reply__free_unpacked(reply, NULL);

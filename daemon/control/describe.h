@@ -11,7 +11,8 @@ struct leat_daemon;
 struct leat_session;
 
 /* Into a message that was initialized. */
-void leat_control_describe_status(struct leat_daemon *daemon, Leat__StatusReply *status);
+int leat_control_describe_status(struct leat_daemon *daemon, struct leat_arena *arena,
+                                 Leat__StatusReply *status);
 /* Of all streams, or of the one of that name. 0 or -ENOMEM. */
 int leat_control_describe_streams(const struct leat_daemon *daemon, const char *name,
                                   struct leat_arena *arena, Leat__StreamsReply *streams);

@@ -24,7 +24,41 @@ static uint32_t count_streams(const struct leat_daemon *daemon) {
     return n;
 }
 
-void leat_control_describe_status(struct leat_daemon *daemon, Leat__StatusReply *status) {
+static Leat__Failure *describe_failure(const struct leat_daemon_stream *stream,
+                                       struct leat_arena *arena) {
+    const struct leat_failure *failure = &stream->failure;
+    Leat__Failure *message = leat_arena_alloc(arena, sizeof(*message));
+
+    if (!message)
+        return NULL;
+    leat__failure__init(message);
+    message->stream = stream->name;
+    message->reason = (char *)(uintptr_t)leat_failure_name(failure->reason);
+    message->error = (char *)(uintptr_t)failure->text;
+    message->unix_ns = failure->unix_ns;
+    message->is_over = failure->is_over;
+    return message;
+}
+
+static int describe_failures(const struct leat_daemon *daemon, Leat__StatusReply *status,
+                             struct leat_arena *arena) {
+    const struct leat_daemon_stream *last = NULL;
+
+    for (const struct leat_daemon_stream *stream = daemon->streams.first; stream;
+         stream = stream->next) {
+        for (int i = 0; i < LEAT_N_FAILURES; i++)
+            status->n_failures += stream->totals.n_failures[i];
+        status->n_failing += leat_failure_is_on(&stream->failure);
+        if (stream->failure.unix_ns > (last ? last->failure.unix_ns : 0))
+            last = stream;
+    }
+    if (last)
+        status->last_failure = describe_failure(last, arena);
+    return last && !status->last_failure ? -ENOMEM : 0;
+}
+
+int leat_control_describe_status(struct leat_daemon *daemon, struct leat_arena *arena,
+                                 Leat__StatusReply *status) {
     uint64_t now_ns = leat_daemon_now_ns(), uptime_ns = now_ns - daemon->start_ns;
     struct leat_process process;
 
@@ -56,6 +90,7 @@ void leat_control_describe_status(struct leat_daemon *daemon, Leat__StatusReply 
     status->memory_peak_bytes = daemon->budget.peak_bytes;
     status->n_stalled = daemon->service.heartbeat.n_stalled;
     status->config_file = daemon->settings->file;
+    return describe_failures(daemon, status, arena);
 }
 
 static int describe_kernel(Leat__StatusReply *status, struct leat_arena *arena) {
@@ -79,8 +114,8 @@ void leat_control_status(struct leat_control *control, const Leat__ControlReques
     Leat__StatusReply status = LEAT__STATUS_REPLY__INIT;
 
     (void)request;
-    leat_control_describe_status(control->daemon, &status);
-    if (describe_kernel(&status, arena) < 0) {
+    if (leat_control_describe_status(control->daemon, arena, &status) < 0 ||
+        describe_kernel(&status, arena) < 0) {
         leat_control_fail_memory(control);
         return;
     }
@@ -187,6 +222,25 @@ static int describe_sessions(const struct leat_daemon *daemon,
     return 0;
 }
 
+static int count_failures(const struct leat_daemon_stream *stream, Leat__Stream *message,
+                          struct leat_arena *arena) {
+    message->failures = leat_arena_alloc(arena, LEAT_N_FAILURES * sizeof(*message->failures));
+    for (int i = 0; message->failures && i < LEAT_N_FAILURES; i++) {
+        Leat__FailureCount *count;
+
+        if (stream->totals.n_failures[i] == 0)
+            continue;
+        count = leat_arena_alloc(arena, sizeof(*count));
+        if (!count)
+            return -ENOMEM;
+        leat__failure_count__init(count);
+        count->reason = (char *)(uintptr_t)leat_failure_name((enum leat_failure_reason)i);
+        count->n = stream->totals.n_failures[i];
+        message->failures[message->n_failures++] = count;
+    }
+    return message->failures ? 0 : -ENOMEM;
+}
+
 static Leat__Stream *describe_stream(const struct leat_daemon *daemon,
                                      const struct leat_daemon_stream *stream,
                                      struct leat_arena *arena) {
@@ -207,6 +261,11 @@ static Leat__Stream *describe_stream(const struct leat_daemon *daemon,
         return NULL;
     for (size_t i = 0; i < spec->n_stages; i++)
         message->stages[message->n_stages++] = spec->stages[i].kind;
+    if (stream->failure.unix_ns > 0) {
+        message->last_failure = describe_failure(stream, arena);
+        if (!message->last_failure || count_failures(stream, message, arena) < 0)
+            return NULL;
+    }
     if (describe_runs(daemon, stream, message, arena) < 0)
         return NULL;
     return describe_sessions(daemon, stream, message, arena) < 0 ? NULL : message;

@@ -56,13 +56,13 @@ static struct leat_packed *describe(struct leat_daemon *daemon, const char *stre
 
     leat_arena_init(&arena);
     message.at_ns = leat_daemon_now_ns();
-    leat_control_describe_status(daemon, &status);
     message.status = &status;
     message.streams = &streams;
     message.stats = &stats;
     reply.verb_case = LEAT__CONTROL_REPLY__VERB_UPDATE;
     reply.update = &message;
-    if (leat_control_describe_streams(daemon, stream, &arena, &streams) == 0 &&
+    if (leat_control_describe_status(daemon, &arena, &status) == 0 &&
+        leat_control_describe_streams(daemon, stream, &arena, &streams) == 0 &&
         leat_control_describe_stats(daemon, stream, &arena, &stats) == 0)
         packed = leat_packed_new(&reply);
     leat_arena_deinit(&arena);

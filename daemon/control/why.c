@@ -17,6 +17,7 @@
 #include "pipeline/inspect/measure.h"
 
 #define INTERVAL_MS     10000
+#define SECOND_NS       UINT64_C(1000000000)
 #define INTERVAL_MS_MAX 30000
 #define TRIAL_BYTES     (UINT64_C(512) << 10)
 #define TRIAL_NS        (UINT64_C(60) * 1000000)
@@ -49,6 +50,37 @@ void leat_control_why_abandon(struct leat_control_why *why) {
     why->control = NULL;
 }
 
+/* What keeps it from being read at all; and what did so before. */
+static void add_trouble(const struct leat_daemon_stream *stream, struct leat_text *text) {
+    const struct leat_failure *failure = &stream->failure;
+    time_t seconds = (time_t)(failure->unix_ns / SECOND_NS);
+    char when[32];
+    struct tm parts;
+
+    if (stream->n_stalled > 0)
+        leat_text_add(text, "  It stalls: a worker has been at one task for %llu s.\n",
+                      (unsigned long long)(stream->stalled_ns / SECOND_NS));
+    if (failure->unix_ns == 0)
+        return;
+    (void)gmtime_r(&seconds, &parts);
+    (void)strftime(when, sizeof(when), "%FT%TZ", &parts);
+    leat_text_add(text, failure->is_over ? "  It failed, and goes on since then; the last time at "
+                                         : "  It has failed, at ");
+    leat_text_add(text, "%s (%s):\n  ", when, leat_failure_name(failure->reason));
+    leat_text_add_shown(text, failure->text);
+    leat_text_add(text, "\n");
+}
+
+/* As more members of the object. */
+static void add_trouble_json(const struct leat_daemon_stream *stream, struct leat_text *text) {
+    if (text->failed || text->n_bytes == 0)
+        return;
+    text->n_bytes--; /* its brace */
+    leat_text_add(text, ", \"n_stalled\": %u, \"last_failure\": ", stream->n_stalled);
+    leat_failure_json(&stream->failure, text);
+    leat_text_add(text, "}");
+}
+
 static void answer(struct leat_control_why *why) {
     struct leat_text text = {.data = NULL}, json = {.data = NULL};
     Leat__ControlReply reply = LEAT__CONTROL_REPLY__INIT;
@@ -58,7 +90,9 @@ static void answer(struct leat_control_why *why) {
 
     leat_verdict_make(&why->facts.facts, &verdict);
     leat_verdict_text(why->stream->name, &why->facts.facts, &verdict, &text);
+    add_trouble(why->stream, &text);
     leat_verdict_json(why->stream->name, &why->facts.facts, &verdict, &json);
+    add_trouble_json(why->stream, &json);
     if (text.failed || json.failed) {
         leat_error_oom(&err);
         leat_control_fail(why->control, &err);

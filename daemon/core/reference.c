@@ -1,6 +1,8 @@
 /* reference.c: see reference.h. */
 #include "daemon/core/reference.h"
 
+#include <string.h>
+
 #include "daemon/config/settings.h"
 #include "daemon/log/log.h"
 #include "daemon/metrics/metrics.h"
@@ -42,12 +44,22 @@ static void add_metrics(struct leat_text *text) {
     leat_arg_json_text(text, "help", LEAT_METRICS_BUILD_INFO_HELP);
     leat_text_add(text, "}");
     for (const struct leat_meter *meter = leat_meters; meter->name; meter++) {
+        if (meter->label && strcmp(meter[-1].name, meter->name) == 0)
+            continue;
         leat_text_add(text, ",\n{\"name\": \"");
         leat_metrics_name(text, meter);
         leat_text_add(text, "\", \"scope\": \"%s\", \"kind\": \"%s\"", scopes[meter->scope],
                       meter->kind == LEAT_METER_COUNTER ? "counter" : "gauge");
         leat_arg_json_text(text, "member", meter->member);
         leat_arg_json_text(text, "help", meter->help);
+        leat_text_add(text, "}");
+    }
+    for (size_t i = 0; i < LEAT_N_SPREADS; i++) {
+        leat_text_add(text, ",\n{\"name\": \"");
+        leat_metrics_spread_name(text, &leat_spread_meters[i]);
+        leat_text_add(text, "\", \"scope\": \"stream\", \"kind\": \"histogram\"");
+        leat_arg_json_text(text, "member", NULL);
+        leat_arg_json_text(text, "help", leat_spread_meters[i].help);
         leat_text_add(text, "}");
     }
     leat_text_add(text, "]");

@@ -165,6 +165,7 @@ static void mark_stalled(struct leat_daemon *daemon, const struct leat_worker_vi
 
     if (!stream)
         return;
+    stream->n_stalled++;
     if (view->age_ns > stream->stalled_ns)
         stream->stalled_ns = view->age_ns;
     if (stream->stall_told_ns && now_ns - stream->stall_told_ns < STALLED_AGAIN_NS)
@@ -182,7 +183,7 @@ static void look(struct leat_daemon *daemon, uint64_t now_ns) {
         leat_scheduler_has_untaken(&daemon->scheduler) ? daemon->scheduler.n_submitted : 0);
     service->looked_ns = now_ns;
     for (struct leat_daemon_stream *stream = daemon->streams.first; stream; stream = stream->next)
-        stream->stalled_ns = 0;
+        stream->stalled_ns = stream->n_stalled = 0;
     for (uint32_t i = 0; heartbeat->n_stalled > 0 && i < heartbeat->n_threads; i++)
         if (heartbeat->views[i].task)
             mark_stalled(daemon, &heartbeat->views[i], now_ns);

@@ -38,6 +38,8 @@ static void add_reading(struct leat_text *text, const struct leat_reading *readi
         leat_text_add_json(text, stream->verdict, strlen(stream->verdict));
         leat_text_add(text, ",");
         add_figures(text, LEAT_METER_STREAM, &stream->figures);
+        leat_text_add(text, ",\"failure\":");
+        leat_failure_json(&stream->failure, text);
         leat_text_add(text, "}");
     }
     leat_text_add(text, "],");

@@ -9,7 +9,7 @@
 /* One object:
  *   version, now_ms, is_stale;
  *   figures: {name: number} by the members of meters.def;
- *   streams: [{name, is_own, is_other, figures}];
+ *   streams: [{name, is_own, is_other, figures, failure}];
  *   samples: [{at: "text of digits", t: ms of the wall clock, d, rss, ring, mem, cpu, loop, work,
  *              workers, sessions, streams: [{name, own, other, batches, rows, tokens, bytes, bad,
  * wait, no_slot, sessions, slots, free, jobs, blocks, stages: [[name, role, busy, records]]}]}]

@@ -9,17 +9,34 @@
 #define OFFSET_STAGE(member)  offsetof(struct leat_stage_figures, member)
 
 const struct leat_meter leat_meters[] = {
-#define LEAT_METER(scope, kind, unit, member, name, help)                                          \
+#define LEAT_FAILURES_HELP                                                                         \
+    "Runs and openings of the stream that failed. The label reason says what was wrong: spec, "    \
+    "data, file, changed, memory, program or other."
+#define LEAT_METER_BY(scope, kind, unit, member, name, help, label)                                \
     {LEAT_METER_##scope,                                                                           \
      LEAT_METER_##kind,                                                                            \
      LEAT_METER_##unit,                                                                            \
      OFFSET_##scope(member),                                                                       \
      #member,                                                                                      \
      name,                                                                                         \
-     help},
+     help,                                                                                         \
+     label},
+#define LEAT_METER(scope, kind, unit, member, name, help)                                          \
+    LEAT_METER_BY(scope, kind, unit, member, name, help, NULL)
 #include "daemon/metrics/meters.def"
 #undef LEAT_METER
+#undef LEAT_METER_BY
+#undef LEAT_FAILURES_HELP
     {.name = NULL},
+};
+
+const struct leat_spread_meter leat_spread_meters[LEAT_N_SPREADS] = {
+    [LEAT_SPREAD_WAIT] = {LEAT_METER_NS, &leat_spread_waits, "leat_stream_batch_wait",
+                          "How long a trainer waited for a batch, each time that it did."},
+    [LEAT_SPREAD_BATCH_BYTES] = {LEAT_METER_BYTES, &leat_spread_bytes, "leat_stream_batch",
+                                 "Bytes of a batch."},
+    [LEAT_SPREAD_BATCH_ROWS] = {LEAT_METER_NONE, &leat_spread_rows, "leat_stream_batch_rows",
+                                "Rows of a batch."},
 };
 
 const char *leat_stream_owner_name(enum leat_stream_owner owner) {

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/stream/failure.h"
 #include "pipeline/run/run.h"
 
 #define LEAT_READING_MAX_STREAMS 24 /* that are told by their names; the others as one: */
@@ -19,6 +20,13 @@
 #define LEAT_READING_VERDICT     512 /* of the line that says what bounds a stream */
 #define LEAT_READING_STAGE_NAME  (LEAT_NAME_MAX + 8)
 
+enum leat_reading_spread {
+    LEAT_SPREAD_WAIT,
+    LEAT_SPREAD_BATCH_BYTES,
+    LEAT_SPREAD_BATCH_ROWS,
+    LEAT_N_SPREADS,
+};
+
 enum leat_stream_owner {
     LEAT_OWNER_SETTINGS,
     LEAT_OWNER_TRAINER, /* who described it */
@@ -26,7 +34,8 @@ enum leat_stream_owner {
 };
 const char *leat_stream_owner_name(enum leat_stream_owner owner);
 
-#define LEAT_METER(scope, kind, unit, member, name, help) LEAT_METER_IN_##scope(member)
+#define LEAT_METER(scope, kind, unit, member, name, help)           LEAT_METER_IN_##scope(member)
+#define LEAT_METER_BY(scope, kind, unit, member, name, help, label) LEAT_METER_IN_##scope(member)
 
 struct leat_stage_reading {
     char name[LEAT_READING_STAGE_NAME + 1]; /* "pad"; the second of that name is "pad[2]" */
@@ -55,6 +64,8 @@ struct leat_stream_reading {
 #undef LEAT_METER_IN_STREAM
 #undef LEAT_METER_IN_STAGE
     } figures;
+    struct leat_failure failure; /* the last one */
+    struct leat_spread spreads[LEAT_N_SPREADS];
     size_t n_stages;
     struct leat_stage_reading stages[LEAT_READING_MAX_STAGES];
 };
@@ -75,6 +86,7 @@ struct leat_reading {
 };
 
 #undef LEAT_METER
+#undef LEAT_METER_BY
 
 enum leat_meter_scope { LEAT_METER_DAEMON, LEAT_METER_STREAM, LEAT_METER_STAGE };
 enum leat_meter_kind { LEAT_METER_COUNTER, LEAT_METER_GAUGE };
@@ -86,9 +98,18 @@ struct leat_meter {
     enum leat_meter_unit unit;
     size_t offset; /* in the figures of its scope */
     const char *member, *name, *help;
+    const char *label; /* that tells it from others of its name; NULL: it is the only one */
 };
 
 extern const struct leat_meter leat_meters[]; /* ends with a NULL name */
+
+/* Of streams; told as histograms. */
+struct leat_spread_meter {
+    enum leat_meter_unit unit;
+    const struct leat_spread_bounds *bounds; /* in nanoseconds, bytes or numbers */
+    const char *name, *help;
+};
+extern const struct leat_spread_meter leat_spread_meters[LEAT_N_SPREADS];
 
 static inline uint64_t leat_meter_value(const struct leat_meter *meter, const void *figures) {
     return *(const uint64_t *)(const void *)((const char *)figures + meter->offset);

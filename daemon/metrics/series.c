@@ -107,6 +107,16 @@ static void add_ended(struct leat_stream_reading *sum, const struct leat_stream_
     figures->wait_ns += totals->wait_ns;
     figures->no_slot_ns += totals->no_slot_ns;
     figures->lifetime_ns += totals->lifetime_ns;
+    figures->n_failed_spec += totals->n_failures[LEAT_FAILURE_SPEC];
+    figures->n_failed_data += totals->n_failures[LEAT_FAILURE_DATA];
+    figures->n_failed_file += totals->n_failures[LEAT_FAILURE_FILE];
+    figures->n_failed_changed += totals->n_failures[LEAT_FAILURE_CHANGED];
+    figures->n_failed_memory += totals->n_failures[LEAT_FAILURE_MEMORY];
+    figures->n_failed_program += totals->n_failures[LEAT_FAILURE_PROGRAM];
+    figures->n_failed_other += totals->n_failures[LEAT_FAILURE_OTHER];
+    leat_spread_merge(&sum->spreads[LEAT_SPREAD_WAIT], &totals->waits);
+    leat_spread_merge(&sum->spreads[LEAT_SPREAD_BATCH_BYTES], &totals->batch_bytes);
+    leat_spread_merge(&sum->spreads[LEAT_SPREAD_BATCH_ROWS], &totals->batch_rows);
     for (size_t i = 0; i < totals->n_stages; i++) {
         const struct leat_stream_stage *stage = &totals->stages[i];
         struct stage_counts counts = {stage->name,    stage->role,    stage->n_records,
@@ -134,6 +144,8 @@ static void add_run(struct leat_stream_reading *sum, const struct leat_run *run)
     figures->n_changed_files += stats.n_changed_files;
     figures->no_slot_ns += stats.no_slot_ns;
     figures->lifetime_ns += stats.lifetime_ns;
+    leat_spread_merge(&sum->spreads[LEAT_SPREAD_BATCH_BYTES], &stats.batch_bytes);
+    leat_spread_merge(&sum->spreads[LEAT_SPREAD_BATCH_ROWS], &stats.batch_rows);
     figures->n_jobs += stats.n_jobs;
     figures->n_blocks += stats.n_blocks;
     for (size_t i = 0; i < stats.n_stages && i < LEAT_STREAM_MAX_STAGES; i++) {
@@ -186,9 +198,24 @@ static void grow(enum leat_meter_scope scope, void *told, const void *last, cons
 
 static void clear_gauges(struct leat_stream_reading *told) {
     told->verdict[0] = '\0';
+    told->failure.unix_ns = 0;
     for (const struct leat_meter *meter = leat_meters; meter->name; meter++)
         if (meter->scope == LEAT_METER_STREAM && meter->kind == LEAT_METER_GAUGE)
             *leat_meter_at(meter, &told->figures) = 0;
+}
+
+/* Those that go on come before those that are over, later ones before earlier ones. */
+static bool is_worse(const struct leat_failure *one, const struct leat_failure *other) {
+    bool is_on = leat_failure_is_on(one);
+
+    return is_on != leat_failure_is_on(other) ? is_on : one->unix_ns > other->unix_ns;
+}
+
+static void grow_spread(struct leat_spread *told, const struct leat_spread *last,
+                        const struct leat_spread *now) {
+    for (size_t i = 0; i <= LEAT_SPREAD_MAX_BOUNDS; i++)
+        told->n[i] += now->n[i] > last->n[i] ? now->n[i] - last->n[i] : 0;
+    told->total += now->total > last->total ? now->total - last->total : 0;
 }
 
 static void tell(struct leat_stream_reading *told, const struct leat_stream_reading *last,
@@ -198,6 +225,10 @@ static void tell(struct leat_stream_reading *told, const struct leat_stream_read
     if (!last)
         last = &none;
     grow(LEAT_METER_STREAM, &told->figures, &last->figures, &now->figures);
+    for (int i = 0; i < LEAT_N_SPREADS; i++)
+        grow_spread(&told->spreads[i], &last->spreads[i], &now->spreads[i]);
+    if (is_worse(&now->failure, &told->failure))
+        told->failure = now->failure;
     for (size_t i = 0; i < now->n_stages; i++) {
         const struct leat_stage_reading *stage = &now->stages[i];
         const struct leat_stage_reading *before = leat_stream_reading_find(last, stage->name);
@@ -282,6 +313,9 @@ static bool sum_up(const struct leat_daemon *daemon, const struct leat_daemon_st
             return false;
         has_come = true;
         add_ended(ret_sum, &stream->totals);
+        ret_sum->figures.n_stalled += stream->n_stalled;
+        if (is_worse(&stream->failure, &ret_sum->failure))
+            ret_sum->failure = stream->failure;
         for (const struct leat_feed *feed = daemon->feeds; feed; feed = feed->next)
             if (feed->stream == stream)
                 add_feed(ret_sum, feed);
@@ -408,6 +442,7 @@ static void read_daemon(struct leat_daemon_figures *figures, const struct leat_d
     figures->n_slots_free = n_free;
     figures->n_workers = daemon->n_workers;
     figures->n_tasks_running = daemon->scheduler.n_submitted;
+    figures->n_tasks_stalled = daemon->service.heartbeat.n_stalled;
     figures->n_tasks_waiting = daemon->scheduler.n_waiting;
     figures->n_sessions = daemon->n_sessions;
     figures->n_refused = daemon->n_refused;

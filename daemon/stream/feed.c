@@ -374,6 +374,7 @@ static void fill_item(struct leat_feed *feed, const struct leat_output *output,
     };
     if (item->hub.is_end)
         return;
+    leat_daemon_stream_made(feed->stream, feed->number);
     item->ring = find_ring(feed, output->slot.generation);
     assert(item->ring);
     leat_slot_ring_ready(item->ring, item->hub.slot);
@@ -401,6 +402,8 @@ bool leat_feed_pull(struct leat_feed *feed) {
     }
     if (!leat_feed_error(feed))
         return false;
+    leat_daemon_stream_fail(feed->stream, leat_feed_error(feed), false, leat_daemon_unix_ns(),
+                            feed->daemon->next_feed);
     leat_hub_fail(&feed->hub_run);
     return true;
 }

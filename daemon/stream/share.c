@@ -95,10 +95,13 @@ struct leat_share *leat_share_unref(struct leat_share *share) {
 /* It waits for room; unless nobody is there who could make any. */
 static void not_started(struct leat_share *share, struct leat_hub_session *session,
                         const struct leat_error *err) {
-    if (share->daemon->n_feeds > 0 && leat_session_may_wait(leat_session_of(session), err))
+    if (share->daemon->n_feeds > 0 && leat_session_may_wait(leat_session_of(session), err)) {
         leat_hub_not_started(session);
-    else
-        leat_session_fail(leat_session_of(session), err);
+        return;
+    }
+    leat_daemon_stream_fail(share->stream, err, true, leat_daemon_unix_ns(),
+                            share->daemon->next_feed);
+    leat_session_fail(leat_session_of(session), err);
 }
 
 /* Batches that the trainers of a run may hold: all local ranks come, although not all at once. As
@@ -177,6 +180,9 @@ void leat_share_on_started(struct leat_feed *feed, const struct leat_error *err)
         next = session->next_session;
         leat_session_on_started(leat_session_of(session), err);
     }
+    if (err)
+        leat_daemon_stream_fail(feed->stream, err, true, leat_daemon_unix_ns(),
+                                feed->daemon->next_feed);
     if (err)
         leat_hub_abort(&feed->hub_run);
     share->is_acting = false;

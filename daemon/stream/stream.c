@@ -247,6 +247,16 @@ static void add_stages(struct leat_stream_totals *totals, const struct leat_run_
     }
 }
 
+void leat_daemon_stream_fail(struct leat_daemon_stream *stream, const struct leat_error *err,
+                             bool was_opening, uint64_t unix_ns, uint64_t run) {
+    enum leat_failure_reason reason = leat_failure_reason_of(err, was_opening);
+
+    stream->totals.n_failures[reason]++;
+    stream->failure = (struct leat_failure){
+        .unix_ns = unix_ns, .reason = reason, .was_opening = was_opening, .run = run};
+    (void)leat_error_print(err, stream->failure.text, sizeof(stream->failure.text));
+}
+
 static void add_jobs(struct leat_stream_totals *totals, const struct leat_run_stats *stats) {
     for (int i = 0; i < LEAT_N_JOB_KINDS; i++) {
         struct leat_run_job_stats *jobs = &totals->jobs[i];
@@ -272,6 +282,8 @@ void leat_stream_totals_add(struct leat_stream_totals *totals, const struct leat
     totals->no_slot_ns += stats->no_slot_ns;
     totals->short_ns += stats->short_ns;
     totals->n_batch_bytes += stats->n_batch_bytes;
+    leat_spread_merge(&totals->batch_bytes, &stats->batch_bytes);
+    leat_spread_merge(&totals->batch_rows, &stats->batch_rows);
     add_jobs(totals, stats);
     if (!totals->stages)
         totals->stages = calloc(LEAT_STREAM_MAX_STAGES, sizeof(*totals->stages));

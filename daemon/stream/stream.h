@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "daemon/stream/failure.h"
 #include "pipeline/memory/budget.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/tuner.h"
@@ -23,6 +24,8 @@ struct leat_stream_totals {
     uint64_t trainer_ns;                        /* that trainers were served, of all together */
     uint64_t lifetime_ns, no_slot_ns, short_ns; /* of its runs together */
     uint64_t n_batch_bytes;
+    uint64_t n_failures[LEAT_N_FAILURES];
+    struct leat_spread waits, batch_bytes, batch_rows; /* of waits those that are over */
     struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS];
     struct leat_pool_stats pools[LEAT_N_MEMORIES];
     size_t n_stages;
@@ -53,9 +56,11 @@ struct leat_daemon_stream {
     size_t look;            /* its number among those of the reload under way; 0: none */
     struct leat_data *data; /* as it was last seen; NULL: it was not yet */
     struct leat_stream_totals totals;
+    struct leat_failure failure;
     struct leat_looks *looks; /* at its counters, lately; NULL: it was not run yet */
     struct leat_trace *trace; /* of its runs; NULL: nobody wants one */
     uint64_t stalled_ns;      /* the age of its oldest task, if that is stalled; else 0 */
+    uint32_t n_stalled;       /* tasks */
     uint64_t stall_told_ns;   /* when that was last logged; 0: never */
     bool has_tuner;
     struct leat_tuner tuner; /* of the run that ended last */
@@ -95,6 +100,18 @@ static inline bool leat_daemon_stream_is_declared(const struct leat_daemon_strea
 void leat_daemon_stream_set_spec(struct leat_daemon_stream *stream, struct leat_spec *take_spec);
 struct leat_daemon_stream *leat_daemon_stream_ref(struct leat_daemon_stream *stream);
 void leat_streams_unref(struct leat_streams *streams, struct leat_daemon_stream *stream);
+
+/* A run of it, or an opening, has failed. run: the latest there is. */
+void leat_daemon_stream_fail(struct leat_daemon_stream *stream, const struct leat_error *err,
+                             bool was_opening, uint64_t unix_ns, uint64_t run);
+/* That run has made a batch of it. */
+static inline void leat_daemon_stream_made(struct leat_daemon_stream *stream, uint64_t run) {
+    stream->failure.is_over |= run > stream->failure.run;
+}
+/* A trainer has opened it. */
+static inline void leat_daemon_stream_opened(struct leat_daemon_stream *stream) {
+    stream->failure.is_over |= stream->failure.was_opening;
+}
 
 void leat_stream_totals_add(struct leat_stream_totals *totals, const struct leat_run_stats *stats);
 /* A copy that is to be freed, of what it had no memory for without the stages. */

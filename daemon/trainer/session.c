@@ -226,6 +226,7 @@ void leat_session_on_started(struct leat_session *session, const struct leat_err
     }
     set_state(session, LEAT_SESSION_SERVING);
     session->serve_ns = leat_daemon_now_ns();
+    leat_daemon_stream_opened(session->stream);
     leat_session_log_opened(session);
     leat_session_mark(session);
 }
@@ -288,6 +289,8 @@ static void begin(struct leat_session *session, struct leat_opening *opening) {
                                          &session->copies, &err);
     leat_opening_free(opening);
     if (err.code) {
+        leat_daemon_stream_fail(session->stream, &err, true, leat_daemon_unix_ns(),
+                                session->daemon->next_feed);
         leat_session_refuse(session, &err);
         return;
     }

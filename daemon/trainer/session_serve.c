@@ -61,8 +61,10 @@ static void end_serving(struct leat_session *session, uint64_t now_ns) {
 static void end_wait(struct leat_session *session, uint64_t now_ns) {
     uint64_t waited_ns = session->wait_start_ns ? now_ns - session->wait_start_ns : 0;
 
-    if (session->stream)
+    if (session->stream && session->wait_start_ns) {
         session->stream->totals.wait_ns += waited_ns;
+        leat_spread_add(&session->stream->totals.waits, &leat_spread_waits, waited_ns);
+    }
     session->wait_ns += waited_ns;
     session->wait_start_ns = 0;
 }

@@ -106,6 +106,8 @@ static void complete_collate(struct leat_run *run, struct leat_job *job) {
         run->stats.n_batches++;
         run->stats.n_rows += item->batch->n_refs;
         run->stats.n_batch_bytes += item->used_bytes;
+        leat_spread_add(&run->stats.batch_bytes, &leat_spread_bytes, item->used_bytes);
+        leat_spread_add(&run->stats.batch_rows, &leat_spread_rows, item->batch->n_refs);
         run->stats.n_elements += item->n_elements;
         run->collate_bytes -= item->batch->n_bytes;
         leat_residents_release(run, item->batch);

@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "pipeline/memory/spread.h"
 #include "pipeline/order/output.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/histogram.h"
@@ -101,6 +102,7 @@ struct leat_run_stats {
     struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS]; /* that came back */
     uint64_t n_made_blocks, n_made_bytes; /* of the source; others came from the cache */
     uint64_t n_batch_bytes;
+    struct leat_spread batch_bytes, batch_rows;
     uint64_t n_batches, n_rows, n_elements, n_source_bytes, n_source_records, n_bad_records;
     uint64_t n_changed_files; /* times that a file was found to have changed */
     uint32_t n_jobs, n_blocks;

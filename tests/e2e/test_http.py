@@ -163,7 +163,8 @@ def check_openmetrics(text):
             assert line.split()[2] == family and family.endswith("_" + line.split()[3])
         else:
             name = re.match(r"\w+", line)[0]
-            assert name == family + ("_total" if seen[family] == "counter" else ""), line
+            suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}.get(seen[family], [""])
+            assert name in [family + suffix for suffix in suffixes], line
 
 
 def test_history(folder):
@@ -186,6 +187,97 @@ def test_history(folder):
         assert not json.loads(daemon.ctl("stats", NASTY, "--since", "6h", "--json").stdout)[-1]["streams"], "nobody pulled it"
         assert daemon.ctl("metrics", "--format", "xml", check=False).returncode == 2
         assert json.loads(daemon.ctl("metrics", "--json").stdout)["text"].endswith("# EOF\n")
+
+
+def failed_times(text, stream):
+    """By reason, of those that are not 0."""
+    found = re.findall(rf'leat_stream_failures_total\{{stream="{stream}",owner="settings",reason="(\w+)"\}} (\d+)', text)
+    assert [reason for reason, _ in found] == ["spec", "data", "file", "changed", "memory", "program", "other"], found
+    return {reason: int(n) for reason, n in found if n != "0"}
+
+
+def test_failures(folder):
+    """A stream that failed leaves a trace wherever one looks, until it serves trainers again."""
+    (folder / "bad.csv").write_text("id\n1\n2\nthree\n")
+    (folder / "good.csv").write_text("id\n1\n")
+    streams = {"good": data.numbers_stream([str(folder / "good.csv")]),
+               "bad": data.numbers_stream([str(folder / "bad.csv")], batch_size=1, on_error="fail"),
+               "missing": data.numbers_stream([str(folder / "missing.csv")])}
+    where = folder / "http.sock"
+    began_ns = time.time_ns()
+    with Daemon(folder, data.yaml_text(streams, http_listen=f"unix:{where}")) as daemon:
+        assert daemon.status()["n_failures"] == 0 and daemon.status()["last_failure"] is None
+        assert "failures" in [finding["name"] for finding in findings(daemon)]
+        for stream, n in (("good", 1), ("missing", 2), ("bad", 1)):
+            for _ in range(n):
+                assert (daemon.pull(stream, "--epochs", 1, check=False).returncode == 0) == (stream == "good")
+        text = daemon.ctl("metrics").stdout.decode()
+        assert (failed_times(text, "good"), failed_times(text, "missing"), failed_times(text, "bad")) == ({}, {"file": 2}, {"data": 1})
+        status = daemon.status()
+        assert status["n_failures"] == 3 and status["n_failing"] == 2
+        last = status["last_failure"]
+        assert last["stream"] == "bad" and last["reason"] == "data" and began_ns < last["unix_ns"] < time.time_ns() and not last["is_over"]
+        assert f"{folder}/bad.csv:4" in last["error"], last
+        told = {stream["name"]: stream for stream in json.loads(daemon.ctl("streams", "--json").stdout)}
+        assert told["bad"]["failures"] == {"data": 1} and told["bad"]["last_failure"] == last
+        assert told["good"]["failures"] == {} and told["good"]["last_failure"] is None
+        assert told["missing"]["last_failure"]["reason"] == "file" and "missing.csv" in told["missing"]["last_failure"]["error"]
+        for command in (("streams",), ("status",), ("why", "bad")):
+            assert "bad.csv:4" in daemon.ctl(*command).stdout.decode(), command
+        why = json.loads(daemon.ctl("why", "bad", "--json").stdout)
+        assert why["last_failure"]["error"] == last["error"] and why["n_stalled"] == 0 and why["verdict"] == "idle", why
+        assert [(f["name"], f["state"]) for f in findings(daemon)] == [("bad", "warn"), ("missing", "warn")]
+        page = wait_until(lambda: failures_of_page(where, 2), "the page does not have them")
+        assert page["bad"]["error"] == last["error"] and page["bad"]["unix_ns"] == last["unix_ns"], page
+
+        for name in ("bad", "missing"):
+            (folder / f"{name}.csv").write_text("id\n1\n2\n3\n")
+            daemon.pull(name, "--epochs", 1)
+        status = daemon.status()
+        assert status["n_failures"] == 3 and status["n_failing"] == 0 and status["last_failure"]["is_over"]
+        assert failed_times(daemon.ctl("metrics").stdout.decode(), "bad") == {"data": 1}, "a counter went back"
+        assert [(f["name"], f["state"]) for f in findings(daemon)] == [("failures", "ok")]
+        wait_until(lambda: failures_of_page(where, 0) is not None, "the page still has them")
+
+
+def findings(daemon):
+    """Of doctor, about streams."""
+    done = daemon.ctl("doctor", "--json", check=False)
+    return sorted((f for f in json.loads(done.stdout)["findings"] if f["area"] == "streams"), key=lambda f: f["name"])
+
+
+def failures_of_page(where, n):
+    """By stream, once there are so many that are not over."""
+    streams = json.loads(get(where, "/history.json")[2]).get("streams", [])
+    failures = {stream["name"]: stream["failure"] for stream in streams if stream["failure"] and not stream["failure"]["is_over"]}
+    return failures if streams and len(failures) == n else None
+
+
+def test_histograms(folder):
+    """Of waiting times and of batch sizes: what is known of the work."""
+    (folder / "few.csv").write_text("id\n" + "1\n" * 20)
+    with Daemon(folder, data.yaml_text({"few": data.numbers_stream([str(folder / "few.csv")])})) as daemon:
+        daemon.pull("few", "--epochs", 3)
+        text = daemon.ctl("metrics").stdout.decode()
+        stats = json.loads(daemon.ctl("stats", "few", "--json").stdout)[0]
+        check_openmetrics(text)
+        check_metrics(daemon.ctl("metrics", "--format", "prometheus").stdout.decode())
+
+        def told(name, **labels):
+            return sample(text, name, stream="few", owner="settings", **labels)
+        rows = {le: told("leat_stream_batch_rows_bucket", le=le) for le in ("1.0", "4.0", "16.0", "64.0", "65536.0", "+Inf")}
+        assert rows == {"1.0": 0, "4.0": 3, "16.0": 9, "64.0": 9, "65536.0": 9, "+Inf": 9}, rows
+        assert told("leat_stream_batch_rows_sum") == 60 and told("leat_stream_batch_rows_count") == 9 == stats["n_batches"]
+        assert told("leat_stream_batch_bytes_count") == 9 and told("leat_stream_batch_bytes_sum") >= 60 * 8
+        assert told("leat_stream_batch_bytes_bucket", le="1073741824.0") == 9
+        assert told("leat_stream_batch_wait_seconds_count") == stats["n_waits"] > 0
+        assert told("leat_stream_batch_wait_seconds_bucket", le="+Inf") == stats["n_waits"]
+        assert told("leat_stream_batch_wait_seconds_sum") == told("leat_stream_trainer_wait_seconds_total")
+        bounds = re.findall(r'leat_stream_batch_wait_seconds_bucket\{.*le="(.*)"\} (\d+)', text)
+        assert [bound for bound, _ in bounds] == ["0.0001", "0.0003", "0.001", "0.003", "0.01", "0.03", "0.1", "0.3", "1.0", "3.0",
+                                                  "10.0", "30.0", "100.0", "+Inf"]
+        counts = [int(n) for _, n in bounds]
+        assert counts == sorted(counts), counts
 
 
 def test_other_streams(folder):
@@ -293,14 +385,14 @@ def test_prometheus(folder):
             wait_until(lambda: float(prometheus.query("leat_stream_batches_total{stream='titanic'}")[0]["value"][1]) == n,
                        "Prometheus has another number than the daemon")
             rules = [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
-            assert len(rules) == 11 and all(rule["health"] == "ok" for rule in rules), rules
+            assert len(rules) == 13 and all(rule["health"] == "ok" for rule in rules), rules
 
 
 def test_names(_folder):
     """Every metric that dashboard, rules and README name is one that the daemon has."""
     table = (ROOT / "daemon" / "metrics" / "meters.def").read_text()
     known = {"leat_build_info"}
-    for kind, unit, name in re.findall(r'LEAT_METER\(\w+, (\w+), (\w+), \w+, "(\w+)"', table):
+    for kind, unit, name in re.findall(r'LEAT_METER(?:_BY)?\(\w+, (\w+), (\w+), \w+, "(\w+)"', table):
         known.add(name + {"NONE": "", "NS": "_seconds", "BYTES": "_bytes"}[unit] + ("_total" if kind == "COUNTER" else ""))
     for file in ("config/grafana/leat.json", "config/prometheus/leat.rules.yaml", "README.md"):
         text = (ROOT / file).read_text()

@@ -226,6 +226,12 @@ def test_stalled(folder):
         env = {"LEAT_SOCKET": str(folder)}
         wait_until(lambda: b"STALLED" in ctl("streams", env=env).stdout, "the stream is stalled")
         assert b'"n_stalled": 1' in ctl("status", "--json", env=env).stdout
+        metrics = ctl("metrics", env=env).stdout
+        assert b"\nleat_tasks_stalled 1\n" in metrics
+        assert b'leat_stream_tasks_stalled{stream="slow",owner="settings"} 1\n' in metrics
+        assert b'leat_stream_tasks_stalled{stream="s",owner="settings"} 0\n' in metrics
+        assert b"It stalls" in ctl("why", "slow", env=env).stdout
+        assert b"stalls: a worker" in ctl("doctor", env=env, check=False).stdout
         assert "event=stalled stream=slow" in service.text() and "a program" in service.text(), service.text()
         for _ in range(2):
             service.messages.clear()
@@ -235,6 +241,7 @@ def test_stalled(folder):
         (folder / "go").touch()
         assert client.wait(HANG_S) == 0
         wait_until(lambda: b"STALLED" not in ctl("streams", env=env).stdout, "the stream is not stalled")
+        assert b"\nleat_tasks_stalled 0\n" in ctl("metrics", env=env).stdout
         assert "event=stuck" not in service.text()
 
 

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/cli/base/units.h"
 #include "proto/base/shown.h"
+
+#define SECOND_NS UINT64_C(1000000000)
 
 static uint64_t number_of(const void *message, const struct leat_cli_member *member) {
     const char *at = (const char *)message + member->offset;
@@ -114,6 +117,35 @@ void leat_cli_members_table(struct leat_text *text, const struct leat_cli_member
         }
         leat_text_add(text, "\n");
     }
+}
+
+static const struct leat_cli_member failure_members[] = {
+    MEMBER(Leat__Failure, stream, MEMBER_TEXT, NULL),
+    MEMBER(Leat__Failure, reason, MEMBER_TEXT, NULL),
+    MEMBER(Leat__Failure, error, MEMBER_TEXT, NULL),
+    MEMBER(Leat__Failure, unix_ns, MEMBER_U64, NULL),
+    MEMBER(Leat__Failure, is_over, MEMBER_BOOL, NULL),
+    MEMBERS_END,
+};
+
+void leat_cli_failure_json(struct leat_text *text, const Leat__Failure *failure) {
+    if (failure)
+        leat_cli_members_json(text, failure_members, failure);
+    leat_text_add(text, failure ? "}" : "null");
+}
+
+void leat_cli_failure_text(struct leat_text *text, const Leat__Failure *failure) {
+    time_t now = time(NULL), seconds = (time_t)(failure->unix_ns / SECOND_NS);
+    uint64_t age_ns = now > seconds ? (uint64_t)(now - seconds) * SECOND_NS : 0;
+    char when[32], age[LEAT_CLI_UNIT_MAX];
+    struct tm parts;
+
+    (void)localtime_r(&seconds, &parts);
+    (void)strftime(when, sizeof(when), "%F %T", &parts);
+    leat_text_add_shown(text, failure->reason);
+    leat_text_add(text, ", %s (%s ago)%s: ", when, leat_cli_duration(age_ns, age),
+                  failure->is_over ? ", it goes on since then" : "");
+    leat_text_add_shown(text, failure->error);
 }
 
 void leat_cli_print_to(struct leat_text *text, FILE *file) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "proto/base/text.h"
+#include "proto/leat.pb-c.h"
 
 enum leat_cli_member_kind {
     MEMBER_TEXT,
@@ -39,6 +40,10 @@ void leat_cli_members_list(struct leat_text *text, const struct leat_cli_member 
 /* One message a line, under the labels. */
 void leat_cli_members_table(struct leat_text *text, const struct leat_cli_member *members,
                             const void *const *messages, size_t n_messages);
+/* An object, or null. */
+void leat_cli_failure_json(struct leat_text *text, const Leat__Failure *failure);
+/* "data, 2026-11-23 12:00:01 (4 s ago), over: what the error is". */
+void leat_cli_failure_text(struct leat_text *text, const Leat__Failure *failure);
 /* To the standard output, or there; freed. */
 void leat_cli_print(struct leat_text *text);
 void leat_cli_print_to(struct leat_text *text, FILE *file);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "client/cli/base/daemon/control.h"
+#include "client/cli/base/members.h"
 #include "client/cli/base/units.h"
 #include "client/cli/doctor/doctor.h"
 #include "client/leat.h"
@@ -19,6 +20,8 @@
 #define SHOW                                                                                       \
     "systemctl show leatd.service --no-pager --property=LoadState,ActiveState,Result,NRestarts,"   \
     "NeedDaemonReload 2>/dev/null"
+
+#define STREAMS_MAX 16 /* that are told */
 
 /* ---- sockets ---- */
 
@@ -218,6 +221,54 @@ static void look_at_files(struct leat_doctor *doctor) {
         leat_doctor_mend(doctor, "LimitNOFILE=%" PRIu64 " in `systemctl edit leatd`", 4 * n_most);
 }
 
+/* Those that fail or stall now. */
+static void look_at_stream(struct leat_doctor *doctor, const Leat__Stream *stream) {
+    const Leat__Failure *failure = stream->last_failure;
+    struct leat_text text = {.data = NULL};
+
+    if (stream->stalled_ns > 0) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "streams", stream->name,
+                        "stalls: a worker is at one task for %.0f s",
+                        (double)stream->stalled_ns / 1e9);
+        leat_doctor_mend(doctor, "a disk, a FIFO or a program that does not answer: "
+                                 "journalctl -u leatd, event stalled");
+    }
+    if (!failure || failure->is_over)
+        return;
+    leat_cli_failure_text(&text, failure);
+    leat_doctor_add(doctor, LEAT_DOCTOR_WARN, "streams", stream->name, "failed: %s",
+                    text.failed ? failure->error : text.data);
+    leat_doctor_mend(doctor, "mend what the error says, then let trainers open it again; "
+                             "`leatctl check` reads a whole stream beforehand");
+    free(text.data);
+}
+
+static void look_at_streams(struct leat_doctor *doctor) {
+    Leat__Empty empty = LEAT__EMPTY__INIT;
+    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
+    struct leat_error err = LEAT_ERROR_INIT;
+    size_t n_before = doctor->n_findings;
+    Leat__ControlReply *reply;
+    int status;
+
+    request.verb_case = LEAT__CONTROL_REQUEST__VERB_STREAMS;
+    request.streams = &empty;
+    reply = leat_cli_control(NULL, &request, LEAT__CONTROL_REPLY__VERB_STREAMS,
+                             LEAT_CLI_CONTROL_TIMEOUT_MS, &status, &err);
+    if (!reply) {
+        leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "streams", "failures", "%s", err.message);
+        return;
+    }
+    for (size_t i = 0; i < reply->streams->n_streams && doctor->n_findings < n_before + STREAMS_MAX;
+         i++)
+        look_at_stream(doctor, reply->streams->streams[i]);
+    if (doctor->n_findings == n_before)
+        leat_doctor_add(doctor, LEAT_DOCTOR_OK, "streams", "failures",
+                        "none fails or stalls; %" PRIu64 " failures before",
+                        doctor->status->n_failures);
+    leat__control_reply__free_unpacked(reply, NULL);
+}
+
 void leat_doctor_daemon(struct leat_doctor *doctor) {
     if (!doctor->status) {
         leat_doctor_add(doctor, LEAT_DOCTOR_UNSEEN, "daemon", "state", "none answers");
@@ -227,6 +278,7 @@ void leat_doctor_daemon(struct leat_doctor *doctor) {
     look_at_state(doctor);
     look_at_memory(doctor);
     look_at_files(doctor);
+    look_at_streams(doctor);
 }
 
 /* ---- its unit ---- */

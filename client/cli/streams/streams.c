@@ -26,6 +26,30 @@ static const struct leat_cli_member run_members[] = {
     MEMBERS_END,
 };
 
+static void add_failures_json(struct leat_text *text, const Leat__Stream *stream) {
+    leat_text_add(text, ", \"failures\": {");
+    for (size_t i = 0; i < stream->n_failures; i++) {
+        leat_text_add(text, i ? ", " : "");
+        leat_text_add_json(text, stream->failures[i]->reason, strlen(stream->failures[i]->reason));
+        leat_text_add(text, ": %" PRIu64, stream->failures[i]->n);
+    }
+    leat_text_add(text, "}, \"last_failure\": ");
+    leat_cli_failure_json(text, stream->last_failure);
+}
+
+static void add_failures_text(struct leat_text *text, const Leat__Stream *stream) {
+    uint64_t n = 0;
+
+    if (!stream->last_failure)
+        return;
+    for (size_t i = 0; i < stream->n_failures; i++)
+        n += stream->failures[i]->n;
+    leat_text_add(text, "    %s %" PRIu64 "x; the last: ",
+                  stream->last_failure->is_over ? "failed" : "FAILED", n);
+    leat_cli_failure_text(text, stream->last_failure);
+    leat_text_add(text, "\n");
+}
+
 static void add_stream_json(struct leat_text *text, const Leat__Stream *stream) {
     leat_text_add(text, "{\"name\": ");
     leat_text_add_json(text, stream->name, strlen(stream->name));
@@ -39,7 +63,9 @@ static void add_stream_json(struct leat_text *text, const Leat__Stream *stream) 
         leat_text_add(text, i ? ", " : "");
         leat_text_add_json(text, stream->stages[i], strlen(stream->stages[i]));
     }
-    leat_text_add(text, "], \"sessions\": [");
+    leat_text_add(text, "]");
+    add_failures_json(text, stream);
+    leat_text_add(text, ", \"sessions\": [");
     for (size_t i = 0; i < stream->n_sessions; i++) {
         leat_text_add(text, i ? ", " : "");
         leat_cli_members_json(text, leat_cli_session_members, stream->sessions[i]);
@@ -71,6 +97,7 @@ static void add_stream_text(struct leat_text *text, const Leat__Stream *stream) 
         leat_text_add(text, "  STALLED: a worker is at one task for %.0f s",
                       (double)stream->stalled_ns / 1e9);
     leat_text_add(text, "\n");
+    add_failures_text(text, stream);
     if (stream->n_sessions > 0)
         leat_cli_members_table(text, leat_cli_session_members,
                                (const void *const *)stream->sessions, stream->n_sessions);

@@ -305,6 +305,7 @@ const COLUMNS = [
   ["tokens", (stream) => count(stream.figures.n_elements)],
   ["read", (stream) => bytes(stream.figures.n_source_bytes)],
   ["bad records", (stream) => count(stream.figures.n_bad_records)],
+  ["failed", (stream) => count(failedTimes(stream.figures))],
   ["waited", (stream) => `${(stream.figures.wait_ns / SECOND).toFixed(1)} s`],
   ["slots free", (stream) => `${stream.figures.n_slots_free} / ${stream.figures.n_slots}`],
   ["memory", (stream) => bytes(stream.figures.memory_bytes)],
@@ -320,6 +321,38 @@ function drawTable() {
       const row = make("tr");
       row.append(...COLUMNS.map(([, text]) => make("td", {}, text(stream))));
       return row;
+    }),
+  );
+}
+
+const failedTimes = (figures) =>
+  Object.entries(figures).reduce((sum, [name, value]) => sum + (name.startsWith("n_failed_") ? value : 0), 0);
+
+// What an operator must act on: what fails or stalls now, not what did once.
+function troubles() {
+  const figures = state.latest.figures;
+  const found = [];
+  for (const stream of state.latest.streams) {
+    if (stream.failure && !stream.failure.is_over) {
+      const ms = stream.failure.unix_ns / 1e6;
+      const age = duration(Math.max(0, (state.latest.now_ms - ms) / 1000));
+      found.push([streamName(stream), `failed at ${clock(ms, true)}, ${age} ago (${stream.failure.reason}): ${stream.failure.error}`]);
+    }
+    if (stream.figures.n_stalled) found.push([streamName(stream), `${plural(stream.figures.n_stalled, "task")} older than worker_timeout`]);
+  }
+  if (!figures.is_reload_good) found.push(["configuration", "the last reload failed: leatctl reload --check says why"]);
+  if (figures.is_draining) found.push(["leatd", "it drains, and takes no new trainers"]);
+  return found;
+}
+
+function drawAttention() {
+  const found = troubles();
+  byId("attention").hidden = !found.length;
+  byId("attention").querySelector("ul").replaceChildren(
+    ...found.map(([name, text]) => {
+      const item = make("li");
+      item.append(make("b", {}, name), document.createTextNode(`: ${shown(text)}`));
+      return item;
     }),
   );
 }
@@ -344,6 +377,7 @@ function draw() {
   const view = { from: to - spanMs, to, gapMs: 3.5 * range.periodMs };
   state.hasManyStreams = state.latest.streams.length > 1;
   drawSummary();
+  drawAttention();
   drawTiles();
   for (const chart of CHARTS) drawChart(chart, view);
   drawBounds();

@@ -47,6 +47,8 @@ static void test_all_in_order(void **state) {
     for (const struct leat_meter *meter = leat_meters; meter->name; meter++) {
         struct leat_text name = {.data = NULL};
 
+        if (meter->label && strcmp(meter[-1].name, meter->name) == 0)
+            continue;
         leat_metrics_name(&name, meter);
         at = expect_name(at, name.data);
         free(name.data);

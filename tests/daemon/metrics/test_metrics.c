@@ -134,7 +134,8 @@ static void test_table(void **state) {
         assert_true(n > 5 && meter->help[n - 1] == '.');
         assert_null(strpbrk(meter->help, "\\\n\""));
         for (const struct leat_meter *other = leat_meters; other < meter; other++)
-            assert_false(strcmp(other->name, meter->name) == 0 && other->unit == meter->unit);
+            assert_false(strcmp(other->name, meter->name) == 0 && other->unit == meter->unit &&
+                         (!meter->label || strcmp(other->label, meter->label) == 0));
     }
 }
 

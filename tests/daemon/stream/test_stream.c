@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,12 +176,57 @@ static void test_own_that_ended(void **state) {
     leat_streams_deinit(&streams);
 }
 
+/* What is wrong, by the error and by when it came. */
+static void test_failure_reasons(void **state) {
+    static const struct {
+        int code;
+        bool was_opening;
+        const char *name;
+    } cases[] = {
+        {-EBADMSG, false, "data"},   {-EINVAL, false, "data"},   {-EINVAL, true, "spec"},
+        {-ENOENT, true, "file"},     {-EIO, false, "file"},      {-ESTALE, false, "changed"},
+        {-ENOMEM, true, "memory"},   {-EDQUOT, false, "memory"}, {-ECHILD, false, "program"},
+        {-EALREADY, false, "other"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct leat_error err = {.code = cases[i].code};
+
+        assert_string_equal(leat_failure_name(leat_failure_reason_of(&err, cases[i].was_opening)),
+                            cases[i].name);
+    }
+}
+
+/* A failed run is over when a later one makes batches; a failed opening when one succeeds. */
+static void test_failure_is_over(void **state) {
+    struct leat_error err = {.code = -EBADMSG, .message = "what is wrong"};
+    struct leat_daemon_stream stream = {.name = NULL};
+
+    (void)state;
+    leat_daemon_stream_made(&stream, 1);
+    assert_false(leat_failure_is_on(&stream.failure));
+    leat_daemon_stream_fail(&stream, &err, false, 7, 3);
+    assert_true(leat_failure_is_on(&stream.failure));
+    assert_string_equal(stream.failure.text, "what is wrong");
+    leat_daemon_stream_opened(&stream);
+    leat_daemon_stream_made(&stream, 3);
+    assert_true(leat_failure_is_on(&stream.failure));
+    leat_daemon_stream_made(&stream, 4);
+    assert_false(leat_failure_is_on(&stream.failure));
+    leat_daemon_stream_fail(&stream, &err, true, 8, 4);
+    leat_daemon_stream_made(&stream, 2); /* another, which has been there all along */
+    assert_true(leat_failure_is_on(&stream.failure));
+    leat_daemon_stream_opened(&stream);
+    assert_false(leat_failure_is_on(&stream.failure));
+    assert_int_equal(stream.totals.n_failures[LEAT_FAILURE_DATA], 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replace),
-        cmocka_unit_test(test_back_again),
-        cmocka_unit_test(test_own_stay),
-        cmocka_unit_test(test_own_that_ended),
+        cmocka_unit_test(test_replace),         cmocka_unit_test(test_back_again),
+        cmocka_unit_test(test_own_stay),        cmocka_unit_test(test_own_that_ended),
+        cmocka_unit_test(test_failure_reasons), cmocka_unit_test(test_failure_is_over),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
