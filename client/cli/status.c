@@ -78,6 +78,8 @@ const struct leat_cli_command leat_cli_status_command = {
     .name = "status",
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "show how the daemon is",
+    .description = "With how many runs and openings of streams failed, how many streams fail now, "
+                   "and the last error with\nits time.",
     .examples = "  leatctl status\n"
                 "  leatctl status --json\n",
     .asks_daemon = true,

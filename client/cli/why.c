@@ -51,7 +51,8 @@ const struct leat_cli_command leat_cli_why_command = {
         "told is of the last S seconds, or of the time\nsince the stream's first trainer came. "
         "Gains are those of a model: each part was busy for so long for each\nbatch, and the one "
         "that is busiest bounds. What was not measured is not told: of a FIFO there are no\nfiles "
-        "in memory, and a cache that could not be tried has no gain.",
+        "in memory, and a cache that could not be tried has no gain. Of a stream that stalls "
+        "or has failed the error is\ntold as well.",
     .operand = "STREAM",
     .examples = "  leatctl why titanic\n"
                 "  leatctl why titanic --seconds 30 --json | jq .gains.worker.low\n",

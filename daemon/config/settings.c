@@ -71,7 +71,15 @@ const struct leat_arg leat_settings_args[] = {
      .offset = MEMBER(http_listen),
      .help =
          "Where metrics and a status page are to be had over HTTP: 127.0.0.1:PORT, [::1]:PORT, "
-         "or unix:PATH. If not given, nowhere. A private daemon (leatctl run, Python) has none."},
+         "or unix:PATH. If not given, nowhere. A private daemon (leatctl run, Python) has none. "
+         "Any user of the machine may look at a port unless there is http_token_file; at a Unix "
+         "socket those who may look on the control socket."},
+    {.name = "http_token_file",
+     .type = LEAT_ARG_PATH,
+     .offset = MEMBER(http_token_file),
+     .help = "A file with a token, 16 to 256 characters in one line, without which HTTP gives no "
+             "figures: `Authorization: Bearer TOKEN`, or ?token=TOKEN. It must belong to root or "
+             "the daemon's user, and be for no others to read."},
     {.name = "roots",
      .type = LEAT_ARG_PATHS,
      .offset = MEMBER(roots),
@@ -212,8 +220,9 @@ const struct leat_arg leat_settings_args[] = {
 /* Sockets are bound and threads made once; tuner and positions write into the folder from any
  * thread; and where there was no limit of memory nobody was guaranteed any. */
 const char *const leat_settings_at_start[] = {
-    "workers",     "trainer_socket",  "copy_socket", "control_socket",
-    "http_listen", "state_directory", "log",         NULL};
+    "workers",     "trainer_socket",  "copy_socket",     "control_socket",
+    "http_listen", "http_token_file", "state_directory", "log",
+    NULL};
 
 static int check_keys(const struct leat_settings *settings, struct leat_error *err) {
     const struct leat_value *document = &settings->document;
@@ -322,7 +331,7 @@ static int resolve_http(struct leat_settings *settings, struct leat_error *err) 
 static int resolve_paths(struct leat_settings *settings, struct leat_error *err) {
     const char **sockets[] = {&settings->trainer_socket, &settings->copy_socket,
                               &settings->control_socket, &settings->state_directory,
-                              &settings->include};
+                              &settings->include,        &settings->http_token_file};
 
     for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++)
         if (resolve_path(settings, sockets[i], err) < 0)

@@ -36,7 +36,8 @@ struct leat_settings {
     struct leat_config base;
     int64_t workers;
     const char *trainer_socket, *copy_socket, *control_socket; /* NULL: not given */
-    const char *http_listen; /* see http_address.h; a path in it is resolved. NULL: not given */
+    const char *http_listen;     /* see http_address.h; a path in it is resolved. NULL: not given */
+    const char *http_token_file; /* NULL: not given */
     struct leat_texts control_groups, admin_groups; /* see rights.h */
     struct leat_texts roots;
     int64_t max_sessions, max_user_sessions;

@@ -29,8 +29,7 @@ static const struct {
                                offsetof(struct leat_settings, control_socket)},
 };
 
-#define HTTP_NAME  "http"         /* of the socket of metrics and status page, if there is one */
-#define HTTP_GROUP "leat-clients" /* that may use it, if it is a Unix socket */
+#define HTTP_NAME "http" /* of the socket of metrics and status page, if there is one */
 
 static int find_endpoint(const char *name) {
     for (int i = 0; i < LEAT_N_ENDPOINTS; i++)
@@ -97,11 +96,15 @@ static const char *group_of(const struct leat_daemon *daemon, int i) {
     return endpoints[i].group ? endpoints[i].group : says_who ? NULL : "";
 }
 
-void leat_endpoints_fit_control(struct leat_daemon *daemon) {
-    const struct leat_listener *listener = &daemon->listeners[LEAT_ENDPOINT_CONTROL];
-
+static void fit(const struct leat_daemon *daemon, const struct leat_listener *listener) {
     if (listener->path)
         (void)chmod(listener->path, group_of(daemon, LEAT_ENDPOINT_CONTROL) ? 0600 : 0666);
+}
+
+void leat_endpoints_fit_control(struct leat_daemon *daemon) {
+    fit(daemon, &daemon->listeners[LEAT_ENDPOINT_CONTROL]);
+    fit(daemon, &daemon->http.listener);
+    leat_http_set_rights(&daemon->http, &daemon->rights);
 }
 
 static int bind_one(struct leat_daemon *daemon, int i, struct leat_error *err) {
@@ -135,6 +138,17 @@ static bool is_wanted(const struct leat_daemon *daemon, int i, int n_passed) {
     return daemon->listeners[i].fd < 0 && (n_passed == 0 || daemon->options.socket_dir || setting);
 }
 
+static int guard_http(struct leat_daemon *daemon, struct leat_error *err) {
+    const char *file = daemon->settings->http_token_file;
+    int r;
+
+    leat_http_set_rights(&daemon->http, &daemon->rights);
+    r = file ? leat_http_set_token(&daemon->http, file, err) : 0;
+    if (r < 0)
+        leat_configuration_blame(daemon->settings, "http_token_file", err);
+    return r;
+}
+
 int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err) {
     int n_passed = adopt_all(daemon, err), r = n_passed < 0 ? n_passed : 0;
 
@@ -144,10 +158,11 @@ int leat_endpoints_open(struct leat_daemon *daemon, struct leat_error *err) {
     /* a daemon that belongs to a process may share its file with the machine's */
     if (r == 0 && daemon->settings->http_listen && !daemon->options.end_with &&
         !leat_http_is_open(&daemon->http)) {
-        r = leat_http_bind(&daemon->http, daemon->settings->http_listen, HTTP_GROUP, err);
+        r = leat_http_bind(&daemon->http, daemon->settings->http_listen,
+                           group_of(daemon, LEAT_ENDPOINT_CONTROL), err);
         leat_configuration_blame(daemon->settings, "http_listen", err);
     }
-    return r;
+    return r == 0 && leat_http_is_open(&daemon->http) ? guard_http(daemon, err) : r;
 }
 
 /* A user's own, whose sockets nobody else may connect to. */

@@ -13,6 +13,18 @@ bool leat_http_is_open(const struct leat_http *http) {
     return false;
 }
 
+void leat_http_set_rights(struct leat_http *http, const struct leat_rights *rights) {
+    (void)http;
+    (void)rights;
+}
+
+int leat_http_set_token(struct leat_http *http, const char *path, struct leat_error *err) {
+    (void)http;
+    (void)path;
+    (void)err;
+    return 0;
+}
+
 int leat_http_bind(struct leat_http *http, const char *text, const char *group,
                    struct leat_error *err) {
     (void)http;

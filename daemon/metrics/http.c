@@ -22,13 +22,27 @@ bool leat_http_is_open(const struct leat_http *http) {
     return http->listener.fd >= 0;
 }
 
+void leat_http_set_rights(struct leat_http *http, const struct leat_rights *rights) {
+    if (!http->has_mutex)
+        http->has_mutex = uv_mutex_init(&http->mutex) == 0;
+    if (!http->has_mutex)
+        return; /* nobody but root and the daemon's user may look then */
+    uv_mutex_lock(&http->mutex);
+    http->access.rights = *rights;
+    uv_mutex_unlock(&http->mutex);
+}
+
+int leat_http_set_token(struct leat_http *http, const char *path, struct leat_error *err) {
+    return leat_http_token_read(path, &http->access.token, err);
+}
+
 static int bind_ip(struct leat_http *http, const struct leat_http_address *address,
                    const char *text, struct leat_error *err) {
     int fd = socket(address->ip.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int yes = 1;
 
     http->listener.fd = fd;
-    http->is_ip = true;
+    http->access.is_ip = true;
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
         bind(fd, &address->ip.any, address->n_ip) < 0 || listen(fd, BACKLOG) < 0)
         return leat_error_set(err, -errno, "%s: %s%s", text, strerror(errno),
@@ -61,7 +75,7 @@ int leat_http_adopt(struct leat_http *http, int take_fd, struct leat_error *err)
     if (getsockname(take_fd, (struct sockaddr *)&address, &size) < 0 ||
         getsockopt(take_fd, SOL_SOCKET, SO_TYPE, &type, &n_type) < 0 || type != SOCK_STREAM)
         return leat_error_set(err, -EINVAL, "the socket named http is no stream socket");
-    http->is_ip = address.ss_family != AF_UNIX;
+    http->access.is_ip = address.ss_family != AF_UNIX;
     if (fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0)
         return leat_error_set(err, -errno, "the socket named http: %s", strerror(errno));
     return 0;
@@ -82,8 +96,7 @@ int leat_http_start(struct leat_http *http, uint64_t history_bytes, struct leat_
         return r;
     if (pipe2(http->to_thread, O_CLOEXEC | O_NONBLOCK) < 0)
         return leat_error_set(err, -errno, "http: %s", strerror(errno));
-    r = leat_http_thread_new(http->listener.fd, http->is_ip, http->to_thread[0], &http->n_pending,
-                             history_bytes, &http->thread);
+    r = leat_http_thread_new(http, history_bytes, &http->thread);
     if (r == 0)
         r = uv_thread_create_ex(&http->uv_thread, &options, run_thread, http->thread);
     http->has_thread = r == 0;
@@ -127,6 +140,9 @@ void leat_http_deinit(struct leat_http *http) {
         (void)uv_thread_join(&http->uv_thread);
     http->has_thread = false;
     http->thread = leat_http_thread_free(http->thread);
+    if (http->has_mutex)
+        uv_mutex_destroy(&http->mutex);
+    http->has_mutex = false;
     for (int i = 0; i < 2; i++) {
         if (http->to_thread[i] >= 0)
             (void)close(http->to_thread[i]);

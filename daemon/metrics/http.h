@@ -11,8 +11,10 @@
 #include <stdatomic.h>
 #include <uv.h>
 
+#include "daemon/config/rights.h"
 #include "daemon/metrics/reading.h"
 #include "daemon/net/http_address.h"
+#include "daemon/net/http_token.h"
 #include "daemon/net/listener.h"
 
 #define LEAT_HTTP_MAX_CONNECTIONS 24
@@ -21,22 +23,35 @@
 
 struct leat_http_thread;
 
+/* Who may look: each of what is asked for. */
+struct leat_http_access {
+    bool is_ip; /* and who asks must name this machine; else the right to look is asked for: */
+    struct leat_rights rights;
+    struct leat_http_token token;
+};
+
 struct leat_http {
     struct leat_listener listener; /* only of which the socket is; fd -1: there is no HTTP */
-    bool is_ip;                    /* and who asks must name this machine */
-    int to_thread[2];              /* pointers to readings; NULL: it is to end */
-    _Atomic uint32_t n_pending;    /* readings on the way */
+    uv_mutex_t mutex;              /* of the rights, which a reload changes */
+    bool has_mutex;
+    struct leat_http_access access;
+    int to_thread[2];           /* pointers to readings; NULL: it is to end */
+    _Atomic uint32_t n_pending; /* readings on the way */
     uv_thread_t uv_thread;
     struct leat_http_thread *thread;
     bool has_thread, is_stopping;
 };
 
 void leat_http_init(struct leat_http *http);
-/* Makes the socket that http_listen says. group: whose members may use a Unix socket of root's. */
+/* Makes the socket that http_listen says. group: as of the control socket. */
 int leat_http_bind(struct leat_http *http, const char *text, const char *group,
                    struct leat_error *err);
 /* Uses a socket that a service manager made. */
 int leat_http_adopt(struct leat_http *http, int take_fd, struct leat_error *err);
+/* Who may look at a Unix socket: those who may on the control socket. */
+void leat_http_set_rights(struct leat_http *http, const struct leat_rights *rights);
+/* Nobody may look without the token in that file. Before it starts. */
+int leat_http_set_token(struct leat_http *http, const char *path, struct leat_error *err);
 bool leat_http_is_open(const struct leat_http *http);
 
 /* history_bytes: of its copy of the history. Without a socket it does nothing. */

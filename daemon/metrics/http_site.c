@@ -85,6 +85,8 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
 
     if (response && status == MHD_HTTP_METHOD_NOT_ALLOWED)
         (void)leat_mhd.add_response_header(response, "Allow", "GET, HEAD");
+    if (response && status == MHD_HTTP_UNAUTHORIZED)
+        (void)leat_mhd.add_response_header(response, "WWW-Authenticate", "Bearer realm=\"leat\"");
     return send_and_drop(connection, status, response);
 }
 
@@ -145,9 +147,18 @@ static bool has_body(struct MHD_Connection *connection) {
            leat_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
 }
 
+/* The page itself has no figures: it is what asks for the token. */
+static bool has_token(const struct leat_http_site *site, struct MHD_Connection *connection) {
+    return leat_http_token_fits(
+        site->token, leat_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization"),
+        leat_mhd.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token"));
+}
+
 enum MHD_Result leat_http_site_answer(struct leat_http_site *site,
-                                      struct MHD_Connection *connection, const char *method,
-                                      const char *path, uint64_t now_ns) {
+                                      struct MHD_Connection *connection, bool may_look,
+                                      const char *method, const char *path, uint64_t now_ns) {
+    bool has_figures = strcmp(path, "/metrics") == 0 || strcmp(path, "/history.json") == 0;
+
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "here one can only look\n");
     if (has_body(connection))
@@ -156,6 +167,13 @@ enum MHD_Result leat_http_site_answer(struct leat_http_site *site,
                            leat_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Host")))
         return refuse(connection, MHD_HTTP_FORBIDDEN,
                       "the Host of the request is not this machine: ask for 127.0.0.1\n");
+    if (!may_look)
+        return refuse(connection, MHD_HTTP_FORBIDDEN,
+                      "this user is in none of the groups that may look (control_groups)\n");
+    if (has_figures && !has_token(site, connection))
+        return refuse(connection, MHD_HTTP_UNAUTHORIZED,
+                      "the token of http_token_file is wanted: Authorization: Bearer TOKEN, or "
+                      "?token=TOKEN\n");
     if (strcmp(path, "/metrics") == 0)
         return answer_metrics(site, connection, now_ns);
     if (strcmp(path, "/history.json") == 0)
@@ -181,10 +199,11 @@ void leat_http_site_take(struct leat_http_site *site, struct leat_reading *take_
     (void)leat_history_add(&site->history, take_reading);
 }
 
-int leat_http_site_init(struct leat_http_site *site, bool is_ip, uint64_t history_bytes) {
+int leat_http_site_init(struct leat_http_site *site, bool is_ip,
+                        const struct leat_http_token *token, uint64_t history_bytes) {
     int r;
 
-    *site = (struct leat_http_site){.is_ip = is_ip};
+    *site = (struct leat_http_site){.is_ip = is_ip, .token = token};
     r = leat_history_init(&site->history, history_bytes);
     site->has_history = r == 0;
     return r;

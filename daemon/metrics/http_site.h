@@ -13,20 +13,24 @@
 
 #include "daemon/metrics/history.h"
 #include "daemon/metrics/metrics.h"
+#include "daemon/net/http_token.h"
 
 #define LEAT_HTTP_STALE_NS UINT64_C(10000000000) /* older figures are no answer for Prometheus */
 
 struct leat_http_site {
     bool is_ip;
+    const struct leat_http_token *token;
     bool has_history;
     struct leat_history history;
     struct leat_reading *reading;    /* the latest; NULL: none yet */
     struct MHD_Response *metrics[2]; /* of that, by format, once they were asked for */
 };
 
-int leat_http_site_init(struct leat_http_site *site, bool is_ip, uint64_t history_bytes);
+/* token: which is asked for before figures are given; it is not changed, and outlives the site. */
+int leat_http_site_init(struct leat_http_site *site, bool is_ip,
+                        const struct leat_http_token *token, uint64_t history_bytes);
 void leat_http_site_deinit(struct leat_http_site *site);
 void leat_http_site_take(struct leat_http_site *site, struct leat_reading *take_reading);
 enum MHD_Result leat_http_site_answer(struct leat_http_site *site,
-                                      struct MHD_Connection *connection, const char *method,
-                                      const char *path, uint64_t now_ns);
+                                      struct MHD_Connection *connection, bool may_look,
+                                      const char *method, const char *path, uint64_t now_ns);

@@ -35,12 +35,13 @@
 
 struct connection {
     int fd; /* -1: free; closed by libmicrohttpd */
+    bool may_look;
     uint64_t since_ns;
 };
 
 struct leat_http_thread {
+    struct leat_http *http; /* of which it reads who may look, and counts what is pending */
     int listen_fd, input;
-    _Atomic uint32_t *n_pending;
     struct MHD_Daemon *server;
     struct leat_http_site site;
     bool is_ending;
@@ -79,12 +80,14 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
                                   const char *method, const char *version, const char *body,
                                   size_t *n_body, void **context) {
     struct leat_http_thread *thread = data;
+    const struct connection *row = connection_of(thread, connection);
 
     (void)version;
     (void)body;
     (void)n_body;
     (void)context;
-    return leat_http_site_answer(&thread->site, connection, method, url, uv_hrtime());
+    return leat_http_site_answer(&thread->site, connection, row && row->may_look, method, url,
+                                 uv_hrtime());
 }
 
 /* A free place; if there is none, that of the connection that has been there for longest:
@@ -102,21 +105,33 @@ static struct connection *make_room(struct leat_http_thread *thread) {
     return find_connection(thread, -1);
 }
 
-/* True if its user connects too often. */
-static bool is_refused(struct leat_http_thread *thread, int fd) {
+/* True if that user connects too often. */
+static bool is_refused(struct leat_http_thread *thread, uid_t uid) {
     uint64_t now_ns = uv_hrtime(), opens_ns;
-    struct leat_peer peer;
 
-    if (leat_peer_identify(&peer, fd) < 0)
-        peer.uid = NOBODY;
-    if (leat_door_knock(&thread->door, peer.uid, 0, now_ns) != LEAT_DOOR_OPEN) {
+    if (leat_door_knock(&thread->door, uid, 0, now_ns) != LEAT_DOOR_OPEN) {
         thread->resume_ns = now_ns + REST_NS;
         return true;
     }
-    opens_ns = leat_door_opens_ns(&thread->door, peer.uid, 0, now_ns);
-    if (peer.uid == NOBODY && opens_ns > now_ns)
+    opens_ns = leat_door_opens_ns(&thread->door, uid, 0, now_ns);
+    if (uid == NOBODY && opens_ns > now_ns)
         thread->resume_ns = opens_ns;
     return false;
+}
+
+/* By TCP whoever comes, as nobody knows who that is; peer: of a Unix socket. */
+static bool may_look(struct leat_http_thread *thread, const struct leat_peer *peer, int fd) {
+    struct leat_http *http = thread->http;
+    bool may;
+
+    if (http->access.is_ip)
+        return true;
+    if (peer->uid == NOBODY || !http->has_mutex)
+        return false;
+    uv_mutex_lock(&http->mutex);
+    may = leat_rights_of(&http->access.rights, peer, fd) >= LEAT_RIGHT_READ;
+    uv_mutex_unlock(&http->mutex);
+    return may;
 }
 
 static int accept_one(struct leat_http_thread *thread) {
@@ -124,16 +139,20 @@ static int accept_one(struct leat_http_thread *thread) {
     socklen_t size = sizeof(address);
     int fd = accept4(thread->listen_fd, (struct sockaddr *)&address, &size,
                      SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct leat_peer peer = {.uid = NOBODY};
     struct connection *row;
 
     if (fd < 0)
         return -errno;
-    row = is_refused(thread, fd) ? NULL : make_room(thread);
+    if (leat_peer_identify(&peer, fd) < 0)
+        peer.uid = NOBODY;
+    row = is_refused(thread, peer.uid) ? NULL : make_room(thread);
     if (!row) {
         (void)close(fd);
         return 0;
     }
-    *row = (struct connection){.fd = fd, .since_ns = uv_hrtime()};
+    *row = (struct connection){
+        .fd = fd, .may_look = may_look(thread, &peer, fd), .since_ns = uv_hrtime()};
     if (leat_mhd.add_connection(thread->server, fd, (struct sockaddr *)&address, size) != MHD_YES)
         row->fd = -1; /* it has closed it */
     return 0;
@@ -171,7 +190,7 @@ static void take_readings(struct leat_http_thread *thread) {
             thread->is_ending = true;
             return;
         }
-        atomic_fetch_sub(thread->n_pending, 1);
+        atomic_fetch_sub(&thread->http->n_pending, 1);
         leat_http_site_take(&thread->site, reading);
     }
 }
@@ -223,8 +242,8 @@ static struct MHD_Daemon *start_server(struct leat_http_thread *thread) {
         on_connection, thread, MHD_OPTION_END);
 }
 
-int leat_http_thread_new(int listen_fd, bool is_ip, int input, _Atomic uint32_t *n_pending,
-                         uint64_t history_bytes, struct leat_http_thread **ret_thread) {
+int leat_http_thread_new(struct leat_http *http, uint64_t history_bytes,
+                         struct leat_http_thread **ret_thread) {
     struct leat_http_thread *thread = calloc(1, sizeof(*thread));
     int r;
 
@@ -232,10 +251,12 @@ int leat_http_thread_new(int listen_fd, bool is_ip, int input, _Atomic uint32_t 
         return -ENOMEM;
     for (size_t i = 0; i < LEAT_HTTP_MAX_CONNECTIONS; i++)
         thread->connections[i].fd = -1;
-    thread->input = input;
-    thread->n_pending = n_pending;
-    thread->listen_fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
-    r = thread->listen_fd < 0 ? -errno : leat_http_site_init(&thread->site, is_ip, history_bytes);
+    thread->http = http;
+    thread->input = http->to_thread[0];
+    thread->listen_fd = fcntl(http->listener.fd, F_DUPFD_CLOEXEC, 0);
+    r = thread->listen_fd < 0 ? -errno
+                              : leat_http_site_init(&thread->site, http->access.is_ip,
+                                                    &http->access.token, history_bytes);
     if (r == 0) {
         thread->server = start_server(thread);
         r = thread->server ? 0 : -ENOMEM;

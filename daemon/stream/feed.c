@@ -402,8 +402,7 @@ bool leat_feed_pull(struct leat_feed *feed) {
     }
     if (!leat_feed_error(feed))
         return false;
-    leat_daemon_stream_fail(feed->stream, leat_feed_error(feed), false, leat_daemon_unix_ns(),
-                            feed->daemon->next_feed);
+    leat_daemon_stream_fail(feed->stream, leat_feed_error(feed), false, feed->daemon->next_feed);
     leat_hub_fail(&feed->hub_run);
     return true;
 }

@@ -99,8 +99,7 @@ static void not_started(struct leat_share *share, struct leat_hub_session *sessi
         leat_hub_not_started(session);
         return;
     }
-    leat_daemon_stream_fail(share->stream, err, true, leat_daemon_unix_ns(),
-                            share->daemon->next_feed);
+    leat_daemon_stream_fail(share->stream, err, true, share->daemon->next_feed);
     leat_session_fail(leat_session_of(session), err);
 }
 
@@ -181,8 +180,7 @@ void leat_share_on_started(struct leat_feed *feed, const struct leat_error *err)
         leat_session_on_started(leat_session_of(session), err);
     }
     if (err)
-        leat_daemon_stream_fail(feed->stream, err, true, leat_daemon_unix_ns(),
-                                feed->daemon->next_feed);
+        leat_daemon_stream_fail(feed->stream, err, true, feed->daemon->next_feed);
     if (err)
         leat_hub_abort(&feed->hub_run);
     share->is_acting = false;

@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "pipeline/plan/data_digest.h"
 
 #define MAX_CANDIDATES 256
+#define SECOND_NS      UINT64_C(1000000000)
 
 static struct leat_daemon_stream *stream_free(struct leat_daemon_stream *stream) {
     if (!stream)
@@ -248,12 +250,17 @@ static void add_stages(struct leat_stream_totals *totals, const struct leat_run_
 }
 
 void leat_daemon_stream_fail(struct leat_daemon_stream *stream, const struct leat_error *err,
-                             bool was_opening, uint64_t unix_ns, uint64_t run) {
+                             bool was_opening, uint64_t run) {
+    struct timespec now;
     enum leat_failure_reason reason = leat_failure_reason_of(err, was_opening);
 
+    (void)clock_gettime(CLOCK_REALTIME, &now);
     stream->totals.n_failures[reason]++;
-    stream->failure = (struct leat_failure){
-        .unix_ns = unix_ns, .reason = reason, .was_opening = was_opening, .run = run};
+    stream->failure =
+        (struct leat_failure){.unix_ns = (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec,
+                              .reason = reason,
+                              .was_opening = was_opening,
+                              .run = run};
     (void)leat_error_print(err, stream->failure.text, sizeof(stream->failure.text));
 }
 

@@ -103,7 +103,7 @@ void leat_streams_unref(struct leat_streams *streams, struct leat_daemon_stream 
 
 /* A run of it, or an opening, has failed. run: the latest there is. */
 void leat_daemon_stream_fail(struct leat_daemon_stream *stream, const struct leat_error *err,
-                             bool was_opening, uint64_t unix_ns, uint64_t run);
+                             bool was_opening, uint64_t run);
 /* That run has made a batch of it. */
 static inline void leat_daemon_stream_made(struct leat_daemon_stream *stream, uint64_t run) {
     stream->failure.is_over |= run > stream->failure.run;

@@ -289,8 +289,7 @@ static void begin(struct leat_session *session, struct leat_opening *opening) {
                                          &session->copies, &err);
     leat_opening_free(opening);
     if (err.code) {
-        leat_daemon_stream_fail(session->stream, &err, true, leat_daemon_unix_ns(),
-                                session->daemon->next_feed);
+        leat_daemon_stream_fail(session->stream, &err, true, session->daemon->next_feed);
         leat_session_refuse(session, &err);
         return;
     }

@@ -21,7 +21,7 @@ import urllib.request
 
 import browser
 import data
-from leat_harness import BIN, HANG_S, ROOT, Daemon, main, require, run_digest, wait_until
+from leat_harness import BIN, HANG_S, ROOT, Daemon, Skip, in_child, main, require, run_digest, wait_until
 
 MAX_CONNECTIONS = 24
 AT_ONCE, PER_SECOND = 1024, 200  # connections of a user
@@ -409,7 +409,9 @@ def test_page(folder):
     browser.find()
     port = free_port()
     keep = pathlib.Path(os.environ.get("LEAT_SCREENSHOTS", folder))
-    with Daemon(folder, configuration(folder, http_listen=f"127.0.0.1:{port}")) as daemon, trainer(daemon):
+    config = configuration(folder, http_listen=f"127.0.0.1:{port}")
+    config += f"  missing: {json.dumps(data.numbers_stream(['nowhere.csv']))}\n"
+    with Daemon(folder, config) as daemon, trainer(daemon):
         await_figures(port)
         with browser.Browser(folder) as page:
             page.resize(1280, 900, is_dark=False)
@@ -424,7 +426,12 @@ def test_page(folder):
             assert "tokenize" in page.run("document.querySelector('#stages').textContent")
             page.wait("document.getElementById('bounds').textContent.startsWith('titanic: bounded by ')")
             names = page.run("[...document.querySelectorAll('#streams tbody td:first-child')].map(cell => cell.textContent)")
-            assert set(names) == {"titanic", NASTY}, names
+            assert set(names) == {"titanic", NASTY, "missing"}, names
+            assert page.run("document.getElementById('attention').hidden") and page.run("document.getElementById('token').hidden")
+            daemon.pull("missing", check=False)
+            page.wait("!document.getElementById('attention').hidden")
+            needs = page.run("document.querySelector('#attention li').textContent")
+            assert needs.startswith("missing: failed at ") and "(file)" in needs and "nowhere.csv" in needs, needs
             assert page.run("document.getElementById('nasty') === null"), "a stream's name was taken for markup"
             check_picture(page.screenshot(keep / "page.png"))
             page.resize(390, 844, is_dark=True)
@@ -445,6 +452,99 @@ def check_picture(picture):
     width, height, n_channels, rows = picture
     colours = {row[x * n_channels:(x + 1) * n_channels] for row in rows[::3] for x in range(0, width, 3)}
     assert height > width * 0.5 and len(colours) > 40, (width, height, len(colours))
+
+
+# ---- who may look ----
+
+TOKEN = "0123456789abcdef-the-token"
+
+
+def test_token(folder):
+    """No figures without it, in either way to give it; the page itself, which asks for it, is given."""
+    port = free_port()
+    (folder / "token").write_text(TOKEN + "\n")
+    (folder / "token").chmod(0o600)
+    settings = {"http_listen": f"127.0.0.1:{port}", "http_token_file": "token"}
+    with Daemon(folder, configuration(folder, 10, **settings)):
+        right = f"Authorization: Bearer {TOKEN}"
+        wait_until(lambda: get(port, "/metrics", right)[0] == 200, "no metrics")
+        for path in ("/metrics", "/history.json"):
+            assert get(port, path, right)[0] == get(port, path, right.replace("Bearer", "bearer"))[0] == 200
+            assert get(port, f"{path}?token={TOKEN}")[0] == 200
+            assert get(port, f"{path}?token=wrong", right)[0] == 200
+            status, headers, body = get(port, path)
+            assert status == 401 and headers["www-authenticate"] == 'Bearer realm="leat"' and "leat_" not in body, (headers, body)
+            for wrong in (TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "", "x" * 5000, TOKEN + "\t" + TOKEN, "\xff" * 30):
+                assert get(port, path, f"Authorization: Bearer {wrong}")[0] == 401, wrong
+            for header in (f"Authorization: Basic {TOKEN}", f"Authorization: {TOKEN}", f"Authorization: Bearer  {TOKEN}", "Authorization:"):
+                assert get(port, path, header)[0] == 401, header
+            for wrong in ("token=", "token", f"token={TOKEN[:-1]}", f"x={TOKEN}"):
+                assert get(port, f"{path}?{wrong}")[0] == 401, wrong
+        for path in ("/", "/status.js", "/status.css"):
+            assert get(port, path)[0] == 200 and TOKEN not in get(port, path)[2]
+        assert TOKEN not in (folder / "leatd.log").read_text()
+
+
+def test_token_files(folder):
+    """A file that others may read, that a stranger owns or that holds no token: the daemon says so and does not start."""
+    token = folder / "token"
+    for text, mode, uid, says in ((TOKEN, 0o644, 0, "chmod 0600"), (TOKEN, 0o604, 0, "chmod 0600"), (TOKEN, 0o620, 0, "chmod 0600"),
+                                  (TOKEN, 0o600, 12345, "belongs to uid 12345"), ("short", 0o600, 0, "16 to 256"),
+                                  ("x" * 257, 0o600, 0, "16 to 256"), (TOKEN + "\n" + TOKEN, 0o600, 0, "16 to 256"), ("", 0o600, 0, "16 to 256"),
+                                  (TOKEN + "\0", 0o600, 0, "16 to 256"), (None, 0, 0, "is no file"), (TOKEN, 0o640, 0, None)):
+        if uid and os.geteuid():
+            continue
+        with contextlib.suppress(OSError):
+            token.unlink()
+        if text is None:
+            token.mkdir()
+        else:
+            token.write_text(text)
+            token.chmod(mode)
+        if uid:
+            os.chown(token, uid, uid)
+        config = configuration(folder, 10, http_listen=f"unix:{folder}/http.sock", http_token_file=str(token))
+        if says is None:
+            token.parent.joinpath("leatd.log").write_text("")
+            with Daemon(folder, config):
+                wait_until(lambda: get(folder / "http.sock", f"/metrics?token={TOKEN}")[0] == 200, "no metrics")
+            continue
+        (folder / "leatd.yaml").write_text(config)
+        done = subprocess.run([BIN / "leatd", "--config", folder / "leatd.yaml", "--socket-dir", folder / "s"],
+                              capture_output=True, timeout=HANG_S)
+        assert done.returncode != 0 and b"http_token_file" in done.stderr and says in done.stderr.decode(), (says, done.stderr)
+        if text is None:
+            token.rmdir()
+
+
+def test_unix_socket(folder):
+    """It has mode and owner of the control socket, and those may look who may there."""
+    if os.geteuid() != 0:
+        raise Skip("only root can be other users")
+    folder.chmod(0o755)
+    where, stranger, group = folder / "http.sock", 23456, 34567
+    with Daemon(folder, configuration(folder, 10, http_listen=f"unix:{where}", control_groups=[str(group)])) as daemon:
+        await_figures(where)
+        modes = [(status.st_mode, status.st_uid, status.st_gid) for status in (where.stat(), (daemon.sockets / "control.sock").stat())]
+        assert modes[0] == modes[1], modes
+
+        def asked_as(groups, path):
+            reading, writing = os.pipe()
+
+            def ask():
+                os.setgroups(groups)
+                os.setgid(stranger)
+                os.setuid(stranger)
+                os.write(writing, b"%d" % get(where, path)[0])
+            in_child(ask)
+            os.close(writing)
+            with os.fdopen(reading) as end:
+                return int(end.read())
+        for path in ("/", "/metrics", "/history.json"):
+            assert asked_as([], path) == 403 and asked_as([group], path) == 200 and get(where, path)[0] == 200, path
+        daemon.config.write_text(configuration(folder, 10, http_listen=f"unix:{where}", control_groups=[str(group + 1)]))
+        daemon.ctl("reload")
+        assert asked_as([group], "/metrics") == 403 and asked_as([group + 1], "/metrics") == 200
 
 
 # ---- no good ----

@@ -144,8 +144,9 @@ const struct leat_cli_command leat_cli_doctor_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "look whether leat can work here, and tell the mend",
     .description =
-        "What leat asks of the kernel, limits, memory, sockets and who may use them, the daemon "
-        "and its unit, its\nconfiguration (or FILE), and the folders of caches and of its state, "
+        "What leat asks of the kernel, limits, memory, sockets and who may use them, the daemon, "
+        "its streams and its unit, its\nconfiguration (or FILE), and the folders of caches and of "
+        "its state, "
         "as the daemon sees them. Each line is ok,\nwarn (it works, but not well or not for "
         "long), fail (it does not work) or unseen (it cannot be seen from here,\nas root it often "
         "can); what is to be done is told below. Nothing is changed. Exit status 1 if anything "

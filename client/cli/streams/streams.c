@@ -161,7 +161,9 @@ const struct leat_cli_command leat_cli_streams_command = {
     .group = LEAT_CLI_GROUP_DAEMON,
     .summary = "list the daemon's streams, its trainers, its users",
     .description =
-        "Streams, with the sessions and runs of each.\n\n--trainers: one line for each session. "
+        "Streams, with the sessions and runs of each; whether one stalls, how often it failed, and "
+        "the last error\nwith its time. FAILED is what has not served a trainer since "
+        "then.\n\n--trainers: one line for each session. "
         "`waits` is the share of its time in which it wanted a batch and\nnone was ready (leat is "
         "too slow for it), `holds all` that in which it had as many as it may hold (it is\nthe "
         "slower one). `unit` is the systemd unit or control group of its process, if the daemon "

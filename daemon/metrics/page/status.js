@@ -409,9 +409,46 @@ function take(reply) {
   trouble(reply.is_stale ? "The daemon's loop has said nothing for ten seconds: it hangs, or its machine does." : "");
 }
 
+// A token may come with the address, from where it is taken at once; it is kept while the tab is open.
+function keepToken(text) {
+  state.token = text;
+  try {
+    sessionStorage.setItem("leat-token", text);
+  } catch {
+    // then it is asked for again
+  }
+  for (const link of document.querySelectorAll("footer a")) link.search = text ? `?token=${encodeURIComponent(text)}` : "";
+}
+
+function findToken() {
+  const given = new URLSearchParams(location.search).get("token");
+  let kept = "";
+  try {
+    kept = sessionStorage.getItem("leat-token") || "";
+  } catch {
+    // there is none
+  }
+  if (given) history.replaceState(null, "", location.pathname);
+  keepToken(given || kept);
+}
+
+function wantToken(isWanted) {
+  byId("token").hidden = !isWanted;
+  state.wantsToken = isWanted;
+  if (isWanted) byId("token-text").focus();
+}
+
+function useToken() {
+  keepToken(byId("token-text").value.trim());
+  byId("token-text").value = "";
+  choose(state.range);
+}
+
 async function ask(turn) {
   const range = RANGES[state.range];
-  const reply = await fetch(`/history.json?${range.query}after=${state.after}`, { signal: AbortSignal.timeout(10000) });
+  const headers = state.token ? { Authorization: `Bearer ${state.token}` } : {};
+  const reply = await fetch(`/history.json?${range.query}after=${state.after}`, { headers, signal: AbortSignal.timeout(10000) });
+  if (turn === state.turn) wantToken(reply.status === 401);
   if (!reply.ok) throw new Error(await reply.text());
   const answer = await reply.json();
   if (turn !== state.turn) return false; // another range was chosen meanwhile
@@ -432,8 +469,9 @@ async function run(turn) {
     try {
       hasMore = await ask(turn);
     } catch (error) {
-      trouble(`The daemon does not answer: ${error.message}`);
+      trouble(state.wantsToken ? "" : `The daemon does not answer: ${error.message}`);
     }
+    if (state.wantsToken) return; // what is typed in begins another turn
     requestDraw();
     if (!hasMore) await new Promise((resolve) => setTimeout(resolve, document.hidden ? 5000 : 1000));
   }
@@ -443,6 +481,7 @@ function choose(range) {
   state.range = range;
   state.samples = [];
   state.after = "0";
+  state.wantsToken = false;
   for (const name of Object.keys(RANGES)) byId(name).setAttribute("aria-pressed", String(name === range));
   run(++state.turn);
 }
@@ -450,4 +489,7 @@ function choose(range) {
 CHARTS.forEach(chartFrame);
 for (const name of Object.keys(RANGES)) byId(name).addEventListener("click", () => choose(name));
 addEventListener("resize", requestDraw);
+byId("token-use").addEventListener("click", useToken);
+byId("token-text").addEventListener("keydown", (event) => event.key === "Enter" && useToken());
+findToken();
 choose("seconds");

@@ -206,7 +206,7 @@ static void test_failure_is_over(void **state) {
     (void)state;
     leat_daemon_stream_made(&stream, 1);
     assert_false(leat_failure_is_on(&stream.failure));
-    leat_daemon_stream_fail(&stream, &err, false, 7, 3);
+    leat_daemon_stream_fail(&stream, &err, false, 3);
     assert_true(leat_failure_is_on(&stream.failure));
     assert_string_equal(stream.failure.text, "what is wrong");
     leat_daemon_stream_opened(&stream);
@@ -214,7 +214,7 @@ static void test_failure_is_over(void **state) {
     assert_true(leat_failure_is_on(&stream.failure));
     leat_daemon_stream_made(&stream, 4);
     assert_false(leat_failure_is_on(&stream.failure));
-    leat_daemon_stream_fail(&stream, &err, true, 8, 4);
+    leat_daemon_stream_fail(&stream, &err, true, 4);
     leat_daemon_stream_made(&stream, 2); /* another, which has been there all along */
     assert_true(leat_failure_is_on(&stream.failure));
     leat_daemon_stream_opened(&stream);
