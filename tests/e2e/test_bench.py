@@ -43,7 +43,7 @@ def test_epochs(folder):
         assert run["tokens_per_s"] > 0 and run["source_bytes_per_s"] > 0 and run["daemon_hwm_bytes"] > 1e6, run
         assert 0 < run["first_batch_s"] <= run["wall_s"] and 0 <= run["waited"] <= 1.001, run
     assert result["machine"]["cpus"] >= 1 and result["options"]["epochs"] == 3
-    assert case["median"]["batches"] == 119 and case["spread"]["batches"] == 0
+    assert case["median"]["batches"] == 119
 
 
 def test_vary(folder):
@@ -95,7 +95,7 @@ def test_refused(folder):
     assert "\"batsh_size\"; did you mean" in wrong(file, "--vary", "batch.batsh_size=8")
     assert "workers=9999: workers: 9999 is outside 1..1024" in wrong(file, "--vary", "workers=1,9999")
     assert "400 combinations, at most 256" in wrong(file, "--vary", "seed=1..20", "--vary", "workers=1..20")
-    assert "did you mean \"tokens\"" in wrong(file, "--goal", "tokns")
+    assert "records, tokens," in wrong(file, "--goal", "tokns")
     assert "there is no stream \"t\"" in wrong(file, "t")
     assert "give one of them" in wrong(file, "--seconds", 1, "--epochs", 1)
     (folder / "x.json").write_text("{}")

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/bench/json.h"
-#include "client/cli/bench/table.h"
+#include "client/cli/bench/bench.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
@@ -41,7 +40,7 @@ static void read_values(const uint8_t *data, size_t n_bytes) {
     int r;
 
     assert(text);
-    r = leat_bench_axis_parse("--vary", text, &axis, &err);
+    r = leat_bench_axis_parse(&axis, "--vary", text, &err);
     assert(r == 0 ? axis.n_values >= 1 && axis.path[0] : err.message[0] != '\0');
     assert(axis.n_values <= LEAT_BENCH_MAX_CASES);
     leat_bench_axis_deinit(&axis);

@@ -54,7 +54,8 @@ struct leat_cli_arguments {
     bool all, compress;
     struct leat_cli_strings vary, keys, shards;
     struct leat_cli_number repeat;
-    const char *goal, *find, *save;
+    unsigned goal; /* index of its choices */
+    const char *find, *save;
     const char *compare;
     bool watch, check, once, no_progress, secrets;
     struct leat_cli_number interval, updates, pid;

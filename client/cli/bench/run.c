@@ -1,35 +1,25 @@
-/* run.c: see run.h. Measured is from the end of the warm-up, which is a batch, to the
- * last batch. At both ends the daemon is asked for its counters; what it had made ahead by then is
- * about the same, so the differences are what the batches in between took. Where the stream ended,
- * it had been ahead until then: there, what it took in all is shared out by batches. */
-#include "client/cli/bench/run.h"
-
+/* run.c: one run of a case. What is measured lies between the end of the warm-up, which is a batch,
+ * and the last batch. At both ends the daemon is asked for its counters; it is about as far ahead
+ * at one as at the other, so the differences belong to the batches in between. Where the stream
+ * ended the daemon is ahead no more: there, the totals are divided by all batches. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "client/cli/base/clock.h"
 #include "client/cli/base/consumer.h"
 #include "client/cli/base/daemon/control.h"
 #include "client/cli/base/daemon/private_daemon.h"
+#include "client/cli/bench/bench.h"
 #include "client/stream/batch.h"
 
 #define SECOND_NS   UINT64_C(1000000000)
 #define MAX_WARM_NS SECOND_NS
 
-/* What the daemon says of itself and the stream. */
-struct counters {
-    bool is_known;
-    double cpu_s, hwm_bytes;
-    double n_batches, n_elements, n_source_bytes;
-};
-
-/* Where everybody stood. */
 struct mark {
-    uint64_t at_ns, wait_ns, n_batches, n_rows, n_bytes;
-    double own_cpu_s;
-    struct counters daemon;
+    uint64_t at_ns, wait_ns, n_batches, n_rows, n_bytes; /* of the trainer */
+    bool is_known;                                       /* all that follow: of the daemon */
+    double cpu_s, hwm_bytes, n_made, n_elements, n_source_bytes;
 };
 
 struct run {
@@ -37,81 +27,58 @@ struct run {
     const struct leat_bench *bench;
     const struct leat_bench_case *item;
     const char *address;
-    uint64_t open_ns, first_ns, n_batches, n_rows, n_bytes;
+    uint64_t open_ns, first_ns;
     bool is_warm, has_ended;
     uint64_t sum; /* of all bytes */
-    struct mark start, end;
+    struct mark start, now;
 };
-
-/* ---- counters ---- */
 
 static Leat__ControlReply *ask(const struct run *run, Leat__ControlRequest *request,
                                Leat__ControlReply__VerbCase verb) {
-    struct leat_error err = LEAT_ERROR_INIT;
     int status;
 
     return leat_cli_control(run->address, request, verb, LEAT_CLI_CONTROL_TIMEOUT_MS, &status,
-                            &err);
+                            LEAT_ERROR_IGNORED);
 }
 
-static void read_stream(const struct run *run, struct counters *counters) {
-    Leat__StatsRequest stats = LEAT__STATS_REQUEST__INIT;
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
-    Leat__ControlReply *reply;
-
-    stats.stream = run->item->stream;
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATS;
-    request.stats = &stats;
-    reply = ask(run, &request, LEAT__CONTROL_REPLY__VERB_STATS);
-    if (reply && reply->stats->n_streams == 1) {
-        counters->n_batches = (double)reply->stats->streams[0]->n_batches;
-        counters->n_elements = (double)reply->stats->streams[0]->n_elements;
-        counters->n_source_bytes = (double)reply->stats->streams[0]->n_source_bytes;
-        counters->is_known = true;
-    }
-    leat__control_reply__free_unpacked(reply, NULL);
-}
-
-static void read_daemon(const struct run *run, struct counters *ret_counters) {
+static void ask_daemon(const struct run *run, struct mark *mark) {
     Leat__Empty empty = LEAT__EMPTY__INIT;
-    Leat__ControlRequest request = LEAT__CONTROL_REQUEST__INIT;
-    Leat__ControlReply *reply;
+    Leat__StatsRequest stats_request = LEAT__STATS_REQUEST__INIT;
+    Leat__ControlRequest status_question = LEAT__CONTROL_REQUEST__INIT;
+    Leat__ControlRequest stats_question = LEAT__CONTROL_REQUEST__INIT;
+    Leat__ControlReply *status, *stats;
 
-    *ret_counters = (struct counters){.is_known = false};
-    request.verb_case = LEAT__CONTROL_REQUEST__VERB_STATUS;
-    request.status = &empty;
-    reply = ask(run, &request, LEAT__CONTROL_REPLY__VERB_STATUS);
-    if (!reply)
-        return;
-    ret_counters->cpu_s = (double)reply->status->cpu_ns / 1e9;
-    ret_counters->hwm_bytes = (double)reply->status->hwm_bytes;
-    leat__control_reply__free_unpacked(reply, NULL);
-    read_stream(run, ret_counters);
-}
-
-static double own_cpu_s(void) {
-    struct rusage usage;
-
-    if (getrusage(RUSAGE_SELF, &usage) < 0)
-        return NAN;
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+    status_question.verb_case = LEAT__CONTROL_REQUEST__VERB_STATUS;
+    status_question.status = &empty;
+    stats_request.stream = run->item->stream;
+    stats_question.verb_case = LEAT__CONTROL_REQUEST__VERB_STATS;
+    stats_question.stats = &stats_request;
+    status = ask(run, &status_question, LEAT__CONTROL_REPLY__VERB_STATUS);
+    stats = ask(run, &stats_question, LEAT__CONTROL_REPLY__VERB_STATS);
+    mark->is_known = status && stats && stats->stats->n_streams == 1;
+    if (mark->is_known) {
+        mark->cpu_s = (double)status->status->cpu_ns / 1e9;
+        mark->hwm_bytes = (double)status->status->hwm_bytes;
+        mark->n_made = (double)stats->stats->streams[0]->n_batches;
+        mark->n_elements = (double)stats->stats->streams[0]->n_elements;
+        mark->n_source_bytes = (double)stats->stats->streams[0]->n_source_bytes;
+    }
+    leat__control_reply__free_unpacked(status, NULL);
+    leat__control_reply__free_unpacked(stats, NULL);
 }
 
 /* ---- the trainer ---- */
 
 /* The sum of all bytes, taken as 8-byte words. */
-static uint64_t read_bytes(const void *data, size_t n_bytes) {
-    const uint8_t *bytes = data;
+static uint64_t read_bytes(const uint8_t *bytes, size_t n_bytes) {
     uint64_t sum = 0, word = 0;
-    size_t i = 0;
 
-    for (; i + sizeof(word) <= n_bytes; i += sizeof(word)) {
-        memcpy(&word, bytes + i, sizeof(word));
+    for (; n_bytes >= sizeof(word); bytes += sizeof(word), n_bytes -= sizeof(word)) {
+        memcpy(&word, bytes, sizeof(word));
         sum += word;
     }
     word = 0;
-    memcpy(&word, bytes + i, n_bytes - i);
+    memcpy(&word, bytes, n_bytes);
     return sum + word;
 }
 
@@ -120,91 +87,68 @@ static void read_batch(struct run *run, const struct leat_batch *batch) {
 
     for (size_t i = 0; i < view->header.n_tensors; i++) {
         run->sum += read_bytes(view->tensors[i].data, view->tensors[i].size_bytes);
-        run->n_bytes += view->tensors[i].size_bytes;
+        run->now.n_bytes += view->tensors[i].size_bytes;
     }
-    run->n_rows += view->header.n_rows;
-    run->n_batches++;
+    run->now.n_rows += view->header.n_rows;
+    run->now.n_batches++;
+    run->now.at_ns = leat_cli_now_ns();
+    run->now.wait_ns = run->consumer.wait_ns;
 }
 
-static void set_mark(const struct run *run, uint64_t now_ns, struct mark *ret_mark) {
-    ret_mark->at_ns = now_ns;
-    ret_mark->wait_ns = run->consumer.wait_ns;
-    ret_mark->n_batches = run->n_batches;
-    ret_mark->n_rows = run->n_rows;
-    ret_mark->n_bytes = run->n_bytes;
-}
+static bool is_warm(const struct run *run) {
+    uint64_t warm_ns = run->bench->n_seconds * SECOND_NS / 4;
 
-static void begin(struct run *run, uint64_t now_ns) {
-    set_mark(run, now_ns, &run->start);
-    run->start.own_cpu_s = own_cpu_s();
-    read_daemon(run, &run->start.daemon);
-}
-
-static bool is_warm(const struct run *run, uint64_t now_ns) {
-    const struct leat_bench_length *length = &run->bench->length;
-    uint64_t warm_ns = length->seconds * SECOND_NS / 4;
-
-    if (length->n_epochs > 0)
+    if (run->bench->n_epochs > 0)
         return true;
-    if (length->n_batches > 0)
-        return run->n_batches > length->n_batches / 10;
-    return now_ns - run->first_ns >= (warm_ns < MAX_WARM_NS ? warm_ns : MAX_WARM_NS);
+    if (run->bench->n_batches > 0)
+        return run->now.n_batches > run->bench->n_batches / 10;
+    return run->now.at_ns - run->first_ns >= (warm_ns < MAX_WARM_NS ? warm_ns : MAX_WARM_NS);
 }
 
-/* Whether enough was measured. A slow stream is given the time for one batch at least. */
-static bool is_enough(struct run *run, uint64_t now_ns) {
-    const struct leat_bench_length *length = &run->bench->length;
-    uint64_t end_ns = run->start.at_ns + length->seconds * SECOND_NS;
-
-    if (length->n_batches > 0)
-        return run->n_batches - run->start.n_batches >= length->n_batches;
-    if (length->n_epochs > 0)
+/* True if enough was measured. A slow stream is given the time for one batch at least. */
+static bool is_enough(struct run *run) {
+    if (run->bench->n_batches > 0)
+        return run->now.n_batches - run->start.n_batches >= run->bench->n_batches;
+    if (run->bench->n_epochs > 0)
         return false;
-    run->consumer.deadline_ns = end_ns;
-    return now_ns >= end_ns;
+    run->consumer.deadline_ns = run->start.at_ns + run->bench->n_seconds * SECOND_NS;
+    return run->now.at_ns >= run->consumer.deadline_ns;
 }
 
 static bool on_batch(struct leat_cli_consumer *consumer, struct leat_batch *batch) {
     struct run *run = (struct run *)consumer;
-    uint64_t now_ns;
+    bool is_first = run->now.n_batches == 0, was_warm = run->is_warm;
 
     read_batch(run, batch);
-    now_ns = leat_cli_now_ns();
-    set_mark(run, now_ns, &run->end);
-    if (run->n_batches == 1) {
-        run->first_ns = now_ns;
-        begin(run, now_ns); /* should the stream end before it is warm */
+    if (is_first)
+        run->first_ns = run->now.at_ns;
+    run->is_warm = was_warm || is_warm(run);
+    if (is_first || run->is_warm != was_warm) { /* the stream may end before it is warm */
+        run->start = run->now;
+        ask_daemon(run, &run->start);
     }
-    if (run->is_warm)
-        return !is_enough(run, now_ns);
-    run->is_warm = is_warm(run, now_ns);
-    if (run->is_warm && run->n_batches > 1)
-        begin(run, now_ns);
-    return true;
+    return !was_warm || !is_enough(run);
 }
 
 /* ---- the sample ---- */
 
 /* What the daemon counted, for the batches that were measured. */
-static double shared_out(const struct run *run, double before, double after) {
-    const struct counters *start = &run->start.daemon, *end = &run->end.daemon;
-    double n_batches = (double)(run->end.n_batches - run->start.n_batches);
+static double share_of(const struct run *run, double before, double after) {
+    const struct mark *start = &run->start, *end = &run->now;
+    double n_batches = (double)(end->n_batches - start->n_batches);
 
-    if (!start->is_known || !end->is_known || end->n_batches <= 0)
+    if (!start->is_known || !end->is_known || end->n_made <= 0)
         return NAN;
-    if (run->has_ended || end->n_batches <= start->n_batches)
-        return after / end->n_batches * n_batches;
-    return (after - before) / (end->n_batches - start->n_batches) * n_batches;
+    if (run->has_ended || end->n_made <= start->n_made)
+        return after / end->n_made * n_batches;
+    return (after - before) / (end->n_made - start->n_made) * n_batches;
 }
 
-static void take_sample(const struct run *run, struct leat_bench_sample *ret_sample) {
-    const struct mark *start = &run->start, *end = &run->end;
-    double *values = ret_sample->values;
-    double s = (double)(end->at_ns - start->at_ns) / 1e9;
+static void take_sample(const struct run *run, double *values) {
+    const struct mark *start = &run->start, *end = &run->now;
+    double s = (double)(end->at_ns - start->at_ns) / 1e9, rate = s > 0 ? 1 / s : NAN;
     double n_rows = (double)(end->n_rows - start->n_rows);
-    bool is_known = start->daemon.is_known && end->daemon.is_known;
-    double rate = s > 0 ? 1 / s : NAN;
-    double cpu_s = is_known ? end->daemon.cpu_s - start->daemon.cpu_s : NAN;
+    bool is_known = start->is_known && end->is_known;
 
     values[LEAT_BENCH_WALL] = (double)(end->at_ns - run->open_ns) / 1e9;
     values[LEAT_BENCH_FIRST] = (double)(run->first_ns - run->open_ns) / 1e9;
@@ -212,52 +156,40 @@ static void take_sample(const struct run *run, struct leat_bench_sample *ret_sam
     values[LEAT_BENCH_BATCHES] = (double)(end->n_batches - start->n_batches);
     values[LEAT_BENCH_BATCH_RATE] = values[LEAT_BENCH_BATCHES] * rate;
     values[LEAT_BENCH_RECORD_RATE] = n_rows * rate;
-    values[LEAT_BENCH_TOKEN_RATE] =
-        shared_out(run, start->daemon.n_elements, end->daemon.n_elements) * rate;
+    values[LEAT_BENCH_TOKEN_RATE] = share_of(run, start->n_elements, end->n_elements) * rate;
     values[LEAT_BENCH_SOURCE_RATE] =
-        shared_out(run, start->daemon.n_source_bytes, end->daemon.n_source_bytes) * rate;
+        share_of(run, start->n_source_bytes, end->n_source_bytes) * rate;
     values[LEAT_BENCH_BYTE_RATE] = (double)(end->n_bytes - start->n_bytes) * rate;
-    values[LEAT_BENCH_DAEMON_CPU] = cpu_s;
-    values[LEAT_BENCH_RECORD_CPU] = n_rows > 0 ? cpu_s / n_rows : NAN;
-    values[LEAT_BENCH_OWN_CPU] = end->own_cpu_s - start->own_cpu_s;
+    values[LEAT_BENCH_RECORD_CPU] =
+        is_known && n_rows > 0 ? (end->cpu_s - start->cpu_s) / n_rows : NAN;
     values[LEAT_BENCH_WAITED] = (double)(end->wait_ns - start->wait_ns) / 1e9 * rate;
-    values[LEAT_BENCH_MEMORY] = is_known ? end->daemon.hwm_bytes : NAN;
-}
-
-static int open_stream(struct run *run, struct leat_client *client, struct leat_stream **ret_stream,
-                       struct leat_error *err) {
-    const struct leat_bench *bench = run->bench;
-    struct leat_open_options options;
-    int r;
-
-    leat_open_options_init(&options);
-    options.delivery = (int32_t)bench->delivery;
-    options.window = bench->window;
-    options.n_epochs = bench->length.n_epochs;
-    options.world_size = 1;
-    options.reconnect_timeout_ms = LEAT_NO_RECONNECT;
-    options.client_name = "leatctl bench";
-    run->open_ns = leat_cli_now_ns();
-    r = leat_client_open(client, run->item->stream, &options, ret_stream);
-    if (r < 0)
-        *err = *leat_client_error(client);
-    return r;
+    values[LEAT_BENCH_MEMORY] = is_known ? end->hwm_bytes : NAN;
 }
 
 static int pull(struct run *run, struct leat_bench_case *item, struct leat_error *err) {
+    struct leat_open_options options;
     struct leat_client *client = NULL;
     struct leat_stream *stream = NULL;
     int r;
 
     if (leat_client_new(run->address, &client) < 0)
         return leat_error_oom(err);
-    r = open_stream(run, client, &stream, err);
-    if (r == 0) {
+    leat_open_options_init(&options);
+    options.delivery = (int32_t)run->bench->delivery;
+    options.window = run->bench->window;
+    options.n_epochs = run->bench->n_epochs;
+    options.world_size = 1;
+    options.reconnect_timeout_ms = LEAT_NO_RECONNECT;
+    options.client_name = "leatctl bench";
+    run->open_ns = leat_cli_now_ns();
+    r = leat_client_open(client, item->stream, &options, &stream);
+    if (r < 0) {
+        *err = *leat_client_error(client);
+    } else {
         leat_digest_hex(leat_stream_digest(stream), item->digest);
         r = leat_cli_consume(&run->consumer, stream, err);
         run->has_ended = r == LEAT_END;
-        run->end.own_cpu_s = own_cpu_s();
-        read_daemon(run, &run->end.daemon);
+        ask_daemon(run, &run->now);
     }
     leat_stream_close(stream);
     leat_client_free(client);
@@ -278,10 +210,10 @@ int leat_bench_run(const struct leat_bench *bench, struct leat_bench_case *item,
     leat_cli_daemon_stop(&daemon);
     if (r < 0)
         return r;
-    if (run.n_batches == 0)
+    if (run.now.n_batches == 0)
         return leat_error_set(err, -ENODATA, "%s: the stream %s has no batches to measure",
                               item->file, item->stream);
     if (item->n_samples < LEAT_BENCH_REPEAT_MAX)
-        take_sample(&run, &item->samples[item->n_samples++]);
+        take_sample(&run, item->samples[item->n_samples++]);
     return 0;
 }

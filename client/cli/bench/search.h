@@ -1,49 +1,36 @@
-/* search.h: which whole number is best, in few questions. Pure: asks for values, is told how
- * good they are.
+/* search.h: finds the best whole number in few measurements. Pure.
  *
- * First doubling up from the start and halving down, as long as it pays; then between the
- * neighbours of the best; last the smallest value that is nearly as good. It takes for granted that
- * what is measured has one hill: beyond the best it only falls, or stays as it is.
+ * The search doubles up from the start and halves down for as long as that pays, tries values
+ * between the neighbours of the best, and last looks for the smallest value that is nearly as good.
+ * It assumes one peak: beyond the best value, scores only fall or stay level.
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define LEAT_BENCH_SEARCH_MAX 32 /* values that are asked for */
-
-#define LEAT_BENCH_GAIN   0.02 /* less is no gain */
-#define LEAT_BENCH_NEARLY 0.05 /* below the best, and nearly as good */
+#define LEAT_BENCH_SEARCH_MAX 32   /* values that are measured */
+#define LEAT_BENCH_NEARLY     0.05 /* a value that much below the best is nearly as good */
 
 struct leat_bench_point {
     uint64_t value;
-    double score; /* more is better; 0: it was refused */
+    double score; /* more is better; 0: the value is refused */
 };
 
 struct leat_bench_search {
-    uint64_t low, high, start;
-    enum {
-        LEAT_BENCH_UP,
-        LEAT_BENCH_DOWN,
-        LEAT_BENCH_BETWEEN,
-        LEAT_BENCH_SMALLEST,
-        LEAT_BENCH_FOUND
-    } phase;
-    size_t n_points; /* sorted by value */
-    struct leat_bench_point points[LEAT_BENCH_SEARCH_MAX];
-    unsigned n_vain, n_between; /* steps without gain; steps between neighbours */
-    char reason[160];           /* why it went no further */
+    /* Measures a value; each is asked for once. 0, or -errno, which ends the search. */
+    int (*measure)(void *user, uint64_t value, double *ret_score);
+    void *user;
+    uint64_t low, high;
+    size_t n_points;
+    struct leat_bench_point points[LEAT_BENCH_SEARCH_MAX]; /* sorted by value */
+    char reason[96];                                       /* why it went no further up */
 };
 
-void leat_bench_search_init(struct leat_bench_search *search, uint64_t low, uint64_t high,
-                            uint64_t start);
-/* The next value to measure; false: the search is over. */
-bool leat_bench_search_next(struct leat_bench_search *search, uint64_t *ret_value);
-/* How good it is, above 0; 0: the value is refused. */
-void leat_bench_search_tell(struct leat_bench_search *search, uint64_t value, double score);
+/* Searches from low to high; measure, user, low and high are set. 0 or what measure() returned. */
+int leat_bench_search(struct leat_bench_search *search, uint64_t start);
 
-/* NULL: all were refused. */
+/* NULL: nothing was measured, or all values were refused. */
 const struct leat_bench_point *leat_bench_search_best(const struct leat_bench_search *search);
-/* The smallest within LEAT_BENCH_NEARLY of the best. */
+/* The smallest value within LEAT_BENCH_NEARLY of the best, without a gap between the two. */
 const struct leat_bench_point *leat_bench_search_smallest(const struct leat_bench_search *search);

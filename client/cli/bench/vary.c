@@ -1,4 +1,4 @@
-/* vary.c: see vary.h: the text. What a path means is in path.c. */
+/* vary.c: see vary.h. */
 #include "client/cli/bench/vary.h"
 
 #include <errno.h>
@@ -7,124 +7,59 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TEXT    65536
-#define MAX_PRODUCT (SIZE_MAX / LEAT_BENCH_MAX_CASES)
-
-struct reader {
-    const char *option, *text;
-    struct leat_bench_axis *axis;
-    struct leat_error *err;
-};
-
-__attribute__((format(printf, 2, 3))) static int fail(const struct reader *reader,
-                                                      const char *format, ...) {
-    char what[256];
-    va_list ap;
-
-    va_start(ap, format);
-    (void)vsnprintf(what, sizeof(what), format, ap);
-    va_end(ap);
-    return leat_error_set(reader->err, -EINVAL, "%s \"%.200s\": %s", reader->option, reader->text,
-                          what);
-}
-
-static int add(struct reader *reader, const char *value, size_t n) {
-    struct leat_bench_axis *axis = reader->axis;
-
-    if (axis->n_values == LEAT_BENCH_MAX_CASES)
-        return fail(reader, "more than %d values", LEAT_BENCH_MAX_CASES);
-    axis->values[axis->n_values] = strndup(value, n);
-    if (!axis->values[axis->n_values])
-        return leat_error_oom(reader->err);
-    axis->n_values++;
-    return 0;
-}
-
-/* ---- ranges ---- */
+#include "client/cli/base/stream_file.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/stage/stage.h"
 
 struct range {
-    uint64_t low, high, step; /* low and high in units */
+    int64_t low, high, step;
     bool multiplies;
-    const char *unit; /* of low, "KiB" */
-    size_t n_unit;
 };
 
-/* "64KiB": digits, and what is behind them. */
-static bool split_number(const char *text, size_t n, int64_t *ret_number, size_t *ret_n_digits) {
-    size_t n_digits = 0;
-
-    while (n_digits < n && text[n_digits] >= '0' && text[n_digits] <= '9')
-        n_digits++;
-    *ret_n_digits = n_digits;
-    return n_digits > 0 && leat_parse_int(text, n_digits, ret_number) == 0;
+/* Returns what is wrong; NULL: nothing. */
+static const char *add_value(struct leat_bench_axis *axis, const char *value, size_t n) {
+    if (axis->n_values == LEAT_BENCH_MAX_CASES)
+        return "more than 256 values";
+    axis->values[axis->n_values] = strndup(value, n);
+    if (!axis->values[axis->n_values])
+        return "out of memory";
+    axis->n_values++;
+    return NULL;
 }
 
-/* "..8MiB*2": the end, in units of the beginning, and the step. */
-static bool parse_range(const char *text, size_t n, struct range *range) {
-    const char *dots = memmem(text, n, "..", 2), *end = text + n, *high, *sign;
-    char one[24];
-    int64_t low, unit = 1, top, step = 1;
-    size_t n_digits;
+static bool parse_range(const char *text, size_t n, struct range *ret_range) {
+    const char *end = text + n, *dots = memmem(text, n, "..", 2), *sign;
 
-    if (!dots || !split_number(text, (size_t)(dots - text), &low, &n_digits))
+    if (!dots)
         return false;
-    range->unit = text + n_digits;
-    range->n_unit = (size_t)(dots - range->unit);
-    (void)snprintf(one, sizeof(one), "1%.*s", (int)(range->n_unit < 16 ? range->n_unit : 16),
-                   range->unit);
-    high = dots + 2;
-    sign = high;
-    while (sign < end && *sign != '*' && *sign != '+')
+    for (sign = dots + 2; sign < end && *sign != '*' && *sign != '+';)
         sign++;
-    if (leat_parse_bytes(one, strlen(one), &unit) < 0 ||
-        leat_parse_bytes(high, (size_t)(sign - high), &top) < 0)
-        return false;
-    if (sign < end && leat_parse_int(sign + 1, (size_t)(end - sign - 1), &step) < 0)
-        return false;
-    range->multiplies = sign < end && *sign == '*';
-    range->low = (uint64_t)low;
-    range->high = (uint64_t)(top / unit);
-    range->step = step > 0 ? (uint64_t)step : 0;
-    return true;
+    *ret_range = (struct range){.step = 1, .multiplies = sign < end && *sign == '*'};
+    return leat_parse_bytes(text, (size_t)(dots - text), &ret_range->low) == 0 &&
+           leat_parse_bytes(dots + 2, (size_t)(sign - dots - 2), &ret_range->high) == 0 &&
+           (sign == end ||
+            leat_parse_bytes(sign + 1, (size_t)(end - sign - 1), &ret_range->step) == 0);
 }
 
-static int add_range(struct reader *reader, const struct range *range) {
-    char text[64];
+static const char *add_range(struct leat_bench_axis *axis, const struct range *range) {
+    uint64_t step = (uint64_t)range->step, high = (uint64_t)range->high;
+    const char *wrong = NULL;
 
     if (range->low > range->high)
-        return fail(reader, "the end of a range is below its beginning");
-    if (range->step < 1 || (range->multiplies && (range->step < 2 || range->low == 0)))
-        return fail(reader, range->multiplies ? "a factor must be at least 2, and not of 0"
-                                              : "a step must be at least 1");
-    for (uint64_t value = range->low; value <= range->high;
-         value = range->multiplies ? value * range->step : value + range->step) {
-        int n =
-            snprintf(text, sizeof(text), "%" PRIu64 "%.*s", value, (int)range->n_unit, range->unit);
-        int r = add(reader, text, (size_t)n);
+        return "the end of a range is below its beginning";
+    if (range->multiplies && (range->step < 2 || range->low < 1))
+        return "a factor must be at least 2, and not of 0";
+    if (range->step < 1)
+        return "a step must be at least 1";
+    for (uint64_t value = (uint64_t)range->low; !wrong && value <= high;) {
+        char text[24];
 
-        if (r < 0)
-            return r;
-        if (value > INT64_MAX / (range->multiplies ? range->step : 1) ||
-            (!range->multiplies && range->step > INT64_MAX))
+        wrong = add_value(axis, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, value));
+        if (range->multiplies && value > high / step)
             break;
+        value = range->multiplies ? value * step : value + step;
     }
-    return 0;
-}
-
-/* ---- values ---- */
-
-static int add_value(struct reader *reader, const char *value, size_t n) {
-    struct range range;
-
-    while (n > 0 && value[0] == ' ') {
-        value++;
-        n--;
-    }
-    while (n > 0 && value[n - 1] == ' ')
-        n--;
-    if (n == 0)
-        return fail(reader, "a value is missing");
-    return parse_range(value, n, &range) ? add_range(reader, &range) : add(reader, value, n);
+    return wrong;
 }
 
 /* Up to a comma that stands in no brackets or quotes. */
@@ -153,28 +88,41 @@ static size_t value_length(const char *text) {
     return n;
 }
 
-int leat_bench_axis_parse(const char *option, const char *text, struct leat_bench_axis *ret_axis,
+static const char *add_values(struct leat_bench_axis *axis, const char *text) {
+    const char *wrong = NULL;
+
+    for (;;) {
+        const char *value = text + strspn(text, " ");
+        size_t n = value_length(text), n_value = text + n > value ? (size_t)(text + n - value) : 0;
+        struct range range;
+
+        while (n_value > 0 && value[n_value - 1] == ' ')
+            n_value--;
+        wrong = n_value == 0                          ? "a value is missing"
+                : parse_range(value, n_value, &range) ? add_range(axis, &range)
+                                                      : add_value(axis, value, n_value);
+        if (wrong || !text[n])
+            return wrong;
+        text += n + 1;
+    }
+}
+
+int leat_bench_axis_parse(struct leat_bench_axis *ret_axis, const char *option, const char *text,
                           struct leat_error *err) {
-    struct reader reader = {.option = option, .text = text, .axis = ret_axis, .err = err};
-    const char *equals = strchr(text, '=');
+    const char *equals = strchr(text, '='), *wrong;
 
     *ret_axis = (struct leat_bench_axis){.path = NULL};
-    if (strlen(text) > MAX_TEXT)
-        return fail(&reader, "more than %d bytes", MAX_TEXT);
     if (!equals || equals == text)
-        return fail(&reader, "expected PATH=V1,V2,.. such as batch.batch_size=8,16,32");
+        return leat_error_set(err, -EINVAL,
+                              "%s \"%.200s\": expected PATH=V1,V2,.. such as "
+                              "batch.batch_size=8,16,32",
+                              option, text);
     ret_axis->path = strndup(text, (size_t)(equals - text));
     ret_axis->values = calloc(LEAT_BENCH_MAX_CASES, sizeof(*ret_axis->values));
     if (!ret_axis->path || !ret_axis->values)
         return leat_error_oom(err);
-    for (const char *at = equals + 1;;) {
-        size_t n = value_length(at);
-        int r = add_value(&reader, at, n);
-
-        if (r < 0 || !at[n])
-            return r;
-        at += n + 1;
-    }
+    wrong = add_values(ret_axis, equals + 1);
+    return wrong ? leat_error_set(err, -EINVAL, "%s \"%.200s\": %s", option, text, wrong) : 0;
 }
 
 void leat_bench_axis_deinit(struct leat_bench_axis *axis) {
@@ -183,29 +131,70 @@ void leat_bench_axis_deinit(struct leat_bench_axis *axis) {
     free(axis->values);
     free(axis->path);
     free(axis->full);
-    *axis = (struct leat_bench_axis){.path = NULL};
 }
 
-/* ---- combinations ---- */
+/* ---- what the path means ---- */
 
-int leat_bench_axes_count(const struct leat_bench_axis *axes, size_t n_axes, size_t *ret_n_cases,
-                          struct leat_error *err) {
-    size_t n = 1;
-
-    for (size_t i = 0; i < n_axes; i++)
-        n = n > MAX_PRODUCT ? n : n * axes[i].n_values;
-    *ret_n_cases = n;
-    if (n <= LEAT_BENCH_MAX_CASES)
-        return 0;
-    return leat_error_set(err, -E2BIG,
-                          "--vary: %zu combinations, at most %d are run; take fewer values", n,
-                          LEAT_BENCH_MAX_CASES);
+static bool take_arg(struct leat_bench_axis *axis, const struct leat_arg *args, const char *name,
+                     const struct leat_value *values) {
+    for (; args && args->name; args++)
+        if (strcmp(args->name, name) == 0) {
+            axis->arg = args;
+            axis->written = leat_value_get(values, name);
+            return true;
+        }
+    return false;
 }
 
-void leat_bench_axes_pick(const struct leat_bench_axis *axes, size_t n_axes, size_t index,
-                          size_t *ret_picks) {
-    for (size_t i = n_axes; i > 0; i--) {
-        ret_picks[i - 1] = index % axes[i - 1].n_values;
-        index /= axes[i - 1].n_values;
+/* Of the stage of that index; -1: of the source. */
+static bool take_stage_arg(struct leat_bench_axis *axis, const struct leat_spec *spec, int stage,
+                           const char *name) {
+    const struct leat_stage_ops *ops =
+        stage < 0 ? leat_source_find(spec->source.kind) : leat_stage_find(spec->stages[stage].kind);
+
+    return ops && take_arg(axis, ops->args, name,
+                           stage < 0 ? &spec->source.args : &spec->stages[stage].args);
+}
+
+int leat_bench_axis_resolve(struct leat_bench_axis *axis, const char *option,
+                            const struct leat_spec *spec, struct leat_error *err) {
+    const char *dot = strchr(axis->path, '.'), *owner = "";
+    char stage[LEAT_NAME_MAX + 32];
+    bool is_setting = false;
+    unsigned n_owners = 0;
+    int index;
+
+    if (dot) { /* whether there is such a stage is for the override to say */
+        (void)snprintf(stage, sizeof(stage), "%.*s", (int)(dot - axis->path), axis->path);
+        if (leat_cli_find_stage(spec, stage, &index, LEAT_ERROR_IGNORED) == 0)
+            (void)take_stage_arg(axis, spec, index, dot + 1);
+    } else if (!take_arg(axis, leat_stream_args, axis->path, &spec->options)) {
+        for (index = -1; index < (int)spec->n_stages; index++)
+            if (take_stage_arg(axis, spec, index, axis->path)) {
+                owner = index < 0 ? "source" : spec->stages[index].kind;
+                n_owners++;
+            }
+        is_setting = n_owners == 0;
     }
+    if (n_owners > 1) {
+        axis->arg = NULL;
+        return leat_error_set(err, -EINVAL,
+                              "%s \"%.64s\": %u stages of the stream %s have such an argument; say "
+                              "which: STAGE.%.64s",
+                              option, axis->path, n_owners, spec->name, axis->path);
+    }
+    if (asprintf(&axis->full, "%s%s%s%s%s%s", is_setting ? "" : "streams.",
+                 is_setting ? "" : spec->name, is_setting ? "" : ".", owner, owner[0] ? "." : "",
+                 axis->path) < 0) {
+        axis->full = NULL;
+        return leat_error_oom(err);
+    }
+    return 0;
+}
+
+int leat_bench_axis_init(struct leat_bench_axis *ret_axis, const char *option, const char *text,
+                         const struct leat_spec *spec, struct leat_error *err) {
+    int r = leat_bench_axis_parse(ret_axis, option, text, err);
+
+    return r == 0 ? leat_bench_axis_resolve(ret_axis, option, spec, err) : r;
 }

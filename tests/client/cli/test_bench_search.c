@@ -24,20 +24,30 @@ static double score(const struct shape *shape, uint64_t value) {
     return 1000 * (ratio < 1 ? pow(ratio, shape->up) : pow(1 / ratio, shape->down));
 }
 
+struct question {
+    const struct shape *shape;
+    struct leat_bench_search *search;
+    unsigned n_asked;
+};
+
+static int measure(void *user, uint64_t value, double *ret_score) {
+    struct question *question = user;
+
+    assert_in_range(value, question->search->low, question->search->high);
+    assert_in_range(++question->n_asked, 1, LEAT_BENCH_SEARCH_MAX);
+    for (size_t i = 0; i < question->search->n_points; i++)
+        assert_true(question->search->points[i].value != value); /* nothing is asked twice */
+    *ret_score = score(question->shape, value);
+    return 0;
+}
+
 static unsigned search(const struct shape *shape, uint64_t low, uint64_t high, uint64_t start,
                        struct leat_bench_search *ret) {
-    uint64_t value;
-    unsigned n = 0;
+    struct question question = {shape, ret, 0};
 
-    leat_bench_search_init(ret, low, high, start);
-    while (leat_bench_search_next(ret, &value)) {
-        assert_in_range(value, low, high);
-        assert_in_range(++n, 1, LEAT_BENCH_SEARCH_MAX);
-        for (size_t i = 0; i < ret->n_points; i++)
-            assert_true(ret->points[i].value != value); /* nothing is asked twice */
-        leat_bench_search_tell(ret, value, score(shape, value));
-    }
-    return n;
+    *ret = (struct leat_bench_search){measure, &question, .low = low, .high = high};
+    assert_int_equal(leat_bench_search(ret, start), 0);
+    return question.n_asked;
 }
 
 /* Wherever the peak is and the search begins, the best comes near it, of slopes that are steep. */

@@ -17,7 +17,7 @@ static void expect(const char *text, const char *path, const char *values) {
     struct leat_bench_axis axis;
     char found[4096] = "";
 
-    if (leat_bench_axis_parse("--vary", text, &axis, &err) < 0)
+    if (leat_bench_axis_parse(&axis, "--vary", text, &err) < 0)
         fail_msg("%s: %s", text, err.message);
     for (size_t i = 0; i < axis.n_values; i++) {
         size_t n = strlen(found);
@@ -50,8 +50,8 @@ static void test_ranges(void **state) {
     expect("a=3..100*3", "a", "3|9|27|81");
     expect("a=16..64+16,100", "a", "16|32|48|64|100");
     expect("a=0..6+5", "a", "0|5");
-    expect("a=64KiB..256KiB*2", "a", "64KiB|128KiB|256KiB");
-    expect("a=512KiB..2MiB*2", "a", "512KiB|1024KiB|2048KiB");
+    expect("a=64KiB..256KiB*2", "a", "65536|131072|262144");
+    expect("a=512KiB..2MiB*2", "a", "524288|1048576|2097152");
     expect("a=9223372036854775806..9223372036854775807", "a",
            "9223372036854775806|9223372036854775807");
     /* not ranges, but texts */
@@ -82,7 +82,7 @@ static void test_complaints(void **state) {
         struct leat_error err = LEAT_ERROR_INIT;
         struct leat_bench_axis axis;
 
-        assert_int_equal(leat_bench_axis_parse("--vary", cases[i].text, &axis, &err), -EINVAL);
+        assert_int_equal(leat_bench_axis_parse(&axis, "--vary", cases[i].text, &err), -EINVAL);
         if (!strstr(err.message, cases[i].message))
             fail_msg("%s: %s", cases[i].text, err.message);
         leat_bench_axis_deinit(&axis);
@@ -131,47 +131,27 @@ static void test_paths(void **state) {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct leat_error err = LEAT_ERROR_INIT;
         struct leat_bench_axis axis = {.path = strdup(cases[i].path)};
-        int r = leat_bench_axis_resolve("--vary", specs[0], &axis, &err);
+        int r = leat_bench_axis_resolve(&axis, "--vary", specs[0], &err);
 
         assert_int_equal(r, cases[i].full ? 0 : -EINVAL);
         if (cases[i].full)
             assert_string_equal(axis.full, cases[i].full);
         else
             assert_non_null(strstr(err.message, "2 stages"));
-        assert_int_equal(axis.arg != NULL, cases[i].has_arg);
+        if ((axis.arg != NULL) != cases[i].has_arg)
+            fail_msg("%s", cases[i].path);
         leat_bench_axis_deinit(&axis);
     }
     leat_spec_free(specs[0]);
     free(specs);
 }
 
-static void test_combinations(void **state) {
-    struct leat_bench_axis axes[3] = {{.n_values = 2}, {.n_values = 3}, {.n_values = 4}};
-    struct leat_error err = LEAT_ERROR_INIT;
-    bool was_seen[24] = {false};
-    size_t n = 0, picks[3];
-
-    (void)state;
-    assert_int_equal(leat_bench_axes_count(axes, 3, &n, &err), 0);
-    assert_int_equal(n, 24);
-    for (size_t i = 0; i < n; i++) {
-        leat_bench_axes_pick(axes, 3, i, picks);
-        was_seen[picks[0] * 12 + picks[1] * 4 + picks[2]] = true;
-    }
-    for (size_t i = 0; i < n; i++)
-        assert_true(was_seen[i]);
-    assert_int_equal(leat_bench_axes_count(axes, 0, &n, &err), 0);
-    assert_int_equal(n, 1);
-    axes[0].n_values = 22;
-    assert_int_equal(leat_bench_axes_count(axes, 3, &n, &err), -E2BIG);
-    assert_non_null(strstr(err.message, "264 combinations"));
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),       cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_complaints),   cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_combinations),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_complaints),
+        cmocka_unit_test(test_paths),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
