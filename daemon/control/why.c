@@ -15,6 +15,7 @@
 #include "daemon/metrics/verdict_text.h"
 #include "daemon/stream/share.h"
 #include "pipeline/inspect/measure.h"
+#include "pipeline/work/memory_plan.h"
 
 #define INTERVAL_MS     10000
 #define SECOND_NS       UINT64_C(1000000000)
@@ -28,8 +29,9 @@ struct leat_control_why {
     struct leat_roots *roots; /* whose it may be; NULL */
     struct leat_user *user;   /* who asks: its task, that it waits for */
     struct leat_plan *plan;
-    struct leat_plan view;    /* of it: the worker does not look where references are counted */
-    double load_ns, tried_ns; /* of a record; 0: unknown */
+    struct leat_plan view;       /* of it: the worker does not look where references are counted */
+    double load_ns, tried_ns;    /* of a record; 0: unknown */
+    struct leat_account account; /* of the trial's memory, claimed for who asks */
 
     struct leat_control *control; /* NULL: it has gone */
     struct leat_daemon *daemon;
@@ -142,6 +144,7 @@ static void on_tried(struct leat_task *task) {
     struct leat_control_why *why = (struct leat_control_why *)task;
     struct leat_control *control = why->control;
 
+    leat_account_close(&why->account);
     why->facts.facts.load_ns = why->load_ns;
     why->facts.facts.tried_ns = why->tried_ns;
     if (control) {
@@ -156,19 +159,27 @@ static void on_tried(struct leat_task *task) {
     why_free(why);
 }
 
-/* Only a stream that is being run is tried, which has references: one more keeps it meanwhile.
- * Where memory is limited, nothing is tried that was not asked for. */
+/* Only a stream that is being run is tried, which has references: one more keeps it meanwhile. */
 static const struct leat_feed *feed_to_try(const struct leat_control_why *why) {
     const struct leat_daemon *daemon = why->daemon;
     const struct leat_feed *feed = daemon->feeds;
 
     if (why->facts.facts.n_sessions == 0 || why->facts.facts.has_cache ||
-        !why->facts.facts.may_cache || daemon->is_stopping ||
-        daemon->budget.limit_bytes != UINT64_MAX)
+        !why->facts.facts.may_cache || daemon->is_stopping)
         return NULL;
     while (feed && (feed->stream != why->stream || !feed->run))
         feed = feed->next;
     return feed;
+}
+
+/* The trial reads, maps and loads one block at a time. -ENOMEM: there is no room for that. */
+static int claim_memory(struct leat_control_why *why, const struct leat_plan *plan) {
+    struct leat_memory_plan memory;
+
+    leat_memory_plan(plan, 0, 0, 0, &memory);
+    return leat_account_open_of(&why->account, &why->control->user->memory,
+                                2 * memory.block_bytes + memory.scratch_bytes +
+                                    memory.workspace_bytes + memory.decoder_bytes);
 }
 
 static void start_trial(struct leat_control_why *why, const struct leat_feed *feed) {
@@ -204,7 +215,7 @@ static void start(struct leat_control *control, struct leat_daemon_stream *strea
     why->stream = stream;
     (void)leat_looks_facts(why->daemon, stream, interval_ns, true, &why->facts);
     feed = feed_to_try(why);
-    if (feed) {
+    if (feed && claim_memory(why, feed->plan) == 0) {
         start_trial(why, feed);
         return;
     }
