@@ -7,7 +7,7 @@
 
 #include "daemon/stream/stream.h"
 #include "pipeline/memory/budget.h"
-#include "pipeline/run/trace.h"
+#include "pipeline/run/profile/trace.h"
 
 #define LEAT_TRACINGS_MAX   4
 #define LEAT_TRACING_EVENTS 32768 /* that wait to be asked for */

@@ -135,7 +135,7 @@ void leat_block_unref(struct leat_block *block, uint32_t n_refs) {
     if (block->n_refs > 0)
         return;
     pool->n_alive--;
-    if (block->resident || block->bare)
+    if (block->resident || block->count_only)
         pool->forget(block);
     free(block->gone);
     block->gone = NULL;

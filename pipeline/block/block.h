@@ -42,7 +42,7 @@ struct leat_bad_record {
 };
 
 struct leat_resident;
-struct leat_bare;
+struct leat_count_only;
 
 struct leat_block {
     uint32_t n_rows;    /* rows that are left */
@@ -72,14 +72,15 @@ struct leat_block {
     uint32_t n_refs;              /* owner: run */
     bool is_held;                 /* by a full shuffle, which has counted its bytes; owner: run */
     bool is_exact;    /* its arena has what it takes and no more: it is not kept for others */
-    bool is_evicted;  /* its lists have lengths, but neither starts nor values (run/resident.h) */
+    bool is_evicted;  /* its lists have lengths, but neither starts nor values (run/row_store.h) */
     bool is_gathered; /* of rows of others, whose values it has */
     uint32_t n_pins;  /* references by batches that are made, or next to be: it is not evicted */
     bool is_shared;   /* some row may be referred to more than once */
     uint8_t *gone;    /* a bit for each row that has left (block/sparse.h); NULL: unknown */
     uint32_t n_gone, n_sparse;      /* it is sparse with no more rows than n_sparse */
     struct leat_resident *resident; /* NULL: it is never evicted */
-    struct leat_bare *bare;         /* not NULL: it has rows, but no columns yet (run/bare.h) */
+    /* not NULL: the block has rows, but no columns yet (run/fast_forward.h) */
+    struct leat_count_only *count_only;
 };
 
 /* The number, within the pass, of the record that a row is of. */
@@ -100,7 +101,7 @@ struct leat_block_pool {
     uint64_t n_bundle_bytes;      /* of bundles whose first row is in one of its blocks */
     struct leat_account *account; /* NULL: nobody counts */
     void (*forget)(struct leat_block *block); /* told before a block goes that is a
-                                                 resident, or bare */
+                                                 resident, or count-only */
 };
 
 struct leat_block *

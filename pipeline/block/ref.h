@@ -29,6 +29,11 @@ static inline uint64_t leat_bundle_bytes(const struct leat_bundle *bundle) {
 static inline struct leat_ref leat_ref_row(struct leat_block *block, uint32_t row) {
     return (struct leat_ref){.block = block, .row = row, .length = LEAT_REF_WHOLE};
 }
+/* The references of a row: itself, or those of its bundle. */
+static inline struct leat_ref *leat_ref_parts(struct leat_ref *row, uint32_t *ret_n) {
+    *ret_n = row->row == LEAT_REF_BUNDLE ? row->bundle->n_refs : 1;
+    return row->row == LEAT_REF_BUNDLE ? row->bundle->refs : row;
+}
 /* Elements that are meant of the row's list in that column of its block. */
 static inline uint32_t leat_ref_length(struct leat_ref ref, uint32_t column) {
     return ref.length == LEAT_REF_WHOLE ? ref.block->columns[column].lengths[ref.row] : ref.length;

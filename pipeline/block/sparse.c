@@ -22,7 +22,7 @@ static bool is_gone(const struct leat_block *block, uint32_t row) {
 /* What has no list of its rows, or is to be had again, is left alone. */
 static bool may_thin(const struct leat_block *block) {
     return !block->is_shared && !block->is_held && !block->is_gathered && !block->is_evicted &&
-           !block->resident && !block->bare && block->counted_bytes >= SPARSE_BYTES &&
+           !block->resident && !block->count_only && block->counted_bytes >= SPARSE_BYTES &&
            block->pool->n_alive >= SPARSE_ALIVE;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pipeline/inspect/row_reader.h"
+#include "pipeline/run/bad_records.h"
 
 struct describe {
     struct leat_description *description;
@@ -107,7 +108,7 @@ static int look(void *user, const struct leat_plan *plan, const struct leat_bloc
     if (describe->options->on_block)
         describe->options->on_block(describe->options->user, plan, block);
     if (bad && !description->first_bad.code)
-        leat_bad_record_error(plan, block, bad, &description->first_bad);
+        leat_bad_record_error(plan, block->file, bad, &description->first_bad);
     description->n_bad += block->n_bad;
     if (n_wanted && n_rows > n_wanted - description->n_records)
         n_rows = n_wanted - description->n_records;

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "pipeline/inspect/row_reader.h"
+#include "pipeline/run/bad_records.h"
 #include "pipeline/plan/render.h"
 
 struct head {
@@ -40,7 +41,7 @@ static void count_bad(struct head *head, const struct leat_plan *plan,
         head->bad->n_skipped +=
             head->n_left > 0 || block->bad[i].record < block->records[n_taken - 1];
     if (first && head->bad->n_skipped > 0 && !head->bad->first.code)
-        leat_bad_record_error(plan, block, first, &head->bad->first);
+        leat_bad_record_error(plan, block->file, first, &head->bad->first);
 }
 
 static int render(void *user, const struct leat_plan *plan, const struct leat_block *block,
@@ -58,7 +59,7 @@ static int render(void *user, const struct leat_plan *plan, const struct leat_bl
         leat_text_add(head->text, "\n");
     }
     if (bad && head->n_left > 0) {
-        leat_bad_record_error(plan, block, bad, err);
+        leat_bad_record_error(plan, block->file, bad, err);
         return -EBADMSG;
     }
     count_bad(head, plan, block, row);

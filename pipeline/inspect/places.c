@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/run/run_internal.h"
+#include "pipeline/order/batch_refs.h"
+#include "pipeline/run/run.h"
+#include "pipeline/work/job.h"
 
 /* A place, and the piece that its record is in. */
 struct lookup {
@@ -51,14 +53,14 @@ static int take_down_all(struct leat_batch_refs *batch, struct lookups *lookups,
     uint32_t n_refs;
 
     for (uint32_t i = 0; i < batch->n_refs; i++) {
-        (void)leat_residents_refs(&batch->refs[i], &n_refs);
+        (void)leat_ref_parts(&batch->refs[i], &n_refs);
         n += n_refs;
     }
     lookups->items = calloc(n, sizeof(*lookups->items));
     if (!lookups->items)
         return leat_error_oom(err);
     for (uint32_t i = 0; i < batch->n_refs; i++) {
-        const struct leat_ref *refs = leat_residents_refs(&batch->refs[i], &n_refs);
+        const struct leat_ref *refs = leat_ref_parts(&batch->refs[i], &n_refs);
 
         for (uint32_t k = 0; k < n_refs; k++)
             take_down(lookups, &refs[k], i, k);
@@ -173,7 +175,7 @@ static int no_step(const struct leat_places_options *options, uint64_t n_steps,
 /* What is first in line. 1: not yet. */
 static int take_first(struct leat_run *run, const struct leat_places_options *options,
                       struct lookups *lookups, uint32_t *ret_n_rows, struct leat_error *err) {
-    struct leat_batch_refs *first = run->order.batcher.first;
+    struct leat_batch_refs *first = leat_run_first_waiting(run);
     struct leat_output output;
 
     if (leat_run_take_output(run, &output))
@@ -205,7 +207,7 @@ static int drive(struct leat_run *run, const struct leat_places_options *options
             leat_job_execute(job);
             leat_run_complete(run, job);
         }
-        leat_run_consume(run);
+        (void)leat_run_first_waiting(run);
         if (leat_run_error(run)) {
             *err = *leat_run_error(run);
             return err->code;

@@ -1,7 +1,6 @@
 /* row_reader.c: see row_reader.h. Runs the source and the MAP stages inline. */
 #include "pipeline/inspect/row_reader.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,17 +48,6 @@ const struct leat_bad_record *leat_block_first_bad(const struct leat_block *bloc
         if (!first || block->bad[i].record < first->record)
             first = &block->bad[i];
     return first;
-}
-
-void leat_bad_record_error(const struct leat_plan *plan, const struct leat_block *block,
-                           const struct leat_bad_record *bad, struct leat_error *err) {
-    leat_error_set(err, -EBADMSG, "%s", bad->message);
-    leat_error_locate(err, plan->source->files.paths[block->file], (uint32_t)bad->line,
-                      bad->column);
-    if (bad->field)
-        leat_error_prefix(err, "%s", bad->field);
-    if (bad->stage)
-        leat_error_prefix(err, "%s", bad->stage);
 }
 
 static int map_piece(struct reader *reader, const struct leat_piece *piece,

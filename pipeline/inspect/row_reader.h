@@ -16,6 +16,3 @@ int leat_read_rows(struct leat_plan *plan, const struct leat_opener *opener, int
 
 /* The bad record that comes first; NULL: there is none. */
 const struct leat_bad_record *leat_block_first_bad(const struct leat_block *block);
-/* As an error of the stream. */
-void leat_bad_record_error(const struct leat_plan *plan, const struct leat_block *block,
-                           const struct leat_bad_record *bad, struct leat_error *err);

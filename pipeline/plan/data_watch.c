@@ -17,6 +17,12 @@ void leat_data_watch_init(struct leat_data_watch *watch, const struct leat_plan 
     watch->end_file = plan->data ? plan->data->n_files : 0;
 }
 
+void leat_data_watch_limit(struct leat_data_watch *watch, size_t first_file, size_t end_file) {
+    watch->first_file = watch->next_file = first_file;
+    if (watch->end_file > end_file)
+        watch->end_file = end_file;
+}
+
 void leat_data_watch_deinit(struct leat_data_watch *watch) {
     for (size_t i = 0; i < watch->n_texts; i++)
         free(watch->texts[i]);
@@ -205,4 +211,19 @@ int leat_data_watch_end_file(struct leat_data_watch *watch, size_t file,
     if (r < 0 || (now.n_bytes == known->n_bytes && now.modified_ns == known->modified_ns))
         return r;
     return look_at(watch, file, err);
+}
+
+uint64_t leat_data_watch_take_changes(struct leat_data_watch *watch) {
+    uint64_t n = watch->n_changes;
+
+    watch->n_changes = 0;
+    return n;
+}
+
+char *leat_data_watch_take_text(struct leat_data_watch *watch) {
+    char *text = watch->n_texts > 0 ? watch->texts[0] : NULL;
+
+    if (text)
+        memmove(watch->texts, watch->texts + 1, --watch->n_texts * sizeof(watch->texts[0]));
+    return text;
 }

@@ -28,6 +28,8 @@ struct leat_data_watch {
 
 void leat_data_watch_init(struct leat_data_watch *watch, const struct leat_plan *plan,
                           const struct leat_opener *opener, bool fails);
+/* Watches the files from the first on up to the end alone. */
+void leat_data_watch_limit(struct leat_data_watch *watch, size_t first_file, size_t end_file);
 void leat_data_watch_deinit(struct leat_data_watch *watch);
 /* A pass begins: all files are to be looked at again. */
 void leat_data_watch_next_pass(struct leat_data_watch *watch);
@@ -39,3 +41,7 @@ int leat_data_watch_look(struct leat_data_watch *watch, size_t max_files, struct
 /* Looks once more at a file that was read to its end. As leat_data_watch_look. */
 int leat_data_watch_end_file(struct leat_data_watch *watch, size_t file,
                              const struct leat_input *input, struct leat_error *err);
+/* Takes the number of changes that were found since it was last taken. */
+uint64_t leat_data_watch_take_changes(struct leat_data_watch *watch);
+/* Takes the oldest text, which the caller frees; NULL: none. */
+char *leat_data_watch_take_text(struct leat_data_watch *watch);

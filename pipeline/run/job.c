@@ -1,8 +1,10 @@
-/* job.c: see job.h. A job as the thread sees that does it. */
+/* job.c: a job as the thread sees it that does it. See run.h, work/job.h. */
 #include "pipeline/work/job.h"
 
 #include "pipeline/block/fit.h"
-#include "pipeline/run/run_internal.h"
+#include "pipeline/run/intake/fast_forward.h"
+#include "pipeline/run/job_pool.h"
+#include "pipeline/run/run.h"
 
 enum leat_job_kind leat_job_kind(const struct leat_job *job) {
     return job->kind;
@@ -18,7 +20,7 @@ void leat_job_set_usage(struct leat_job *job, const struct leat_job_usage *usage
 
 void leat_job_start(struct leat_job *job) {
     if (job->kind == LEAT_JOB_MAP)
-        leat_run_start_map(job->run, job);
+        leat_job_pool_start_map(job->pool, job);
 }
 
 static int execute_map(struct leat_map_job *job, struct leat_error *err) {
@@ -28,8 +30,8 @@ static int execute_map(struct leat_map_job *job, struct leat_error *err) {
         r = leat_error_oom(err);
     else if (job->gather)
         r = leat_gather_execute(job, err);
-    else if (job->bare)
-        r = leat_bare_execute(job, err);
+    else if (job->count_only)
+        r = leat_count_only_execute(job, err);
     else
         r = leat_map_execute(job, err);
     if (r == 0 && job->spare && !job->is_partial)

@@ -1,126 +1,113 @@
-/* run.c: hands out jobs, in which batches are put into slots. See run.h; jobs taken back:
- * run/complete.c; blocks: run/blocks.c; several sources at once: run/mix.c.
+/* run.c: a run, of its components: none of them knows another's inside, or the run. See run.h.
  *
- * Collation comes before quarantine, the cache, scanning, decoding ahead and mapping: what is
- * nearest to the trainer goes first, and what the others wait for.
+ *     intake      reads: SCAN, DECODE and CACHE jobs fill the queues of blocks of the lanes
+ *     mapping     MAP jobs make blocks
+ *     ordering    pushes rows of the queues (feed) through the order, in the order of the data;
+ *                 batches of references come out of it, and wait in a queue
+ *     fetch       MAP jobs have rows of evicted blocks again (store: which blocks are evicted)
+ *     delivery    COLLATE jobs make batches in slots, which go out with the ends of epochs
+ *
+ * Beside these: the horizon, the pool of jobs, profile and trace.
  */
 #include "pipeline/run/run.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "pipeline/run/rest.h"
-#include "proto/base/shown.h"
+#include "pipeline/run/delivery.h"
+#include "pipeline/run/profile/tracing.h"
+#include "pipeline/work/memory_plan.h"
 
-void leat_run_out_of_memory(struct leat_run *run) {
-    struct leat_error err = LEAT_ERROR_INIT;
+struct leat_run {
+    struct leat_plan *plan;
+    struct leat_run_options options;
+    struct leat_knobs knobs;
+    struct leat_budget own_budget; /* without limit, for runs that were given no account */
+    struct leat_account own_account, *account;
 
-    leat_error_oom(&err);
-    leat_run_fail(run, &err);
-}
+    struct leat_job_pool jobs;
+    struct leat_row_store store;
+    struct leat_intake intake;
+    struct leat_run_mapping mapping;
+    struct leat_row_feed feed;
+    struct leat_horizon horizon;
+    struct leat_row_fetch fetch;
+    struct leat_ordering ordering;
+    struct leat_run_delivery delivery;
+    struct leat_profile profile;
+    struct leat_run_tracing tracing;
 
-static int out_of_memory(struct leat_run *run) {
-    leat_run_out_of_memory(run);
-    return -ENOMEM;
-}
+    uint64_t order_bytes;    /* counted in the account */
+    struct leat_error fault; /* for components to report a failure; code 0 in between */
+    struct leat_error error; /* the first */
+    bool has_failed, is_cancelled;
+    bool has_ended; /* The last output was taken. */
+};
 
 /* ---- life ---- */
 
-static void start(struct leat_run *run, struct leat_plan *plan,
-                  const struct leat_run_options *options, bool may_read_once) {
-    run->quarantine_fd = -1;
+static void init_account(struct leat_run *run) {
+    run->account = run->options.account;
+    if (run->account)
+        return;
+    leat_budget_init(&run->own_budget, UINT64_MAX);
+    (void)leat_account_open(&run->own_account, &run->own_budget, 0);
+    run->account = &run->own_account;
+}
+
+static void init_knobs(struct leat_run *run) {
+    leat_run_default_knobs(run->plan, run->options.max_map_jobs, &run->knobs);
+    if (run->plan->has_prefetch)
+        run->knobs.of[LEAT_KNOB_AHEAD] = run->horizon.n_next;
+    leat_knobs_clamp(&run->knobs);
+}
+
+static int init(struct leat_run *run, struct leat_plan *plan,
+                const struct leat_run_options *options, struct leat_error *err) {
+    uint64_t seed = options->has_seed ? options->seed : (uint64_t)plan->options.seed;
+    int r, r_ordering;
+
     run->plan = leat_plan_ref(plan);
     run->options = *options;
-    leat_run_default_knobs(plan, options->max_map_jobs, &run->knobs);
-    leat_run_horizon_init(run);
-    run->last = &run->first;
-    run->last_output = &run->first_output;
-    run->epoch = run->scan_epoch = options->first_epoch;
-    leat_run_cache_init(run);
-    leat_run_rest_init(run);
-    leat_run_pools_init(run);
-    leat_residents_init(run);
-    leat_bares_init(run);
-    leat_scan_start(&run->scan, plan, options->opener, may_read_once);
-    leat_data_watch_init(&run->watch, plan, options->opener,
-                         options->on_change == LEAT_ON_CHANGE_FAIL);
-}
-
-struct leat_run *leat_run_new_lane(struct leat_run *whole, uint32_t lane,
-                                   const struct leat_run_options *options) {
-    struct leat_run *run = calloc(1, sizeof(*run));
-
-    if (!run)
-        return NULL;
-    run->whole = whole;
-    run->lane = lane;
-    start(run, whole->plan, options, false);
-    leat_run_limit_scan(run);
-    run->watch.first_file = run->scan.file;
-    if (leat_data_watch_is_due(&run->watch))
-        run->watch.end_file = run->scan.end_file;
-    leat_data_watch_next_pass(&run->watch);
-    run->order.seed = whole->order.seed;
-    run->profile = whole->profile;
-    return run;
-}
-
-static int check_ranks(const struct leat_run_options *options, struct leat_error *err) {
-    uint64_t world_size = options->world_size ? options->world_size : 1;
-    uint64_t n_ranks = options->n_ranks ? options->n_ranks : 1;
-
-    if (options->first_rank >= world_size)
-        return leat_error_set(err, -EINVAL, "rank %llu is outside 0..%llu",
-                              (unsigned long long)options->first_rank,
-                              (unsigned long long)world_size - 1);
-    if (n_ranks > world_size - options->first_rank)
-        return leat_error_set(err, -EINVAL, "%llu ranks from rank %llu on: there are %llu",
-                              (unsigned long long)n_ranks, (unsigned long long)options->first_rank,
-                              (unsigned long long)world_size);
-    return 0;
+    if (options->only_builds)
+        run->options.n_epochs = 1;
+    init_account(run);
+    leat_horizon_init(&run->horizon, plan, options);
+    init_knobs(run);
+    leat_job_pool_init(&run->jobs, plan, run->account, options, run->knobs.of[LEAT_KNOB_JOBS]);
+    leat_run_mapping_init(&run->mapping, &run->intake, &run->jobs);
+    r = leat_intake_init(&run->intake, plan, &run->options, &run->knobs, seed, run->account,
+                         &run->jobs, &run->store, err);
+    leat_row_feed_init(&run->feed, &run->intake, &run->mapping);
+    leat_row_fetch_init(&run->fetch, &run->store, &run->ordering.pass.order.batcher, run->account);
+    r_ordering = leat_ordering_init(&run->ordering, &run->options, &run->knobs, &run->horizon,
+                                    &run->feed, &run->fetch, err);
+    r = r < 0 ? r : r_ordering;
+    leat_run_delivery_init(&run->delivery, &run->ordering, &run->jobs);
+    if (r == 0)
+        r = leat_profile_init(&run->profile, plan, plan->cache_path || options->cache_folder,
+                              options->now_ns, err);
+    return r;
 }
 
 int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
                  struct leat_run **ret_run, struct leat_error *err) {
-    struct leat_sequence wanted = {
-        .seed = options->has_seed ? options->seed : (uint64_t)plan->options.seed,
-        .first_epoch = options->first_epoch,
-        .first_step = options->first_step,
-        .n_steps = options->n_steps,
-        .first_rank = options->first_rank,
-        .n_ranks = options->n_ranks,
-        .world_size = options->world_size,
-        .round_phase = options->round_phase,
-    };
     struct leat_run *run;
     int r;
 
-    r = check_ranks(options, err);
+    r = leat_run_options_check(options, err);
     if (r == 0)
         r = leat_skips_check_rounds(&plan->skips, options->world_size, options->first_epoch,
                                     options->round_phase, err);
     if (r == 0)
-        r = leat_run_check_passes(plan, options, err);
+        r = leat_pass_check(plan, options, err);
     if (r < 0)
         return r;
     run = calloc(1, sizeof(*run));
     if (!run)
         return leat_error_oom(err);
-    start(run, plan, options, options->first_epoch == 0 && options->first_step == 0);
-    if (options->only_builds)
-        run->options.n_epochs = 1;
-    r = leat_order_init(&run->order, plan, &wanted, err);
-    run->order.may_evict = run->residents.max_bytes > 0;
-    if (r == 0)
-        r = leat_order_start_epoch(&run->order, run->epoch, err);
-    if (r == 0)
-        r = leat_run_profile_init(run, err);
-    if (r == 0 && plan->mixing)
-        r = leat_run_mix_init(run, err);
-    if (r == 0 && run->cache.state != LEAT_RUN_CACHE_CLOSED)
-        leat_bares_note(run);
+    r = init(run, plan, options, err);
     if (r < 0) {
         leat_run_free(run);
         return leat_error_agree(err, r);
@@ -129,48 +116,21 @@ int leat_run_new(struct leat_plan *plan, const struct leat_run_options *options,
     return 0;
 }
 
-static void free_entries(struct leat_run *run) {
-    while (run->first) {
-        struct leat_queue_entry *entry = run->first;
-
-        run->first = entry->next;
-        leat_run_forget_parked(run, entry);
-        if (entry->block)
-            leat_block_unref(entry->block, 1);
-        leat_run_release_piece(run, &entry->piece);
-        leat_run_cache_forget(run, entry);
-        free(entry);
-    }
-    while (run->first_output) {
-        struct leat_output_entry *entry = run->first_output;
-
-        run->first_output = entry->next;
-        free(entry);
-    }
-}
-
 struct leat_run *leat_run_free(struct leat_run *run) {
     if (!run)
         return NULL;
-    assert(run->n_jobs == 0);
-    free_entries(run);
-    leat_order_deinit(&run->order);
-    leat_run_mix_free(run);
-    leat_run_decode_reset(run);
-    leat_scan_stop(&run->scan);
-    leat_data_watch_deinit(&run->watch);
-    leat_run_cache_deinit(run);
-    leat_residents_deinit(run);
-    leat_run_spans_deinit(run);
-    free(run->bares.replay);
-    leat_run_pools_deinit(run);
-    free(run->slots.slots);
-    free(run->quarantine.data);
-    if (run->quarantine_fd >= 0)
-        (void)close(run->quarantine_fd);
-    leat_run_rest_deinit(run);
-    leat_run_profile_deinit(run);
+    assert(run->jobs.n_out == 0);
+    leat_row_feed_deinit(&run->feed);
+    leat_ordering_deinit(&run->ordering);
+    leat_row_fetch_deinit(&run->fetch);
+    leat_run_mapping_deinit(&run->mapping);
+    leat_intake_deinit(&run->intake);
+    leat_job_pool_deinit(&run->jobs);
+    leat_run_delivery_deinit(&run->delivery);
+    leat_profile_deinit(&run->profile);
     leat_run_set_trace(run, NULL);
+    leat_account_change(run->account, LEAT_MEMORY_ORDER, run->order_bytes, 0);
+    leat_account_close(&run->own_account);
     leat_plan_unref(run->plan);
     free(run);
     return NULL;
@@ -180,321 +140,495 @@ void leat_run_cancel(struct leat_run *run) {
     run->is_cancelled = true;
 }
 
-/* ---- state ---- */
+void leat_run_set_trace(struct leat_run *run, struct leat_trace *trace) {
+    leat_run_tracing_start(&run->tracing, trace, run->plan, run->options.now_ns);
+}
+
+/* ---- failures ---- */
+
+/* The first failure counts. */
+static void fail(struct leat_run *run, const struct leat_error *err) {
+    if (run->has_failed)
+        return;
+    run->has_failed = true;
+    run->error = *err;
+    leat_error_prefix(&run->error, "streams.%s", run->plan->spec->name);
+}
+
+/* Some component reported a fault. */
+static void fail_by_fault(struct leat_run *run) {
+    fail(run, &run->fault);
+    run->fault = LEAT_ERROR_INIT;
+}
+
+/* The first batch of the queue cannot be handed out, nor can any behind it. */
+static void abandon_queue(struct leat_run *run) {
+    leat_row_fetch_abandon(&run->fetch, leat_ordering_first(&run->ordering));
+}
 
 const struct leat_error *leat_run_error(const struct leat_run *run) {
-    return run->has_failed && !run->first_output && !leat_run_has_line(run) ? &run->error : NULL;
+    return run->has_failed && !leat_run_delivery_has_more(&run->delivery) ? &run->error : NULL;
 }
 
-void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_stats) {
-    *ret_stats = run->stats;
-    ret_stats->n_jobs = run->n_jobs;
-    ret_stats->n_blocks = run->blocks.n_alive + leat_run_mix_n_blocks(run);
-    leat_run_cache_get_stats(run, ret_stats);
-    leat_run_profile_get_stats(run, ret_stats);
-    ret_stats->last_bad = &run->last_bad;
+static struct leat_demand demand_of(const struct leat_run *run) {
+    return leat_ordering_demand(&run->ordering, run->has_failed, run->is_cancelled);
 }
 
-/* ---- jobs out ---- */
+/* ---- rows ---- */
 
-static int fail_too_large(struct leat_run *run, size_t need) {
+static void consume(struct leat_run *run) {
+    if (!run->has_failed &&
+        leat_ordering_consume(&run->ordering, run->is_cancelled, &run->fault) < 0)
+        fail_by_fault(run);
+}
+
+static void consume_measured(struct leat_run *run) {
+    uint64_t n_rows = run->ordering.pass.n_rows, start_ns = leat_profile_now(&run->profile),
+             busy_ns;
+
+    consume(run);
+    n_rows = run->ordering.pass.n_rows - n_rows;
+    if (n_rows == 0)
+        return;
+    busy_ns = leat_profile_now(&run->profile) - start_ns;
+    leat_profile_add_order(&run->profile, n_rows, busy_ns);
+    leat_run_tracing_add_order(&run->tracing, n_rows, start_ns, busy_ns);
+}
+
+struct leat_batch_refs *leat_run_first_waiting(struct leat_run *run) {
+    consume(run);
+    return leat_ordering_first(&run->ordering);
+}
+
+size_t leat_run_n_waiting(const struct leat_run *run) {
+    return run->ordering.pass.order.batcher.n_ready;
+}
+
+/* What is remembered of records, and references to them; and bad ones that are to be written. */
+static void count_order(struct leat_run *run) {
+    uint64_t bytes = leat_ordering_bytes(&run->ordering) + run->delivery.collation.n_bytes +
+                     leat_row_store_bytes(&run->store) + leat_row_fetch_bytes(&run->fetch) +
+                     leat_intake_order_bytes(&run->intake);
+
+    leat_account_change(run->account, LEAT_MEMORY_ORDER, run->order_bytes, bytes);
+    run->order_bytes = bytes;
+}
+
+/* ---- slots and outputs ---- */
+
+size_t leat_run_slot_need(const struct leat_run *run) {
+    return leat_run_delivery_slot_need(&run->delivery);
+}
+
+bool leat_run_lacks_slot(const struct leat_run *run) {
+    return run->delivery.outputs.n_slots == 0 && leat_run_delivery_has_pending(&run->delivery);
+}
+
+int leat_run_give_slot(struct leat_run *run, const struct leat_slot *slot) {
+    return leat_run_slot_need(run) > slot->size_bytes
+               ? -EMSGSIZE
+               : leat_outputs_give_slot(&run->delivery.outputs, slot);
+}
+
+bool leat_run_take_slot_back(struct leat_run *run, struct leat_slot *ret_slot) {
+    return leat_outputs_take_slot(&run->delivery.outputs, ret_slot);
+}
+
+static void trace_counts(struct leat_run *run) {
+    struct leat_run_tracing_counts counts;
+
+    if (!run->tracing.trace)
+        return;
+    counts = (struct leat_run_tracing_counts){
+        .n_slots = run->delivery.outputs.n_slots,
+        .n_bytes = run->account->used_bytes,
+        .n_blocks = leat_intake_n_blocks(&run->intake),
+    };
+    leat_run_tracing_add_counts(&run->tracing, &counts);
+}
+
+bool leat_run_take_output(struct leat_run *run, struct leat_output *ret_output) {
+    struct leat_output_entry entry;
+
+    if (!leat_outputs_take(&run->delivery.outputs, &entry))
+        return false;
+    *ret_output = entry.output;
+    run->has_ended |= entry.output.is_last;
+    if (entry.output.kind != LEAT_OUTPUT_BATCH)
+        return true;
+    leat_run_tracing_add_output(&run->tracing, &entry);
+    trace_counts(run);
+    if (!run->options.is_told)
+        leat_run_reach(run, entry.output.epoch);
+    return true;
+}
+
+/* ---- jobs: 1, or 0: there is none ---- */
+
+static int fail_fetch(struct leat_run *run) {
     struct leat_error err = LEAT_ERROR_INIT;
-    char size[LEAT_SHOW_BYTES_MAX];
 
-    leat_error_set(
-        &err, -EMSGSIZE,
-        "a batch needs %s, more than max_batch_bytes (%lld): set max_length, or raise it",
-        leat_show_bytes(need, size), (long long)run->plan->options.max_batch_bytes);
-    leat_run_fail(run, &err);
-    leat_residents_abandon(run, run->order.batcher.first);
+    leat_error_oom(&err);
+    fail(run, &err);
+    leat_row_fetch_abandon_absent(&run->fetch);
     return 0;
 }
 
-/* Brings a slot that is large enough to the front; slots of an older, smaller ring may be in
- * between. */
-static bool find_slot(struct leat_run *run, size_t need) {
-    struct leat_slot_queue *queue = &run->slots;
-
-    for (size_t i = 0; i < queue->n_slots; i++) {
-        struct leat_slot slot = queue->slots[queue->first];
-
-        if (slot.size_bytes >= need)
-            return true;
-        queue->first = (queue->first + 1) % queue->capacity;
-        queue->slots[(queue->first + queue->n_slots - 1) % queue->capacity] = slot;
-    }
-    return false;
-}
-
-/* A batch that cannot be handed out, for want of memory, never is; nor is any behind it. */
-static int fail_line(struct leat_run *run) {
-    leat_run_out_of_memory(run);
-    leat_residents_abandon(run, run->order.batcher.first);
-    return 0;
-}
-
-static int collate_job(struct leat_run *run, struct leat_job **ret_job) {
-    struct leat_batcher *batcher = &run->order.batcher;
-    struct leat_job *job;
-    size_t max = (size_t)run->knobs.of[LEAT_KNOB_COLLATED], room = leat_run_slot_room(run);
-    size_t need = leat_run_slot_need(run);
-
-    if (need > (size_t)run->plan->options.max_batch_bytes)
-        return fail_too_large(run, need);
-    if (need == 0 || room == 0 || !leat_residents_have_first(run) ||
-        !leat_run_may_make_first(run) || (run->n_collate_out > 0 && room < max))
-        return 0;
-    max = room < max ? room : max;
-    job = leat_run_take_job(run, LEAT_JOB_COLLATE);
-    if (!job)
-        return fail_line(run);
-    job->collate.plan = run->plan;
-    job->collate.n_items = 0;
-    while (job->collate.n_items < max && (need = leat_run_slot_need(run)) > 0 &&
-           leat_residents_have_first(run) && leat_run_may_make_first(run) && find_slot(run, need)) {
-        struct leat_collate_item *item = &job->collate.items[job->collate.n_items];
-        struct leat_output output = {.kind = LEAT_OUTPUT_BATCH,
-                                     .epoch = batcher->first->epoch,
-                                     .step = batcher->first->step,
-                                     .n_rows = batcher->first->n_refs};
-
-        *item = (struct leat_collate_item){.output = leat_run_add_output(run, &output, false)};
-        if (!item->output) {
-            fail_line(run);
-            break;
-        }
-        (void)leat_run_take_slot_back(run, &item->slot);
-        item->batch = leat_residents_pop(run);
-        run->collate_bytes += item->batch->n_bytes;
-        leat_run_count_made(run, output.epoch);
-        item->output->output.slot = item->slot;
-        job->collate.n_items++;
-    }
-    if (job->collate.n_items == 0) {
-        leat_run_give_job(run, job);
-        return 0;
-    }
-    run->n_collate_out++;
-    *ret_job = job;
-    return LEAT_RUN_JOB;
-}
-
-static int quarantine_job(struct leat_run *run, struct leat_job **ret_job) {
-    struct leat_job *job;
-
-    if (run->quarantine_is_out || (run->quarantine.n_bytes == 0 && !run->quarantine.failed))
-        return 0;
-    if (run->quarantine.failed)
-        return out_of_memory(run);
-    job = leat_run_take_job(run, LEAT_JOB_QUARANTINE);
-    if (!job)
-        return out_of_memory(run);
-    job->quarantine = (struct leat_quarantine_job){
-        .path = run->plan->quarantine_path,
-        .text = run->quarantine.data,
-        .n_bytes = run->quarantine.n_bytes,
-        .fd = run->quarantine_fd,
-        .offset = run->quarantine_offset,
+static struct leat_row_fetch_room fetch_room(const struct leat_run *run) {
+    return (struct leat_row_fetch_room){
+        .blocks = &run->intake.lanes->memory.blocks,
+        .reserve_bytes =
+            leat_lane_memory_needed(&run->intake.lanes->memory, LEAT_MEMORY_MIN_BLOCKS) +
+            run->jobs.scratch_estimate,
+        .nothing_is_made = run->delivery.collation.n_out == 0,
     };
-    run->quarantine = (struct leat_text){.data = NULL};
-    run->quarantine_is_out = true;
-    *ret_job = job;
-    return LEAT_RUN_JOB;
 }
 
-static int take_buffers(struct leat_run *run, struct leat_scan_job *scan) {
-    for (size_t i = 0; i < scan->n_pieces; i++) {
-        scan->buffers[i] = leat_run_take_buffer(run);
-        if (!scan->buffers[i])
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-void leat_run_give_buffers(struct leat_run *run, struct leat_scan_job *scan) {
-    for (size_t i = 0; i < scan->n_pieces; i++) {
-        struct leat_piece unused = {.buffer = scan->buffers[i]};
-
-        leat_run_release_piece(run, &unused);
-    }
-}
-
-/* Passes over nothing are no blocks: ahead of the order there would be any number of them. */
-static bool is_ahead_by_passes(const struct leat_run *run) {
-    return run->n_ends > run->n_entries + 1;
-}
-
-int leat_run_scan_job(struct leat_run *run, struct leat_job **ret_job) {
-    size_t limit = (size_t)run->knobs.of[LEAT_KNOB_JOBS] + 1, n_wanted, n_room;
+/* Has rows of evicted blocks again for the next batches. */
+static int fetch_job(struct leat_run *run, struct leat_job **ret_job) {
+    const struct leat_run_cache *cache = &run->intake.cache;
+    struct leat_row_fetch_room room = fetch_room(run);
     struct leat_job *job;
 
-    if (run->scan_is_out || run->scan_has_ended || run->is_complete || run->has_failed ||
-        is_ahead_by_passes(run) || !leat_run_may_scan(run, run->scan_epoch))
+    if (run->options.only_places || !leat_run_delivery_may_make_first(&run->delivery))
         return 0;
-    n_wanted = limit > run->n_entries ? limit - run->n_entries : 0;
-    n_room = leat_run_room(run, n_wanted);
-    leat_run_whole(run)->memory.is_short |= n_room < n_wanted;
-    limit = run->n_entries + n_room;
-    if (run->has_failed || !leat_run_cache_lets_scan(run, limit) || run->n_entries >= limit ||
-        !leat_run_decode_hand_over(run))
+    if (leat_row_fetch_plan(&run->fetch, &room) < 0)
+        return fail_fetch(run);
+    if (!leat_job_pool_may_map(&run->jobs) ||
+        !leat_row_fetch_is_due(&run->fetch, &room, run->knobs.of[LEAT_KNOB_JOBS]) ||
+        !leat_job_pool_has_workspace(&run->jobs))
         return 0;
-    job = leat_run_take_job(run, LEAT_JOB_SCAN);
+    job = leat_job_pool_take(&run->jobs, LEAT_JOB_MAP, 0);
     if (!job)
-        return out_of_memory(run);
-    leat_run_spans_start_scan(run);
-    run->scan.watch = &run->watch;
-    n_room = limit - run->n_entries;
-    job->scan = (struct leat_scan_job){.scan = &run->scan,
-                                       .max_bytes = leat_run_reserve_scan(run),
-                                       .block_bytes = (size_t)run->knobs.of[LEAT_KNOB_BLOCK_BYTES],
-                                       .n_pieces = n_room < LEAT_SCAN_MAX ? n_room : LEAT_SCAN_MAX};
-    if (take_buffers(run, &job->scan) < 0) {
-        leat_run_give_buffers(run, &job->scan);
-        leat_run_give_job(run, job);
-        return out_of_memory(run);
+        return fail_fetch(run);
+    if (leat_row_fetch_start_job(&run->fetch, &run->intake.lanes->memory.blocks,
+                                 cache->is_index ? NULL : cache->file, &job->map) < 0) {
+        leat_job_pool_give(&run->jobs, job);
+        return fail_fetch(run);
     }
-    run->scan_is_out = true;
+    leat_run_mapping_tell_job(&run->mapping, &job->map);
+    leat_job_pool_count_map(&run->jobs, job);
     *ret_job = job;
-    return LEAT_RUN_JOB;
+    return 1;
 }
 
-int leat_run_decode_job(struct leat_run *run, struct leat_job **ret_job) {
-    struct leat_decode_job decode;
+/* Materializes what was passed over; what could not be ends the stream where it is needed. */
+static int materialize_job(struct leat_run *run, struct leat_job **ret_job,
+                           struct leat_error *err) {
+    struct leat_batch_refs *first = leat_ordering_first(&run->ordering);
+    const struct leat_error *failure = leat_fast_forward_failure(&run->intake.forward, first);
+
+    if (failure) {
+        fail(run, failure);
+        abandon_queue(run);
+        return 0;
+    }
+    return leat_run_mapping_materialize_job(&run->mapping, first, ret_job, err);
+}
+
+static int quarantine_job(struct leat_run *run, struct leat_job **ret_job, struct leat_error *err) {
     struct leat_job *job;
 
-    if (!leat_run_may_scan(run, run->scan_epoch) || !leat_run_decode_next(run, &decode))
+    if (!leat_bad_records_are_due(&run->ordering.bad))
         return 0;
-    job = leat_run_take_job(run, LEAT_JOB_DECODE);
-    if (!job) {
-        leat_run_decode_done(run, &decode);
-        return out_of_memory(run);
-    }
-    job->decode = decode;
-    *ret_job = job;
-    return LEAT_RUN_JOB;
-}
-
-static struct leat_queue_entry *next_unmapped(const struct leat_run *run) {
-    for (struct leat_queue_entry *entry = run->first; entry; entry = entry->next)
-        if (entry->state == LEAT_ENTRY_SCANNED || entry->state == LEAT_ENTRY_CACHED ||
-            entry->state == LEAT_ENTRY_PARKED)
-            return entry;
-    return NULL;
-}
-
-static int go_on(struct leat_run *run, struct leat_queue_entry *entry, struct leat_job **ret_job) {
-    *ret_job = leat_run_unpark(run, entry);
-    entry->state = LEAT_ENTRY_MAPPING;
-    leat_run_whole(run)->n_maps_out++;
-    return LEAT_RUN_JOB;
-}
-
-/* Each block that is begun has scratch memory until all of its stages are done. */
-static bool may_begin(const struct leat_run *whole) {
-    return !whole->options.is_unfused || whole->n_maps_out + whole->n_parked < whole->n_at_once;
-}
-
-int leat_run_map_job(struct leat_run *run, struct leat_job **ret_job) {
-    struct leat_run *whole = leat_run_whole(run);
-    bool is_wanted =
-        !whole->has_failed && !whole->is_complete && whole->n_maps_out < whole->map_limit;
-    struct leat_queue_entry *entry = is_wanted ? next_unmapped(run) : NULL;
-    struct leat_job *job;
-    uint64_t large_bytes;
-
-    if (!entry)
-        run->memory.map_wants = 0;
-    if (!entry || !leat_run_may_begin(run, entry) || (!entry->parked && !may_begin(whole)))
-        return 0;
-    if (!leat_run_may_map(run, entry, &large_bytes)) {
-        whole->memory.is_short = true;
-        return 0;
-    }
-    if (entry->parked)
-        return go_on(run, entry, ret_job);
-    job = leat_run_take_job(run, LEAT_JOB_MAP);
+    job = leat_bad_records_are_lost(&run->ordering.bad)
+              ? NULL
+              : leat_job_pool_take(&run->jobs, LEAT_JOB_QUARANTINE, 0);
     if (!job)
-        return out_of_memory(run);
-    entry->block = leat_block_pool_take(&run->blocks);
-    job->entry = entry;
-    job->map = (struct leat_map_job){
-        .plan = run->plan,
-        .piece = entry->piece,
-        .block = entry->block,
-        .seed = run->order.seed,
-        .epoch = entry->epoch,
-        .stop_after = (int)run->plan->n_map,
-        .now_ns = run->options.now_ns,
-        .n_at_once = whole->n_at_once,
-        .is_unfused = whole->options.is_unfused,
-    };
-    if (!entry->block) {
-        leat_run_give_job(run, job);
-        return out_of_memory(run);
-    }
-    leat_run_cache_start_map(run, entry, &job->map);
-    job->map.large_bytes = large_bytes;
-    leat_account_change(whole->memory.account, LEAT_MEMORY_SCRATCH, 0, large_bytes);
-    entry->state = LEAT_ENTRY_MAPPING;
-    whole->n_maps_out++;
+        return leat_error_oom(err);
+    leat_bad_records_start_job(&run->ordering.bad, &job->quarantine);
     *ret_job = job;
-    return LEAT_RUN_JOB;
+    return 1;
 }
 
-static int rest_job(struct leat_run *run, bool is_for_good, struct leat_job **ret_job) {
-    struct leat_job *job =
-        leat_run_wants_rest(run, is_for_good) ? leat_run_take_job(run, LEAT_JOB_REST) : NULL;
+/* Reads and maps; the lane whose row is next goes first. */
+static int intake_job(struct leat_run *run, struct leat_job **ret_job, struct leat_error *err) {
+    struct leat_demand demand = demand_of(run);
+    size_t n_lanes = run->intake.n_lanes, first = leat_row_feed_next_lane(&run->feed);
+    int r = leat_intake_cache_job(&run->intake, &demand, ret_job, err);
+
+    for (size_t i = 0; r == 0 && !demand.is_over && i < n_lanes; i++) {
+        struct leat_lane *lane = &run->intake.lanes[(first + i) % n_lanes];
+
+        r = leat_intake_scan_job(&run->intake, lane, &demand, ret_job, err);
+        if (r == 0)
+            r = leat_intake_decode_job(&run->intake, lane, &demand, ret_job, err);
+        if (r == 0)
+            r = leat_run_mapping_job(&run->mapping, lane, &demand, ret_job, err);
+    }
+    return r;
+}
+
+/* What is nearest to the trainer goes first, and what the others wait for. */
+static bool work_job(struct leat_run *run, struct leat_job **ret_job) {
+    int r = leat_run_delivery_job(&run->delivery, ret_job, &run->fault);
+
+    if (r < 0) {
+        fail_by_fault(run);
+        abandon_queue(run);
+        return false;
+    }
+    if (r == 0)
+        r = fetch_job(run, ret_job);
+    if (r == 0)
+        r = materialize_job(run, ret_job, &run->fault);
+    if (r == 0)
+        r = quarantine_job(run, ret_job, &run->fault);
+    if (r == 0)
+        r = intake_job(run, ret_job, &run->fault);
+    if (r < 0)
+        fail_by_fault(run);
+    return r > 0;
+}
+
+static int idle_job(struct leat_run *run, bool for_good, struct leat_job **ret_job) {
+    struct leat_job *job = leat_job_pool_wants_idle(&run->jobs, for_good)
+                               ? leat_job_pool_take(&run->jobs, LEAT_JOB_REST, 0)
+                               : NULL;
 
     if (!job)
         return 0;
-    leat_run_begin_rest(run, &job->rest, is_for_good);
+    leat_job_pool_start_idle(&run->jobs, &job->rest, for_good);
     *ret_job = job;
-    return LEAT_RUN_JOB;
+    return 1;
 }
 
 static bool has_ended(const struct leat_run *run) {
-    return run->is_cancelled || (!run->first_output && (run->has_failed || run->is_complete));
+    return run->is_cancelled || (!run->delivery.outputs.first &&
+                                 (run->has_failed || leat_ordering_is_complete(&run->ordering)));
 }
 
 static int make_job(struct leat_run *run, struct leat_job **ret_job) {
-    static int (*const makers[])(struct leat_run *, struct leat_job **) = {
-        collate_job,         leat_run_gather_job, leat_run_bare_job,
-        quarantine_job,      leat_run_cache_job,  leat_run_scan_job,
-        leat_run_decode_job, leat_run_map_job,    leat_run_mix_job};
-
-    run->memory.is_short = false;
+    leat_intake_start_turn(&run->intake);
+    leat_run_mapping_start_turn(&run->mapping);
     do { /* once more, where that brought a pass to its end */
-        run->has_end = false;
-        leat_run_profile_consume(run);
-        leat_run_move_ends(run);
-        leat_run_count_order(run);
-        for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
-            if (makers[i](run, ret_job) == LEAT_RUN_JOB)
-                return LEAT_RUN_JOB;
-    } while (run->has_end);
-    if (rest_job(run, false, ret_job) == LEAT_RUN_JOB)
+        (void)leat_intake_take_end(&run->intake);
+        consume_measured(run);
+        if (leat_run_delivery_move_ends(&run->delivery, &run->fault) < 0) {
+            fail_by_fault(run);
+            abandon_queue(run);
+        }
+        count_order(run);
+        if (work_job(run, ret_job))
+            return LEAT_RUN_JOB;
+    } while (leat_intake_take_end(&run->intake));
+    if (idle_job(run, false, ret_job))
         return LEAT_RUN_JOB;
-    return leat_run_has_pending(run) ? LEAT_RUN_NEEDS_SLOT : 0;
+    return leat_run_delivery_has_pending(&run->delivery) ? LEAT_RUN_NEEDS_SLOT : 0;
+}
+
+/* A run that was cancelled completes a cache of which all is made. */
+static int last_job(struct leat_run *run, struct leat_job **ret_job) {
+    struct leat_demand demand = demand_of(run);
+    int r = run->jobs.n_out == 0
+                ? leat_intake_cache_job(&run->intake, &demand, ret_job, &run->fault)
+                : 0;
+
+    if (r < 0)
+        fail_by_fault(run);
+    return r > 0 ? LEAT_RUN_JOB : 0;
 }
 
 static int next_job(struct leat_run *run, struct leat_job **ret_job) {
-    int r = 0;
+    int r;
 
     *ret_job = NULL;
-    if (!run->is_cancelled)
-        r = make_job(run, ret_job);
-    else if (run->n_jobs == 0)
-        r = leat_run_cache_job(run, ret_job);
+    r = run->is_cancelled ? last_job(run, ret_job) : make_job(run, ret_job);
     if (r != 0)
         return r;
-    if (run->n_jobs > 0 || !has_ended(run))
+    if (run->jobs.n_out > 0 || !has_ended(run))
         return LEAT_RUN_WAITING;
-    return rest_job(run, true, ret_job) == LEAT_RUN_JOB ? LEAT_RUN_JOB : LEAT_RUN_ENDED;
+    return idle_job(run, true, ret_job) ? LEAT_RUN_JOB : LEAT_RUN_ENDED;
 }
 
 int leat_run_next_job(struct leat_run *run, struct leat_job **ret_job) {
     int r = next_job(run, ret_job);
+    bool is_over = run->is_cancelled || (has_ended(run) && !leat_ordering_first(&run->ordering));
 
-    leat_run_profile_watch(run, run->is_cancelled || (has_ended(run) && !run->order.batcher.first));
+    leat_profile_watch(&run->profile, is_over, leat_run_delivery_is_held(&run->delivery),
+                       run->intake.is_short || run->mapping.is_short);
     return r;
+}
+
+/* ---- jobs back ---- */
+
+static void end_fetch(struct leat_run *run, struct leat_job *job) {
+    leat_run_mapping_take_back(&run->mapping, NULL, job);
+    if (job->error.code && !run->fetch.is_abandoned) {
+        fail(run, &job->error);
+        leat_row_fetch_abandon_absent(&run->fetch);
+    }
+    leat_row_fetch_end_job(&run->fetch, &job->map);
+}
+
+/* 0, or -errno: the run fails. */
+static int end_job(struct leat_run *run, struct leat_job *job, struct leat_error *err) {
+    struct leat_lane *lane = &run->intake.lanes[job->lane];
+    struct leat_demand demand = demand_of(run);
+
+    switch (job->kind) {
+    case LEAT_JOB_SCAN:
+        return leat_intake_end_scan_job(&run->intake, lane, &demand, job, err);
+    case LEAT_JOB_CACHE:
+        return leat_intake_end_cache_job(&run->intake, &demand, job, err);
+    case LEAT_JOB_MAP:
+        if (!job->map.gather)
+            return leat_run_mapping_end_job(&run->mapping, lane, &demand, job, err);
+        end_fetch(run, job);
+        return 0;
+    case LEAT_JOB_DECODE:
+        leat_decode_ahead_end_job(&lane->reader.ahead, &job->decode);
+        break;
+    case LEAT_JOB_COLLATE:
+        leat_run_delivery_end_job(&run->delivery, job);
+        break;
+    case LEAT_JOB_QUARANTINE:
+        leat_bad_records_end_job(&run->ordering.bad, &job->quarantine, job->error.code != 0);
+        break;
+    default:
+        leat_job_pool_end_idle(&run->jobs, &job->rest);
+        break;
+    }
+    if (job->error.code)
+        *err = job->error;
+    return err->code;
+}
+
+void leat_run_complete(struct leat_run *run, struct leat_job *take_job) {
+    const struct leat_error *failure;
+
+    leat_profile_add_job(&run->profile, take_job);
+    leat_run_tracing_add_job(&run->tracing, take_job);
+    trace_counts(run);
+    if (take_job->kind == LEAT_JOB_MAP && take_job->map.is_partial) {
+        leat_run_mapping_park(&run->mapping, take_job);
+        return;
+    }
+    if (end_job(run, take_job, &run->fault) < 0)
+        fail_by_fault(run);
+    failure = leat_run_cache_failure(&run->intake.cache);
+    if (failure)
+        fail(run, failure);
+    leat_intake_count_cache(&run->intake);
+    count_order(run);
+    leat_job_pool_give(&run->jobs, take_job);
+}
+
+/* ---- what the driver says and asks ---- */
+
+static uint64_t later(uint64_t a, uint64_t b) {
+    if (a == 0 || b == 0)
+        return 0;
+    return a > b ? a : b;
+}
+
+int leat_run_extend(struct leat_run *run, uint64_t n_epochs, uint64_t n_steps,
+                    struct leat_error *err) {
+    struct leat_error failure = LEAT_ERROR_INIT;
+    struct leat_run_options wanted = run->options;
+    int r;
+
+    assert(!run->options.only_builds);
+    if (run->has_ended || run->is_cancelled)
+        return leat_error_set(err, -EPIPE, "the run has come to its end");
+    wanted.n_epochs = later(wanted.n_epochs, n_epochs);
+    wanted.n_steps = later(wanted.n_steps, n_steps);
+    r = leat_pass_check(run->plan, &wanted, err);
+    if (r < 0 || run->has_failed)
+        return r;
+    run->options = wanted;
+    leat_intake_extend(&run->intake, wanted.n_epochs);
+    if (leat_ordering_extend(&run->ordering, &run->delivery.outputs, wanted.n_epochs,
+                             wanted.n_steps, &failure) < 0)
+        fail(run, &failure);
+    return 0;
+}
+
+void leat_run_reach(struct leat_run *run, uint64_t epoch) {
+    leat_horizon_reach(&run->horizon, epoch);
+}
+
+void leat_run_set_credit(struct leat_run *run, uint64_t n_batches) {
+    leat_horizon_set_credit(&run->horizon, n_batches);
+}
+
+void leat_run_set_knobs(struct leat_run *run, const struct leat_knobs *knobs) {
+    uint64_t before_bytes = run->knobs.of[LEAT_KNOB_BLOCK_BYTES], after_bytes;
+
+    run->knobs = *knobs;
+    leat_knobs_clamp(&run->knobs);
+    after_bytes = run->knobs.of[LEAT_KNOB_BLOCK_BYTES];
+    leat_intake_scale(&run->intake, before_bytes, after_bytes);
+    leat_job_pool_scale(&run->jobs, before_bytes, after_bytes);
+}
+
+void leat_run_get_knobs(const struct leat_run *run, struct leat_knobs *ret_knobs) {
+    *ret_knobs = run->knobs;
+}
+
+void leat_run_trim(struct leat_run *run) {
+    if (!leat_account_should_shrink(run->account))
+        return;
+    leat_job_pool_trim(&run->jobs);
+    leat_intake_trim(&run->intake);
+}
+
+bool leat_run_tick(struct leat_run *run) {
+    struct leat_demand demand = demand_of(run);
+
+    leat_run_trim(run);
+    leat_job_pool_tick(&run->jobs);
+    return leat_intake_tick(&run->intake, &demand) || leat_job_pool_wants_idle(&run->jobs, false);
+}
+
+char *leat_run_take_note(struct leat_run *run) {
+    return leat_note_list_take(&run->mapping.notes);
+}
+
+char *leat_run_take_change(struct leat_run *run) {
+    return leat_note_list_take(&run->intake.changes);
+}
+
+char *leat_run_take_replay(struct leat_run *run) {
+    return leat_fast_forward_take_replay(&run->intake.forward);
+}
+
+const struct leat_cache_file *leat_run_get_cache(const struct leat_run *run) {
+    return run->intake.cache.is_index ? NULL : run->intake.cache.file;
+}
+
+void leat_run_get_stats(const struct leat_run *run, struct leat_run_stats *ret_stats) {
+    const struct leat_run_cache *cache = &run->intake.cache;
+    struct leat_profile_times times;
+
+    leat_profile_get_times(&run->profile, &times);
+    *ret_stats = (struct leat_run_stats){
+        .n_made_blocks = run->profile.n_made_blocks,
+        .n_made_bytes = run->profile.n_made_bytes,
+        .n_batch_bytes = run->delivery.collation.n_batch_bytes,
+        .batch_bytes = run->delivery.collation.batch_bytes,
+        .batch_rows = run->delivery.collation.batch_rows,
+        .n_batches = run->delivery.collation.n_batches,
+        .n_rows = run->delivery.collation.n_rows,
+        .n_elements = run->delivery.collation.n_elements,
+        .n_source_bytes = run->intake.n_source_bytes,
+        .n_source_records = run->intake.n_source_records,
+        .n_bad_records = run->ordering.bad.n_all,
+        .n_changed_files = run->intake.n_changed_files,
+        .n_jobs = run->jobs.n_out,
+        .n_blocks = leat_intake_n_blocks(&run->intake),
+        .lifetime_ns = times.lifetime_ns,
+        .no_slot_ns = times.no_slot_ns,
+        .short_ns = times.short_ns,
+        .n_stages = run->profile.n_lines,
+        .stages = run->profile.lines,
+        .n_cache_written_bytes = cache->is_index ? 0 : cache->n_written_bytes,
+        .n_cache_notes = cache->n_notes,
+        .cache_note = &cache->note,
+        .last_bad = &run->ordering.bad.last,
+    };
+    for (size_t i = 0; i < LEAT_N_JOB_KINDS; i++)
+        ret_stats->jobs[i] = run->profile.jobs[i];
+    leat_run_cache_get_progress(cache, &ret_stats->n_cache_done_bytes,
+                                &ret_stats->n_cache_total_bytes);
 }

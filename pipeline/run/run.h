@@ -1,17 +1,17 @@
 /* run.h: a stream being run: a state machine that hands out jobs and takes them back. Sans-I/O.
  *
  * Whoever drives it decides where jobs run: the daemon on libuv's pool, tests inline in any
- * completion order, `leatctl run
- * --no-daemon` on one thread. All functions but leat_job_execute() are called on one thread (the
- * run's owner). The batches are a pure function of (plan, data, seed, epoch, rank, world size):
- * never of the order in which jobs complete.
+ * completion order, `leatctl run --no-daemon` on one thread. All functions but leat_job_execute()
+ * are called on one thread (the run's owner). The batches are a pure function of (plan, data, seed,
+ * epoch, rank, world size): never of the order in which jobs complete.
  *
  *     for (;;) switch (leat_run_next_job(run, &job)) {
- *         case LEAT_RUN_JOB:        leat_job_start(job), execute anywhere, then
+ *         case LEAT_RUN_JOB:        leat_job_start(job), execute it anywhere, then
  *                                   leat_run_complete(run, job)
- *         case LEAT_RUN_NEEDS_SLOT: leat_run_give_slot() when one is free (batches are waiting for
- * slots) case LEAT_RUN_WAITING:    complete a job that is out case LEAT_RUN_ENDED:      all asked
- * epochs were handed out, or the run failed (leat_run_error)
+ *         case LEAT_RUN_NEEDS_SLOT: leat_run_give_slot() when one is free: batches wait for slots
+ *         case LEAT_RUN_WAITING:    complete a job that is out
+ *         case LEAT_RUN_ENDED:      all epochs that were asked for were handed out, or the run
+ *                                   failed (leat_run_error)
  *     }
  *     leat_run_take_output() whenever it has one: batches in step order, and the end of each epoch.
  */
@@ -20,7 +20,9 @@
 #include "pipeline/memory/spread.h"
 #include "pipeline/order/output.h"
 #include "pipeline/plan/plan.h"
-#include "pipeline/run/histogram.h"
+#include "pipeline/run/knob_turns.h"
+#include "pipeline/run/options.h"
+#include "pipeline/run/profile/profile.h"
 #include "pipeline/work/job_kind.h"
 #include "pipeline/work/knobs.h"
 
@@ -33,70 +35,9 @@ enum {
 
 struct leat_run;
 struct leat_job;
+struct leat_batch_refs;
 struct leat_cache_file;
 struct leat_trace;
-
-struct leat_run_options {
-    uint64_t first_epoch, first_step;
-    uint64_t n_epochs;            /* 0: without end */
-    uint64_t n_steps;             /* end after that many batches, of all of its ranks; 0: all */
-    uint64_t first_rank, n_ranks; /* of which it makes the batches; n_ranks 0 counts as 1 */
-    uint64_t world_size;          /* 0 counts as 1 */
-    /* Rounds of first_epoch, of world_size steps of which each rank has one, begin at steps that
-     * are congruent to that modulo world_size: the position at which the trainers of all ranks
-     * started. Those of later epochs begin at 0. */
-    uint64_t round_phase;
-    bool has_seed;
-    uint64_t seed;         /* in place of the stream's own */
-    int on_change;         /* enum leat_on_change; AUTO: as WARN */
-    uint32_t max_map_jobs; /* blocks between scan and order at once: LEAT_BLOCKS_IN_LINE() */
-    bool
-        only_builds; /* no batches: the cache of the source, and the run ends when it is complete */
-    bool only_places;         /* no batches: where the rows of the first one come from (places.h) */
-    const char *cache_folder; /* in place of the stream's own; NULL: that */
-    /* Where indexes of blocks are kept of streams that have no cache (run/index.h), unless the
-     * stream says where; NULL: nowhere. */
-    const char *index_folder;
-    uint32_t shard, n_shards;         /* only_builds: that part of it alone; n_shards 0: all */
-    uint64_t (*now_ns)(void);         /* for busy times; NULL: they stay 0 */
-    uint32_t n_map_threads;           /* that execute MAP jobs; 0: unknown */
-    const struct leat_opener *opener; /* outlives the run */
-    struct leat_account *account;     /* outlives the run; NULL: nobody limits it */
-    bool is_told;    /* leat_run_reach() says where trainers are; else what is taken of it does */
-    bool is_unfused; /* each per-record stage is a job of its own; same batches */
-};
-
-/* What a line of the profile is about. Busy times do not overlap: their sum is the time that all
- * threads and the loop were busy with the run, but for what lies between stages. */
-enum leat_role {
-    LEAT_ROLE_SCAN,        /* SCAN jobs: reading, and cutting at records */
-    LEAT_ROLE_DECODE,      /* DECODE jobs */
-    LEAT_ROLE_SOURCE,      /* finding and parsing the records of a block */
-    LEAT_ROLE_MAP,         /* a stage, of each block */
-    LEAT_ROLE_ORDER,       /* on the run's thread: references through the order stages */
-    LEAT_ROLE_COLLATE,     /* COLLATE jobs */
-    LEAT_ROLE_CACHE,       /* reading blocks from the cache */
-    LEAT_ROLE_CACHE_WRITE, /* making them ready for it, of each block, and CACHE jobs */
-    LEAT_ROLE_QUARANTINE,  /* QUARANTINE jobs */
-    LEAT_N_ROLES,
-};
-const char *leat_role_name(enum leat_role role);
-
-struct leat_run_stage_stats {
-    const char *name; /* the kind of source or stage; of the others that of their role */
-    enum leat_role role;
-    uint64_t n_records, n_bytes, busy_ns, n_errors;
-    struct leat_histogram times; /* of each job or block; their sum is busy_ns */
-};
-
-/* Busy times are by the clock on the wall; what they are made of is what the driver measured, if it
- * does (leat_job_set_usage): on a processor, ready to run without getting one, or blocked, which is
- * the rest. */
-struct leat_run_job_stats {
-    uint64_t n_jobs, busy_ns;
-    uint64_t cpu_ns, delay_ns;
-    uint64_t queue_ns; /* from being handed out to being executed */
-};
 
 struct leat_run_stats {
     struct leat_run_job_stats jobs[LEAT_N_JOB_KINDS]; /* that came back */
@@ -148,13 +89,13 @@ void leat_run_complete(struct leat_run *run, struct leat_job *take_job);
 /* At any time. Values out of range become the nearest that are in it. */
 void leat_run_set_knobs(struct leat_run *run, const struct leat_knobs *knobs);
 void leat_run_get_knobs(const struct leat_run *run, struct leat_knobs *ret_knobs);
-/* As they are unless somebody turns them: n_jobs is max_map_jobs. */
-void leat_run_default_knobs(const struct leat_plan *plan, uint32_t n_jobs,
-                            struct leat_knobs *ret_knobs);
 
 /* Bytes that the next waiting batch needs: a slot that is smaller is not taken (see give_slot). 0:
  * none waits. */
 size_t leat_run_slot_need(const struct leat_run *run);
+/* The first batch that waits for a slot, or end of an epoch, once what is mapped went through the
+ * order; NULL: none does. It is the run's. */
+struct leat_batch_refs *leat_run_first_waiting(struct leat_run *run);
 /* How many batches wait for slots. */
 size_t leat_run_n_waiting(const struct leat_run *run);
 /* 0; -EMSGSIZE if the waiting batch needs more than slot->size_bytes: the driver makes larger

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/run/tuner_model.h"
-
 #define LEARN_SAMPLES 3
 #define IDLE_SAMPLES  5
 #define NOISE_MOST    0.20 /* beyond it, that nothing was found means little */

@@ -14,9 +14,7 @@
  */
 #pragma once
 
-#include <stddef.h>
-
-#include "pipeline/work/knobs.h"
+#include "pipeline/run/tuner_model.h"
 
 enum leat_tuner_phase {
     LEAT_TUNER_LEARNING,
@@ -24,34 +22,8 @@ enum leat_tuner_phase {
     LEAT_TUNER_SETTLED,
 };
 
-#define LEAT_TUNER_HISTORY     16 /* decisions that are remembered */
-#define LEAT_TUNER_REASON_MAX  128
+#define LEAT_TUNER_HISTORY     16        /* decisions that are remembered */
 #define LEAT_TUNER_INTERVAL_NS 100000000 /* of a sample, about */
-
-/* What the run and the machine are like. */
-struct leat_tuner_limits {
-    struct leat_knobs start; /* where it begins: the defaults, or what was given by hand */
-    struct leat_knobs most;  /* and never beyond */
-    bool is_pinned[LEAT_N_KNOBS];
-    uint32_t n_threads; /* that execute jobs */
-    uint64_t slot_bytes;
-};
-
-/* What happened in an interval. */
-struct leat_tuner_sample {
-    uint64_t wall_ns;
-    uint64_t n_batches, n_batch_bytes;
-    uint64_t n_blocks;       /* from wherever */
-    uint64_t n_maps, map_ns; /* those that were made of the source, */
-    uint64_t n_mapped_bytes; /* of so much of it */
-    uint64_t n_collations, collate_ns;
-    uint64_t scan_ns;
-    uint64_t busy_ns;     /* of all jobs */
-    uint64_t starved_ns;  /* the trainer waited, and nothing was ready */
-    uint64_t slotless_ns; /* batches waited for slots */
-    uint64_t used_bytes;  /* by blocks, and all that belongs to them */
-    uint64_t room_bytes;  /* that may be taken besides; UINT64_MAX: no limit */
-};
 
 struct leat_tuner_decision {
     uint64_t at_ns; /* of the time that it was given */

@@ -5,7 +5,7 @@
  * (Fisher-Yates from the back). A full shuffle (`global`) is one whose reservoir never fills: it
  * holds the blocks of the whole pass in memory, with the columns that are kept, up to `max_bytes`;
  * where there is a cache, the run lets go of the values of what is beyond that, and has them again
- * when batches are made (run/resident.h); the sequence is the same as with any buffer_size that is
+ * when batches are made (run/row_store.h); the sequence is the same as with any buffer_size that is
  * not smaller than the data.
  *
  * With `blocks` the source is read in another order, before all stages: the records of each file,

@@ -124,6 +124,15 @@ void leat_scan_start_behind(struct leat_scan *scan, struct leat_plan *plan,
                             const struct leat_opener *opener, const struct leat_cache_span *last,
                             uint64_t n_records);
 void leat_scan_stop(struct leat_scan *scan);
+/* Reads files from the first on up to the end alone. */
+void leat_scan_limit(struct leat_scan *scan, size_t first_file, size_t end_file);
+/* The watch of its files, which it is lent; NULL: they are not watched. */
+void leat_scan_watch(struct leat_scan *scan, struct leat_data_watch *watch);
+/* Counts records into the table, and cuts no pieces. */
+void leat_scan_count(struct leat_scan *scan, struct leat_span_table *table);
+/* Reads the spans of the table in that order, in place of files from front to back. */
+void leat_scan_follow_route(struct leat_scan *scan, const struct leat_span_table *table,
+                            const uint32_t *order);
 /* A failure is of what follows the pieces that are there. */
 int leat_scan_execute(struct leat_scan_job *job, uint64_t *n_bytes, struct leat_error *err);
 /* Parts of it (scan_route.c). At the start of a pass: job->is_outdated: a file is another than the
@@ -153,6 +162,17 @@ struct leat_decode_job {
 };
 
 int leat_decode_execute(const struct leat_decode_job *job, struct leat_error *err);
+
+/* What the scanner knows of places that were decoded ahead (scan_units.c). Gives it one. */
+void leat_scan_add_unit(struct leat_scan *scan, struct leat_unit *take_unit);
+/* These places, and no others, are being decoded; nothing is known of places to come. */
+void leat_scan_expect_units(struct leat_scan *scan, const struct leat_unit_key *keys, size_t n);
+/* Ranges of that file from the key on, and files from `file` on, may be decoded by now too. */
+void leat_scan_set_horizon(struct leat_scan *scan, struct leat_unit_key key, size_t file);
+/* What was decoded at that place, or NULL. */
+struct leat_unit *leat_scan_take_unit(struct leat_scan *scan, struct leat_unit_key key);
+/* True if that place is being decoded, or may be by now. */
+bool leat_scan_misses_unit(const struct leat_scan *scan, struct leat_unit_key key);
 
 int leat_unit_compare(struct leat_unit_key a, struct leat_unit_key b);
 /* Into a list by key. */
@@ -218,9 +238,9 @@ struct leat_gather {
 
 struct leat_map_job {
     const struct leat_plan *plan;
-    struct leat_gather *gather;       /* NULL: the job is of one block, that of `piece` */
-    struct leat_bare *bare;           /* which is to fill this one; NULL: it is new */
-    const struct leat_opener *opener; /* for what is damaged */
+    struct leat_gather *gather;         /* NULL: the job is of one block, that of `piece` */
+    struct leat_count_only *count_only; /* which is to have the rows; NULL: the block is new */
+    const struct leat_opener *opener;   /* for what is damaged */
     struct leat_piece piece;
     const struct leat_bare_schema *bare_schema; /* of `load` and `item`; NULL: whole blocks */
     struct leat_cache_load load;
@@ -348,8 +368,9 @@ struct leat_rest_job {
 
 struct leat_job {
     enum leat_job_kind kind;
-    struct leat_job *next; /* in the run's pool */
-    struct leat_run *run;
+    struct leat_job *next;          /* in the pool */
+    struct leat_job_pool *pool;     /* the run's */
+    uint32_t lane;                  /* the source that it is for */
     struct leat_queue_entry *entry; /* MAP: its place in the queue of blocks */
     struct leat_error error;
     uint64_t n_bytes, start_ns, busy_ns;

@@ -1,4 +1,4 @@
-/* map_gather.c: the MAP job that has rows of evicted blocks again: see run/resident.h. Any thread.
+/* map_gather.c: the MAP job that has rows of evicted blocks again: see run/row_fetch.h. Any thread.
  *
  * Each block is read, or made again if the cache does not have it, into memory that serves one
  * after the other; the rows that are wanted are copied to where they go.

@@ -54,6 +54,19 @@ void leat_scan_stop(struct leat_scan *scan) {
     *scan = (struct leat_scan){.file = 0};
 }
 
+void leat_scan_limit(struct leat_scan *scan, size_t first_file, size_t end_file) {
+    scan->file = first_file;
+    scan->end_file = end_file;
+}
+
+void leat_scan_watch(struct leat_scan *scan, struct leat_data_watch *watch) {
+    scan->watch = watch;
+}
+
+void leat_scan_count(struct leat_scan *scan, struct leat_span_table *table) {
+    scan->counts = table;
+}
+
 static const char *path_of(const struct leat_scan *scan) {
     return scan->plan->source->files.paths[scan->file];
 }
@@ -73,37 +86,9 @@ static int grow_buffer(struct leat_buffer *buffer, size_t capacity, struct leat_
 
 /* ---- what was decoded ahead ---- */
 
-/* What was decoded at that place, or NULL. What lies before it is not wanted any more. */
-static struct leat_unit *take_unit(struct leat_scan *scan, struct leat_unit_key key) {
-    struct leat_unit *unit;
-
-    while ((unit = scan->units) && leat_unit_compare(unit->key, key) < 0) {
-        scan->units = unit->next;
-        leat_unit_free(unit);
-    }
-    if (!unit || leat_unit_compare(unit->key, key) != 0)
-        return NULL;
-    scan->units = unit->next;
-    return unit;
-}
-
-static bool is_missing(const struct leat_scan *scan, struct leat_unit_key key) {
-    for (size_t i = 0; i < scan->n_missing; i++)
-        if (leat_unit_compare(scan->missing[i], key) == 0)
-            return true;
-    return false;
-}
-
-static bool is_beyond(const struct leat_scan *scan, struct leat_unit_key key) {
-    if (!scan->has_horizon)
-        return false;
-    return key.file == scan->horizon.file ? key.range >= scan->horizon.range
-                                          : key.file >= scan->horizon_file;
-}
-
 /* False: that place is being decoded, or may be since the job began; it ends here. */
 static bool may_pass(struct leat_scan_job *job, struct leat_unit_key key) {
-    if (!is_missing(job->scan, key) && !is_beyond(job->scan, key))
+    if (!leat_scan_misses_unit(job->scan, key))
         return true;
     job->is_waiting = job->wants_unit = true;
     job->wanted = key;
@@ -112,7 +97,7 @@ static bool may_pass(struct leat_scan_job *job, struct leat_unit_key key) {
 
 /* At a boundary: goes on with the input that was decoded ahead from there. */
 static void change_input(struct leat_scan *scan, struct leat_unit_key key) {
-    struct leat_unit *unit = take_unit(scan, key);
+    struct leat_unit *unit = leat_scan_take_unit(scan, key);
 
     if (unit && unit->input && leat_input_adopt(unit->input, scan->input)) {
         leat_input_close(scan->input);
@@ -154,7 +139,7 @@ static int open_file(struct leat_scan_job *job, struct leat_error *err) {
 
     if (scan->input || !may_pass(job, key))
         return 0;
-    unit = take_unit(scan, key);
+    unit = leat_scan_take_unit(scan, key);
     if (scan->file == 0 && scan->first) {
         scan->input = scan->first;
         scan->first = NULL;

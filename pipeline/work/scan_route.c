@@ -8,6 +8,12 @@
 #include "pipeline/work/job.h"
 #include "pipeline/work/span_table.h"
 
+void leat_scan_follow_route(struct leat_scan *scan, const struct leat_span_table *table,
+                            const uint32_t *order) {
+    scan->route.table = table;
+    scan->route.order = order;
+}
+
 int leat_route_check(struct leat_scan_job *job, struct leat_error *err) {
     const struct leat_scan *scan = job->scan;
     int r = 0;

@@ -79,7 +79,6 @@ CIRCLES = {
     "daemon/stream": 5,
     "daemon/trainer": 4,
     "pipeline/plan": 2,
-    "pipeline/run": 10,
     "pipeline/sources": 3,
     "pipeline/tokenizer": 16,
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pipeline/run/trace.h"
+#include "pipeline/run/profile/trace.h"
 
 enum { TRACK_LOOP = 1, TRACK_BATCHES = 2, TRACK_THREADS = 10 };
 

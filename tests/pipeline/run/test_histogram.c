@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "pipeline/run/histogram.h"
+#include "pipeline/run/profile/histogram.h"
 #include "tests/proto/shared_random.h"
 
 #define N_MAX 3000

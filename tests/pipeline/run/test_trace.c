@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/run/trace.h"
+#include "pipeline/run/profile/trace.h"
 #include "tests/pipeline/shared_records.h"
 
 #define STAGES                                                                                     \

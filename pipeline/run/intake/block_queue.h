@@ -1,0 +1,117 @@
+/* block_queue.h: the queue of blocks between reading and the order: blocks are consumed in the
+ * order of the data, whenever they were mapped.
+ *
+ * An entry begins as a piece of the source (SCANNED) or a frame of a cache (CACHED), is mapped
+ * (MAPPING; where stages are jobs of their own, PARKED between two of them), and then is a block
+ * (MAPPED), of which rows and bad records are taken in the order of the data. A full queue stops
+ * the scanner: it is the back-pressure of the whole pipeline. Owner: the run's thread.
+ */
+#pragma once
+
+#include "pipeline/block/ref.h"
+#include "pipeline/work/job.h"
+
+enum leat_entry_state {
+    LEAT_ENTRY_CACHED,
+    LEAT_ENTRY_SCANNED,
+    LEAT_ENTRY_MAPPING,
+    LEAT_ENTRY_PARKED, /* Some of its stages are done; is_unfused alone. */
+    LEAT_ENTRY_MAPPED,
+    LEAT_ENTRY_PASS_END
+};
+
+struct leat_queue_entry {
+    struct leat_queue_entry *next;
+    enum leat_entry_state state;
+    uint64_t epoch, pass;
+    struct leat_piece piece;       /* its buffer: SCANNED, MAPPING; PASS_END: how many records */
+    struct leat_block *block;      /* MAPPING, MAPPED */
+    uint64_t cache_generation;     /* the run's cache when the entry was added */
+    struct leat_cache_file *file;  /* with the frame; NULL: the block is made from the piece */
+    struct leat_cache_frame frame; /* else what the block is in a cache, but for its place; n_bytes
+                                      0: unknown */
+    struct leat_cache_item *item;  /* MAPPED: the block for the cache, not moved on yet */
+    uint32_t next_row, next_bad;
+    uint32_t from_record, to_record; /* of its block, those that are meant; 0, UINT32_MAX: all */
+    bool is_for_cache;               /* Only the cache wants it. */
+    struct leat_job *parked;         /* PARKED: with the block and its scratch memory */
+    struct leat_error error;         /* of the MAP job; PASS_END: of reading */
+};
+
+struct leat_block_queue {
+    struct leat_queue_entry *first, **last;
+    size_t n_blocks, n_ends;
+};
+
+void leat_block_queue_init(struct leat_block_queue *queue);
+
+/* Adds an entry as it is given; NULL: no memory. */
+struct leat_queue_entry *leat_block_queue_add(struct leat_block_queue *queue,
+                                              const struct leat_queue_entry *entry);
+/* Takes the first entry out, which the caller frees with what it has. There must be one. */
+struct leat_queue_entry *leat_block_queue_take(struct leat_block_queue *queue);
+/* The first block that is to be mapped, or mapped on; NULL: none. */
+struct leat_queue_entry *leat_block_queue_next_unmapped(const struct leat_block_queue *queue);
+/* Blocks that are not mapped yet. */
+size_t leat_block_queue_n_unmapped(const struct leat_block_queue *queue);
+/* Records of that epoch, of blocks that are begun, or of all; a block of unknown size counts 1. */
+uint64_t leat_block_queue_n_records(const struct leat_block_queue *queue, uint64_t epoch,
+                                    bool with_unmapped);
+
+/* True if the entry is of a pass before that one. */
+static inline bool leat_queue_entry_is_stale(const struct leat_queue_entry *entry, uint64_t epoch,
+                                             uint64_t pass) {
+    return entry->epoch < epoch || (entry->epoch == epoch && entry->pass < pass);
+}
+
+/* ---- mapping ---- */
+
+void leat_queue_entry_start_map(struct leat_queue_entry *entry, struct leat_block *block);
+void leat_queue_entry_end_map(struct leat_queue_entry *entry, const struct leat_error *error);
+/* The job waits in the entry until its next stage. */
+void leat_queue_entry_park(struct leat_queue_entry *entry, struct leat_job *job);
+struct leat_job *leat_queue_entry_unpark(struct leat_queue_entry *entry);
+/* The entry is passed over on the way to the first step: it has this count-only block. */
+void leat_queue_entry_pass_over(struct leat_queue_entry *entry, struct leat_block *block);
+/* Takes the buffer of the piece; NULL: it has none. */
+struct leat_buffer *leat_queue_entry_take_buffer(struct leat_queue_entry *entry);
+/* Gives the entry the block as it goes to the cache; takes that from it, or NULL. */
+void leat_queue_entry_give_item(struct leat_queue_entry *entry, struct leat_cache_item *item);
+struct leat_cache_item *leat_queue_entry_take_item(struct leat_queue_entry *entry);
+
+/* ---- rows and bad records, in the order of the data ---- */
+
+/* The record of the next row; behind the last that is meant: where those end. */
+static inline uint32_t leat_queue_entry_next_record(const struct leat_queue_entry *entry) {
+    const struct leat_block *block = entry->block;
+    uint32_t record = block->n_records;
+
+    if (entry->next_row < block->n_rows)
+        record = block->records ? block->records[entry->next_row] : entry->next_row;
+    return record < entry->to_record ? record : entry->to_record;
+}
+
+static inline bool leat_queue_entry_has_row(const struct leat_queue_entry *entry) {
+    return entry->next_row < entry->block->n_rows &&
+           leat_queue_entry_next_record(entry) < entry->to_record;
+}
+
+/* True if the block has bad records that were not taken yet. */
+static inline bool leat_queue_entry_has_bad(const struct leat_queue_entry *entry) {
+    return entry->next_bad < entry->block->n_bad;
+}
+
+/* Takes a reference to the next row, which must be there. */
+static inline struct leat_ref leat_queue_entry_take_row(struct leat_queue_entry *entry) {
+    entry->block->n_refs++;
+    return leat_ref_row(entry->block, entry->next_row++);
+}
+
+/* Passes over rows before the first record that is meant. */
+void leat_queue_entry_skip_rows(struct leat_queue_entry *entry);
+/* Takes the next bad record that comes before that row (UINT32_MAX: all that are left) and is
+ * meant; NULL: none. */
+const struct leat_bad_record *leat_queue_entry_take_bad(struct leat_queue_entry *entry,
+                                                        uint32_t before_row);
+/* Records of the block that were read by now, of those that are meant. */
+uint64_t leat_queue_entry_n_read(const struct leat_queue_entry *entry);

@@ -1,0 +1,74 @@
+/* cache_shard.c: see cache_shard.h. */
+#include "pipeline/run/intake/cache_shard.h"
+
+/* Part i of n of the bytes. */
+static uint64_t part(uint64_t n_bytes, uint32_t i, uint32_t n) {
+    return (uint64_t)((unsigned __int128)n_bytes * i / n);
+}
+
+void leat_cache_shard_set(struct leat_cache_shard *shard, const struct leat_cache_data *data) {
+    if (shard->n_shards == 0)
+        return;
+    shard->from = part(data->n_bytes, shard->index, shard->n_shards);
+    shard->to = part(data->n_bytes, shard->index + 1, shard->n_shards);
+    shard->file = 0;
+    shard->base = shard->n_skipped = 0;
+}
+
+size_t leat_cache_shard_start(struct leat_cache_shard *shard, const struct leat_cache_data *data) {
+    shard->n_skipped = 0;
+    shard->file = 0;
+    shard->base = 0;
+    while (shard->file + 1 < data->n_sources &&
+           shard->base + data->sources[shard->file].n_bytes <= shard->from)
+        shard->base += data->sources[shard->file++].n_bytes;
+    return shard->file;
+}
+
+/* Offsets in a compressed file are those of its text: what lies beyond the size of the file counts
+ * where that ends. */
+static uint64_t place_in(const struct leat_data_identity *source, uint64_t offset) {
+    return source->n_bytes > 0 && offset >= source->n_bytes ? source->n_bytes - 1 : offset;
+}
+
+enum leat_cache_sifted leat_cache_shard_sift(struct leat_cache_shard *shard,
+                                             const struct leat_cache_data *data,
+                                             struct leat_piece *piece) {
+    uint64_t offset;
+
+    if (shard->n_shards == 0)
+        return LEAT_CACHE_SIFT_TAKE;
+    while (shard->file < piece->span.file)
+        shard->base += data->sources[shard->file++].n_bytes;
+    offset = shard->base + place_in(&data->sources[shard->file], piece->span.offset);
+    if (offset >= shard->to)
+        return LEAT_CACHE_SIFT_END;
+    if (offset < shard->from) {
+        shard->n_skipped += piece->span.n_records;
+        return LEAT_CACHE_SIFT_SKIP;
+    }
+    piece->record -= shard->n_skipped;
+    return LEAT_CACHE_SIFT_TAKE;
+}
+
+uint64_t leat_cache_shard_n_bytes(const struct leat_cache_shard *shard,
+                                  const struct leat_cache_data *data) {
+    return shard->n_shards > 0 ? shard->to - shard->from : data->n_bytes;
+}
+
+uint64_t leat_cache_shard_n_done(const struct leat_cache_shard *shard,
+                                 const struct leat_cache_data *data,
+                                 const struct leat_cache_file *file) {
+    const struct leat_cache_span *last;
+    uint64_t n_bytes = 0, end;
+
+    if (!file || file->n_frames == 0)
+        return 0;
+    last = &file->frames[file->n_frames - 1].span;
+    for (size_t i = 0; i < last->file && i < data->n_sources; i++)
+        n_bytes += data->sources[i].n_bytes;
+    end = last->offset + last->n_bytes;
+    if (last->file < data->n_sources && end > data->sources[last->file].n_bytes)
+        end = data->sources[last->file].n_bytes;
+    return n_bytes + end - shard->from;
+}

@@ -1,0 +1,183 @@
+/* spans.c: see spans.h. The order of blocks: stages/shuffle.c. */
+#include "pipeline/run/intake/spans.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void leat_run_spans_init(struct leat_run_spans *spans, const struct leat_plan *plan, uint64_t seed,
+                         bool only_builds) {
+    *spans = (struct leat_run_spans){
+        .plan = plan, .seed = seed, .are_wanted = plan->blocks.block_size > 0 && !only_builds};
+    leat_span_table_init(&spans->table, plan->blocks.block_size);
+}
+
+static void forget(struct leat_run_spans *spans) {
+    leat_span_table_deinit(&spans->table);
+    leat_span_table_init(&spans->table, spans->plan->blocks.block_size);
+    spans->table_bytes = 0;
+    spans->is_counted = false;
+}
+
+void leat_run_spans_deinit(struct leat_run_spans *spans) {
+    leat_span_table_deinit(&spans->table);
+    free(spans->order);
+}
+
+uint64_t leat_run_spans_bytes(const struct leat_run_spans *spans) {
+    return spans->table_bytes + (spans->order ? spans->table.n_spans * sizeof(*spans->order) : 0);
+}
+
+/* ---- the order ---- */
+
+static struct leat_rng start_rng(const struct leat_run_spans *spans, uint64_t epoch,
+                                 uint64_t pass) {
+    const struct leat_block_order *blocks = &spans->plan->blocks;
+
+    if (!blocks->reshuffles)
+        epoch = pass = 0;
+    return (struct leat_rng){leat_rng_key(spans->seed, blocks->seed, epoch, LEAT_RNG_BLOCKS,
+                                          (pass << 32) + blocks->index)};
+}
+
+static void swap(uint32_t *a, uint32_t *b) {
+    uint32_t before = *a;
+
+    *a = *b;
+    *b = before;
+}
+
+static int draw(struct leat_run_spans *spans, uint64_t epoch, uint64_t pass) {
+    size_t n = spans->table.n_spans;
+    uint32_t *order = reallocarray(NULL, n ? n : 1, sizeof(*order));
+    struct leat_rng rng = start_rng(spans, epoch, pass);
+
+    if (!order)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        order[i] = (uint32_t)i;
+    /* What is drawn goes behind those that are left; at the end all are turned around. */
+    for (size_t i = n; i > 0; i--)
+        swap(&order[leat_rng_below(&rng, i)], &order[i - 1]);
+    for (size_t i = 0; i < n / 2; i++)
+        swap(&order[i], &order[n - 1 - i]);
+    spans->order = order;
+    return 0;
+}
+
+void leat_run_spans_next_pass(struct leat_run_spans *spans) {
+    free(spans->order);
+    spans->order = NULL;
+    spans->at = 0;
+    spans->n_done = 0;
+    spans->is_building = false;
+    if (!spans->is_counted)
+        forget(spans);
+}
+
+/* ---- without a cache ---- */
+
+int leat_run_spans_start_scan(struct leat_run_spans *spans, struct leat_scan *scan, uint64_t epoch,
+                              uint64_t pass) {
+    if (!spans->are_wanted || spans->is_building)
+        return 0;
+    if (spans->is_of_cache)
+        forget(spans);
+    spans->is_of_cache = false;
+    if (!spans->is_counted) {
+        leat_scan_count(scan, &spans->table);
+        return 0;
+    }
+    if (!spans->order && draw(spans, epoch, pass) < 0)
+        return -ENOMEM;
+    leat_scan_follow_route(scan, &spans->table, spans->order);
+    return 0;
+}
+
+enum leat_span_scan leat_run_spans_end_scan(struct leat_run_spans *spans,
+                                            const struct leat_scan_job *job) {
+    if (job->is_outdated) {
+        spans->is_counted = false;
+        leat_run_spans_next_pass(spans);
+        return LEAT_SPAN_SCAN_AGAIN;
+    }
+    if (!job->scan->counts)
+        return LEAT_SPAN_SCAN_READ;
+    spans->table_bytes = leat_span_table_bytes(&spans->table);
+    if (!job->has_ended)
+        return LEAT_SPAN_SCAN_COUNT;
+    spans->is_counted = true;
+    return LEAT_SPAN_SCAN_AGAIN;
+}
+
+/* ---- with a cache ---- */
+
+void leat_run_spans_start_building(struct leat_run_spans *spans) {
+    spans->is_building = true;
+}
+
+void leat_run_spans_end_building(struct leat_run_spans *spans) {
+    spans->is_building = false;
+}
+
+static int take_numbers(struct leat_run_spans *spans, const struct leat_cache_file *file,
+                        uint64_t generation, struct leat_error *err) {
+    int r = 0;
+
+    if (spans->is_counted && spans->is_of_cache && spans->generation == generation)
+        return 0;
+    forget(spans);
+    for (size_t i = 0; r == 0 && i < file->n_frames; i++)
+        r = leat_span_table_add_records(&spans->table, file->frames[i].span.file,
+                                        file->frames[i].span.n_records, err);
+    if (r < 0)
+        return r;
+    spans->table_bytes = leat_span_table_bytes(&spans->table);
+    spans->is_counted = spans->is_of_cache = true;
+    spans->generation = generation;
+    return 0;
+}
+
+int leat_run_spans_start_pass(struct leat_run_spans *spans, const struct leat_cache_file *file,
+                              uint64_t generation, uint64_t epoch, uint64_t pass,
+                              struct leat_error *err) {
+    int r = take_numbers(spans, file, generation, err);
+
+    if (r == 0 && !spans->order && draw(spans, epoch, pass) < 0)
+        r = leat_error_oom(err);
+    return r;
+}
+
+bool leat_run_spans_next_part(const struct leat_run_spans *spans,
+                              const struct leat_cache_file *file, struct leat_span_part *ret_part) {
+    const struct leat_span *span;
+    const struct leat_cache_frame *frame;
+    uint64_t from, end, frame_end;
+
+    if (spans->at == spans->table.n_spans)
+        return false;
+    span = &spans->table.spans[spans->order[spans->at]];
+    from = span->record + spans->n_done;
+    end = span->record + span->place.n_records;
+    frame = leat_cache_file_find(file, from);
+    if (!frame)
+        return false;
+    frame_end = frame->record + frame->span.n_records;
+    *ret_part = (struct leat_span_part){
+        .frame = frame,
+        .from = (uint32_t)(from - frame->record),
+        .to = end < frame_end ? (uint32_t)(end - frame->record) : UINT32_MAX,
+        .is_whole = from == frame->record && end >= frame_end,
+    };
+    return true;
+}
+
+void leat_run_spans_pass_part(struct leat_run_spans *spans, const struct leat_span_part *part) {
+    const struct leat_span *span = &spans->table.spans[spans->order[spans->at]];
+    uint32_t to = part->to == UINT32_MAX ? part->frame->span.n_records : part->to;
+
+    spans->n_done += to - part->from;
+    if (spans->n_done < span->place.n_records)
+        return;
+    spans->at++;
+    spans->n_done = 0;
+}
