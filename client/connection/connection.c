@@ -224,8 +224,6 @@ int leat_connection_take_ring(struct leat_connection *connection, struct leat_er
 void leat_connection_tell_epoch(struct leat_connection *connection, uint64_t epoch) {
     struct leat_packet reached = {.kind = LEAT_PACKET_REACHED, .batch = {.epoch = epoch}};
 
-    if (epoch <= connection->reached)
-        return;
     connection->reached = epoch;
     (void)leat_wire_send(&connection->wire, &reached, NULL);
 }

@@ -79,7 +79,7 @@ int leat_connection_take_batch(struct leat_connection *connection, struct leat_c
                                struct leat_error *err);
 /* Takes the ring in the last packet. */
 int leat_connection_take_ring(struct leat_connection *connection, struct leat_error *err);
-/* Tells the daemon once per session that an epoch was begun. */
+/* Tells the daemon that a later epoch than `reached` was begun. */
 void leat_connection_tell_epoch(struct leat_connection *connection, uint64_t epoch);
 /* A batch of that session is released. Unless is_over, the daemon is told, now or later. 0, or as
  * leat_connection_tell_releases(). */

@@ -117,10 +117,6 @@ void leat_outage_on_answer(struct leat_outage *outage) {
     outage->limit_ns = UINT64_MAX;
 }
 
-void leat_outage_end(struct leat_outage *outage) {
-    outage->is_on = false;
-}
-
 /* ---- times ---- */
 
 bool leat_outage_is_hopeless(const struct leat_outage *outage, const struct leat_request *request,

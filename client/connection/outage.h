@@ -48,7 +48,9 @@ void leat_outage_fail_attempt(struct leat_outage *outage, const struct leat_requ
 /* The daemon that was reached has answered. */
 void leat_outage_on_answer(struct leat_outage *outage);
 /* A batch or the end of an epoch has come. */
-void leat_outage_end(struct leat_outage *outage);
+static inline void leat_outage_end(struct leat_outage *outage) {
+    outage->is_on = false;
+}
 
 /* True if no daemon has answered for too long; then err says so. */
 bool leat_outage_is_hopeless(const struct leat_outage *outage, const struct leat_request *request,

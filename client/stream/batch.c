@@ -23,29 +23,11 @@ struct leat_batch *leat_batch_free(struct leat_batch *batch) {
     return NULL;
 }
 
-void leat_batch_begin(struct leat_batch *batch) {
-    batch->is_held = true;
-    batch->session = batch->connection->session;
-}
-
 void leat_batch_end(struct leat_batch *batch) {
     batch->is_held = false;
     if (batch->error.code)
         batch->error = LEAT_ERROR_INIT;
     leat_content_drop(&batch->content);
-}
-
-void leat_batch_push(struct leat_batch *batch, struct leat_batch **list) {
-    batch->next = *list;
-    *list = batch;
-}
-
-struct leat_batch *leat_batch_pop(struct leat_batch **list) {
-    struct leat_batch *batch = *list;
-
-    if (batch)
-        *list = batch->next;
-    return batch;
 }
 
 struct leat_error *leat_batch_reset_error(struct leat_batch *batch) {

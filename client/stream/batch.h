@@ -24,12 +24,24 @@ struct leat_batch *leat_batch_new(struct leat_stream *stream,
 struct leat_batch *leat_batch_free(struct leat_batch *batch);
 
 /* The batch was taken, and is the caller's now; and the opposite, which lets go of its tensors. */
-void leat_batch_begin(struct leat_batch *batch);
+static inline void leat_batch_begin(struct leat_batch *batch) {
+    batch->is_held = true;
+    batch->session = batch->connection->session;
+}
 void leat_batch_end(struct leat_batch *batch);
 
 /* The spare batches of a stream. */
-void leat_batch_push(struct leat_batch *batch, struct leat_batch **list);
-struct leat_batch *leat_batch_pop(struct leat_batch **list);
+static inline void leat_batch_push(struct leat_batch *batch, struct leat_batch **list) {
+    batch->next = *list;
+    *list = batch;
+}
+static inline struct leat_batch *leat_batch_pop(struct leat_batch **list) {
+    struct leat_batch *batch = *list;
+
+    if (batch)
+        *list = batch->next;
+    return batch;
+}
 
 /* Where a failure to save it is to be written: no error yet. */
 struct leat_error *leat_batch_reset_error(struct leat_batch *batch);

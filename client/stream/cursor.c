@@ -26,16 +26,6 @@ bool leat_cursor_is_at(const struct leat_cursor *cursor, uint64_t epoch, uint64_
     return cursor->epoch == epoch && cursor->step == first_step_of_rank(cursor, step);
 }
 
-bool leat_cursor_expects(const struct leat_cursor *cursor, uint64_t epoch, uint64_t step) {
-    return epoch == cursor->epoch && step >= cursor->step &&
-           (step - cursor->step) % cursor->world_size == 0;
-}
-
-void leat_cursor_take(struct leat_cursor *cursor, uint64_t step) {
-    cursor->n_taken++;
-    cursor->step = step + cursor->world_size;
-}
-
 void leat_cursor_next_epoch(struct leat_cursor *cursor) {
     cursor->epoch++;
     cursor->step = cursor->rank;

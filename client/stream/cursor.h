@@ -21,8 +21,15 @@ void leat_cursor_move(struct leat_cursor *cursor, uint64_t epoch, uint64_t step)
 /* True if it is where leat_cursor_move() would move it. */
 bool leat_cursor_is_at(const struct leat_cursor *cursor, uint64_t epoch, uint64_t step);
 /* True if the rank's next batch may be that one: the daemon may leave steps out. */
-bool leat_cursor_expects(const struct leat_cursor *cursor, uint64_t epoch, uint64_t step);
-void leat_cursor_take(struct leat_cursor *cursor, uint64_t step);
+static inline bool leat_cursor_expects(const struct leat_cursor *cursor, uint64_t epoch,
+                                       uint64_t step) {
+    return epoch == cursor->epoch && step >= cursor->step &&
+           (step - cursor->step) % cursor->world_size == 0;
+}
+static inline void leat_cursor_take(struct leat_cursor *cursor, uint64_t step) {
+    cursor->n_taken++;
+    cursor->step = step + cursor->world_size;
+}
 void leat_cursor_next_epoch(struct leat_cursor *cursor);
 
 /* The first step of the round that it stands in: asked for from there, the daemon sends the same

@@ -127,7 +127,8 @@ static int take_batch(struct leat_stream *stream, struct leat_batch **ret_batch)
     leat_batch_begin(batch);
     stream->n_held++;
     leat_cursor_take(&stream->cursor, packet->batch.step);
-    leat_connection_tell_epoch(connection, packet->batch.epoch);
+    if (packet->batch.epoch > connection->reached)
+        leat_connection_tell_epoch(connection, packet->batch.epoch);
     *ret_batch = batch;
     return 0;
 }

@@ -182,15 +182,6 @@ void leat_mapping_drop_list(struct leat_mapping **list) {
     }
 }
 
-void leat_mapping_drop_older(struct leat_mapping *mapping) {
-    leat_mapping_drop_list(&mapping->older);
-}
-
-void leat_mapping_hold(struct leat_mapping *mapping, uint32_t slot) {
-    mapping->n_refs++;
-    mapping->is_held[slot] = true;
-}
-
 void leat_mapping_unhold(struct leat_mapping *mapping, uint32_t slot) {
     mapping->is_held[slot] = false;
     leat_mapping_unref(mapping);

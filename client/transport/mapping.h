@@ -48,10 +48,16 @@ struct leat_mapping *leat_mapping_unref(struct leat_mapping *mapping);
 /* A list of rings, which holds a reference to each. */
 void leat_mapping_prepend(struct leat_mapping *take_mapping, struct leat_mapping **list);
 void leat_mapping_drop_list(struct leat_mapping **list);
-void leat_mapping_drop_older(struct leat_mapping *mapping);
+static inline void leat_mapping_drop_older(struct leat_mapping *mapping) {
+    if (mapping->older)
+        leat_mapping_drop_list(&mapping->older);
+}
 
 /* Holds a slot, and the mapping with it; and the opposite. */
-void leat_mapping_hold(struct leat_mapping *mapping, uint32_t slot);
+static inline void leat_mapping_hold(struct leat_mapping *mapping, uint32_t slot) {
+    mapping->n_refs++;
+    mapping->is_held[slot] = true;
+}
 void leat_mapping_unhold(struct leat_mapping *mapping, uint32_t slot);
 
 /* Drops what was written to the first n_bytes of the slot. Does nothing in a forked child. */

@@ -16,13 +16,6 @@ void leat_transport_drop_rings(struct leat_transport *transport) {
     leat_mapping_drop_list(&transport->rings);
 }
 
-int leat_content_take(struct leat_content *content, struct leat_transport *transport,
-                      const struct leat_packet *packet, const void *payload,
-                      struct leat_error *err) {
-    content->ops = transport->ops;
-    return transport->ops->take(transport, packet, payload, content, err);
-}
-
 /* The slot's header must agree with the announcement. */
 int leat_content_read(struct leat_content *content, const struct leat_packet *packet,
                       const void *slot, struct leat_error *err) {

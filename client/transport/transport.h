@@ -57,9 +57,12 @@ void leat_transport_init(struct leat_transport *transport, int32_t delivery,
 void leat_transport_drop_rings(struct leat_transport *transport);
 
 /* Takes an announced batch into the content. 0, -EPROTO, -ENOMEM. */
-int leat_content_take(struct leat_content *content, struct leat_transport *transport,
-                      const struct leat_packet *packet, const void *payload,
-                      struct leat_error *err);
+static inline int leat_content_take(struct leat_content *content, struct leat_transport *transport,
+                                    const struct leat_packet *packet, const void *payload,
+                                    struct leat_error *err) {
+    content->ops = transport->ops;
+    return transport->ops->take(transport, packet, payload, content, err);
+}
 /* Reads the tensors at `slot`, where the announced bytes lie. 0, -EPROTO, -ENOMEM. */
 int leat_content_read(struct leat_content *content, const struct leat_packet *packet,
                       const void *slot, struct leat_error *err);
