@@ -1,5 +1,5 @@
-/* builder.c: see leat.h. A builder is a spec and a path of open values: arguments go to the last of
- * the path. While a value is open its parent takes no other item, so pointers into it hold. */
+/* builder.c: see leat.h. A builder is a spec and a stack of open values: arguments are added to the
+ * innermost. Nothing is added to the others meanwhile, so pointers to their items stay valid. */
 #include "client/builder.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ struct leat_builder {
     struct leat_spec *spec;
     struct leat_error error; /* the first failure */
     size_t n_nodes;
-    size_t depth; /* of `open`; 0: nothing was begun */
+    size_t depth; /* of `open`; 0: no source, stage or options was begun */
     struct leat_value
         *open[LEAT_VALUE_MAX_DEPTH]; /* open[0]: arguments of source, stage, options */
 };
@@ -44,7 +44,7 @@ const struct leat_error *leat_builder_error(const struct leat_builder *builder) 
     return &builder->error;
 }
 
-/* The code of a failure of proto's, with a message. */
+/* Records the failure of a function of proto/spec.h or proto/value.h. Returns its code. */
 static int failed(struct leat_builder *builder, int code, const char *name) {
     if (code == -ENOMEM)
         return leat_error_oom(&builder->error);
@@ -54,7 +54,7 @@ static int failed(struct leat_builder *builder, int code, const char *name) {
                           LEAT_SPEC_MAX_STAGES);
 }
 
-/* Ends what was open, since a source, stage or options begin. */
+/* Closes the former source, stage or options, since another one begins. */
 static int begin(struct leat_builder *builder, const char *kind) {
     if (builder->error.code)
         return builder->error.code;
@@ -107,7 +107,7 @@ int leat_builder_options(struct leat_builder *builder) {
     return 0;
 }
 
-/* A new item of what is open last: by name in a map, without in a list. */
+/* Adds an item to the innermost open value: named in a map, without a name in a list. */
 static int add(struct leat_builder *builder, const char *name, struct leat_value **ret_item) {
     struct leat_value *parent;
     int r;

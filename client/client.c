@@ -1,5 +1,5 @@
-/* client.c: see leat.h. A client is an address and the last failure; each opening is a connection
- * of its own, which then belongs to the stream alone. */
+/* client.c: see leat.h. A client is an address and the last failure. Each opening makes a
+ * connection of its own, which belongs to the stream. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +45,8 @@ const struct leat_error *leat_client_error(const struct leat_client *client) {
     return &client->error;
 }
 
-/* The caller's options in this library's struct, whichever version of it the caller knows: what he
- * does not know is zero; what this library does not know must be. */
+/* Copies the caller's options into this library's struct, whichever version of it the caller was
+ * compiled with: members that the caller lacks are 0; members that the library lacks must be 0. */
 static int read_options(const struct leat_open_options *given, struct leat_open_options *ret,
                         struct leat_error *err) {
     size_t n_known = sizeof(*ret);
@@ -67,7 +67,7 @@ static int read_options(const struct leat_open_options *given, struct leat_open_
     return 0;
 }
 
-/* What stands in `position` goes to where the numbers are given. */
+/* Reads the position, and puts its epoch and step where they are otherwise given as numbers. */
 static int take_position(struct leat_open_options *options, struct leat_position *ret_position,
                          struct leat_error *err) {
     if (options->accept_changes && !options->position)
@@ -116,7 +116,7 @@ static int complete_ranks(const struct leat_open_options *options, struct leat_r
     return r;
 }
 
-/* `position` is what options->position says. */
+/* `position` is options->position as it was read. */
 static void fill_start(Leat__Position *start, const struct leat_open_options *options,
                        struct leat_position *position) {
     leat__position__init(start);

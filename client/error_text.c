@@ -1,4 +1,4 @@
-/* error_text.c: the public face of the error value, and the library's version. See leat.h. */
+/* error_text.c: the error value for callers of the library, and its version. See leat.h. */
 #include <stdlib.h>
 
 #include "client/leat.h"

@@ -1,8 +1,8 @@
-/* launcher.c: see launcher.h. Each launcher is a line of a table; a variable that is empty is none.
+/* launcher.c: see launcher.h. Each launcher is a row of a table. Empty variables count as unset.
  *
- * Slurm sets SLURM_PROCID for the batch script too, which is no task of a step: it runs once,
- * beside whatever it starts with srun, and is nobody's rank. How many tasks a node has, Slurm says
- * as it was asked for, not as it is: so that is a hint, and dropped if it does not fit. */
+ * Slurm sets SLURM_PROCID for the batch script too, which is not a task of a step and so not a
+ * rank. Its number of tasks per node is the one that was asked for, which may not be the actual
+ * one: it is a hint, and ignored if it does not fit the other variables. */
 #include "client/launcher.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ struct launcher {
     const char *hosts;    /* a file that has an item for each rank; may be NULL */
     const char *local_rank, *local_sizes[2];
     bool are_local_hints;
-    bool (*is_absent)(void); /* though the rank is there; may be NULL */
+    bool (*is_absent)(void); /* though `rank` is set; may be NULL */
 };
 
 static const char *get(const char *name) {
@@ -112,7 +112,7 @@ static int read_number(const char *name, uint32_t min, uint32_t max, uint32_t *r
                           get(name), min, max);
 }
 
-/* "4", or "4(x2)" of nodes that are alike; others are not known to be alike. */
+/* Parses "4", or "4(x2)" of equal nodes. A list of unequal nodes is no hint. */
 static bool parse_hint(const char *text, uint32_t *ret_number) {
     char number[16] = "";
     size_t n = strcspn(text, "(");
@@ -123,7 +123,7 @@ static bool parse_hint(const char *text, uint32_t *ret_number) {
     return n > 0 && parse(number, LEAT_LAUNCHER_MAX_WORLD, ret_number);
 }
 
-/* ---- what a launcher says ---- */
+/* ---- a launcher's variables ---- */
 
 static int read_size(const struct launcher *launcher, struct leat_ranks *ranks, uint32_t given_size,
                      struct leat_error *err) {
@@ -176,7 +176,7 @@ static int read_local(const struct launcher *launcher, struct leat_ranks *ranks,
     return r < 0 ? r : check_local(launcher, ranks, err);
 }
 
-/* A size that was said besides must be the same. */
+/* If LEAT_WORLD_SIZE is set besides, it must agree. */
 static int check_own_size(const struct launcher *launcher, const struct leat_ranks *ranks,
                           struct leat_error *err) {
     uint32_t own;
@@ -192,8 +192,8 @@ static int check_own_size(const struct launcher *launcher, const struct leat_ran
     return r;
 }
 
-static int ask(const struct launcher *launcher, uint32_t given_size, struct leat_ranks *ranks,
-               struct leat_error *err) {
+static int read_launcher(const struct launcher *launcher, uint32_t given_size,
+                         struct leat_ranks *ranks, struct leat_error *err) {
     int r = read_number(launcher->rank, 0, LEAT_LAUNCHER_MAX_WORLD - 1, &ranks->rank, err);
 
     ranks->source = launcher->name;
@@ -210,7 +210,7 @@ static int ask(const struct launcher *launcher, uint32_t given_size, struct leat
     return r < 0 ? r : read_local(launcher, ranks, err);
 }
 
-/* ---- all of it ---- */
+/* ---- arguments and launcher together ---- */
 
 static int check_given(const struct leat_ranks *given, struct leat_error *err) {
     uint32_t size = given->local_world_size;
@@ -234,22 +234,22 @@ static int check_given(const struct leat_ranks *given, struct leat_error *err) {
     return 0;
 }
 
-/* The launcher knows the machine, if it means the same ranks. */
+/* Takes the local rank from a launcher that has the same rank and size. */
 static void take_arguments(const struct launcher *launcher, struct leat_ranks *ranks) {
     struct leat_error ignored = LEAT_ERROR_INIT;
-    struct leat_ranks said = {.rank = 0};
+    struct leat_ranks found = {.rank = 0};
 
     ranks->source = "arguments";
-    if (!launcher || ranks->local_world_size > 0 || ask(launcher, 0, &said, &ignored) < 0 ||
-        said.rank != ranks->rank || said.world_size != ranks->world_size)
+    if (!launcher || ranks->local_world_size > 0 ||
+        read_launcher(launcher, 0, &found, &ignored) < 0 || found.rank != ranks->rank ||
+        found.world_size != ranks->world_size)
         return;
-    ranks->local_rank = said.local_rank;
-    ranks->local_world_size = said.local_world_size;
+    ranks->local_rank = found.local_rank;
+    ranks->local_world_size = found.local_world_size;
 }
 
-/* One that says how many ranks there are, but not which this is. (Slurm does so in the script that
- * starts them.) */
-static const struct launcher *find_half(void) {
+/* Finds a launcher that has set the size, but not the rank. (Slurm does so in its batch script.) */
+static const struct launcher *find_without_rank(void) {
     for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
         const char *size = get(launchers[i].sizes[0]);
 
@@ -259,9 +259,9 @@ static const struct launcher *find_half(void) {
     return NULL;
 }
 
-static int be_alone(const struct leat_ranks *given, struct leat_ranks *ranks,
-                    struct leat_error *err) {
-    const struct launcher *launcher = find_half();
+static int take_no_launcher(const struct leat_ranks *given, struct leat_ranks *ranks,
+                            struct leat_error *err) {
+    const struct launcher *launcher = find_without_rank();
 
     if (given->rank == LEAT_RANK_LAUNCHER)
         return leat_error_set(err, -EINVAL,
@@ -288,7 +288,8 @@ int leat_launcher_complete(struct leat_ranks *ranks, struct leat_error *err) {
         return 0;
     }
     *ranks = (struct leat_ranks){.source = ""};
-    r = launcher ? ask(launcher, given.world_size, ranks, err) : be_alone(&given, ranks, err);
+    r = launcher ? read_launcher(launcher, given.world_size, ranks, err)
+                 : take_no_launcher(&given, ranks, err);
     if (r < 0 || given.local_world_size == 0)
         return r;
     ranks->local_rank = given.local_rank;

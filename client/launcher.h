@@ -1,11 +1,10 @@
-/* launcher.h: which rank a process is, of how many, by what it was told or what its launcher left
- * in the environment.
+/* launcher.h: the rank of this process and the size of its world, from arguments or from the
+ * variables that a launcher has set.
  *
- * Looked at, the first that is there counts, since it is the innermost: LEAT_RANK (for launchers
- * that are not known), torchrun, mlx.launch, Open MPI, MPICH (and whatever speaks PMI), Slurm,
- * Kubernetes' indexed jobs. What is there in part, or makes no sense, is an error that names the
- * variables: a trainer that by mistake takes itself for the only one would see all of the data.
- * Reads the environment, as getenv() does.
+ * The first launcher found counts, since it is the innermost: LEAT_RANK (for launchers that are not
+ * in the table), torchrun, mlx.launch, Open MPI, MPICH and others that speak PMI, Slurm, indexed
+ * jobs of Kubernetes. Variables that are incomplete or contradictory are an error that names them:
+ * a trainer that takes itself for the only one would see all of the data. Uses getenv().
  */
 #pragma once
 
@@ -19,11 +18,11 @@
 struct leat_ranks {
     uint32_t rank, world_size;
     uint32_t local_rank, local_world_size; /* among those on this machine; size 0: unknown */
-    const char *source; /* "arguments", "torchrun", ...; "": nobody said anything. Static */
+    const char *source; /* "arguments", "torchrun", ...; "": no launcher was found. Static */
 };
 
-/* Completes what was given: world_size 0: both are the launcher's; rank LEAT_RANK_LAUNCHER: that is
- * the launcher's, who must not say another size; else both are as given, and the launcher is only
- * asked for the local rank, if it says the same. Without a launcher: rank 0 of 1. 0, or -EINVAL
- * with what is wrong. */
+/* Completes what was given. If world_size is 0, rank and size are the launcher's. If rank is
+ * LEAT_RANK_LAUNCHER, the rank is the launcher's, whose size must be the one given. Otherwise both
+ * are as given, and a launcher that agrees supplies the local rank. Without a launcher: rank 0
+ * of 1. 0, or -EINVAL with the reason. */
 int leat_launcher_complete(struct leat_ranks *ranks, struct leat_error *err);

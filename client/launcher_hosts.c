@@ -1,5 +1,5 @@
-/* launcher_hosts.c: see launcher_hosts.h. Items are counted, not understood: brackets must fit,
- * strings must end, and between two commas there must be something. */
+/* launcher_hosts.c: see launcher_hosts.h. Items are counted, not parsed: brackets must match,
+ * strings must end, and a comma must stand between two items. */
 #include "client/launcher_hosts.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 
 #include "proto/base/error.h"
 
-/* How many items the list in that text has. 0, or -EINVAL: it is none. */
+/* Counts the items of the list in that text. 0; -EINVAL: it is not a list of at least one. */
 int leat_launcher_count_hosts(const char *text, size_t n_bytes, uint32_t *ret_n_hosts);
-/* Of that file. 0 or -errno. */
+/* The same for a file. 0 or -errno. */
 int leat_launcher_read_hosts(const char *path, uint32_t *ret_n_hosts, struct leat_error *err);

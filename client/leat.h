@@ -65,7 +65,7 @@ LEAT_API const struct leat_error *leat_stream_error(const struct leat_stream *st
 
 /* The negative errno; 0: no error. */
 LEAT_API int leat_error_code(const struct leat_error *error);
-/* What is wrong, without its place. "" if there is no error. */
+/* The message without the place. "" if there is no error. */
 LEAT_API const char *leat_error_message(const struct leat_error *error);
 /* Where: the file ("" if unknown), line and column in bytes (from 1, 0 if unknown), and the place
  * in the configuration ("streams.titanic.stages[5].shuffle.buffer_size", "" if unknown). */
@@ -73,8 +73,8 @@ LEAT_API const char *leat_error_file(const struct leat_error *error);
 LEAT_API uint32_t leat_error_line(const struct leat_error *error);
 LEAT_API uint32_t leat_error_column(const struct leat_error *error);
 LEAT_API const char *leat_error_path(const struct leat_error *error);
-/* All of it, "file:line:column: path: message". In memory of the calling thread, valid until that
- * thread's next call of this function. */
+/* Place and message, "file:line:column: path: message". In memory of the calling thread, valid
+ * until that thread's next call of this function. */
 LEAT_API const char *leat_error_text(const struct leat_error *error);
 
 /* A copy that outlives the object it was asked of. NULL: no memory. To be freed. */
@@ -94,15 +94,15 @@ LEAT_API struct leat_client *leat_client_free(struct leat_client *client);
 /* ---- Opening a stream ---- */
 
 enum leat_delivery {
-    LEAT_DELIVERY_SHARED = 0, /* batches in shared memory, mapped read-only */
-    LEAT_DELIVERY_COPY = 1,   /* LZ4 copies through the socket: where memory cannot be mapped */
+    LEAT_DELIVERY_SHARED = 0, /* batches lie in shared memory, mapped read-only */
+    LEAT_DELIVERY_COPY = 1,   /* LZ4 copies through the socket, if memory cannot be mapped */
 };
 
-/* What becomes of a connection that is lost: see leat_stream_next(). */
+/* How a lost connection is reestablished: see leat_stream_next(). */
 enum leat_reconnect_kind {
-    LEAT_RECONNECT_LOST = 1,   /* the daemon is gone, or said that it goes */
+    LEAT_RECONNECT_LOST = 1,   /* the daemon is gone, or has announced its end */
     LEAT_RECONNECT_TRYING = 2, /* attempt number `attempt` begins */
-    LEAT_RECONNECT_BACK = 3,   /* that attempt succeeded: the stream goes on where it was */
+    LEAT_RECONNECT_BACK = 3,   /* that attempt succeeded: the stream continues where it was */
 };
 
 struct leat_reconnect_event {
@@ -117,29 +117,28 @@ struct leat_reconnect_event {
 #define LEAT_RECONNECT_DEFAULT_MS 60000
 #define LEAT_NO_RECONNECT         INT32_MIN
 
-/* Ranks. With rank and world_size left 0, they are found in the environment, where launchers put
- * them: LEAT_RANK, LEAT_WORLD_SIZE (and LEAT_LOCAL_RANK, LEAT_LOCAL_WORLD_SIZE) if they are set;
- * else those of torchrun, mlx.launch, Open MPI, MPICH and others that speak PMI, Slurm (of tasks
- * that srun started), or an indexed job of Kubernetes (whose size comes from LEAT_WORLD_SIZE or
- * WORLD_SIZE); the first in this order that is there. Without any this is rank 0 of 1. What is
- * there in part, or contradicts itself, is -EINVAL and names the variables. What is given counts
- * more; with LEAT_RANK_LAUNCHER as rank the size is given and the rank found. See
- * leat_stream_rank_source(). */
+/* Ranks. If rank and world_size are 0, they are taken from the variables of the first launcher in
+ * this order that has set any: LEAT_RANK, LEAT_WORLD_SIZE (and LEAT_LOCAL_RANK,
+ * LEAT_LOCAL_WORLD_SIZE); torchrun; mlx.launch; Open MPI; MPICH and others that speak PMI; Slurm
+ * (of tasks that srun started); an indexed job of Kubernetes (its size is LEAT_WORLD_SIZE or
+ * WORLD_SIZE). Without any this is rank 0 of 1. Incomplete or contradictory variables are -EINVAL,
+ * and the error names them. Given numbers take precedence; with LEAT_RANK_LAUNCHER as rank the size
+ * is given and the rank is the launcher's. See leat_stream_rank_source(). */
 #define LEAT_RANK_LAUNCHER UINT32_MAX
 
-/* The memory that batches of shared delivery lie in, as this process has it mapped. */
+/* The memory that batches of shared delivery lie in, as this process has mapped it. */
 struct leat_ring {
-    uint64_t number;    /* of this mapping: no other one of this process has it */
+    uint64_t number;    /* unique among the mappings of this process */
     const void *shared; /* the daemon's memory, read-only */
     const void
         *memory; /* where tensors point: the same; with private_writes another mapping of it */
     uint64_t size_bytes; /* of either */
 };
 
-/* What becomes of the stages `shuffle` of a stream that the operator declared. */
+/* Whether the stages `shuffle` of a declared stream apply. */
 enum leat_shuffle {
     LEAT_SHUFFLE_AS_DECLARED = 0,
-    LEAT_SHUFFLE_ON = 1,  /* as declared, and -EINVAL if there is none */
+    LEAT_SHUFFLE_ON = 1,  /* as declared; -EINVAL if there is none */
     LEAT_SHUFFLE_OFF = 2, /* left out: rows come in the order of the data */
 };
 
@@ -279,8 +278,8 @@ struct leat_tensor_info {
     int64_t shape[LEAT_MAX_NDIM]; /* -1: varies from batch to batch */
 };
 
-/* Of a stream that becomes another one all but names, types and numbers of dimensions changes, see
- * leat_stream_next(). */
+/* When an operator changes the stream, all of this may change but the names, types and numbers of
+ * dimensions of tensors: see leat_stream_next(). */
 LEAT_API const char *leat_stream_name(const struct leat_stream *stream);
 LEAT_API size_t leat_stream_n_tensors(const struct leat_stream *stream);
 /* Another number whenever a daemon has described the stream anew, after a reconnection or at the
@@ -294,8 +293,9 @@ LEAT_API uint32_t leat_stream_window(const struct leat_stream *stream);
 /* Its steps are those congruent to rank modulo world_size. */
 LEAT_API uint32_t leat_stream_rank(const struct leat_stream *stream);
 LEAT_API uint32_t leat_stream_world_size(const struct leat_stream *stream);
-/* Who said so: "arguments", "environment" (LEAT_RANK), "torchrun", "mlx.launch", "openmpi",
- * "mpich", "slurm", "kubernetes"; "": nobody, and this is the only trainer. */
+/* Where rank and world_size come from: "arguments", "environment" (LEAT_RANK), "torchrun",
+ * "mlx.launch", "openmpi", "mpich", "slurm", "kubernetes"; "": no launcher was found, and this is
+ * the only trainer. */
 LEAT_API const char *leat_stream_rank_source(const struct leat_stream *stream);
 /* 32 bytes: the digest of the bound spec, to keep with a position. */
 LEAT_API const uint8_t *leat_stream_digest(const struct leat_stream *stream);
@@ -311,10 +311,10 @@ LEAT_API const uint8_t *leat_stream_digest(const struct leat_stream *stream);
  * ranks may go on there. (With another world size, a rank whose step lies further on in the round
  * would leave steps out for the others, or see some twice.) */
 LEAT_API const char *leat_stream_position(struct leat_stream *stream);
-/* In numbers: the very step, over all ranks, that this rank sees next. */
+/* The step, counted over all ranks, that this rank sees next. */
 LEAT_API void leat_stream_position_numbers(const struct leat_stream *stream, uint64_t *ret_epoch,
                                            uint64_t *ret_step);
-/* What stands in a position; each of the pointers may be NULL. 0, or -EINVAL: it is none. */
+/* Parses a position; each of the pointers may be NULL. 0; -EINVAL: the text is not a position. */
 LEAT_API int leat_position_parse(const char *text, uint64_t *ret_epoch, uint64_t *ret_step,
                                  uint64_t *ret_seed, uint32_t *ret_world_size);
 
@@ -340,7 +340,7 @@ LEAT_API int leat_stream_skip_epoch(struct leat_stream *stream);
  * it is known from the first LEAT_END_EPOCH on. */
 LEAT_API int leat_stream_n_steps(const struct leat_stream *stream, uint64_t *ret_n_steps);
 LEAT_API const char *leat_stream_steps_reason(const struct leat_stream *stream);
-/* Fields of the data that leat does not read unless they are declared, and why; "" if there is
+/* Fields of the data that are not read because they are not declared, and why; "" if there are
  * none. */
 LEAT_API const char *leat_stream_left_out(const struct leat_stream *stream);
 
@@ -433,7 +433,7 @@ LEAT_API int leat_batch_let_write(struct leat_batch *batch);
 /* Gives the batch back, in any order, also after its stream was closed. Accepts NULL. */
 LEAT_API void leat_batch_release(struct leat_batch *batch);
 
-/* ---- Out again ---- */
+/* ---- Saving ---- */
 
 /* safetensors keeps all dtypes, and epoch, step and rows as its metadata. .npz has what
  * numpy.load() takes; bfloat16, which NumPy does not have, comes as "V2", two bytes each, to be

@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bytes of the sequence that `lead` begins, and where its second byte must lie, which keeps out
- * overlong forms, surrogates, and what is above U+10FFFF (RFC 3629, section 4). 0: it begins none.
+/* Returns the length of the sequence that `lead` begins (0: none), and the range of its second
+ * byte, which excludes overlong forms, surrogates, and code points above U+10FFFF (RFC 3629,
+ * section 4).
  */
 static size_t sequence(uint8_t lead, uint8_t *ret_least, uint8_t *ret_most) {
     *ret_least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
@@ -30,7 +31,7 @@ bool leat_name_is_utf8(const char *name) {
 
         if (n == 0 || (n > 1 && (at[1] < least || at[1] > most)))
             return false;
-        for (size_t i = 2; i < n; i++) /* the end is none of these */
+        for (size_t i = 2; i < n; i++) /* the terminator ends the loop, too */
             if ((at[i] & 0xc0) != 0x80)
                 return false;
         at += n;

@@ -1,4 +1,5 @@
-/* save.c: see save.h and leat.h. Formats, what holds for all of them, and the public function. */
+/* save.c: see save.h and leat.h. The table of formats, checks that all of them need, and the public
+ * function. */
 #include "client/save/save.h"
 
 #include <errno.h>
@@ -76,8 +77,8 @@ struct leat_saving leat_saving_of(const struct leat_batch *batch) {
 
 /* ---- leat.h ---- */
 
-/* As with the options of an opening: what the caller's version does not know is zero, what this one
- * does not know must be. */
+/* As with the options of an opening: members that the caller lacks are 0, members that the library
+ * lacks must be 0. */
 static int read_options(const struct leat_save_options *given, struct leat_save_options *ret,
                         struct leat_error *err) {
     leat_save_options_init(ret);
@@ -99,7 +100,7 @@ static int read_options(const struct leat_save_options *given, struct leat_save_
     return 0;
 }
 
-/* In a forked child there is nothing behind the tensors' addresses. */
+/* A forked child has no memory at the tensors' addresses. */
 static int check_batch(const struct leat_batch *batch, struct leat_error *err) {
     if (!batch->is_held)
         return leat_error_set(err, -EINVAL, "the batch was released");

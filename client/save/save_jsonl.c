@@ -1,10 +1,11 @@
-/* save_jsonl.c: a batch as JSONL: a line for each row, an object of its place and its values.
+/* save_jsonl.c: a batch as JSONL: a line for each row, an object with its place and its values.
  *
  *     {"_epoch": 0, "_step": 17, "_row": 3, "input_ids": [101, 7592], "labels": 1}
  *
- * A tensor whose first dimension is not that of the rows (`cu_seqlens`) stands whole in the line of
- * row 0. A stream without `batch` has one record a batch, whose tensors have no rows: they stand
- * whole. Floats have the fewest digits that read back equal; what JSON has no number for is null.
+ * A tensor whose first dimension is not the number of rows (`cu_seqlens`) is written whole, in the
+ * line of row 0. A stream without `batch` has one record a batch, whose tensors have no rows and
+ * are written whole. Floats have the fewest digits that read back equal; infinities and NaN are
+ * null.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,19 +21,20 @@
 
 #define MAX_NUMBER 48
 #define MAX_PLACES 3
-#define WHOLE      1e15      /* below, a whole number is written as such */
-#define MAX_EMPTY  (1 << 16) /* rows and lists that have no bytes: nothing else bounds them */
+#define WHOLE      1e15 /* below, a whole number is written without an exponent */
+#define MAX_EMPTY                                                                                  \
+    (1 << 16) /* rows and lists without bytes, which the size of the batch does not bound */
 
 struct line {
     struct leat_saved_file *file;
     const struct leat_view *view;
-    bool has_rows; /* else the batch is one record */
+    bool has_rows; /* false: the batch is one record */
     bool has_members;
 };
 
 /* ---- numbers ---- */
 
-/* Any of the float16s, and its subnormals, is a float32. */
+/* Exact: every float16 is a float32. */
 static float half_to_float(uint16_t bits) {
     int exponent = (bits >> 10) & 31;
     float fraction = (float)(bits & 1023), magnitude;
@@ -130,7 +132,8 @@ static void print_value(const struct leat_tensor *tensor, uint64_t index,
 
 /* ---- lines ---- */
 
-/* The n_elements from `first` on, as lists of the dimensions from `dimension` on. */
+/* Writes the n_elements from `first` on as nested lists, one level for each dimension from
+ * `dimension` on. */
 static void write_values(struct line *line, const struct leat_tensor *tensor, uint32_t dimension,
                          uint64_t first, uint64_t n_elements) {
     char number[MAX_NUMBER];
@@ -161,7 +164,7 @@ static void write_name(struct line *line, const char *name) {
     line->has_members = true;
 }
 
-/* A tensor of that name has it for itself. */
+/* A tensor of that name takes precedence. */
 static void write_place(struct line *line, const char *name, uint64_t value) {
     char number[MAX_NUMBER];
 
@@ -199,8 +202,8 @@ static void write_row(struct line *line, uint64_t row) {
     leat_saved_file_text(line->file, line->has_members ? "}\n" : "{}\n");
 }
 
-/* A batch of one row, of a stream of such, of which no tensor has a dimension besides that of rows,
- * is taken for a record. */
+/* A batch is taken for a record if its stream has batches of one row and no tensor has a dimension
+ * besides that of rows. */
 static bool has_rows(const struct leat_saving *saving) {
     bool is_flat = true;
 
@@ -209,7 +212,8 @@ static bool has_rows(const struct leat_saving *saving) {
     return !is_flat || saving->batch_size != 1 || saving->view->header.n_rows != 1;
 }
 
-/* Lists in a tensor without elements: those of the dimensions before the first that is 0. */
+/* The number of lists in a tensor without elements: of the dimensions before the first that is 0.
+ */
 static uint64_t n_empty_lists(const struct leat_tensor *tensor) {
     uint64_t n = 1;
 
@@ -219,7 +223,7 @@ static uint64_t n_empty_lists(const struct leat_tensor *tensor) {
     return n;
 }
 
-/* That there is about as much to write as there are bytes, whatever a header says. */
+/* Bounds the output by the size of the batch, whatever its header says. */
 static int check_sizes(const struct leat_view *view, struct leat_error *err) {
     uint64_t n_rows = view->header.n_rows, n_lists = n_rows > MAX_EMPTY ? n_rows : MAX_EMPTY;
     bool is_bounded = n_rows <= MAX_EMPTY;

@@ -1,9 +1,9 @@
 /* save_npz.c: a batch as .npz: a ZIP archive of NAME.npy, as numpy.savez writes it (NumPy, "NPY
  * format", version 1.0).
  *
- * NumPy has no bfloat16. Such a tensor gets the type that numpy.savez gives one of ml_dtypes (JAX's
- * arrays): two bytes without a meaning, "<V2", which nobody can take for numbers by mistake, and
- * which `.view(ml_dtypes.bfloat16)` makes right. */
+ * NumPy has no bfloat16. Such a tensor gets the type that numpy.savez gives to arrays of ml_dtypes
+ * (JAX's): "<V2", two bytes without a meaning, which cannot be mistaken for numbers and which
+ * `.view(ml_dtypes.bfloat16)` turns into the right type. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "client/save/save.h"
 #include "client/save/zip.h"
 
-#define MAGIC      "\x93NUMPY\x01\x00" /* its terminator is the second byte of the version */
+#define MAGIC      "\x93NUMPY\x01\x00" /* the terminating 0 is the second byte of the version */
 #define N_MAGIC    8
 #define ALIGNMENT  64
 #define MAX_HEADER 256
@@ -24,7 +24,8 @@ static const char *const descriptions[] = {
     [LEAT_FLOAT64] = "<f8", [LEAT_INT8] = "|i1",    [LEAT_INT16] = "<i2",
 };
 
-/* A dictionary of Python's, filled up so that the array begins at a multiple of 64. Its bytes. */
+/* Writes a Python dictionary, padded so that the array begins at a multiple of 64. Returns its
+ * size. */
 static size_t make_header(const struct leat_tensor *tensor, char ret_header[MAX_HEADER]) {
     char *text = ret_header + N_MAGIC + 2;
     size_t room = MAX_HEADER - N_MAGIC - 2, n, total;
@@ -44,7 +45,7 @@ static size_t make_header(const struct leat_tensor *tensor, char ret_header[MAX_
     return total;
 }
 
-/* As a path, which programs that unpack archives take it for, it must stay where it is put; and
+/* Programs that unpack archives take the name for a path, which must not leave their folder; and
  * numpy.load() takes "x.npy" for the name of x's file. */
 static int check_name(const char *name, struct leat_error *err) {
     size_t n = strlen(name);

@@ -1,8 +1,8 @@
 /* save_safetensors.c: a batch as safetensors (huggingface/safetensors, README, "Format"): the
  * length of a header as u64, the header in JSON, the tensors' bytes without gaps.
  *
- * The header is filled up with blanks to a multiple of 8, and tensors with larger elements come
- * first: so every tensor lies where its elements may be read. */
+ * The header is padded with blanks to a multiple of 8, and tensors with larger elements come first,
+ * so that every tensor is aligned to its elements. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 #define MAX_ELEMENT  8
 #define MAX_METADATA 160
 
-/* A header in the making. */
+/* A header under construction. */
 struct header {
     char text[MAX_METADATA + LEAT_SLOT_MAX_TENSORS * MAX_TENSOR + ALIGNMENT];
     size_t n_bytes;
@@ -42,7 +42,7 @@ static __attribute__((format(printf, 2, 3))) void add(struct header *header, con
     n = vsnprintf(header->text + header->n_bytes, sizeof(header->text) - header->n_bytes, format,
                   ap);
     va_end(ap);
-    header->n_bytes += (size_t)n; /* there is room for the longest */
+    header->n_bytes += (size_t)n; /* text[] has room for the longest header */
 }
 
 static void add_tensor(struct header *header, const struct leat_tensor *tensor, uint64_t *offset) {

@@ -1,5 +1,5 @@
 /* saved_file.c: see saved_file.h. A process that is killed while it writes leaves a file `.leat-..`
- * behind, and never half a file under the name that was asked for. */
+ * behind, never a partial file of the requested name. */
 #include "client/save/saved_file.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define MAX_TRIES 100
-#define MAX_SHOWN 300 /* bytes of a path in a message, the last ones, so that the reason fits */
+#define MAX_SHOWN 300 /* a message has the last bytes of a path, so that the reason fits */
 
 static const char *shown(const char *path) {
     size_t n = strlen(path);
@@ -27,7 +27,7 @@ static int fail(struct leat_saved_file *file, int code) {
 
 /* ---- the temporary name ---- */
 
-/* Bytes of the path up to its last '/', included. */
+/* Returns the length of the path up to and including its last '/'. */
 static int folder_length(const char *path) {
     const char *slash = strrchr(path, '/');
 
@@ -55,7 +55,7 @@ static int open_temporary(struct leat_saved_file *file) {
     return -EEXIST;
 }
 
-/* A device or a pipe would be replaced by a file, and a folder cannot be. */
+/* Renaming would replace a device or a pipe by a file, and fail for a folder. */
 static int check_target(const char *path, struct leat_error *err) {
     struct stat status;
 
@@ -180,7 +180,7 @@ int leat_saved_file_flush(struct leat_saved_file *file, struct leat_error *err) 
 
 /* ---- the end ---- */
 
-/* The name, too, shall outlast a crash. Where a folder cannot be synced there is nothing to do. */
+/* Makes the new name survive a crash. A folder that cannot be synced is not an error. */
 static void sync_folder(const struct leat_saved_file *file) {
     int n = folder_length(file->path), fd;
     char *folder;

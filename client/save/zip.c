@@ -8,14 +8,14 @@
 
 #define STORED           0
 #define DEFLATED         8
-#define VERSION          20 /* that is needed for a deflated entry */
+#define VERSION          20 /* needed to extract a deflated entry */
 #define VERSION_64       45
 #define UNIX             (3 << 8)
 #define MODE             (UINT32_C(0100644) << 16)
 #define UTF8             (1 << 11)
 #define DATE             0x0021 /* 1980-01-01 */
 #define EXTRA_64         0x0001
-#define NOT_HERE         UINT32_C(0xffffffff) /* but in the extra field */
+#define NOT_HERE         UINT32_C(0xffffffff) /* the number is in the extra field */
 #define CHUNK            (UINT32_C(1) << 30)  /* zlib counts in 32 bits */
 #define OUTPUT           16384
 #define DEFLATE_WORST(n) ((n) + (n) / 1000 + 1024)
@@ -41,7 +41,7 @@ static uint8_t *put_name(uint8_t *at, const struct leat_zip_entry *entry) {
 
 /* ---- headers ---- */
 
-/* What local and central headers share: version needed .. CRC. */
+/* The part that local and central headers share: version needed to CRC. */
 static uint8_t *put_kind(uint8_t *at, const struct leat_zip_entry *entry, bool is_large) {
     bool is_ascii = true;
 
@@ -55,7 +55,7 @@ static uint8_t *put_kind(uint8_t *at, const struct leat_zip_entry *entry, bool i
     return put(at, entry->crc, 4);
 }
 
-/* 4.3.7; with an extra field (4.5.3) of both sizes, if it has one. */
+/* 4.3.7; large entries have an extra field (4.5.3) with both sizes. */
 size_t leat_zip_local(const struct leat_zip_entry *entry, uint8_t ret[LEAT_ZIP_HEADER_MAX]) {
     uint8_t *at = put(ret, 0x04034b50, 4);
 
@@ -74,7 +74,7 @@ size_t leat_zip_local(const struct leat_zip_entry *entry, uint8_t ret[LEAT_ZIP_H
     return (size_t)(at - ret);
 }
 
-/* 4.3.12; the extra field has those of the three numbers that do not fit, in this order. */
+/* 4.3.12; the extra field has the numbers that do not fit into 32 bits, in this order. */
 size_t leat_zip_central(const struct leat_zip_entry *entry, uint8_t ret[LEAT_ZIP_HEADER_MAX]) {
     const uint64_t numbers[] = {entry->n_bytes, entry->n_stored, entry->offset};
     size_t n_large = 0;
@@ -144,7 +144,7 @@ static uint32_t checksum(const void *head, size_t n_head, const void *body, size
     return (uint32_t)crc32_z(crc, body, n_body);
 }
 
-/* Compresses n_bytes more; `flush` as zlib has it. */
+/* Compresses n_bytes more; `flush` is zlib's. */
 static void deflate_part(struct leat_zip *zip, z_stream *stream, const uint8_t *data,
                          size_t n_bytes, int flush) {
     uint8_t output[OUTPUT];
@@ -231,7 +231,7 @@ int leat_zip_add(struct leat_zip *zip, const char *name, const void *head, size_
     r = put_contents(zip, entry, head, n_head, body, n_body, err);
     if (r < 0 || !entry->is_deflated)
         return r;
-    n_header = leat_zip_local(entry, header); /* now with what the size became */
+    n_header = leat_zip_local(entry, header); /* now with the final size */
     leat_saved_file_patch(zip->file, zip->start + entry->offset, header, n_header);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* zip.h: a ZIP archive (PKWARE, APPNOTE.TXT 6.3.10) as .npz files are, stored or deflated, with
  * ZIP64 where numbers need it.
  *
- * Dates are those of 1980, so that the bytes follow from the contents. Owner: the one thread.
+ * All dates are 1980-01-01, so that the bytes depend on the contents alone. One thread.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #define LEAT_ZIP_MAX_ENTRIES 256
 #define LEAT_ZIP_NAME_MAX    80
-#define LEAT_ZIP_HEADER_MAX  (46 + LEAT_ZIP_NAME_MAX + 28) /* of an entry, here or there */
+#define LEAT_ZIP_HEADER_MAX  (46 + LEAT_ZIP_NAME_MAX + 28) /* of an entry, local or central */
 #define LEAT_ZIP_END_MAX     (56 + 20 + 22)
 
 struct leat_zip_entry {
@@ -32,13 +32,13 @@ struct leat_zip {
 };
 
 void leat_zip_init(struct leat_zip *zip, struct leat_saved_file *file, int compression);
-/* An entry of that name, of a head and a body, which may be NULL for nothing. 0 or -ENOMEM. */
+/* Adds an entry whose content is `head` and `body`, which may be NULL if empty. 0 or -ENOMEM. */
 int leat_zip_add(struct leat_zip *zip, const char *name, const void *head, size_t n_head,
                  const void *body, size_t n_body, struct leat_error *err);
-/* The directory. */
+/* Writes the directory. */
 void leat_zip_finish(struct leat_zip *zip);
 
-/* What these write, as bytes; their number. */
+/* Write the headers of an entry and the end of the archive; return their sizes. */
 size_t leat_zip_local(const struct leat_zip_entry *entry, uint8_t ret[LEAT_ZIP_HEADER_MAX]);
 size_t leat_zip_central(const struct leat_zip_entry *entry, uint8_t ret[LEAT_ZIP_HEADER_MAX]);
 size_t leat_zip_end(size_t n_entries, uint64_t directory_offset, uint64_t directory_bytes,

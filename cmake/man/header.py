@@ -12,7 +12,7 @@ NAMES = {
     "Building a stream in code": "build",
     "What was opened": "stream",
     "Batches": "batch",
-    "Out again": "save",
+    "Saving": "save",
 }
 
 
