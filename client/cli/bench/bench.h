@@ -71,7 +71,7 @@ struct leat_bench {
     size_t n_cases;
     struct leat_bench_case *cases[2 * LEAT_BENCH_MAX_CASES]; /* of two saved results */
     const char *searched; /* --find: what is searched; NULL: nothing */
-    char found[256];      /* what the search found, and why it stopped */
+    char found[512];      /* what the search found, and why it stopped */
     bool was_interrupted;
 };
 
