@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pipeline/stages/exec/pool.h"
+#include "pipeline/stages/exec/crew.h"
 
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
 
@@ -409,25 +409,25 @@ static uint32_t max_jobs(const struct leat_config *config) {
 
 static int workspace_new(const struct leat_config *config, void **ret_workspace,
                          struct leat_error *err) {
-    struct leat_exec_pool *pool = NULL;
-    int r = leat_exec_pool_new(&((const struct exec *)config)->rules, &pool, err);
+    struct leat_exec_crew *crew = NULL;
+    int r = leat_exec_crew_new(&((const struct exec *)config)->rules, &crew, err);
 
-    *ret_workspace = pool;
+    *ret_workspace = crew;
     return r;
 }
 
 static void workspace_free(void *workspace) {
-    leat_exec_pool_free(workspace);
+    leat_exec_crew_free(workspace);
 }
 
 static void workspace_rest(void *workspace, bool for_good) {
-    leat_exec_pool_rest(workspace, for_good);
+    leat_exec_crew_rest(workspace, for_good);
 }
 
 static int map_rows(const struct leat_config *config, struct leat_map *map,
                     struct leat_error *err) {
     (void)config;
-    return map->block->n_rows ? leat_exec_pool_map(map->workspace, map, err) : 0;
+    return map->block->n_rows ? leat_exec_crew_map(map->workspace, map, err) : 0;
 }
 
 const struct leat_stage_ops leat_stage_exec = {

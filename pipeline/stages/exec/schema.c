@@ -126,7 +126,10 @@ static bool is_sendable(const struct leat_map *map, uint32_t column, uint32_t ro
 }
 
 int leat_exec_schema_ask(const struct leat_exec_schema *schema, const struct leat_map *map,
-                         uint32_t row, struct leat_text *text, const char **ret_input) {
+                         uint32_t row, uint32_t tag, struct leat_text *text,
+                         const char **ret_input) {
+    size_t start = text->n_bytes;
+
     for (size_t i = 0; i < schema->n_inputs; i++)
         if (!is_sendable(map, schema->inputs[i], row)) {
             *ret_input = schema->input_names[i];
@@ -141,10 +144,13 @@ int leat_exec_schema_ask(const struct leat_exec_schema *schema, const struct lea
                           &map->block->columns[schema->inputs[i]], row);
     }
     leat_text_add_bytes(text, "}\n", 2);
-    return text->failed ? -ENOMEM : 0;
+    if (text->failed)
+        return -ENOMEM;
+    leat_exec_schema_retag(text->data + start, tag);
+    return 0;
 }
 
-void leat_exec_schema_tag(char *request, uint32_t tag) {
+void leat_exec_schema_retag(char *request, uint32_t tag) {
     leat_exec_tag_write(request + sizeof(REQUEST_START) - 1, tag);
 }
 

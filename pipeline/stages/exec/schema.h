@@ -9,7 +9,8 @@
 #include "pipeline/block/render.h"
 #include "pipeline/spec/field_type.h"
 #include "pipeline/stage/stage.h"
-#include "pipeline/stages/exec/worker.h"
+#include "pipeline/stages/exec/asked.h"
+#include "pipeline/tokenizer/json.h"
 
 struct leat_exec_field {
     const char *name; /* of the config */
@@ -43,12 +44,13 @@ int leat_exec_schema_plan(struct leat_exec_schema *schema, const struct leat_con
                           struct leat_error *err);
 void leat_exec_schema_deinit(struct leat_exec_schema *schema);
 
-/* Adds the request of that row and the end of its line; its tag is still to be set. -EINVAL: a text
- * is not valid UTF-8: *ret_input names it, and nothing is added. -ENOMEM. */
+/* Adds the request of that row and the end of its line. -EINVAL: a text is not valid UTF-8:
+ * *ret_input names it, and nothing is added. -ENOMEM. */
 int leat_exec_schema_ask(const struct leat_exec_schema *schema, const struct leat_map *map,
-                         uint32_t row, struct leat_text *text, const char **ret_input);
-/* Sets the tag of the request that begins there. */
-void leat_exec_schema_tag(char *request, uint32_t tag);
+                         uint32_t row, uint32_t tag, struct leat_text *text,
+                         const char **ret_input);
+/* The same request with another tag; it begins at `request`. */
+void leat_exec_schema_retag(char *request, uint32_t tag);
 /* Whether an object without a tag is meant as an answer: it has a field of the schema, or an error.
  */
 bool leat_exec_schema_is_answer(const struct leat_exec_schema *schema, struct leat_json_node line);
