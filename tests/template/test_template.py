@@ -43,7 +43,7 @@ def main():
     assert leatctl("run", folder / "s.yaml", "--digest").splitlines()[-1] == \
         leatctl("run", folder / "s.yaml", "--digest", "--no-daemon").splitlines()[-1]
     (folder / "s.yaml").write_text(STREAM.replace("most: 6", "most: 0"))
-    assert "0 is outside 1..2147483647" in leatctl("check", folder / "s.yaml", status=1)
+    assert "0 is outside 1..2147483647" in leatctl("check", folder / "s.yaml", status=3)
     print("ok")
 
 
